@@ -275,10 +275,10 @@ class Payments : public hearth::Agent {
   hearth::Task<hearth::Json> ask_provider(std::string path, std::string key, hearth::Json details) {
     hearth::FetchRequest request{.method = "POST",
                                  .url = options_.provider + path,
-                                 .headers = {{"Idempotency-Key", std::move(key)}},
                                  .json = std::move(details),
                                  .timeout = std::chrono::milliseconds(options_.timeout_ms),
-                                 .credential = options_.credential};
+                                 .credential = options_.credential,
+                                 .op = std::move(key)};  // also its Idempotency-Key
     auto response = co_await send(std::move(request));
     const hearth::Json answer = co_await response.json();
     co_return answer.at("receipt");
@@ -306,16 +306,26 @@ class Payments : public hearth::Agent {
     co_await send(std::move(request));
   }
 
-  // A request that has an effect. NotExecuted: it has certainly none.
+  // Whether nothing has come of a request with this status. Behind a key an earlier attempt may
+  // have had its effect: then only what was decided about the payment itself says so, and not that
+  // it is too early, too much, or that the credential has changed.
+  [[nodiscard]] bool is_refusal(unsigned status, bool has_key) const {
+    if (status < 400 || status > 499) return false;
+    if (!has_key || options_.keys != "honoured") return true;
+    return status == 400 || status == 402 || status == 403 || status == 404 || status == 422;
+  }
+  // A request that has an effect. NotExecuted: it has certainly none. Of one with `op` that did not
+  // leave the ledger knows whether an earlier one may have had its effect.
   hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request) {
+    const bool has_key = !request.op.empty();
     try {
       auto response = co_await fetch(std::move(request));
-      if (response.status() >= 400 && response.status() <= 499)
+      if (is_refusal(response.status(), has_key))
         throw hearth::NotExecuted("refused with status " + std::to_string(response.status()));
       if (!response.ok()) throw status_error(response.status());
       co_return response;
     } catch (const hearth::FetchError& error) {
-      if (error.sent()) throw;
+      if (error.sent() || has_key) throw;
       throw hearth::NotExecuted(error.what(), HEARTH_E_BUSY);
     }
   }

@@ -64,6 +64,7 @@ class Bookkeeper : public hearth::Agent {
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", 'm.operation("charge"'): "@",
     ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "hearth::ResumedFetch rest_of("): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
 class Till : public hearth::Agent {
   struct Order {

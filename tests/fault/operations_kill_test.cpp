@@ -78,6 +78,7 @@ class OperationsKillTest : public BuyerTest {
       EXPECT_EQ(server->wait(), kKilled) << "the provider kills it";
     }
     log_ += server->log();
+    was_killed_in_recovery_ |= recovers;
   }
   // A server that works until the order is over.
   AtRest serve_to_the_end() {
@@ -96,10 +97,14 @@ class OperationsKillTest : public BuyerTest {
     rest.end = ends.size() == 1 ? ends[0] : "none";
     const Lines states = buyer_rows("a", "SELECT state FROM cf_agents_operations");
     rest.state = states.size() == 1 ? states[0] : "none";
-    EXPECT_EQ(count(log_, warning) > 0, rest.state == "unknown") << log_;
+    // One that is killed in its recovery may have lines left that its log has not written yet.
+    const bool is_warned = count(log_, warning) > 0;
+    if (is_warned || !was_killed_in_recovery_)
+      EXPECT_EQ(is_warned, rest.state == "unknown") << log_;
     return rest;
   }
 
+  bool was_killed_in_recovery_ = false;
   std::string log_;  // of all servers: one that is killed may have said it
 };
 

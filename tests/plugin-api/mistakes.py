@@ -31,8 +31,6 @@ MISTAKES = {
          f"no JSON can be made of this type: {FIELDS}"),
     "a state without fields":
         ("int f() { return state<Point>().x; } METHOD", f"this type cannot be read from JSON: {FIELDS}"),
-    "a state that is set without fields":
-        ("void f() { set_state(Point()); } METHOD", f"no JSON can be made of this type: {FIELDS}"),
     "a frame without fields":
         ("void f() { broadcast(Point()); } METHOD", f"no JSON can be made of this type: {FIELDS}"),
     "a number in quotes as an option of a fiber":

@@ -113,8 +113,8 @@ async function poem(request, response, query) {
   if (!charges[key] || !query.has('once')) charges[key] = (charges[key] ?? 0) + 1;
   if (kills(request, 'acted')) return;
   response.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': `poem-${key.slice(0, 8)}` });
-  if (killer !== 'stall') return response.end(lines.join(''));
-  killer = '';
+  if (killer.at !== 'stall') return response.end(lines.join(''));
+  killer = {};
   response.flushHeaders();
   drip(response, lines.slice(0, 3), 1, () => {});
 }

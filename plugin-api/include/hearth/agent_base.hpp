@@ -195,10 +195,6 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the
   //           call or message of a readonly client is handled; HostError(LIMIT).
   void set_state(const Json& next);
-  template <detail::MakesNoJson T>
-  void set_state(const T& /*next*/) {
-    detail::need_json<T>();
-  }
   // From now on none is set, as with a new agent: clients get initial_state(), or no state if that
   // is null. validate_state is not asked.
   // Failure   as set_state()

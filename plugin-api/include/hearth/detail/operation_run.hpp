@@ -44,7 +44,7 @@ struct OperationDecision {
 
 // Asks when awaited. What is to be run goes on when the ledger's row is durable.
 // Lifetime  In the frame of operation(). Destroyed while it waits, it takes the operation back:
-//           nothing has been done.
+//           nothing has been done, but by an attempt before.
 class [[nodiscard]] BeginAwaiter final : public PendingOperation {
  public:
   // `id`: of one that was begun before; empty: the ledger finds it.
@@ -56,11 +56,11 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
   ~BeginAwaiter() override {
     if (!waiting_) return;
     activation_.forget(token_, host_id_);
-    static_cast<void>(operation_table(activation_)
-                          .settle(activation_.host(), activation_.id(), decision_.operation,
-                                  HEARTH_OUTCOME_NOT_EXECUTED,
-                                  slice(std::string_view("it was cancelled before it began")),
-                                  nullptr));
+    static_cast<void>(
+        operation_table(activation_)
+            .settle(activation_.host(), activation_.id(), decision_.operation,
+                    decision_.attempt > 1 ? HEARTH_OUTCOME_CUT_OFF : HEARTH_OUTCOME_NOT_EXECUTED,
+                    slice(std::string_view("it was cancelled before it began")), nullptr));
     release_joined(activation_, decision_.id);
   }
   BeginAwaiter(const BeginAwaiter&) = delete;

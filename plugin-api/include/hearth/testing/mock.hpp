@@ -131,8 +131,8 @@ class MockAgent {
 
   // ---- events; those that the agent does not begin at once wait for its start
   // `client`: the number of the client that calls; 0: the call comes from outside of any
-  // connection. The arguments need not be JSON. `claims`: of its token, if the call comes through no
-  // connection; empty: none.
+  // connection. The arguments need not be JSON. `claims`: of its token, if the call comes through
+  // no connection; empty: none.
   virtual std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
                                                  std::string_view arguments,
                                                  std::string claims) = 0;
