@@ -42,7 +42,7 @@ ObjectPlaces::Answer ObjectPlaces::ask(ShardLoop& loop, std::function<void(Answe
 void ObjectPlaces::note(const std::shared_ptr<Question>& question, const Place& place,
                         std::optional<SteadyTime> idle_since) {
   if (question->is_chosen) return;
-  if (idle_since && (!question->idle_since || *idle_since < *question->idle_since)) {
+  if (idle_since && *idle_since < question->idle_since.value_or(SteadyTime::max())) {
     question->idle_since = idle_since;
     question->oldest = place;
   }

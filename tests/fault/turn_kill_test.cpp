@@ -22,7 +22,7 @@ class TurnClient : public AgentClient {
     for (;;) {
       const Json frame = parse_json(client_.read_text()).value();
       if (frame.is_string()) return frame.get<std::string>();
-      const std::string type = text_member(frame, "type");
+      std::string type = text_member(frame, "type");
       if (type == "session.status_rescheduled") return text_member(frame, "reason");
       if (type.starts_with("session.")) return type;
     }

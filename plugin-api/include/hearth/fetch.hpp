@@ -134,7 +134,9 @@ class [[nodiscard]] NextPiece {
   [[nodiscard]] bool await_ready() const noexcept {
     return !stored_.empty() || !next_ || next_->await_ready();
   }
-  void await_suspend(std::coroutine_handle<> waiting) { next_->await_suspend(waiting); }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    if (next_) next_->await_suspend(waiting);  // else it is ready
+  }
   std::optional<std::string> await_resume() {
     if (!stored_.empty()) return std::exchange(stored_, {});
     if (!next_) return std::nullopt;

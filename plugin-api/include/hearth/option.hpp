@@ -42,9 +42,8 @@ class NumberOption {
 class TimeOption : public std::chrono::milliseconds {
  public:
   template <class Given>
-  constexpr TimeOption(
-      const Given& given)  // NOLINT(google-explicit-constructor): written as a time
-      : std::chrono::milliseconds(time_of(given)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): written as a time
+  constexpr TimeOption(const Given& given) : std::chrono::milliseconds(time_of(given)) {}
 
  private:
   template <class Given>
