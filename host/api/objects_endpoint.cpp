@@ -3,6 +3,7 @@
 #include "api/new_agents.hpp"
 #include "api/object_answer.hpp"
 #include "base/sha256.hpp"
+#include "json/json.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
@@ -29,8 +30,17 @@ runtime::Headers trace_headers(const net::HttpHeaders& headers) {
   return trace;
 }
 
-std::string fingerprint(std::string_view method, std::string_view arguments) {
-  return sha256_hex(std::string(method) + '\0' + std::string(arguments));
+// Whose claims an answer may be made of: that of another client is no repeat of this call. Not all
+// claims: a token that is renewed has another `exp`.
+std::string subject_of(const std::string& claims) {
+  if (claims.empty()) return {};
+  const auto json = parse_json(claims);
+  return json ? '\0' + text_member(*json, "sub") : std::string();
+}
+
+std::string fingerprint(std::string_view method, std::string_view arguments,
+                        const std::string& claims) {
+  return sha256_hex(std::string(method) + '\0' + std::string(arguments) + subject_of(claims));
 }
 
 }  // namespace
@@ -116,7 +126,7 @@ void ObjectsEndpoint::deliver(const RouteCall& asked, Object object, std::string
       return exchange->respond(
           object_error(400, "invalid_argument",
                        "an Idempotency-Key is 1 to 255 printable characters without a space"));
-    call.retry_key = {std::string(*key), fingerprint(call.method, call.arguments)};
+    call.retry_key = {std::string(*key), fingerprint(call.method, call.arguments, asked.claims)};
   }
   call.origin = runtime::traced_origin(trace_headers(request.headers), asked.claims);
   const unsigned index = runtime_.shard_index(call.key);

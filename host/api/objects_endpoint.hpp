@@ -37,6 +37,8 @@ namespace hearth::api {
 //            extensions/call_answers.hpp for what is stored, and for how long.
 // Retries    The server begins no call again but those of idempotent methods (AgentSlot's P6).
 // Deadline   ClassSettings::object_call_timeout, from the arrival of the call.
+// Clients    A key is one client's, if the class asks for tokens: with another `sub` it is another
+//            call (422).
 // Claims     Of a token that the class asks for, the agent gets the claims (hearth.connections/2).
 //
 // Threads    Any of the server's loops, concurrently.

@@ -159,8 +159,8 @@ struct UnknownOperation {
 //  P8 One request  An operation sends one request. may_send() refuses a second one whose effect
 //                could be a second one: of a keyed operation a request with another fingerprint, of
 //                a probed or unsafe one any, but one that asks for the rest of an answer.
-//  P9 Not sent   A run of which nothing has left is not executed when it is cut off, whatever its
-//                effect; but not if an earlier run may have acted.
+//  P9 Not sent   If a run is cut off whose request (may_send()) has not left, its operation is not
+//                executed, whatever its effect; but not if an earlier run may have acted.
 //  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
 //                is settled. With the beginning of a good answer whose rest can be asked for, an
 //                operation may run again, whatever its effect.

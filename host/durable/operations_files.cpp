@@ -21,8 +21,8 @@ Result<std::string> Operations::path_of(std::string_view id) {
   return (directory / running->id).native();
 }
 
-// Files first: a row that comes back because the commit fails is settled, and nobody needs its
-// file; a file without a row would stay for ever.
+// Files first: the commit may fail and leave the row, which is settled and needs no file. A file
+// whose row is gone would stay for ever.
 std::int64_t Operations::remove_rows(std::string_view sql, std::span<const storage::Param> params) {
   std::vector<std::string> gone;
   {

@@ -9,9 +9,9 @@
 namespace hearth::extensions {
 namespace {
 
-static_assert(HEARTH_ALARMS_MAX == durable::AlarmSettings().max_alarms);
+static_assert(HEARTH_ALARMS_DEFAULT == durable::AlarmSettings().max_alarms);
 
-// Names of methods that nobody may call.
+// No client and no alarm calls a method whose name begins so.
 constexpr std::string_view kReservedMethods = "__";
 
 Result<durable::AlarmRequest> read_alarm_request(const AgentContext& agent, std::string_view method,

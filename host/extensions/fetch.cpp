@@ -138,7 +138,7 @@ std::string fingerprint_of(const FetchRequest& request) {
       dump_json(Json::array({request.method, request.url, sha256_hex(request.body)})));
 }
 
-// How the other side calls the request, for people who ask it.
+// The value of the answer's header Request-Id or X-Request-Id.
 std::optional<std::string> upstream_id(const Json& head) {
   for (const Json& header : head.at("headers")) {
     const auto name = header.at(0).get<std::string>();
@@ -148,7 +148,7 @@ std::optional<std::string> upstream_id(const Json& head) {
   return std::nullopt;
 }
 
-// Writes into the ledger what comes of the request of an operation.
+// Tells the ledger of the head, the pieces and the end of the answer to an operation's request.
 class LedgerRequest final : public RemoteOperation {
  public:
   LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote)

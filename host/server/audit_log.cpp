@@ -174,6 +174,8 @@ void AuditLog::store(std::vector<storage::AuditEntry>& entries) {
 void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
   const auto oldest = clock_.wall_now() - options_.keep;
+  // A class may add so many that those of operators would be gone within hours.
+  store.trim_event(audit_name(kAgentsOwn), options_.max_entries / 4);
   store.trim(options_.max_entries, unix_millis(oldest));
 }
 

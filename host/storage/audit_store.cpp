@@ -76,6 +76,15 @@ void AuditStore::trim(std::size_t keep, std::int64_t before_ms) {
   by_count.execute(std::array{Param(static_cast<std::int64_t>(keep))});
 }
 
+void AuditStore::trim_event(const std::string& event, std::size_t keep) {
+  Statement by_count(
+      opened().handle(),
+      "DELETE FROM entries WHERE event = ?1 AND id <= "
+      "(SELECT id FROM entries WHERE event = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)");
+  by_count.execute(
+      std::array{Param(std::string_view(event)), Param(static_cast<std::int64_t>(keep))});
+}
+
 std::vector<AuditEntry> AuditStore::read(const AuditQuery& query) {
   std::vector<AuditEntry> entries;
   if (!connection_ && !std::filesystem::exists(file_)) return entries;

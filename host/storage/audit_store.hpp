@@ -52,8 +52,10 @@ class AuditStore {
 
   // All or none; they get ids in their order.
   void append(std::vector<AuditEntry>& entries);
-  // Removes all but the newest `keep`, and those before `before_ms`. Ids are never used again.
+  // Removes those before `before_ms`, and all but the newest `keep`. Ids are never used again.
   void trim(std::size_t keep, std::int64_t before_ms);
+  // Removes all but the newest `keep` of one event.
+  void trim_event(const std::string& event, std::size_t keep);
   // In the order of ids.
   [[nodiscard]] std::vector<AuditEntry> read(const AuditQuery& query);
 

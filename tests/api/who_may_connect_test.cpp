@@ -264,6 +264,17 @@ TEST_F(WhoMayConnectTest, AMethodThatIsCalledThroughObjectsSeesTheClaims) {
     EXPECT_EQ(claims(path, bearer(kClientToken)), R"({"success":true,"data":null,"result":null})");
 }
 
+TEST_F(WhoMayConnectTest, AKeyIsOneClients) {
+  open();
+  const auto call = [&](const std::string& header) {
+    return ask(http("POST", "/objects/users/a/call/claims", "Idempotency-Key: k\r\n" + header));
+  };
+  const Reply first = call(bearer(jwt("u1")));
+  EXPECT_NE(first.body.find(R"("sub":"u1")"), std::string::npos);
+  EXPECT_EQ(call(bearer(jwt("u1"))).body, first.body);
+  EXPECT_EQ(call(bearer(jwt("u2"))).status, 422) << "not the answer of another one";
+}
+
 TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere) {
   open();
   const std::string handshake =

@@ -62,7 +62,7 @@ TEST_F(AbiAlarmsTest, A8_WhatIsNoAlarmAndOneTooManyAreRefused) {
   EXPECT_EQ(alarms_.set(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
   const std::string huge = "[\"" + std::string(agent_.settings().sql.max_value_bytes, 'x') + "\"]";
   EXPECT_EQ(set("m", huge), HEARTH_E_LIMIT);
-  for (int i = 0; i < HEARTH_ALARMS_MAX; ++i)
+  for (int i = 0; i < HEARTH_ALARMS_DEFAULT; ++i)
     ASSERT_EQ(set("m" + std::to_string(i)), HEARTH_OK) << i;
   EXPECT_EQ(set("one-more"), HEARTH_E_LIMIT);
   EXPECT_EQ(set("m7"), HEARTH_OK) << "it takes the place of another one";

@@ -37,6 +37,10 @@ TEST_F(AbiAuditTest, WhatIsNoEntryIsRefused) {
   ASSERT_EQ(fits.size(), std::size_t{HEARTH_AUDIT_DETAIL_MAX});
   EXPECT_EQ(record("a", fits), HEARTH_OK);
   EXPECT_EQ(record("a", fits + " "), HEARTH_E_LIMIT);
+  std::string grows = R"({"a":[1e14)";
+  for (int i = 0; i < 400; ++i) grows += ",1e14";
+  ASSERT_LT(grows.size() + 2, std::size_t{HEARTH_AUDIT_DETAIL_MAX});
+  EXPECT_EQ(record("a", grows + "]}"), HEARTH_E_LIMIT);
   EXPECT_EQ(audit_.record(host_, kAgent, slice(kNotUtf8), {}), HEARTH_E_INVALID);
   EXPECT_EQ(audit_.record(host_, kAgent, slice("a"), kNullWithLength), HEARTH_E_INVALID);
   EXPECT_EQ(agent_.told.size(), 2U);

@@ -39,6 +39,8 @@ MISTAKES = {
         ('hearth::Task<void> f() { co_await run_fiber<int>("f", 1, {.max_retries = "3"}); } METHOD', NUMBER),
     "a time as the option that is a number":
         ('void f() { queue("f", 1, {.max_attempts = std::chrono::seconds(3)}); } METHOD', NUMBER),
+    "a character as the option that is a number":
+        ('void f() { start_fiber("f", 1, {.max_retries = \'3\'}); } METHOD', NUMBER),
     "a number as the option that is a time":
         ('void f() { start_fiber("f", 1, {.retry_delay = 5}); } METHOD', TIME),
     "a text as the time of a call":

@@ -510,4 +510,10 @@ TEST_F(ScheduleTest, NothingIsScheduledWhileATransactionIsOpen) {
   EXPECT_TRUE(planner().schedule(seconds(1), "text", "x").created);
 }
 
+TEST(ScheduleOptionsTest, ANumberThatIsNoneOfTheOptionsIsRefused) {
+  EXPECT_EQ(hearth::ScheduleOptions{.misfire_limit = 7}.misfire_limit, 7U);
+  EXPECT_THROW((void)hearth::ScheduleOptions{.misfire_limit = -1}, hearth::Error);
+  EXPECT_THROW((void)RetryOptions{.max_attempts = std::int64_t{5'000'000'000}}, hearth::Error);
+}
+
 }  // namespace

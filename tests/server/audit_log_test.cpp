@@ -113,6 +113,17 @@ TEST_F(AuditLogTest, OnlyTheNewestAreKept) {
   EXPECT_EQ(entries[1].id, 100);
 }
 
+TEST_F(AuditLogTest, AgentsDoNotPushOutWhatOthersHaveDone) {
+  AuditLog log(next_, clock_, {.max_entries = 8}, metrics_);
+  log.record(LogLevel::kInfo, "admin.evict", {{"n", 0}});
+  for (int i = 0; i < 100; ++i) log.record(LogLevel::kInfo, "agent.audit", {{"what", "said"}});
+  log.open(store());
+  const auto entries = read(log);
+  ASSERT_EQ(entries.size(), 3U) << "a quarter is theirs";
+  EXPECT_EQ(entries[0].event, "AdminEvict");
+  EXPECT_EQ(entries[2].id, 101);
+}
+
 TEST_F(AuditLogTest, WhatFindsNoRoomIsCounted) {
   AuditLog log(next_, clock_, {}, metrics_);
   for (std::size_t i = 0; i < AuditLog::kMaxWaiting + 3; ++i)

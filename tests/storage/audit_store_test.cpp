@@ -92,6 +92,16 @@ TEST_F(AuditStoreTest, TheOldestGoAndTheirIdsAreNeverUsedAgain) {
   EXPECT_EQ(ids(store_.read({})), (Ids{5}));
 }
 
+TEST_F(AuditStoreTest, OneEventDoesNotPushOutTheOthers) {
+  std::vector<AuditEntry> many(5, {.at_ms = 5000, .event = "AgentAudit", .actor = "agent"});
+  store_.append(many);
+  store_.trim_event("AgentAudit", 2);
+  EXPECT_EQ(ids(store_.read({})), (Ids{1, 2, 3, 4, 8, 9}));
+  store_.trim_event("AgentAudit", 2);
+  store_.trim_event("Nothing", 0);
+  EXPECT_EQ(ids(store_.read({})), (Ids{1, 2, 3, 4, 8, 9}));
+}
+
 TEST(AuditStoreFileTest, AFileThatIsNotThereIsReadAsEmptyAndNotMade) {
   const hearth::testing::TempDirectory directory;
   AuditStore store(directory.path() / "audit.db");

@@ -6,11 +6,12 @@
 //     set_alarm(now() + std::chrono::hours(24), "bill", "monthly", 12);
 //
 // Promises  Written with the running turn. When the time has come the agent is woken, after a
-//           restart too, and the method is called: at least once, three attempts at most, one and
-//           two seconds after a failure. Then the alarm is dead, and the audit log has AlarmFailed.
+//           restart too, and the method is called: at least once, and after a failure again, as
+//           `alarms` of the class's file says (three attempts, one and two seconds after a
+//           failure). Then the alarm is dead, and the audit log has AlarmFailed.
 // Names     There is one alarm that waits for each method: another one takes its place. schedule()
 //           has callbacks, repetition and options.
-// Bounded   100 alarms of an agent. Arguments: limits.max_value of the class.
+// Bounded   alarms.max_alarms of the class's file (100). Arguments: limits.max_value of the class.
 // Failure   Error(INVALID) for a time that is none; HostError: INVALID (a name that no method can
 //           have; while a transaction() is open), LIMIT.
 

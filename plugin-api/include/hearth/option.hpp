@@ -3,13 +3,17 @@
 // whoever reads them; a value of another kind does not compile, and the compiler says what to write
 // instead of which overloads there are.
 
+#include <hearth/error.hpp>
+
 #include <chrono>
 #include <concepts>
 #include <type_traits>
+#include <utility>
 
 namespace hearth {
 
 // .max_retries = 3
+// Failure   Error(INVALID): an int64_t, say, that is none of the option's numbers.
 template <std::integral Number>
 class NumberOption {
  public:
@@ -27,12 +31,17 @@ class NumberOption {
  private:
   template <class Given>
   static constexpr Number number_of(const Given& given) {
-    constexpr bool kFits = std::integral<Given> && !std::same_as<Given, bool>;
+    // Neither truth values nor characters.
+    constexpr bool kFits =
+        std::integral<Given> && !std::same_as<Given, bool> && !std::same_as<Given, char>;
     static_assert(kFits, "this option is a whole number: write 3, without quotes or a unit");
-    if constexpr (kFits)
+    if constexpr (kFits) {
+      if (!std::in_range<Number>(given))
+        throw Error(HEARTH_E_INVALID, "an option is a number that is too large, or below 0");
       return static_cast<Number>(given);
-    else
+    } else {
       return {};
+    }
   }
 
   Number value_;

@@ -1,11 +1,12 @@
 /*
  * hearth.alarms/1: calls of an agent's own methods, each at a time.
  *
- * They are the alarms that clients set at /objects/{class}/{id}/alarms. An alarm is written with the
- * running turn. When its time has come the agent is woken, and the method is called as by a client
- * without a connection: at least once, at most three attempts, one and two seconds after a failure.
- * Then the alarm is dead, and the audit log says AlarmFailed. An alarm that is set for a method takes
- * the place of the one that waits for it.
+ * They are the alarms that clients set at /objects/{class}/{id}/alarms. An alarm is written with
+ * the running turn. When its time has come the agent is woken, and the method is called as by a
+ * client without a connection: at least once, and after a failure again, as `alarms` of the class's
+ * file says (by default three attempts, one and two seconds after a failure). Then the alarm is
+ * dead, and the audit log says AlarmFailed. An alarm that is set for a method takes the place of
+ * the one that waits for it.
  *
  * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID).
  */
@@ -21,8 +22,8 @@ extern "C" {
 #define HEARTH_EXT_ALARMS "hearth.alarms/1"
 
 enum {
-  HEARTH_ALARMS_MAX = 100,       /* of one agent, dead ones left out */
-  HEARTH_ALARM_METHOD_MAX = 256  /* bytes */
+  HEARTH_ALARMS_DEFAULT = 100,  /* of one agent, dead ones left out; alarms.max_alarms */
+  HEARTH_ALARM_METHOD_MAX = 256 /* bytes */
 };
 
 typedef struct hearth_alarm_request {

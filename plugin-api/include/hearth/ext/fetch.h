@@ -85,8 +85,8 @@ typedef struct hearth_fetch_request {
    * The ledger has then, before the request leaves, that it was dispatched and its fingerprint; its
    * answer's status and request id as soon as they are known; and the first limits.max_value of the
    * body, piece by piece (hearth_operations_v1.answer). The host adds the operation's id in the
-   * header that begin() has named, if `headers` has none of that name. If nothing of the request has
-   * left when the run is cut off, the operation was not executed. */
+   * header that begin() has named, if `headers` has none of that name. If nothing of the request
+   * has left when the run is cut off, the operation was not executed. */
   hearth_bytes operation;
   /* With RESUME: so many bytes of the stored body stay, and the body of this answer is added behind
    * them. A status other than 2xx: nothing is added, and it cannot be resumed again. */

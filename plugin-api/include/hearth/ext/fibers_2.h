@@ -22,9 +22,9 @@
  *           members "managed" and "reason" for all of them. The plugin resumes it inside the event
  *           and works on, or completes the event with an outcome, or with nothing: then the fiber
  *           is let go (a kept one is "interrupted", a brief one goes).
- * Turns     A fiber with HEARTH_FIBER_TURN is dead after fibers.max_turn_recoveries (5), counted over
- *           its checkpoints. ("turn": true in its record.) The agent's clients that speak the protocol
- *           hear of each recovery:
+ * Turns     A fiber with HEARTH_FIBER_TURN is dead after fibers.max_turn_recoveries (5), counted
+ *           over its checkpoints. ("turn": true in its record.) The agent's clients that speak the
+ *           protocol hear of each recovery:
  *             {"type":"session.status_rescheduled","turn":id,"reason":"recovery 2 of 5"}
  *           and of the end of one that is dead:
  *             {"type":"session.error","turn":id,"error":{"type":"turn_interrupted",
@@ -139,10 +139,10 @@ typedef struct hearth_fibers_v2 {
   hearth_status (*remove)(const hearth_host* host, hearth_agent agent,
                           const hearth_fiber_filter* filter, uint64_t* removed);
 
-  /* *is_first: 1 if the fiber's work has not asked for this mark before, in any of its runs; else 0.
-   * Written with the turn, so that what is sent in the same turn is sent once over recoveries. A mark
-   * is 1 to 256 bytes of UTF-8, and a fiber has 10,000 of them; they go with its record. GONE: the
-   * fiber has ended. INVALID, LIMIT. */
+  /* *is_first: 1 if the fiber's work has not asked for this mark before, in any of its runs; else
+   * 0. Written with the turn, so that what is sent in the same turn is sent at most once over
+   * recoveries. A mark is 1 to 256 bytes of UTF-8, and a fiber has 10,000 of them; they go with its
+   * record. GONE: the fiber has ended. INVALID, LIMIT. */
   hearth_status (*once)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                         hearth_bytes mark, uint32_t* is_first);
 } hearth_fibers_v2;

@@ -34,11 +34,11 @@
  *            a frame, the log a line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
  * Request    What a request that was sent with the operation's id (hearth_fetch_request.operation)
- *            adds: the ledger knows that it was dispatched, and what came of it. A run whose request
- *            has not left, and which nothing came before, is NOT_EXECUTED when it is cut off. With
- *            the beginning of an answer of status 2xx and `can_resume`, an operation is RUN again
- *            whatever its class: the plugin hands over what is stored, and asks for the rest. Without
- *            can_resume what is stored is kept, and the class decides.
+ *            adds: the ledger knows that it was dispatched, and what came of it. A run whose
+ *            request has not left, and which nothing came before, is NOT_EXECUTED when it is cut
+ *            off. With the beginning of an answer of status 2xx and `can_resume`, an operation is
+ *            RUN again whatever its class: the plugin hands over what is stored, and asks for the
+ *            rest. Without can_resume what is stored is kept, and the class decides.
  * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. 100,000 rows of an
  *            agent. Settled rows go when operations.keep of the class's file is over (30 days), and
  *            earlier if there is no room for more; but not while the fiber that they belong to may
@@ -162,8 +162,8 @@ typedef struct hearth_operations_v1 {
    * "started_at", "horizon_at" and "settled_at" (Unix milliseconds, or null), "settled_by" (an
    * actor; null: nobody but its run), "note" (or null), "request" (null: it has sent none through
    * the ledger): {"fingerprint", "dispatched_at", "status" (or null), "request_id" (what the other
-   * side calls it in the header Request-Id or X-Request-Id; or null), "stored_bytes" (of the answer's
-   * body), "whole"}. NOT_FOUND. [instance] */
+   * side calls it in the header Request-Id or X-Request-Id; or null), "stored_bytes" (of the
+   * answer's body), "whole"}. NOT_FOUND. [instance] */
   hearth_status (*inspect)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_bytes* record);
 
@@ -187,11 +187,11 @@ typedef struct hearth_operations_v1 {
   hearth_status (*answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                           hearth_bytes* head, hearth_bytes* body);
 
-  /* *path: of a file that is the operation's alone, the same in each of its attempts, in a directory
-   * of the agent that the host has made. The file is the plugin's to write and to read; it goes with
-   * the operation's row, and with the agent. For an effect that leaves its result there, such as
-   * another program: the next attempt, or a probe, finds it. Good until the next call. NOT_FOUND: no
-   * operation of this id runs. BUSY: the directory cannot be made. [instance] */
+  /* *path: of a file that is the operation's alone, the same in each of its attempts, in a
+   * directory of the agent that the host has made. The file is the plugin's to write and to read;
+   * it goes with the operation's row, and with the agent. For an effect that leaves its result
+   * there, such as another program: the next attempt, or a probe, finds it. Good until the next
+   * call. NOT_FOUND: no operation of this id runs. BUSY: the directory cannot be made. [instance] */
   hearth_status (*path)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                         hearth_bytes* path);
 } hearth_operations_v1;
