@@ -184,7 +184,8 @@ TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(increment(id(i)), 1);
     // Which one leaves is the business of object_places_test: a loop may answer too late.
-    if (i >= 3) server_->wait_for_log(" reason=limit", static_cast<std::size_t>(i - 2));
+    if (i >= 3)
+      server_->wait_for_log("agent.evicted class=Counter ", static_cast<std::size_t>(i - 2));
   }
   std::set<std::string> active;
   const Json found = data(200, "GET", "/objects?status=active");
