@@ -3,6 +3,8 @@
 #include "net/raw_client.hpp"
 #include "net/tls_fixture.hpp"
 
+#include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,8 +52,18 @@ TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
   second->send(RawClient::close_frame(1000));
   (void)closed_.wait();
   second->read_to_end();
-  loops_->run_on(0, [] {});
-  EXPECT_EQ(get(*from("127.0.0.1")).status, 200);
+  const auto is_served = [&] {
+    try {
+      return get(*from("127.0.0.1")).status == 200;
+    } catch (const std::exception&) {
+      return false;  // one that is refused may be closed before its request is read
+    }
+  };
+  // The server lets go of a socket some turns of its loop after its client has seen the end.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool served = is_served();
+  while (!served && std::chrono::steady_clock::now() < deadline) served = is_served();
+  EXPECT_TRUE(served);
 }
 
 TEST_F(ClientAddressTest, ConnectionsInQuickSuccessionGet429) {
