@@ -1,6 +1,6 @@
 #pragma once
-// hearth.audit/1: the host's side. AgentContext::audit() takes the entries: the server keeps them in
-// its audit log, the mock host in a list.
+// hearth.audit/1: the host's side. AgentContext::audit() takes the entries: the server keeps them
+// in its audit log, the mock host in a list.
 
 #include <hearth/ext/audit.h>
 
