@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <limits>
 #include <string_view>
@@ -93,13 +94,17 @@ void make_parents(const std::filesystem::path& path) {
     throw StorageError("make directory " + path.parent_path().string() + ": " + error.message());
 }
 
-// An empty WAL may be one that was emptied and whose sync has failed, so that the device still has
-// the old content. Were it written to, a loss of power could leave the beginning of that content,
-// and SQLite would play it over newer pages. SQLite makes a new file instead. If the old one comes
-// back, it is whole, and all of it is in the database.
+// An empty WAL, or a blank one, may be one that was emptied and whose sync has failed, so that the
+// device still has the old content. Were it written to, a loss of power could leave the beginning
+// of that content, and SQLite would play it over newer pages. SQLite makes a new file instead. If
+// the old one comes back, it is whole, and all of it is in the database.
 void remove_empty_wal(const std::filesystem::path& path) {
   const std::string wal = path.native() + "-wal";
-  if (has_bytes(wal) || ::unlink(wal.c_str()) == 0 || errno == ENOENT) return;
+  if (has_bytes(wal)) {
+    const std::string header = first_bytes(wal);
+    if (header.empty() || header.find_first_not_of('\0') != std::string::npos) return;
+  }
+  if (::unlink(wal.c_str()) == 0 || errno == ENOENT) return;
   throw StorageError("remove " + wal + ": " + std::generic_category().message(errno));
 }
 
@@ -286,9 +291,12 @@ void AgentDatabase::check_not_lost() const {
 }
 
 // What is written to a file that has no name any more is lost when it is closed. SQLite does not
-// look.
-void AgentDatabase::check_in_place() const {
+// look. Not at each commit: it would cost a tenth of a small one.
+void AgentDatabase::check_in_place() {
   if (inode_ == 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < looked_at_ + kPlaceInterval) return;
+  looked_at_ = now;
   struct stat status{};
   const bool is_there = ::stat(path_.c_str(), &status) == 0;
   // A directory above it that cannot be passed now says nothing of the file.
@@ -362,6 +370,7 @@ void AgentDatabase::commit() {
     if (options_.sync != nullptr) check_sync_target();
     check_in_place();
     prepared_->commit.execute();
+    check_wal_begins();
     in_transaction_ = false;
     meta_is_pending_ = false;
   }
@@ -490,6 +499,15 @@ int AgentDatabase::after_commit(void* self, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
+// The first commit after checkpoint() has to begin the WAL anew: behind a blank header nothing is
+// ever found. One that wrote nothing has no page to begin with.
+void AgentDatabase::check_wal_begins() {
+  if (!wal_is_blank_ || wal_pages_ == 0) return;
+  if (storage::wal_is_blank(connection_->handle()))
+    throw StorageError("commit to " + path_.string() + ": the WAL does not begin anew");
+  wal_is_blank_ = false;
+}
+
 bool AgentDatabase::checkpoint_due(bool idle) const {
   const int early = idle ? options_.checkpoint_pages * 3 / 4 : 0;
   return wal_pages_ >= checkpoint_at_ - early && connection_ != nullptr && !in_transaction_ &&
@@ -513,10 +531,15 @@ std::string AgentDatabase::checkpoint() {
   sqlite3& db = connection_->handle();
   std::string failure = move_wal();
   if (failure.empty()) {
-    if (sqlite3_wal_checkpoint_v2(&db, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
-            SQLITE_OK ||
-        !sync_wal(db))
+    // One that is written to again at once keeps its blocks; not one that is idle or that has
+    // grown.
+    const bool blank =
+        wal_pages_ >= checkpoint_at_ && wal_pages_ <= 2 * options_.checkpoint_pages;
+    const int mode = blank ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_TRUNCATE;
+    if (sqlite3_wal_checkpoint_v2(&db, "main", mode, nullptr, nullptr) != SQLITE_OK ||
+        (blank && !blank_wal(db)) || !sync_wal(db))
       return "empty the WAL of " + path_.string() + ": " + sqlite3_errmsg(&db);
+    wal_is_blank_ = blank;
     wal_pages_ = 0;
     checkpoint_at_ = options_.checkpoint_pages;
   } else {

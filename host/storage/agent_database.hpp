@@ -6,6 +6,7 @@
 #include "storage/connection.hpp"
 #include "storage/sync_service.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -61,7 +62,8 @@ struct AgentDatabaseOptions {
 //                 database is *broken*: what the agent has in memory may differ from the disk, and
 //                 every later call but close() throws StorageError. Only a new object over the
 //                 same file goes on, from what is on disk.
-//  P5a In place   A commit to a file that was removed or replaced meanwhile fails.
+//  P5a In place   A commit fails if the file was removed or replaced more than kPlaceInterval
+//                 before.
 //  P6 At rest     After close() only the .db file remains, without a WAL.
 //  P7 Power       With a sync service, what a loss of power leaves behind is whole, whenever it
 //                 comes, and holds every commit that a sync of sync_target(), requested after it,
@@ -82,13 +84,16 @@ struct AgentDatabaseOptions {
 //
 // Bounded         The WAL, if its owner calls checkpoint() as soon as checkpoint_due():
 //                 checkpoint_pages and what the last commit wrote. While a statement of the
-//                 plugin's reads, and after a checkpoint that failed, it grows.
+//                 plugin's reads, and after a checkpoint that failed, it grows. The WAL of a busy
+//                 agent keeps its length, so that the next commits have no block to find.
 // Threads         One at a time: the agent's shard; for checkpoint() and close() another one to
 //                 which the shard hands it over.
 // Lifetime        Statements on connection(), and the PluginSql over it, go before close().
 // Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
 class AgentDatabase {
  public:
+  static constexpr std::chrono::milliseconds kPlaceInterval{10};
+
   // Opens the agent's file if there is one. Unless it must exist, an absent or empty file is a new
   // agent; so is one that was cut short in the making, of at most a page and without a WAL, which
   // is removed. Directories above the file are made (0700) by the first write.
@@ -208,7 +213,7 @@ class AgentDatabase {
   void check_usable() const;
   void prepare_for_power(bool is_new);
   void start_over();
-  void check_in_place() const;
+  void check_in_place();
   void check_not_lost() const;
   [[noreturn]] void refuse_loss(std::string_view state) const;
   void open_sync_target();
@@ -216,6 +221,7 @@ class AgentDatabase {
   [[nodiscard]] bool may_checkpoint() noexcept;
   static void checkpoint_on_close(Connection& connection, bool wanted) noexcept;
   [[nodiscard]] std::string move_wal() noexcept;
+  void check_wal_begins();
   static int after_commit(void* self, sqlite3* connection, const char* name, int pages);
   std::string close_connection();  // what failed; empty if nothing
   void remove_if_unwritten() noexcept;
@@ -230,10 +236,12 @@ class AgentDatabase {
   std::shared_ptr<SyncTarget> target_;      // shared with the requests that are under way
   std::uint64_t inode_ = 0;   // of the file that is open; 0: it is none of the system's
   std::uint64_t device_ = 0;  // ... which numbers its inodes
+  std::chrono::steady_clock::time_point looked_at_;  // whether it is in its place
   std::uint64_t transactions_ = 0;
   int wal_pages_ = 0;      // as of the last commit
   int checkpoint_at_ = 0;  // pages
   std::uint64_t state_writes_ = 0;
+  bool wal_is_blank_ = false;  // it has its blocks, and no content
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;

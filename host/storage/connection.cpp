@@ -137,11 +137,39 @@ void write_first_page_again(const std::filesystem::path& database, const std::st
   write_again(database, SQLITE_OPEN_MAIN_DB, kFirstPage, vfs_name);
 }
 
-bool sync_wal(sqlite3& connection) {
+namespace {
+
+// Of the file's own format: https://sqlite.org/fileformat2.html, "the WAL header".
+constexpr std::size_t kWalHeaderBytes = 32;
+
+// Null if the connection has none open.
+sqlite3_file* wal_of(sqlite3& connection) {
   sqlite3_file* wal = nullptr;
-  return sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER,
-                              static_cast<void*>(&wal)) == SQLITE_OK &&
-         wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) == SQLITE_OK;
+  const int rc = sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                                      static_cast<void*>(&wal));
+  return rc == SQLITE_OK && wal != nullptr && wal->pMethods != nullptr ? wal : nullptr;
+}
+
+}  // namespace
+
+bool sync_wal(sqlite3& connection) {
+  sqlite3_file* const wal = wal_of(connection);
+  return wal != nullptr && wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) == SQLITE_OK;
+}
+
+bool blank_wal(sqlite3& connection) {
+  static constexpr std::array<std::byte, kWalHeaderBytes> kZeros{};
+  sqlite3_file* const wal = wal_of(connection);
+  return wal != nullptr &&
+         wal->pMethods->xWrite(wal, kZeros.data(), kWalHeaderBytes, 0) == SQLITE_OK;
+}
+
+bool wal_is_blank(sqlite3& connection) {
+  std::array<std::byte, kWalHeaderBytes> header{};
+  sqlite3_file* const wal = wal_of(connection);
+  return wal == nullptr ||
+         wal->pMethods->xRead(wal, header.data(), kWalHeaderBytes, 0) != SQLITE_OK ||
+         std::ranges::all_of(header, [](std::byte byte) { return byte == std::byte{}; });
 }
 
 void Connection::execute(const char* sql) {

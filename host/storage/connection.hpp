@@ -75,6 +75,18 @@ void write_first_page_again(const std::filesystem::path& database, const std::st
 // refuses.
 [[nodiscard]] bool sync_wal(sqlite3& connection);
 
+// Makes the content of the WAL count for nothing, and keeps its blocks: what is written next goes
+// over it, and the file system has no block to find and no new length to store. To be synced.
+//
+// Requires   All of it is in the database, and nothing reads: SQLITE_CHECKPOINT_RESTART has
+//            succeeded, and nothing was asked of the connection since. SQLite begins at the WAL's
+//            start then, header included. A commit that it put behind the old content all the same
+//            would be lost, so look at wal_is_blank() after the next one.
+[[nodiscard]] bool blank_wal(sqlite3& connection);
+
+// Also when it cannot be read.
+[[nodiscard]] bool wal_is_blank(sqlite3& connection);
+
 // Whether the last call on the connection has failed because there is no room.
 [[nodiscard]] bool is_full(sqlite3& connection);
 
