@@ -533,8 +533,7 @@ std::string AgentDatabase::checkpoint() {
   if (failure.empty()) {
     // One that is written to again at once keeps its blocks; not one that is idle or that has
     // grown.
-    const bool blank =
-        wal_pages_ >= checkpoint_at_ && wal_pages_ <= 2 * options_.checkpoint_pages;
+    const bool blank = wal_pages_ >= checkpoint_at_ && wal_pages_ <= 2 * options_.checkpoint_pages;
     const int mode = blank ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_TRUNCATE;
     if (sqlite3_wal_checkpoint_v2(&db, "main", mode, nullptr, nullptr) != SQLITE_OK ||
         (blank && !blank_wal(db)) || !sync_wal(db))
