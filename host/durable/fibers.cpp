@@ -21,9 +21,15 @@ constexpr std::size_t kMaxFiberErrorBytes = 4096;
 constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
 constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
+// Whether it counts that this one is about to run, or to be offered. Retries of a turn are bounded
+// by themselves, and its clients hear of its recoveries by their numbers.
+bool is_counted(const Job& job) {
+  return !job.is_turn() || job.failures == 0 || job.status != "pending";
+}
+
 // A recovery that is not the fault of the work is not counted.
 void give_back_recovery(Job& job) {
-  job.claims = std::max(0, job.claims - 1);
+  if (is_counted(job)) job.claims = std::max(0, job.claims - 1);
 }
 
 bool comes_before(const Job& a, const Job& b) {
@@ -80,6 +86,7 @@ std::optional<Job> Fibers::find_open(std::string_view id) {
 FiberHandle Fibers::add_running(Job job) {
   const FiberHandle handle = ++last_handle_;
   handles_.emplace(job.id, handle);
+  job.status = "running";
   job.runs_since_ms = now_ms();
   running_.emplace(handle, std::move(job));
   return handle;
@@ -247,7 +254,7 @@ std::string Fibers::next_due_id() const {
 std::string_view Fibers::why_given_up(const Job& job) const {
   if (settings_.max_crashes > 0 && job.fatal_attempts >= settings_.max_crashes)
     return "its work has ended the process as often as fibers.max_crashes allows";
-  if (job.is_turn() && job.claims >= settings_.max_turn_recoveries)
+  if (job.is_turn() && is_counted(job) && job.claims >= settings_.max_turn_recoveries)
     return "recovered as often as fibers.max_turn_recoveries allows, and interrupted once more";
   if (job.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
   if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
@@ -273,7 +280,7 @@ void Fibers::bury(Job& job, std::string_view why) {
 
 void Fibers::count_recovery(Job& job) {
   ++job.attempts;
-  ++job.claims;
+  if (is_counted(job)) ++job.claims;
   // If it takes the process with it, the next try waits like after any other failure.
   job.next_at_ms =
       now_ms() + back_off(job.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
@@ -469,7 +476,7 @@ void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
   HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
   Job job = end_running(found);
   job.attempts = job.fatal_attempts = 0;
-  give_back_recovery(job);
+  if (!job.is_turn()) give_back_recovery(job);
   job.next_at_ms = next_at_ms;
   job.wait();
   write(job);

@@ -114,7 +114,8 @@ struct FiberStanding {
 //                  always new). A continuation inherits both counts; retry() begins both anew. What
 //                  was interrupted on purpose, or postponed, gets the recovery that follows for
 //                  nothing; the first one of its life is counted anyway. A turn (Job::is_turn())
-//                  is dead after max_turn_recoveries.
+//                  is dead after max_turn_recoveries; its retries neither raise nor lower that
+//                  count.
 //  P8 Poison       A run that ended the process, as load() is told, is counted for each fiber that
 //                  ran in the agent, until one has run for five minutes and writes a checkpoint:
 //                  after max_crashes of them the fiber is dead, before its class is suspect.
@@ -219,8 +220,7 @@ class Fibers {
   // kLimitExceeded.
   Result<std::optional<TakenUp>> take_up(std::string_view id);
   // What runs is interrupted, to be offered at `next_at_ms`; its handle is of no use any more. That
-  // is no crash: its attempts begin anew, and the recovery that follows is no more than the one
-  // before.
+  // is no crash: its attempts begin anew, and beginning again counts as no recovery.
   void postpone(std::string_view id, std::int64_t next_at_ms);
   // The row goes, unless it is a record, and what runs under it has lost its handle.
   void erase(std::string_view id);

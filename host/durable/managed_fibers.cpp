@@ -241,12 +241,13 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
   if (!taken) return taken.error();
   const auto begin = *taken;
   if (begin) {
+    const bool is_retry = record.is_retry();
     record.status = FiberStatus::kRunning;
     record.next_at_ms = 0;
     jobs_.run("UPDATE cf_agents_jobs SET status = 'running', missing = NULL WHERE seq = ?",
               std::array{Param(record.seq)});
     parents_.insert(record.id);  // an earlier instance may have left values for it
-    note_turn(record.id);
+    if (!is_retry) note_turn(record.id);
   }
   ManagedChange found = change_of(std::move(record));
   Started started{.id = std::move(found.id), .record = std::move(found.record)};

@@ -107,6 +107,77 @@ TEST_F(FiberMarksTest, P8_AnotherTryOfFailedWorkIsNoRecovery) {
   EXPECT_EQ(heard(), Heard{});
 }
 
+// A failure before the first recovery, one after each, and a kill in the middle of each retry.
+TEST_F(FiberMarksTest, P8_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
+  ManagedRequest wanted = request("t");
+  wanted.is_turn = true;
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.max_retries = 100;
+  FiberHandle fiber = start(wanted).fiber;
+  const auto fail_and_begin_again = [&] {
+    settle(fiber, FiberStatus::kError, "no");
+    clock_.advance(std::chrono::hours(1));
+    const auto body = recover();
+    if (!body) return false;
+    EXPECT_EQ((*body)["reason"], "retry");
+    fiber = resume();
+    EXPECT_EQ(heard(), Heard{}) << "a retry is no recovery";
+    return true;
+  };
+  ASSERT_TRUE(fail_and_begin_again());
+  int recoveries = 0;
+  for (; recoveries < 20; ++recoveries) {
+    crash();
+    if (!recover()) break;
+    EXPECT_EQ(heard(), Heard{"t " + std::to_string(recoveries + 1)});
+    fiber = resume();
+    ASSERT_TRUE(fail_and_begin_again()) << recoveries;
+    ASSERT_TRUE(fail_and_begin_again()) << recoveries;
+  }
+  EXPECT_EQ(recoveries, 5);
+  EXPECT_EQ(inspect("t")["dead"], true);
+}
+
+TEST_F(FiberMarksTest, P8_ARetryThatEndsOnPurposeCountsForNothing) {
+  ManagedRequest wanted = request("t");
+  wanted.is_turn = true;
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.max_retries = 100;
+  FiberHandle fiber = start(wanted).fiber;
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(heard(), Heard{"t 1"});
+  fiber = resume();
+  settle(fiber, FiberStatus::kError, "no");
+  for (const bool runs : {false, true}) {
+    clock_.advance(std::chrono::hours(1));
+    ASSERT_TRUE(recover());
+    if (runs) resume();
+    fibers_->interrupt_on_purpose();
+    database_->commit();
+    crash();
+    EXPECT_EQ(heard(), Heard{});
+  }
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(heard(), Heard{"t 1"});
+  fiber = resume();
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(heard(), Heard{"t 2"});
+}
+
+TEST_F(FiberMarksTest, P8_ARetryThatIsTakenUpIsNoRecovery) {
+  ManagedRequest wanted = request("t");
+  wanted.is_turn = true;
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.max_retries = 1;
+  settle(start(wanted).fiber, FiberStatus::kError, "no");
+  clock_.advance(std::chrono::hours(1));
+  wanted.take_up = true;
+  EXPECT_NE(start(wanted).fiber, 0U);
+  EXPECT_EQ(heard(), Heard{});
+}
+
 TEST_F(FiberMarksTest, AFiberThatAnotherOneWaitsForIsNoTurn) {
   start("parent");
   ManagedRequest wanted = request("child");
