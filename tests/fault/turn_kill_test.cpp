@@ -65,8 +65,25 @@ TEST_F(TurnKillTest, AFrameWithAnIdIsSentOnce) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+// The wait after a recovery that was cut off is so long that a client is there when the next comes.
+TEST_F(TurnKillTest, R1_AClientIsToldOfARecoveryThatNobodyAsksFor) {
+  {
+    const auto server = serve_ledgers();
+    TurnClient(*server).call("begin");
+    server->wait_for_log("the turn runs");
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  retry_after("1s");
+  recover_and_kill();
+  const auto server = serve_ledgers();
+  TurnClient client(*server);
+  EXPECT_EQ(client.next(), "recovery 2 of 5");
+  server->wait_for_log("the turn runs");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 // With each kill the wait for the next recovery is longer, so that a client is there when it comes.
-TEST_F(TurnKillTest, TheSixthRecoveryEndsTheTurn) {
+TEST_F(TurnKillTest, R6_TheSixthRecoveryEndsTheTurn) {
   {
     const auto server = serve_ledgers();
     TurnClient(*server).call("begin");

@@ -23,6 +23,8 @@ class Talker : public hearth::Agent {
     m.add("begin", &Talker::begin);
     m.add("say", &Talker::say);
     m.add("nest", &Talker::nest);
+    m.add("leave", &Talker::leave);
+    m.callback("answer", &Talker::answer);
     m.fiber("turn", &Talker::turn);
     m.fiber("outer", &Talker::outer);
   }
@@ -33,6 +35,8 @@ class Talker : public hearth::Agent {
     broadcast("run " + std::to_string(run_));
   }
   Task<void> nest() { return run_fiber<void>("outer"); }
+  void leave(const std::string& message) { queue("answer", message); }
+  void answer(const std::string& message) { broadcast("answer to " + message); }
 
  private:
   Task<void> turn(hearth::FiberContext& fiber) {
@@ -62,22 +66,48 @@ class TurnTest : public ::testing::Test {
     return found;
   }
 
+  // What a client hears of the turn when it is recovered after a kill.
+  std::vector<std::string> recover() {
+    agent_.kill();
+    auto client = agent_.connect();
+    host_.advance(minutes(10));
+    return frames_with(client, "session.");
+  }
+  static Json rescheduled(const Json& id, int recovery) {
+    return {{"type", "session.status_rescheduled"},
+            {"turn", id},
+            {"reason", "recovery " + std::to_string(recovery) + " of 5"}};
+  }
+
   Host host_;
   hearth::testing::AgentHandle agent_ = host_.create<Talker>("t");
 };
 
-TEST_F(TurnTest, EachRecoveryIsHeardAndTheSixthEndsTheTurn) {
+TEST_F(TurnTest, R5_TheTurnIsIdleBeforeLaterMessagesAreWorkedOn) {
+  agent_.call("begin");
+  agent_.kill();
+  auto during = agent_.connect();
+  host_.advance(minutes(10));
+  agent_.call("leave", "a");
+  EXPECT_EQ(frames_with(during, "answer to a").size(), 1U) << "a recovered turn holds up nothing";
+  for (int recovery = 2; recovery <= 5; ++recovery) recover();
+  agent_.kill();
+  auto after = agent_.connect();
+  host_.advance(minutes(10));
+  agent_.call("leave", "b");
+  const auto frames = frames_with(after, "");
+  ASSERT_GE(frames.size(), 3U);
+  EXPECT_NE(frames[frames.size() - 3].find("session.error"), std::string::npos);
+  EXPECT_NE(frames[frames.size() - 2].find("session.status_idle"), std::string::npos);
+  EXPECT_EQ(frames.back(), "answer to b");
+}
+
+TEST_F(TurnTest, R6_FiveRecoveriesAreHeardAndTheSixthEndsTheTurn) {
   const Json id = agent_.call("begin");
   for (int recovery = 1; recovery <= 5; ++recovery) {
-    agent_.kill();
-    auto client = agent_.connect();
-    host_.advance(minutes(10));
-    const auto frames = frames_with(client, "session.");
+    const auto frames = recover();
     ASSERT_EQ(frames.size(), 1U) << recovery;
-    const Json expected{{"type", "session.status_rescheduled"},
-                        {"turn", id},
-                        {"reason", "recovery " + std::to_string(recovery) + " of 5"}};
-    EXPECT_EQ(Json::parse(frames[0]), expected);
+    EXPECT_EQ(Json::parse(frames[0]), rescheduled(id, recovery));
   }
   agent_.kill();
   auto client = agent_.connect();
@@ -96,6 +126,11 @@ TEST_F(TurnTest, EachRecoveryIsHeardAndTheSixthEndsTheTurn) {
   EXPECT_EQ(Json::parse(frames[1]), idle);
   host_.advance(hours(10));
   EXPECT_EQ(frames_with(client, "session.").size(), 2U) << "it is over";
+
+  const Json next = agent_.call("begin");
+  const auto heard = recover();
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(Json::parse(heard[0]), rescheduled(next, 1)) << "the next one begins to count anew";
 }
 
 TEST_F(TurnTest, AFrameWithAnIdIsSentOnceOverRecoveries) {
