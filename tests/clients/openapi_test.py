@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 """Asks a real server for everything in its /openapi.json, and holds each answer against its schema.
 
-    openapi_test.py HEARTH SEED_COUNTER_LIBRARY
+    openapi_test.py HEARTH SEED_COUNTER_LIBRARY PAYMENTS_LIBRARY
 """
+import contextlib
+import http.server
 import json
 import pathlib
 import re
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 
-from server import ADMIN, hearth
+from server import ADMIN, PATIENCE_SECONDS, hearth
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
 SAID_ONLY = {"description", "format"}
+# Schemas that name every member of what they are of.
+WHOLE = {"Operation"}
 
-# What is asked, in this order: method, path, body, status. UUID and ALARM are of the answers before.
+# What is asked, in this order: method, path, body, status. UUID, ALARM and OPERATION are of the
+# answers before.
 ASKED = [
     ("GET", "/", None, 200),
     ("GET", "/healthz", None, 200),
@@ -60,6 +67,8 @@ ASKED = [
     ("GET", "/admin/operations?limit=5", None, 200),
     ("GET", "/admin/operations/counter/a/nothing", None, 404),
     ("POST", "/admin/operations/counter/a/nothing/resolve", {"outcome": "not_executed"}, 404),
+    ("GET", "/admin/operations/payments/shop/OPERATION", None, 200),
+    ("POST", "/admin/operations/payments/shop/OPERATION/resolve", {"outcome": "not_executed"}, 200),
     ("POST", "/objects/definitions", {"class": "other", "idle_timeout_seconds": 60}, 201),
     ("POST", "/objects/definitions", {"class": "other"}, 409),
     ("POST", "/objects/definitions", {"class": "other", "image": "node:22"}, 422),
@@ -74,20 +83,18 @@ ASKED = [
 ]
 # Below /agents, what no agent answers.
 OF_THE_HOST = {"/agents/counter", "/agents/nothing/a"}
-# A success of these cannot be had here: a class in quarantine has crashed the server, and the
-# classes here have no operations.
+# A success of this cannot be had here: a class in quarantine has crashed the server.
 NO_SUCCESS = {
     ("post", "/admin/quarantine/release"),
-    ("get", "/admin/operations/{class}/{name}/{id}"),
-    ("post", "/admin/operations/{class}/{name}/{id}/resolve"),
 }
 
 
-def mistakes(value, schema, schemas, where="answer"):
-    """What is wrong with a value. Knows the words of the schemas, and stops at others."""
+def mistakes(value, schema, schemas, where="answer", whole=False):
+    """What is wrong with a value. Knows the words of the schemas, and stops at others. `whole`: the schema names every member."""
     for word, wanted in schema.items():
         if word == "$ref":
-            yield from mistakes(value, schemas[wanted.rsplit("/", 1)[1]], schemas, where)
+            name = wanted.rsplit("/", 1)[1]
+            yield from mistakes(value, schemas[name], schemas, where, name in WHOLE)
         elif word == "type":
             kinds = [wanted] if isinstance(wanted, str) else wanted
             fits = any(isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds)
@@ -100,7 +107,9 @@ def mistakes(value, schema, schemas, where="answer"):
         elif word == "properties" and isinstance(value, dict):
             for name, each in wanted.items():
                 if name in value:
-                    yield from mistakes(value[name], each, schemas, f"{where}.{name}")
+                    yield from mistakes(value[name], each, schemas, f"{where}.{name}", whole)
+            if whole:
+                yield from (f"{where}: {name} is not in the document" for name in value if name not in wanted)
         elif word == "items" and isinstance(value, list):
             for each in value:
                 yield from mistakes(each, wanted, schemas, f"{where}[]")
@@ -129,9 +138,50 @@ def operation_of(document, method, path):
     return None, None
 
 
-def main(program, library):
+class BrokenProvider(http.server.BaseHTTPRequestHandler):
+    """Of payments: nobody knows what its answer means."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(500)
+        self.send_header("Request-Id", "request-1")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def broken_provider():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), BrokenProvider)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def leave_an_unknown_operation(url):
+    """In the agent payments/shop, with a request."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    text = ""
+    while '"unknown"' not in text:
+        assert time.monotonic() < deadline, text
+        text = ask(url, "POST", "/objects/payments/shop/call/charge", ["1", 500])[1]
+
+
+def main(program, library, payments):
     found = []
-    with hearth(program, library) as url:
+    with contextlib.ExitStack() as stack:
+        provider = stack.enter_context(broken_provider())
+        class_file = (f"class: payments\nobjects: true\noptions: {{provider: \"{provider}\", keys: ignored}}\n"
+                      "egress: {allow: [127.0.0.1]}\n")
+        url = stack.enter_context(hearth(program, library, [(payments, class_file)]))
+        leave_an_unknown_operation(url)
         document = json.loads(ask(url, "GET", "/openapi.json", None)[1])
         schemas = document["components"]["schemas"]
         known = {}
@@ -166,15 +216,21 @@ def main(program, library):
                 known["UUID"] = data["data"]["id"]
             if path.endswith("/alarms") and status == 201:
                 known["ALARM"] = data["data"]["id"]
+            if template == "/admin/operations":
+                known["OPERATION"] = data["operations"][0]["id"]
+                if not data["operations"][0]["request"]:
+                    found.append(f"{asked}: the operation has no request, so that this test does not see one")
         all_operations = {(method, path) for path, methods in document["paths"].items() for method in methods
                           if not path.startswith("/agents/")}
         found += [f"this test does not ask for {each}" for each in sorted(all_operations - succeeded - NO_SUCCESS)]
         wrong = {"x": [1, {"id": 2}]}
         if not list(mistakes(wrong, {"properties": {"x": {"items": {"type": "object", "required": ["id"]}}}}, {})):
             found.append("this test finds no mistakes")
+        if not list(mistakes({"x": 1}, {"properties": {}}, {}, whole=True)):
+            found.append("this test finds no members that are not in the document")
     if found:
         sys.exit("openapi_test: " + "\n".join(found))
 
 
 if __name__ == "__main__":
-    main(*(pathlib.Path(argument).resolve() for argument in sys.argv[1:3]))
+    main(*(pathlib.Path(argument).resolve() for argument in sys.argv[1:4]))

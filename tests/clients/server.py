@@ -12,14 +12,17 @@ PATIENCE_SECONDS = 30
 
 
 @contextlib.contextmanager
-def hearth(program, library):
-    """Its URL. /objects asks for KEY."""
+def hearth(program, library, others=()):
+    """Its URL. /objects asks for KEY. `others`: further libraries, each with the text of its class file."""
     with tempfile.TemporaryDirectory(prefix="hearth-client-") as scratch:
         directory = pathlib.Path(scratch)
         (directory / "plugins").mkdir()
         (directory / "classes").mkdir()
         shutil.copy(library, directory / "plugins/counter.so")
         (directory / "classes/counter.yaml").write_text("class: counter\nobjects: true\nlist_methods: true\n")
+        for other, text in others:
+            shutil.copy(other, directory / "plugins")
+            (directory / "classes" / (other.stem + ".yaml")).write_text(text)
         for name, token in (("key", KEY), ("admin", ADMIN)):
             (directory / name).write_text(token + "\n")
             (directory / name).chmod(0o600)
