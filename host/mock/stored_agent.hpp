@@ -65,6 +65,7 @@ class StoredAgent final : public testing::detail::MockAgent {
   [[nodiscard]] std::size_t unfinished() const override { return live_ ? live_->unfinished() : 0; }
   [[nodiscard]] std::size_t clients() const override { return clients_.all().size(); }
   void set_serial(bool serial) override { settings_.serial_calls = serial; }
+  void set_options(std::string options) override { settings_.options = std::move(options); }
   testing::detail::MockAgent& below(const hearth_class& definition, std::string agent_class,
                                     std::string_view name, std::string options) override;
   std::shared_ptr<const CallRecord> ask_for_sub_agent(std::string_view agent_class,

@@ -15,7 +15,8 @@
 //             status of a delivery: pending, delivered, refused or unknown
 //   options   provider: its URL
 //             keys: what the provider makes of an Idempotency-Key. "honoured": it does a key once;
-//             "listed": it can be asked for a key; "ignored": neither
+//             "listed": it can be asked for a key; "ignored": neither. What is open when it is
+//             changed goes on as it was begun
 //             credential: a name under egress.secrets; timeout_ms: of a request, 30000
 //
 // The provider: POST /charges {"order", "cents"} and POST /refunds {"order", "cents", "receipt"}
@@ -60,6 +61,10 @@ class Payments : public hearth::Agent {
     check(suffix_of(options_.keys).has_value(), "keys: honoured, listed or ignored");
     sql("CREATE TABLE IF NOT EXISTS payments(id TEXT PRIMARY KEY, cents INTEGER NOT NULL, "
         "status TEXT NOT NULL, receipt TEXT, refund TEXT, note TEXT)");
+    // Charges and refunds whose outcome is not known yet, and the option `keys` that each was begun
+    // with: under another one it would be another operation, and could happen twice.
+    sql("CREATE TABLE IF NOT EXISTS open_moves(payment TEXT NOT NULL, what TEXT NOT NULL, "
+        "keys TEXT NOT NULL, PRIMARY KEY(payment, what))");
     sql("CREATE TABLE IF NOT EXISTS hooks(url TEXT PRIMARY KEY)");
     sql("CREATE TABLE IF NOT EXISTS deliveries(payment TEXT NOT NULL, event TEXT NOT NULL, "
         "url TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY(payment, event, url))");
@@ -245,17 +250,20 @@ class Payments : public hearth::Agent {
   };
   hearth::Task<Outcome> move_money(std::string what, std::string order, hearth::Json details) {
     const std::string path = "/" + what + "s";
-    const auto act = [this, path, details](hearth::OperationAttempt attempt) {
-      return ask_provider(path, std::move(attempt.id), details);
+    sql("INSERT OR IGNORE INTO open_moves VALUES(?, ?, ?)", order, what, options_.keys);
+    const auto keys = sql("SELECT keys FROM open_moves WHERE payment = ? AND what = ?", order, what)
+                          .value<std::string>();
+    const auto act = [this, path, keys, details](hearth::OperationAttempt attempt) {
+      return ask_provider(path, std::move(attempt.id), keys, details);
     };
     const auto look = [this, path](hearth::OperationAttempt attempt) {
       return look_it_up(path, std::move(attempt.id));
     };
     Outcome outcome;
     try {
-      hearth::OperationCall call{.kind = what + suffix_of(options_.keys).value_or(""),
+      hearth::OperationCall call{.kind = what + suffix_of(keys).value_or(""),
                                  .args = details,
-                                 .key = std::move(order),
+                                 .key = order,
                                  .cost = details.at("cents").get<std::uint64_t>()};
       const hearth::Json receipt = co_await operation(std::move(call), act, look);
       // Who resolves an operation by hand may know of no receipt.
@@ -266,20 +274,22 @@ class Payments : public hearth::Agent {
     } catch (const hearth::OperationUnknown& error) {
       outcome = {.is_known = false, .note = error.what()};
     }
+    if (outcome.is_known) sql("DELETE FROM open_moves WHERE payment = ? AND what = ?", order, what);
     co_return outcome;
   }
 
   // ---- requests ---------------------------------------------------------------------------------
 
   // What throws here and is not NotExecuted may have been done: the ledger decides.
-  hearth::Task<hearth::Json> ask_provider(std::string path, std::string key, hearth::Json details) {
+  hearth::Task<hearth::Json> ask_provider(std::string path, std::string key, std::string keys,
+                                          hearth::Json details) {
     hearth::FetchRequest request{.method = "POST",
                                  .url = options_.provider + path,
                                  .json = std::move(details),
                                  .timeout = std::chrono::milliseconds(options_.timeout_ms),
                                  .credential = options_.credential,
                                  .op = std::move(key)};  // also its Idempotency-Key
-    auto response = co_await send(std::move(request));
+    auto response = co_await send(std::move(request), std::move(keys));
     const hearth::Json answer = co_await response.json();
     co_return answer.at("receipt");
   }
@@ -303,24 +313,25 @@ class Payments : public hearth::Agent {
         .headers = {{"Webhook-Id", std::move(id)}},
         .json = {{"event", notice.event}, {"order", notice.order}, {"cents", notice.cents}},
         .timeout = std::chrono::milliseconds(options_.timeout_ms)};
-    co_await send(std::move(request));
+    co_await send(std::move(request), "ignored");
   }
 
   // Whether nothing has come of a request with this status. Behind a key an earlier attempt may
   // have had its effect: then only what was decided about the payment itself says so, and not that
   // it is too early, too much, or that the credential has changed.
-  [[nodiscard]] bool is_refusal(unsigned status, bool has_key) const {
+  static bool is_refusal(unsigned status, const std::string& keys) {
     if (status < 400 || status > 499) return false;
-    if (!has_key || options_.keys != "honoured") return true;
+    if (keys != "honoured") return true;
     return status == 400 || status == 402 || status == 403 || status == 404 || status == 422;
   }
   // A request that has an effect. NotExecuted: it has certainly none. Of one with `op` that did not
-  // leave the ledger knows whether an earlier one may have had its effect.
-  hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request) {
+  // leave the ledger knows whether an earlier one may have had its effect. `keys`: what the
+  // receiver makes of its key.
+  hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request, std::string keys) {
     const bool has_key = !request.op.empty();
     try {
       auto response = co_await fetch(std::move(request));
-      if (is_refusal(response.status(), has_key))
+      if (is_refusal(response.status(), keys))
         throw hearth::NotExecuted("refused with status " + std::to_string(response.status()));
       if (!response.ok()) throw status_error(response.status());
       co_return response;

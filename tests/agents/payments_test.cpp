@@ -178,6 +178,32 @@ TEST_F(PaymentsTest, AKillInTheMiddleIsNoSecondCharge) {
   }
 }
 
+TEST_F(PaymentsTest, WhatIsOpenGoesOnAsItWasBegunWhateverTheOptionSaysNow) {
+  auto agent = create("ignored");
+  provider_.answers = false;
+  agent.call("charge", "1", 500);
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "charging");
+  provider_.answers = true;
+  agent.set_options({{"provider", kProvider}, {"keys", "honoured"}});
+  agent.kill();
+  host_.advance(minutes(1));
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "unknown") << "this provider ignored its key";
+  EXPECT_EQ(provider_.effects["/charges"], 1);
+  agent.call("charge", "1", 500);
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "unknown");
+  EXPECT_EQ(provider_.effects["/charges"], 1);
+  resolve(agent, hearth::Probed::completed("receipt 9"));
+  agent.call("charge", "1", 500);
+  EXPECT_EQ(agent.call("payment", "1").at("receipt"), "receipt 9");
+
+  agent.call("refund", "1");
+  agent.call("charge", "2", 500);
+  EXPECT_EQ(agent.sql("SELECT DISTINCT kind FROM cf_agents_operations ORDER BY seq"),
+            Json::parse(R"([["charge.ignored"],["refund"],["charge"]])"))
+      << "what is new is begun as the option says";
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM open_moves"), Json::parse("[[0]]"));
+}
+
 TEST_F(PaymentsTest, ACutConnectionIsRepeatedWithTheKeyOrUnknown) {
   for (const char* const keys : {"honoured", "listed", "ignored"}) {
     SCOPED_TRACE(keys);

@@ -316,6 +316,8 @@ class AgentHandle {
   // Of a circle of calls it knows the part that one call has led to; one that two calls have begun
   // apart ends with their time.
   void set_serial(bool serial) { agent_->set_serial(serial); }
+  // As if the file of its class had these: when it comes into memory the next time.
+  void set_options(const Json& options) { agent_->set_options(to_text(options)); }
 
   // An agent right below this one, as sub_agent<...>() of its code reaches it. Those that the code
   // makes itself are of a class that the test has used before.

@@ -175,6 +175,7 @@ class MockAgent {
 
   // From now on as with `calls: serial` in the file of its class.
   virtual void set_serial(bool serial) = 0;
+  virtual void set_options(std::string options) = 0;
 
   // ---- agents below
   // One right below this one, made if need be. Throws runtime_error: none can be called so.
