@@ -242,10 +242,9 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
   }
   row.effect = std::max(row.effect, request.effect);
   if (request.can_resume && is_resumable(row.seq)) return run(std::move(row), request, false);
-  const std::int64_t now = now_ms();
   if (row.effect == Effect::kKeyed && !row.horizon_at_ms)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
-  const bool is_known = row.horizon_at_ms && now >= row.started_at_ms && now < *row.horizon_at_ms;
+  const bool is_known = is_key_known(row.started_at_ms, row.horizon_at_ms);
   if (row.effect <= Effect::kIdempotent || (row.effect == Effect::kKeyed && is_known))
     return run(std::move(row), request, false);
   if (row.effect == Effect::kProbe && request.can_probe) {
@@ -294,6 +293,8 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
   running.kind = row.kind;
   running.effect = row.effect;
   running.fiber = row.scope ? request.fiber : 0;
+  running.started_at_ms = row.started_at_ms;
+  running.horizon_at_ms = row.horizon_at_ms;
   running.key_header = request.key_header;
   running.can_resume = request.can_resume;
   running.is_anew = how == Begin::kAnew;

@@ -157,10 +157,12 @@ struct UnknownOperation {
 //                are rows, one for each day: a clock that jumps ahead and back finds what it had
 //                counted. One that is set back over midnight goes on with the day that it was.
 //  P8 One request  An operation sends one request. may_send() refuses a second one whose effect
-//                could be a second one: of a keyed operation a request with another fingerprint, of
-//                a probed or unsafe one any, but one that asks for the rest of an answer.
+//                could be a second one: of a keyed operation a request with another fingerprint, or
+//                behind its horizon; of a probed or unsafe one any, but one that asks for the rest
+//                of an answer. While one is in flight it refuses any other.
 //  P9 Not sent   If a run is cut off whose request (may_send()) has not left, its operation is not
-//                executed, whatever its effect; but not if an earlier run may have acted.
+//                executed, whatever its effect; but not if an earlier run may have acted, or the
+//                agent has sent something else behind that request (sent_elsewhere()).
 //  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
 //                is settled. With the beginning of a good answer whose rest can be asked for, an
 //                operation may run again, whatever its effect.
@@ -208,18 +210,25 @@ class Operations {
 
   // ---- the request that it sends (operations_requests.cpp) ----
   // The name of the header for its id. kNotFound: it does not run. kConflict: it has sent another
-  // one, or there is nothing to ask the rest of. kInvalidArgument: a probe runs.
+  // one, one is in flight, its horizon is over, or there is nothing to ask the rest of.
+  // kInvalidArgument: a probe runs.
   Result<std::string> may_send(const OperationSending& sending);
-  // What may_send() has allowed is about to leave with this turn.
-  void dispatched(const OperationSending& sending);
+  // What may_send() has allowed is about to leave with this turn. It is in flight as long as what
+  // this gives is kept.
+  [[nodiscard]] std::shared_ptr<const void> dispatched(const OperationSending& sending);
   // The rest is of the request that was dispatched last, in this order. Ignored if the operation
-  // runs no more. `head`: JSON.
+  // runs no more. `head`: JSON. `fits` false: it is not the part of the answer that the request has
+  // asked for.
   void answered(std::string_view id, std::int64_t status,
-                const std::optional<std::string>& upstream_id, std::string_view head);
+                const std::optional<std::string>& upstream_id, std::string_view head,
+                bool fits = true);
   void received(std::string_view id, std::string_view piece);
   void answer_ended(std::string_view id);
   // ... has failed, and nothing of it has left.
   void not_sent(std::string_view id);
+  // The agent has sent something that is the request of no operation. Nobody knows for whom: none
+  // that runs and whose own request has not left is certainly not executed any more.
+  void sent_elsewhere();
   // kNotFound: none has the id, or it has sent nothing through the ledger.
   Result<StoredAnswer> answer(std::string_view id);
 
@@ -287,11 +296,14 @@ class Operations {
     std::string kind;
     Effect effect = Effect::kUnsafe;
     FiberHandle fiber = 0;
+    std::int64_t started_at_ms = 0;
+    std::optional<std::int64_t> horizon_at_ms{};
     std::string key_header{};
     bool can_resume = false;
     bool is_anew = false;   // no earlier run may have acted
     bool is_probe = false;  // the other side is asked
     // ---- of its request ----
+    std::weak_ptr<const void> in_flight{};
     bool unsent = false;       // all that was dispatched has certainly not left
     bool resumes = false;      // it asks for the rest of an answer
     bool was_refused = false;  // and does not get it
@@ -318,6 +330,12 @@ class Operations {
   [[nodiscard]] Running* find_running(std::string_view id);
   // Another run of it would go on with an answer that has begun.
   [[nodiscard]] bool is_resumable(std::int64_t seq);
+  // The other side still knows the key of one that was begun then.
+  [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
+                                  const std::optional<std::int64_t>& horizon_at_ms) const {
+    const std::int64_t now = now_ms();
+    return horizon_at_ms && now >= started_at_ms && now < *horizon_at_ms;
+  }
   // Of one that is settled.
   void forget_answer(std::int64_t seq, bool was_executed);
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);

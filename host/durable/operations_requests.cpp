@@ -38,7 +38,13 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
     return Error{Errc::kInvalidArgument,
                  "a probe asks about an operation: its request is none of the operation's"};
   }
+  if (!running->in_flight.expired()) {
+    return Error{Errc::kConflict,
+                 "a request of the operation is in flight: read its answer to the end, or drop it, "
+                 "before you send the next one"};
+  }
   const auto before = answers_.find(running->seq);
+  const bool may_have_sent = before || !running->is_anew;
   const bool is_mild = running->effect <= Effect::kIdempotent;
   if (sending.resumes) {
     if (!running->can_resume || !before || !before->is_resumable() || before->whole ||
@@ -49,18 +55,29 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
     return Error{Errc::kConflict, "the operation has sent another request under the same key"};
   } else if (before && !is_mild && running->effect != Effect::kKeyed) {
     return Error{Errc::kConflict, "the operation has sent its request"};
+  } else if (may_have_sent && running->effect == Effect::kKeyed &&
+             !is_key_known(running->started_at_ms, running->horizon_at_ms)) {
+    return Error{Errc::kConflict,
+                 "the horizon of the operation's key is over, and the request may have had its "
+                 "effect: let the function fail, and the operation is unknown"};
   }
   return running->key_header.empty() ? std::string(kKeyHeader) : running->key_header;
 }
 
-void Operations::dispatched(const OperationSending& sending) {
+std::shared_ptr<const void> Operations::dispatched(const OperationSending& sending) {
   Running& running = *find_running(sending.id);
   prepare_write();
+  // Owned by whoever carries the request: how it ends, there is no need to tell.
+  const auto in_flight = std::make_shared<const char>();
+  running.in_flight = in_flight;
   running.unsent = false;
   running.was_refused = false;
   running.resumes = sending.resumes;
   running.kept = running.received = sending.resumes ? sending.from : 0;
-  if (sending.resumes) return answers_.cut(running.seq, sending.from);
+  if (sending.resumes) {
+    answers_.cut(running.seq, sending.from);
+    return in_flight;
+  }
   // What an earlier run had sent may have acted: nothing is certain of this one's beginning.
   if (answers_.find(running.seq)) running.is_anew = false;
   answers_.drop(running.seq);
@@ -69,17 +86,19 @@ void Operations::dispatched(const OperationSending& sending) {
   request.dispatched_at_ms = now_ms();
   request.can_resume = running.can_resume;
   answers_.write(running.seq, request);
+  return in_flight;
 }
 
 void Operations::answered(std::string_view id, std::int64_t status,
-                          const std::optional<std::string>& upstream_id, std::string_view head) {
+                          const std::optional<std::string>& upstream_id, std::string_view head,
+                          bool fits) {
   Running* const running = find_running(id);
   if (running == nullptr) return;
   auto request = answers_.find(running->seq);
   if (!request) return;
   prepare_write();
   if (running->resumes) {
-    running->was_refused = status < 200 || status >= 300;
+    running->was_refused = status < 200 || status >= 300 || !fits;
     if (!running->was_refused) return;  // the head is the one that it began with
     // What may run again begins anew then; of the rest nobody knows more than is here.
     request->can_resume = false;
@@ -127,6 +146,12 @@ void Operations::not_sent(std::string_view id) {
   prepare_write();
   running->unsent = true;
   answers_.drop(running->seq);
+}
+
+void Operations::sent_elsewhere() {
+  for (auto& [operation, running] : running_) {
+    if (std::exchange(running.unsent, false)) running.is_anew = false;
+  }
 }
 
 Result<StoredAnswer> Operations::answer(std::string_view id) {

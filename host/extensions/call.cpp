@@ -128,7 +128,9 @@ Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64
   } else {
     remote = router->call(call_to(*std::move(callee), request));
   }
-  return agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
+  auto submitted = agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
+  if (submitted) agent_.work().sent_elsewhere();
+  return submitted;
 }
 
 Result<std::string> CallExtension::notify(const CallRequest& request) {
@@ -149,6 +151,7 @@ Result<std::string> CallExtension::notify(const CallRequest& request) {
        .arguments = arguments_of(request),
        .trace = event.trace.empty() ? new_trace(agent_.work().random()) : event.trace});
   if (id) {
+    agent_.work().sent_elsewhere();
     agent_.work().report(DurableEvent::kNotifyCreate, *id,
                          its_class + " " + std::string(request.method));
   }

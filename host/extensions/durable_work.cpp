@@ -143,6 +143,10 @@ void DurableWork::checkpointed(std::string_view fiber_id) {
   if (operations_) operations_->checkpointed(fiber_id);
 }
 
+void DurableWork::sent_elsewhere() {
+  if (operations_) operations_->sent_elsewhere();
+}
+
 bool DurableWork::is_managed(std::string_view fiber_id) {
   return managed_ && managed_->is_managed(fiber_id);
 }

@@ -95,6 +95,8 @@ class DurableWork {
   durable::Operations& operations();
   // This fiber has written a checkpoint, in this turn.
   void checkpointed(std::string_view fiber_id);
+  // The agent has sent something that is the request of no operation.
+  void sent_elsewhere();
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,

@@ -138,34 +138,66 @@ std::string fingerprint_of(const FetchRequest& request) {
       dump_json(Json::array({request.method, request.url, sha256_hex(request.body)})));
 }
 
-// The value of the answer's header Request-Id or X-Request-Id.
-std::optional<std::string> upstream_id(const Json& head) {
+// The value of the first header that has one of two names.
+std::optional<std::string> header_in(const Json& head, std::string_view name,
+                                     std::string_view other_name) {
   for (const Json& header : head.at("headers")) {
-    const auto name = header.at(0).get<std::string>();
-    if (equal_ignoring_case(name, "Request-Id") || equal_ignoring_case(name, "X-Request-Id"))
+    const auto its_name = header.at(0).get<std::string>();
+    if (equal_ignoring_case(its_name, name) || equal_ignoring_case(its_name, other_name))
       return header.at(1).get<std::string>();
   }
   return std::nullopt;
 }
 
+// How the Content-Range of the part begins that a Range such as "bytes=5-" asks for: "bytes 5-".
+// Nullopt: the Range is not one that begins at some place.
+std::optional<std::string> beginning_of(std::string_view range) {
+  const std::size_t equals = range.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::string_view from = range.substr(equals + 1);
+  const std::size_t digits = from.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos || from[digits] != '-') return std::nullopt;
+  if (from.find(',') != std::string_view::npos) return std::nullopt;
+  return std::string(range.substr(0, equals)) + " " + std::string(from.substr(0, digits + 1));
+}
+
+// Whether an answer is the part that a Range asks for. One of all of it, which is what a server
+// sends that knows no ranges, is not.
+bool is_part(std::string_view range, const Json& head) {
+  constexpr int kPartialContent = 206;
+  if (head.at("status").get<int>() != kPartialContent) return false;
+  const auto wanted = beginning_of(range);
+  const auto given = header_in(head, "Content-Range", "Content-Range");
+  return wanted && given && begins_with(*given, *wanted);
+}
+
 // Tells the ledger of the head, the pieces and the end of the answer to an operation's request.
 class LedgerRequest final : public RemoteOperation {
  public:
-  LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote)
-      : agent_(agent), operation_(std::move(operation)), remote_(std::move(remote)) {}
+  // `in_flight`: see durable::Operations::dispatched(). `range`: in a request for the rest of an
+  // answer its header Range, if it has one.
+  LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote,
+                std::shared_ptr<const void> in_flight, std::optional<std::string> range)
+      : agent_(agent),
+        operation_(std::move(operation)),
+        remote_(std::move(remote)),
+        in_flight_(std::move(in_flight)),
+        range_(std::move(range)) {}
 
   void start(RemoteListener& listener) override { remote_->start(listener); }
   void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
   void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
     durable::Operations& ledger = agent_.work().operations();
+    if (is_end) in_flight_.reset();  // the code that is told may send the next one
     if (outcome.has_error()) {
       if ((flags & HEARTH_FETCH_SENT) == 0) ledger.not_sent(operation_);
     } else if (is_end) {
       ledger.answer_ended(operation_);
     } else if ((flags & HEARTH_FETCH_HEAD) != 0) {
       const Json head = parse_json(*outcome).value();
-      ledger.answered(operation_, head.at("status").get<std::int64_t>(), upstream_id(head),
-                      *outcome);
+      ledger.answered(operation_, head.at("status").get<std::int64_t>(),
+                      header_in(head, "Request-Id", "X-Request-Id"), *outcome,
+                      !range_ || is_part(*range_, head));
       agent_.work().stop_at_commit("operation.answered.committed");
     } else {
       ledger.received(operation_, *outcome);
@@ -177,6 +209,8 @@ class LedgerRequest final : public RemoteOperation {
   AgentContext& agent_;
   const std::string operation_;
   const std::unique_ptr<RemoteOperation> remote_;
+  std::shared_ptr<const void> in_flight_;
+  const std::optional<std::string> range_;
 };
 
 }  // namespace
@@ -224,14 +258,24 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
   request.proxy = egress.proxy;
   request.limits = egress.limits;
   request.rules = rules_;
+  std::optional<std::string> range;
+  if (const std::string* const it = find_header(request.headers, "Range");
+      it != nullptr && operation.resumes)
+    range = *it;
   auto remote = port->make(std::move(request));
   if (!remote) return remote.error();
-  if (!sending) return agent_.calls().submit(HEARTH_OP_FETCH, *std::move(remote), token);
+  if (!sending) {
+    auto submitted = agent_.calls().submit(HEARTH_OP_FETCH, *std::move(remote), token);
+    if (submitted) agent_.work().sent_elsewhere();
+    return submitted;
+  }
   durable::Operations& ledger = agent_.work().operations();
-  ledger.dispatched(*sending);
+  auto in_flight = ledger.dispatched(*sending);
   stop_point("operation.dispatched.written");
   auto submitted = agent_.calls().submit(
-      HEARTH_OP_FETCH, std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote)),
+      HEARTH_OP_FETCH,
+      std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote),
+                                      std::move(in_flight), std::move(range)),
       token);
   if (submitted.has_error()) ledger.not_sent(operation.id);
   return submitted;

@@ -96,7 +96,7 @@ bool LiveInstance::start_remote() {
 bool LiveInstance::deliver_remote() {
   for (const auto& [id, each] : operations_) {
     if (!each.remote || each.remote->told.empty()) continue;
-    const Operation operation = each;
+    Operation operation = each;
     const Remote::Told told = std::move(operation.remote->told.front());
     operation.remote->told.pop_front();
     const bool is_end = (told.flags & HEARTH_RESULT_FINAL) != 0;
@@ -108,6 +108,7 @@ bool LiveInstance::deliver_remote() {
       return true;
     }
     operation.remote->operation->telling(told.body, is_end, told.flags);
+    operation.remote.reset();  // so that the code's cancel() ends it at once
     const bool ok = told.body.has_value();
     const std::string body = ok ? told.body.value() : told.body.error().message;
     deliver_result(operation.operation, operation.token,

@@ -49,13 +49,15 @@ std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequ
   return std::move(answer);
 }
 
-void check_resumed(std::string_view head) {
+void check_resumed(const Activation& activation, std::string_view id, std::string_view head) {
+  // The ledger has judged the head before the agent is told of it.
+  const auto stored = find_stored_answer(activation, id);
+  if (stored && stored->can_resume) return;
   const auto status = parse_json(head).at("status").get<unsigned>();
-  if (status >= 200 && status < 300) return;
-  throw FetchError(
-      HEARTH_E_BUSY,
-      "the other side does not go on with its answer: it says " + std::to_string(status),
-      FetchPhase::kHeaders, true);
+  throw FetchError(HEARTH_E_BUSY,
+                   "the other side does not go on with its answer where it was cut off: it says " +
+                       std::to_string(status),
+                   FetchPhase::kHeaders, true);
 }
 
 }  // namespace hearth::detail

@@ -36,7 +36,8 @@ class OperationRequestsTest : public ManagedFibersFixture {
   OperationBegun begin(Effect effect, bool can_resume = false, bool can_probe = false) {
     OperationRequest request;
     request.kind = "charge";
-    request.key = "k";
+    request.fiber = fiber_;
+    if (fiber_ == 0) request.key = "k";
     request.effect = effect;
     request.can_resume = can_resume;
     request.can_probe = can_probe;
@@ -66,11 +67,11 @@ class OperationRequestsTest : public ManagedFibersFixture {
     it.from = from;
     return it;
   }
-  // Whether it may, and then it has.
+  // Whether it may, and then it has; nobody waits for its answer.
   bool send(const OperationSending& it) {
     const auto may = ledger_->may_send(it);
     if (!may) EXPECT_EQ(may.error().code, Errc::kConflict);
-    if (may) ledger_->dispatched(it);
+    if (may) EXPECT_TRUE(ledger_->dispatched(it));
     database_->commit();
     return may.has_value();
   }
@@ -88,6 +89,7 @@ class OperationRequestsTest : public ManagedFibersFixture {
 
   OperationSettings ledger_settings_{.max_result_bytes = kMaxBody, .kinds = {}};
   std::optional<Operations> ledger_;
+  FiberHandle fiber_ = 0;  // whose operations begin() begins
   std::string id_;
 };
 
@@ -151,6 +153,56 @@ TEST_F(OperationRequestsTest, P8_ASecondRequestIsNoSecondEffect) {
   }
 }
 
+TEST_F(OperationRequestsTest, P8_OneIsInFlightAtATime) {
+  for (const Effect effect : {Effect::kRead, Effect::kKeyed}) {
+    const OperationBegun begun = begin(effect);
+    ASSERT_TRUE(ledger_->may_send(sending("f")));
+    auto in_flight = ledger_->dispatched(sending("f"));
+    const auto second = ledger_->may_send(sending("f"));
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Errc::kConflict);
+    EXPECT_NE(second.error().message.find("in flight"), std::string::npos);
+    in_flight.reset();
+    EXPECT_TRUE(send());
+    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+  }
+}
+
+TEST_F(OperationRequestsTest, P8_AKeyedRequestIsNotRepeatedBehindItsHorizon) {
+  const auto horizon = std::chrono::milliseconds(1000);
+  OperationBegun begun = begin(Effect::kKeyed);
+  clock_.advance(horizon * 2);
+  EXPECT_TRUE(send()) << "the other side has not had the key before";
+  EXPECT_FALSE(send());
+  EXPECT_NE(ledger_->may_send(sending("f")).error().message.find("horizon"), std::string::npos);
+  ledger_->not_sent(id_);
+  EXPECT_TRUE(send()) << "nothing came of the one before";
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+  EXPECT_EQ(begin(Effect::kKeyed).decision, OperationDecision::kUnknown);
+  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+
+  begin(Effect::kKeyed);
+  ASSERT_TRUE(send());
+  clock_.advance(horizon - std::chrono::milliseconds(1));
+  EXPECT_TRUE(send());
+  clock_.set_wall(clock_.wall_now() - horizon * 2);
+  EXPECT_FALSE(send()) << "nobody knows how much time has gone";
+  clock_.set_wall(clock_.wall_now() + horizon * 2);
+  crash_all();
+  EXPECT_EQ(begin(Effect::kKeyed).decision, kRunIt);
+  EXPECT_TRUE(send());
+  clock_.advance(horizon);
+  EXPECT_FALSE(send()) << "it is counted from the first run";
+}
+
+TEST_F(OperationRequestsTest, P8_AnEarlierRunMayHaveSentItsKeyBehindTheLedgersBack) {
+  begin(Effect::kKeyed);
+  crash_all();
+  EXPECT_EQ(begin(Effect::kKeyed).decision, kRunIt);
+  clock_.advance(std::chrono::milliseconds(1000));
+  EXPECT_FALSE(send());
+}
+
 TEST_F(OperationRequestsTest, AProbesRequestIsNoneOfTheOperation) {
   begin(Effect::kProbe);
   ASSERT_TRUE(send());
@@ -172,6 +224,22 @@ TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
   EXPECT_EQ(begun.decision, kRunIt);
   ASSERT_TRUE(send());
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
+}
+
+TEST_F(OperationRequestsTest, P9_WhatWasSentElsewhereMayHaveActed) {
+  const OperationBegun begun = begin(Effect::kKeyed);
+  ASSERT_TRUE(send());
+  ledger_->sent_elsewhere();
+  ledger_->not_sent(id_);
+  EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "that was before, and another's";
+
+  const OperationBegun again = begin(Effect::kUnsafe);
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  ledger_->sent_elsewhere();
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  EXPECT_EQ(cut_off(again), OperationState::kUnknown) << "a third request changes nothing";
 }
 
 TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
@@ -262,6 +330,8 @@ TEST_F(OperationRequestsTest, AResumeThatIsRefusedIsNotTriedAgain) {
     ASSERT_TRUE(send(resuming(8)));
     ledger_->answered(id_, 404, std::nullopt, R"({"status":404})");
     ledger_->received(id_, "no such poem");
+    ledger_->answer_ended(id_);
+    EXPECT_EQ(record().at("request").at("whole"), false);
     const bool is_unsafe = effect == Effect::kUnsafe;
     EXPECT_EQ(stored(), is_unsafe ? "one two " : "");
     EXPECT_EQ(cut_off(begun), is_unsafe ? OperationState::kUnknown : OperationState::kInterrupted);
@@ -269,6 +339,19 @@ TEST_F(OperationRequestsTest, AResumeThatIsRefusedIsNotTriedAgain) {
     if (is_unsafe) ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "a"));
     if (!is_unsafe) EXPECT_TRUE(send()) << "from its beginning";
   }
+}
+
+TEST_F(OperationRequestsTest, AnotherPartThanTheOneThatWasAskedForIsARefusal) {
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  crash_all();
+  const OperationBegun begun = begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send(resuming(8)));
+  ledger_->answered(id_, 200, std::nullopt, R"({"status":200})", false);
+  ledger_->received(id_, "one two three");
+  EXPECT_EQ(stored(), "one two ");
+  EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
 }
 
 TEST_F(OperationRequestsTest, P10_TheBeginningOfALongAnswerIsKept) {

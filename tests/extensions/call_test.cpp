@@ -109,6 +109,28 @@ TEST_F(AbiCallTest, AFailureOfTheHostIsPassedOn) {
   EXPECT_EQ(start(request_to("C", "a", "m")), HEARTH_E_LIMIT);
 }
 
+// The ledger cannot know whose call it is.
+TEST_F(AbiCallTest, WhatIsSentToOthersMayBeOfAnOperationThatRuns) {
+  durable::Operations& ledger = agent_.work().operations();
+  for (const bool is_call : {true, false}) {
+    const std::string key = is_call ? "call" : "notification";
+    durable::OperationRequest wanted;
+    wanted.kind = "charge";
+    wanted.key = key;
+    const auto begun = ledger.begin(wanted);
+    ASSERT_TRUE(begun);
+    const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
+    ASSERT_TRUE(ledger.may_send(sending));
+    EXPECT_TRUE(ledger.dispatched(sending));
+    ledger.not_sent(begun->id);
+    const auto request = request_to("Counter", "a", "add");
+    EXPECT_EQ(is_call ? start(request) : notify(request), HEARTH_OK);
+    EXPECT_EQ(*ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
+              durable::OperationState::kUnknown)
+        << key;
+  }
+}
+
 TEST_F(AbiCallTest, CallerIsTheAgentTheEventComesFrom) {
   hearth_bytes caller{};
   EXPECT_EQ(call_.caller(host_, kAgent, 9, &caller), HEARTH_E_NOT_FOUND);

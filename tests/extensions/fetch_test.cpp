@@ -323,6 +323,7 @@ TEST_F(AbiLedgerFetchTest, TheFingerprintIsOfWhatIsAskedFor) {
   begin(durable::Effect::kRead);
   std::vector<std::string> all;
   const auto add = [&](const hearth_fetch_request& it) {
+    agent_->remote.reset();  // the one before was cancelled
     ASSERT_EQ(start(it), HEARTH_OK);
     all.push_back(ledger().answer(begun_.id)->request.fingerprint);
   };
@@ -345,6 +346,7 @@ TEST_F(AbiLedgerFetchTest, TheKindNamesTheHeaderUnlessTheRequestHasIt) {
   begin(durable::Effect::kRead, "X-Once");
   ASSERT_EQ(start(request_of_it()), HEARTH_OK);
   EXPECT_EQ(port_.made.back().headers, (Headers{{"X-Once", begun_.id}}));
+  agent_->remote.reset();
   hearth_fetch_request it = request_of_it();
   it.headers = slice(R"([["x-once","mine"]])");
   ASSERT_EQ(start(it), HEARTH_OK);
@@ -378,6 +380,46 @@ TEST_F(AbiLedgerFetchTest, AFailureThatWasNotSentSettlesIt) {
             durable::OperationState::kUnknown);
 }
 
+TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
+  begin(durable::Effect::kRead);
+  const auto refused = [&] {
+    EXPECT_EQ(start(request_of_it()), HEARTH_E_CONFLICT);
+    return last_error().find("in flight") != std::string::npos;
+  };
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("half"), false, 0);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(ledger().answer(begun_.id)->body, "half") << "nothing was mixed in";
+  tell(std::string(), true, 0);
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  tell(Error{Errc::kUnavailable, "cut"}, true, fetch_failure_flags(HEARTH_FETCH_PHASE_BODY, true));
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  agent_->remote.reset();
+  EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+}
+
+TEST_F(AbiLedgerFetchTest, WhatIsSentWithoutAnOperationMayBeOfOneThatRuns) {
+  const auto fail_unsent = [&] {
+    begin();
+    EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+    tell(Error{Errc::kUnavailable, "refused"}, true,
+         fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
+  };
+  const auto settle = [&] {
+    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
+  };
+  fail_unsent();
+  EXPECT_EQ(start("ftp://a.example/"), HEARTH_E_INVALID) << "this one is not sent";
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  fail_unsent();
+  EXPECT_EQ(start("https://a.example/"), HEARTH_OK);
+  EXPECT_EQ(settle(), durable::OperationState::kUnknown);
+}
+
 TEST_F(AbiLedgerFetchTest, OneThatIsNotTakenHasNotLeft) {
   begin();
   agent_->answer = Error{Errc::kLimitExceeded, "too many operations in flight"};
@@ -402,6 +444,7 @@ TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
   it.flags = HEARTH_FETCH_RESUME;
   it.operation = {nullptr, 0};
   EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the operation";
+  agent_->remote.reset();
   it = request_of_it();
   it.flags = HEARTH_FETCH_RESUME;
   it.resume_from = 4;
@@ -409,6 +452,56 @@ TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
   tell(fetch_head(206, "", {}), false, HEARTH_FETCH_HEAD);
   tell(std::string("TWO"), false, 0);
   EXPECT_EQ(ledger().answer(begun_.id)->body, "one TWO");
+}
+
+TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
+  struct Case {
+    const char* range;  // empty: none
+    unsigned status;
+    const char* content_range;  // empty: none
+    bool goes_on;
+  };
+  for (const Case& each : {
+           Case{"", 200, "", true},
+           Case{"", 206, "bytes 9-20/21", true},  // the other side's own way: nobody can compare
+           Case{"", 404, "", false},
+           Case{"bytes=4-", 206, "bytes 4-20/21", true},
+           Case{"bytes=4-20", 206, "BYTES 4-20/*", true},
+           Case{"lines=4-", 206, "lines 4-9/*", true},
+           Case{"bytes=4-", 200, "", false},  // all of it, once more
+           Case{"bytes=4-", 200, "bytes 4-20/21", false},
+           Case{"bytes=4-", 206, "", false},
+           Case{"bytes=4-", 206, "bytes 0-20/21", false},
+           Case{"bytes=4-", 206, "bytes 40-50/51", false},
+           Case{"bytes=4-", 416, "bytes */4", false},
+           Case{"bytes=-4", 206, "bytes 4-7/8", false},  // these begin nowhere
+           Case{"bytes=4-5,7-", 206, "bytes 4-5/9", false},
+           Case{"bytes=4", 206, "bytes 4", false},
+           Case{"4-", 206, "4-", false},
+       }) {
+    SCOPED_TRACE(std::string(each.range) + " / " + std::to_string(each.status) + " " +
+                 each.content_range);
+    begin(durable::Effect::kRead);
+    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+    tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+    tell(std::string("one "), false, 0);
+    agent_->remote.reset();
+    hearth_fetch_request it = request_of_it();
+    it.flags = HEARTH_FETCH_RESUME;
+    it.resume_from = 4;
+    const std::string headers = std::string(R"([["range",")") + each.range + "\"]]";
+    if (*each.range != '\0') it.headers = slice(headers);
+    ASSERT_EQ(start(it), HEARTH_OK);
+    Headers answered;
+    if (*each.content_range != '\0') answered.emplace_back("Content-Range", each.content_range);
+    tell(fetch_head(each.status, "", answered), false, HEARTH_FETCH_HEAD);
+    tell(std::string("two"), false, 0);
+    const auto answer = ledger().answer(begun_.id);
+    EXPECT_EQ(answer->body, each.goes_on ? "one two" : "");
+    EXPECT_EQ(answer->request.can_resume, each.goes_on);
+    agent_->remote.reset();
+    ASSERT_TRUE(ledger().settle(begun_.operation, durable::OperationOutcome::kNotExecuted, ""));
+  }
 }
 
 TEST_F(AbiLedgerFetchTest, OnlyOneThatRunsMaySend) {

@@ -197,7 +197,7 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
   sending.id = its_id;
   sending.fingerprint = "f";
   EXPECT_EQ(*ledger.may_send(sending), "X-Key");
-  ledger.dispatched(sending);
+  EXPECT_TRUE(ledger.dispatched(sending));
   ASSERT_EQ(answer(), HEARTH_OK);
   EXPECT_EQ(view(record_), R"({"can_resume":false,"whole":false,"head":null})");
   EXPECT_EQ(view(body_), "");

@@ -52,6 +52,16 @@ class Scribe : public hearth::Agent {
       return rest;
     };
     m.operation("resumed", kind);
+    kind.effect = Effect::kKeyed;
+    m.operation("keyed", kind);
+    kind.effect = Effect::kUnsafe;
+    kind.resume = [](const hearth::FetchRequest& request, const hearth::PartialAnswer& answer) {
+      hearth::ResumedFetch rest = {.request = request};
+      const std::string from = std::to_string(answer.body.size());
+      rest.request.headers.emplace_back("Range", "bytes=" + from + "-");
+      return rest;
+    };
+    m.operation("ranged", kind);
   }
 
   Task<std::string> ask(OperationAttempt attempt, bool again) {
@@ -73,9 +83,9 @@ class Scribe : public hearth::Agent {
     co_return text;
   }
   Task<std::string> write(std::string kind) { return run_fiber<std::string>("write", kind); }
-  Task<std::string> twice() {
+  Task<std::string> twice(std::string kind) {
     const auto act = [this](OperationAttempt attempt) { return ask(std::move(attempt), true); };
-    hearth::OperationCall call{.kind = "plain", .key = "twice"};
+    hearth::OperationCall call{.kind = std::move(kind), .key = "twice"};
     co_return co_await operation(std::move(call), act);
   }
   Json part() {
@@ -173,8 +183,27 @@ TEST_F(OperationFetchTest, WhatHasNotLeftWasNotExecuted) {
 
 TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {
   replies_ = {{.body = "text"}, {.body = "text"}};
-  EXPECT_THROW(agent_.call("twice"), CallError) << "CONFLICT";
+  EXPECT_THROW(agent_.call("twice", "plain"), CallError) << "CONFLICT";
   EXPECT_EQ(sent_.size(), 1U);
+}
+
+TEST_F(OperationFetchTest, APartIsAddedOnlyIfItBeginsWhereItWasAskedFor) {
+  const std::string begun_with = kEvents;
+  const std::string from = "bytes " + std::to_string(begun_with.size()) + "-";
+  replies_ = {begun(),
+              {.status = 206, .headers = {{"Content-Range", from + "99/100"}}, .body = "rest"}};
+  interrupt("ranged");
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kCompleted));
+  EXPECT_EQ(agent_.sql("SELECT value ->> '$' FROM cf_agents_kv WHERE key = 'text'"),
+            (Json{{begun_with + "rest"}}));
+}
+
+TEST_F(OperationFetchTest, AllOfAnAnswerIsNotItsRest) {
+  replies_ = {begun(), {.status = 200, .body = std::string(kEvents) + "rest"}};
+  interrupt("ranged");
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+  EXPECT_EQ(agent_.call("part").at("body"), kEvents);
 }
 
 // ---- files --------------------------------------------------------------------------------------

@@ -66,6 +66,9 @@ struct PartialAnswer {
 
 // The request for the rest of an answer (OperationKind::resume).
 struct ResumedFetch {
+  // With a header Range ("bytes=500-") the answer must be a 206 whose Content-Range begins there;
+  // without one a status of 2xx. Anything else is a refusal: fetch() throws FetchError(BUSY), the
+  // rest is not asked for again, and the kind's Effect decides.
   FetchRequest request;
   // So much of the stored body stays; the answer to this request goes on behind it. A stream of
   // events, say, goes on behind its last whole event: whole_events() of sse.hpp.
@@ -122,7 +125,7 @@ std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std
 // is one. Nullopt: it is sent as it is.
 std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request);
 // Whether a head is that of an answer that goes on. Failure: FetchError.
-void check_resumed(std::string_view head);
+void check_resumed(const Activation& activation, std::string_view id, std::string_view head);
 
 // co_await gives the next piece of a body; nothing at its end.
 class [[nodiscard]] NextPiece {
@@ -221,7 +224,7 @@ class [[nodiscard]] FetchAwaiter {
     next_.reset();
     if (head.is_end()) throw_fetch_error(head);
     if (!stored_) return {std::move(operation_), head.body};
-    check_resumed(head.body);
+    check_resumed(activation_, request_.op, head.body);
     return {std::move(operation_), *std::move(stored_)};
   }
 

@@ -38,11 +38,13 @@
 //             hearth::FetchRequest request{.method = "POST", .url = ..., .op = attempt.id};
 //           The ledger has then that it was dispatched before it leaves; the id goes along as
 //           Idempotency-Key (.key_header of the kind); a request of which nothing has left makes
-//           the operation NotExecuted; and what comes of the answer is stored, 1 MiB of it
-//           (limits.max_value). After a crash in its middle a kind with .resume goes on from there:
-//           fetch() gives what is stored, and then the rest. Without .resume the part stays for
-//           partial_answer(), and the kind's Effect decides. An operation sends one request: a
-//           second one that could be a second effect is HostError(CONFLICT).
+//           the operation NotExecuted, unless the agent sends something without .op after it; and
+//           what comes of the answer is stored, 1 MiB of it (limits.max_value). After a crash in
+//           its middle a kind with .resume goes on from there: fetch() gives what is stored, and
+//           then the rest. Without .resume the part stays for partial_answer(), and the kind's
+//           Effect decides. An operation sends one request: a second one that could
+//           be a second effect is FetchError(CONFLICT), and so is one that begins before the answer
+//           to the first was read to its end or dropped.
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
 //           completed, and operation() throws Error(LIMIT), now and later. Rows go when
 //           operations.keep of the class's file is over (30 days after they were settled), but

@@ -89,7 +89,8 @@ typedef struct hearth_fetch_request {
    * has left when the run is cut off, the operation was not executed. */
   hearth_bytes operation;
   /* With RESUME: so many bytes of the stored body stay, and the body of this answer is added behind
-   * them. A status other than 2xx: nothing is added, and it cannot be resumed again. */
+   * them. A status other than 2xx, and if `headers` has a Range such as "bytes=5-" anything but a
+   * 206 whose Content-Range begins there: nothing is added, and it cannot be resumed again. */
   uint64_t resume_from;
 } hearth_fetch_request;
 
@@ -100,8 +101,9 @@ typedef struct hearth_fetch_v1 {
    * (the credential's file cannot be used now), UNSUPPORTED (a flag, or a host that makes no
    * requests), LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING.
    * With an operation also NOT_FOUND (it does not run), CONFLICT (it has sent its request: a second
-   * one could be a second effect; or there is nothing to resume), INVALID (it is a probe that runs;
-   * or a savepoint of hearth.sql/1 is open).
+   * one could be a second effect; a request of it is in flight: neither FINAL nor cancelled; or
+   * there is nothing to resume), INVALID (it is a probe that runs; or a savepoint of hearth.sql/1 is
+   * open).
    * [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_fetch_request* request, uint64_t token, uint64_t* id);
