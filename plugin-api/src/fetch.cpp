@@ -35,14 +35,17 @@ std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std
 }
 
 std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request) {
-  const auto kind = activation.operation_kinds().find(request.op);
-  if (kind == activation.operation_kinds().end() || kind->second->resume == nullptr)
-    return std::nullopt;
+  auto& kinds = activation.operation_kinds();
+  const auto found = kinds.find(request.op);
+  if (found == kinds.end()) return std::nullopt;
+  const OperationKind& kind = *found->second;
+  kinds.erase(found);  // what is stored from now on is of this run
+  if (kind.resume == nullptr) return std::nullopt;
   auto stored = find_stored_answer(activation, request.op);
   if (!stored || !stored->can_resume) return std::nullopt;
   PartialAnswer& answer = stored->answer;
   if (answer.whole) return std::move(answer);
-  ResumedFetch resumed = kind->second->resume(request, answer);
+  ResumedFetch resumed = kind.resume(request, answer);
   resumed.request.op = request.op;
   request = std::move(resumed.request);
   answer.body.resize(std::min(resumed.from, answer.body.size()));

@@ -187,6 +187,22 @@ TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {
   EXPECT_EQ(sent_.size(), 1U);
 }
 
+TEST_F(OperationFetchTest, OnlyTheFirstRequestOfARunGoesOnWithWhatIsStored) {
+  replies_ = {{.body = "text"}};
+  EXPECT_THROW(agent_.call("twice", "resumed"), CallError) << "CONFLICT, as without .resume";
+  EXPECT_EQ(sent_.size(), 1U);
+  agent_.kill();
+  EXPECT_THROW(agent_.call("twice", "resumed"), CallError);
+  EXPECT_EQ(sent_.size(), 1U) << "the first one is given what is stored";
+}
+
+TEST_F(OperationFetchTest, AnotherRequestOfARunIsOneOfItsOwn) {
+  replies_ = {{.body = "text"}, {.body = "once more"}};
+  EXPECT_EQ(agent_.call("twice", "keyed"), "text");
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[0].header("X-Once"), sent_[1].header("X-Once"));
+}
+
 TEST_F(OperationFetchTest, APartIsAddedOnlyIfItBeginsWhereItWasAskedFor) {
   const std::string begun_with = kEvents;
   const std::string from = "bytes " + std::to_string(begun_with.size()) + "-";

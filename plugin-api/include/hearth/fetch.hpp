@@ -122,7 +122,7 @@ struct StoredAnswer {
 std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std::string_view id);
 
 // The stored answer that a request goes on with; `request` is then the one for the rest, if there
-// is one. Nullopt: it is sent as it is.
+// is one. Nullopt: it is sent as it is, and so is each but the first one of a run.
 std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request);
 // Whether a head is that of an answer that goes on. Failure: FetchError.
 void check_resumed(const Activation& activation, std::string_view id, std::string_view head);

@@ -170,7 +170,7 @@ class Activation final : private TaskWatch {
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
   // Who waits for the end of an operation that runs, by its id.
   [[nodiscard]] auto& operation_waiters() noexcept { return operation_waiters_; }
-  // The kinds of those that run, by their ids.
+  // By their ids the kinds of those that run, until this run has made its first request.
   [[nodiscard]] auto& operation_kinds() noexcept { return operation_kinds_; }
 
   // ---- operations
