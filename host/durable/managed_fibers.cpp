@@ -366,6 +366,7 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
     record.snapshot = jobs_.document(record.seq, JobPart::kSnapshot);
     fibers_.erase(record.id);
   }
+  has_settled_ = true;
   record.status = outcome.status;
   record.dead = dead;
   record.completed_at_ms = now_ms();

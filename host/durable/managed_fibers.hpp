@@ -183,6 +183,9 @@ class ManagedFibers {
   bool unknown(std::string_view id, bool refused);
   // Recovery was given up.
   ManagedChange died(std::string_view id, std::string_view error);
+  // One was settled since the last call of take_settled().
+  [[nodiscard]] bool has_settled() const { return has_settled_; }
+  bool take_settled() { return std::exchange(has_settled_, false); }
   // Since the last call, in order.
   std::vector<TurnNews> take_turn_news() { return std::exchange(turn_news_, {}); }
 
@@ -266,6 +269,7 @@ class ManagedFibers {
   // Those that run, and for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
   std::vector<TurnNews> turn_news_;
+  bool has_settled_ = false;
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;
   // How many records there are, or an upper bound of it; not known before the first start().

@@ -196,8 +196,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   row.started_at_ms = now_ms();
   if (request.horizon_ms > 0)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
-  std::optional<std::string> root;
-  if (row.scope && scope) root = scope->root;
+  if (row.scope && scope) row.root = scope->root;
   {
     Rows rows =
         kept(
@@ -206,7 +205,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
             "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "RETURNING seq")
             .query(std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
-                              Param(static_cast<std::int64_t>(row.effect)), nullable(root),
+                              Param(static_cast<std::int64_t>(row.effect)), nullable(row.root),
                               nullable(row.scope), nullable(row.key),
                               Param(std::string_view(row.likeness)), Param(row.n),
                               Param(row.started_at_ms), nullable(row.horizon_at_ms),
@@ -293,6 +292,7 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
   running.kind = row.kind;
   running.effect = row.effect;
   running.fiber = row.scope ? request.fiber : 0;
+  running.root = row.root;
   running.started_at_ms = row.started_at_ms;
   running.horizon_at_ms = row.horizon_at_ms;
   running.key_header = request.key_header;
@@ -343,7 +343,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
     if (running.unsent && running.is_anew) {
       outcome = OperationOutcome::kNotExecuted;
     } else if (running.effect == Effect::kUnsafe &&
-               !(running.can_resume && is_resumable(running.seq))) {
+               !(running.can_resume && is_resumable(running.seq) && may_go_on(running.root))) {
       outcome = OperationOutcome::kUnknown;
     }
   }

@@ -129,8 +129,8 @@ struct UnknownOperation {
 
 // state         what is on disk            leaves it by
 // running       the row, 'started'         settle(); the end of this instance -> interrupted
-// interrupted   the row, 'started'         load() -> unknown, if it is unsafe or its key is not
-//                                          known any more; begin() -> running or unknown;
+// interrupted   the row, 'started'         give_up_lost() -> unknown, if it is unsafe or its key is
+//                                          not known any more; begin() -> running or unknown;
 //                                          resolve() -> completed, not executed
 // unknown       the row, 'unknown'         resolve() -> completed, not executed
 // not executed  the row, 'not_executed'    begin() -> running; sweep() -> no row
@@ -165,7 +165,8 @@ struct UnknownOperation {
 //                agent has sent something else behind that request (sent_elsewhere()).
 //  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
 //                is settled. With the beginning of a good answer whose rest can be asked for, an
-//                operation may run again, whatever its effect.
+//                operation may run again, whatever its effect; but one of a fiber only as long as
+//                the outermost fiber of its work is not over.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
 //            made with the first operation; cf_agents_operation_days with the first that a limit
@@ -193,6 +194,9 @@ class Operations {
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.
   void load();
+  // Makes unknown what was cut off and is never run again by itself. When a fiber has ended: it may
+  // have been the one that would have gone on with an answer (P10).
+  void give_up_lost();
   // Gives up what holds the database; only wake() may be called afterwards.
   void close();
 
@@ -271,6 +275,7 @@ class Operations {
     std::string kind;
     Effect effect = Effect::kUnsafe;
     std::string state;
+    std::optional<std::string> root;  // the id of the outermost fiber of its work
     std::optional<std::string> scope;
     std::optional<std::string> key;
     std::string likeness;  // of its kind and arguments
@@ -296,6 +301,7 @@ class Operations {
     std::string kind;
     Effect effect = Effect::kUnsafe;
     FiberHandle fiber = 0;
+    std::optional<std::string> root{};
     std::int64_t started_at_ms = 0;
     std::optional<std::int64_t> horizon_at_ms{};
     std::string key_header{};
@@ -330,6 +336,8 @@ class Operations {
   [[nodiscard]] Running* find_running(std::string_view id);
   // Another run of it would go on with an answer that has begun.
   [[nodiscard]] bool is_resumable(std::int64_t seq);
+  // Somebody may begin that run: the fiber of this id is not over. Nullopt: it was of none.
+  [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
   // The other side still knows the key of one that was begun then.
   [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
                                   const std::optional<std::int64_t>& horizon_at_ms) const {

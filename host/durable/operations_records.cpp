@@ -35,8 +35,8 @@ constexpr std::array kOperationTables = {
     "BEGIN DELETE FROM cf_agents_operation_documents WHERE operation = old.seq; END",
 };
 
-#define HEARTH_OPERATION_COLUMNS                                                     \
-  "seq, id, kind, effect, state, scope, key, likeness, cost, attempts, started_at, " \
+#define HEARTH_OPERATION_COLUMNS                                                           \
+  "seq, id, kind, effect, state, root, scope, key, likeness, cost, attempts, started_at, " \
   "horizon_at, settled_at, settled_by, note, day"
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
@@ -102,6 +102,7 @@ Operations::Row Operations::row_of(const Rows& rows) {
   row.kind = rows.text(column++);
   row.effect = static_cast<Effect>(rows.integer(column++));
   row.state = rows.text(column++);
+  row.root = storage::text_or_none(rows, column++);
   row.scope = storage::text_or_none(rows, column++);
   row.key = storage::text_or_none(rows, column++);
   row.likeness = rows.text(column++);
@@ -143,6 +144,18 @@ void Operations::put(std::int64_t seq, OperationPart part, std::string_view body
 
 void Operations::load() {
   if (!exists()) return;
+  {
+    Rows rows =
+        kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
+    while (rows.next()) untold_.push_back(rows.integer(0));
+  }
+  unknown_now_ = number("SELECT count(*) FROM cf_agents_operations WHERE state = 'unknown'");
+  may_be_open_ = has_open();
+  give_up_lost();
+}
+
+void Operations::give_up_lost() {
+  if (!exists()) return;
   std::vector<Row> lost;
   {
     Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
@@ -151,14 +164,9 @@ void Operations::load() {
                     .query(std::array{Param(now_ms())});
     while (rows.next()) lost.push_back(row_of(rows));
   }
-  std::erase_if(lost, [&](const Row& row) { return is_resumable(row.seq); });
-  {
-    Rows rows =
-        kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
-    while (rows.next()) untold_.push_back(rows.integer(0));
-  }
-  unknown_now_ = number("SELECT count(*) FROM cf_agents_operations WHERE state = 'unknown'");
-  may_be_open_ = has_open();
+  std::erase_if(lost, [&](const Row& row) {
+    return running_ids_.contains(row.id) || (is_resumable(row.seq) && may_go_on(row.root));
+  });
   for (const Row& row : lost)
     make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
 }

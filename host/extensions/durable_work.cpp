@@ -244,6 +244,10 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 std::optional<DueWork> DurableWork::next_unknown() {
   if (!operations_) return std::nullopt;
+  if (managed_ && managed_->take_settled()) {
+    operations_->give_up_lost();
+    report_operations();
+  }
   auto unknown = operations_->next_untold();
   if (!unknown) return std::nullopt;
   return DueWork{EventKind::kOperationUnknown,
@@ -278,7 +282,7 @@ void DurableWork::sweep() {
 }
 
 bool DurableWork::due() const {
-  if (operations_ && operations_->due()) return true;
+  if (operations_ && (operations_->due() || (managed_ && managed_->has_settled()))) return true;
   if (schedules_ && schedules_->due()) return true;
   if (queue_ && queue_->due()) return true;
   if (notices_ && notices_->due()) return true;

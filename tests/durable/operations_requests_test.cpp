@@ -298,6 +298,67 @@ TEST_F(OperationRequestsTest, P10_ACutStreamOfTheSameInstanceGoesOnToo) {
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted) << "the first one was executed";
 }
 
+TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
+  fiber_ = start("f").fiber;
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  crash_all();
+  EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
+  EXPECT_EQ(record().at("state"), "interrupted");
+  ASSERT_TRUE(managed_->cancel("f", "", "no more"));
+  database_->commit();
+  crash_all();
+  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_EQ(stored(), "one two ") << "what came is kept";
+  const auto untold = ledger_->next_untold();
+  ASSERT_TRUE(untold);
+  EXPECT_EQ(untold->id, id_);
+}
+
+TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {
+  fiber_ = start("f").fiber;
+  OperationBegun begun = begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+  ledger_->give_up_lost();
+  EXPECT_EQ(record().at("state"), "interrupted") << "the fiber may go on";
+  begun = begin(Effect::kUnsafe, true);
+  EXPECT_EQ(begun.decision, kRunIt);
+  settle(fiber_, FiberStatus::kError, "no");
+  ledger_->give_up_lost();
+  EXPECT_EQ(record().at("state"), "running") << "its end says what became of it";
+  EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
+
+  fiber_ = start("g").fiber;
+  begun = begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+  settle(fiber_, FiberStatus::kError, "no");
+  ledger_->give_up_lost();
+  EXPECT_EQ(record().at("state"), "unknown");
+}
+
+TEST_F(OperationRequestsTest, P10_ADeadFiberIsOver) {
+  fiber_settings_.max_attempts = 1;
+  crash_all();
+  fiber_ = start("f").fiber;
+  begin(Effect::kUnsafe, true);
+  ASSERT_TRUE(send());
+  answer();
+  crash_all();
+  ASSERT_TRUE(recover());
+  crash_all();
+  EXPECT_EQ(record().at("state"), "interrupted");
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_FALSE(recover()) << "it is dead";
+  crash_all();
+  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_TRUE(ledger_->due());
+}
+
 TEST_F(OperationRequestsTest, WithoutAnAnswerOrANameForItsRestItIsUnknown) {
   begin(Effect::kUnsafe, true);
   ASSERT_TRUE(send());

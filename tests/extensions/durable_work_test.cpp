@@ -9,9 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth::extensions {
 namespace {
@@ -294,6 +297,34 @@ TEST_F(DurableWorkTest, WhatIsDueLaterIsLookedAtThen) {
   ASSERT_TRUE(work_->schedules().create(request));
   EXPECT_FALSE(work_->next(true));
   EXPECT_EQ(work_->next_look_ms(), unix_millis(clock_.wall_now()) + 100);
+}
+
+TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
+  durable::ManagedRequest fiber;
+  fiber.name = "work";
+  const auto started = work_->managed().start(fiber);
+  ASSERT_TRUE(started);
+  durable::OperationRequest wanted;
+  wanted.kind = "charge";
+  wanted.fiber = started->fiber;
+  wanted.can_resume = true;
+  const auto begun = work_->operations().begin(wanted);
+  ASSERT_TRUE(begun);
+  const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
+  ASSERT_TRUE(work_->operations().may_send(sending));
+  EXPECT_TRUE(work_->operations().dispatched(sending));
+  work_->operations().answered(begun->id, 200, std::nullopt, R"({"status":200})");
+  EXPECT_EQ(*work_->operations().settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
+            durable::OperationState::kInterrupted);
+  EXPECT_FALSE(work_->due());
+  EXPECT_FALSE(work_->next(true));
+  ASSERT_TRUE(work_->managed().settle(started->fiber, durable::FiberStatus::kError, "no"));
+  EXPECT_TRUE(work_->due());
+  std::vector<EventKind> told;
+  while (const auto work = work_->next(true)) told.push_back(work->kind);
+  EXPECT_NE(std::ranges::find(told, EventKind::kOperationUnknown), told.end());
+  EXPECT_TRUE(logger_.contains("operation " + begun->id + " may have executed"));
+  EXPECT_FALSE(work_->due());
 }
 
 TEST_F(DurableWorkTest, AtMostEightSettledFibersAreToldAtOnce) {

@@ -40,9 +40,10 @@
 //           Idempotency-Key (.key_header of the kind); a request of which nothing has left makes
 //           the operation NotExecuted, unless the agent sends something without .op after it; and
 //           what comes of the answer is stored, 1 MiB of it (limits.max_value). After a crash in
-//           its middle a kind with .resume goes on from there: fetch() gives what is stored, and
-//           then the rest. Without .resume the part stays for partial_answer(), and the kind's
-//           Effect decides. An operation sends one request: a second one that could
+//           its middle a kind with .resume goes on from there: the first fetch() of the next run
+//           gives what is stored, and then the rest. Another one of that run is a request of its
+//           own. Without .resume, or when the fiber is over, the part stays for partial_answer(),
+//           and the kind's Effect decides. An operation sends one request: a second one that could
 //           be a second effect is FetchError(CONFLICT), and so is one that begins before the answer
 //           to the first was read to its end or dropped.
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has

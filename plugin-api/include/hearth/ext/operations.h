@@ -39,8 +39,8 @@
  *            off; but not if the agent has sent a request or a call without an operation after
  *            that, for it may be the run's. With the beginning of an answer of status 2xx and
  *            `can_resume`, an operation is RUN again whatever its class: the plugin hands over what
- *            is stored, and asks for the rest. Without can_resume what is stored is kept, and the class
- *            decides.
+ *            is stored, and asks for the rest. Without can_resume, and when the outermost fiber of
+ *            its work is over, what is stored is kept, and the class decides.
  * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. 100,000 rows of an
  *            agent. Settled rows go when operations.keep of the class's file is over (30 days), and
  *            earlier if there is no room for more; but not while the fiber that they belong to may
