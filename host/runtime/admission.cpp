@@ -31,12 +31,16 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places
 Admission::Verdict Admission::ask(Applicant& agent) {
   if (agent.place().has_room) return {};
   if (agent.place().waiting) return {Answer::kWait, RoomLack::kAgents};
-  const bool is_first = line_.empty();
-  const RoomLack lack = is_first ? find_room(agent) : RoomLack::kAgents;
+  const bool others_wait = agent.is_object() && !object_line_.empty();
+  const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent);
   if (lack == RoomLack::kNothing) return {};
-  const bool may_come = lack == RoomLack::kObjects ? asks_for_place_ : leaving_ > 0;
-  if (is_first && !may_come) return {Answer::kRefused, lack};
-  join(agent, false);
+  Line& line = line_for(lack);
+  if (line.empty() && !may_come(lack)) {
+    give_back_place(agent);
+    return {Answer::kRefused, lack};
+  }
+  join(line, line.end(), agent);
+  if (timer_ == 0) serve_in(kLookAgainAfter);
   return {Answer::kWait, lack};
 }
 
@@ -44,27 +48,31 @@ bool Admission::ask_again(Applicant& agent) {
   Place& place = agent.place();
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
-  join(agent, true);
+  join(line_, line_.begin(), agent);
+  serve_in(kLookAgainAfter);
   return true;
 }
 
-void Admission::join(Applicant& agent, bool is_first) {
-  if (!agent.place().lacks_since) agent.place().lacks_since = loop_.clock().steady_now();
-  agent.place().waiting = line_.insert(is_first ? line_.begin() : line_.end(), &agent);
-  if (is_first || timer_ == 0) serve_in(kLookAgainAfter);
+void Admission::join(Line& line, Line::iterator before, Applicant& agent) {
+  Place& place = agent.place();
+  if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
+  place.waiting = line.insert(before, &agent);
+  place.line = &line;
 }
 
 bool Admission::leave_line(Applicant& agent) {
   Place& place = agent.place();
   if (!place.waiting) return false;
-  line_.erase(*place.waiting);
+  place.line->erase(*place.waiting);
   place.waiting.reset();
   return true;
 }
 
 bool Admission::drop_out(Applicant& agent) {
   agent.place().lacks_since.reset();
-  return leave_line(agent);
+  if (!leave_line(agent)) return false;
+  give_back_place(agent);
+  return true;
 }
 
 void Admission::enter(Applicant& agent) {
@@ -82,21 +90,27 @@ void Admission::left_without_files(Applicant& agent) {
   HEARTH_ASSERT(place.resident.has_value(), "an agent leaves that did not come in");
   residents_.erase(*place.resident);
   place.resident.reset();
-  give_back_place(agent);
+  if (std::exchange(place.has_object_place, false)) places_.has_left();
   --leaving_;
   --ending_;
-  if (!line_.empty()) serve_in(std::chrono::milliseconds(0));
+  if (!line_.empty() || !object_line_.empty()) serve_in(std::chrono::milliseconds(0));
 }
 
 RoomLack Admission::find_room(Applicant& agent) {
+  if (agent.is_object() && !find_object_place(agent)) return RoomLack::kObjects;
+  if (!line_.empty() && line_.front() != &agent) return RoomLack::kAgents;
   if (!has_files_(kWantedFiles)) {
     if (ending_ < kEnoughEnd) (void)evict_idle();
     return RoomLack::kFiles;
   }
   // Who is evicted leaves a moment later; the limit is exceeded by one until then.
-  if (residents_.size() >= max_live_ && !evict_idle()) return RoomLack::kAgents;
-  // Last: who has a place comes in.
-  return !agent.is_object() || find_object_place(agent) ? RoomLack::kNothing : RoomLack::kObjects;
+  const bool has_room = residents_.size() < max_live_ || evict_idle();
+  return has_room ? RoomLack::kNothing : RoomLack::kAgents;
+}
+
+bool Admission::may_come(RoomLack lack) const {
+  if (lack == RoomLack::kObjects) return asks_for_place_ || places_.may_be_free_soon();
+  return leaving_ > 0;
 }
 
 bool Admission::find_object_place(Applicant& agent) {
@@ -118,7 +132,7 @@ void Admission::places_answered(ObjectPlaces::Answer answer) {
   if (answer == ObjectPlaces::Answer::kNone)
     none_idle_anywhere_until_ = loop_.clock().steady_now() + kNoneIdleFor;
   serve();
-  // The first of the line may have no use for it.
+  // The first object may have no use for it.
   if (std::exchange(has_place_, false)) places_.give_back();
 }
 
@@ -175,32 +189,39 @@ void Admission::serve_in(std::chrono::milliseconds wait) {
 }
 
 void Admission::serve() {
-  if (line_.empty()) return;
-  const bool goes = serve_first();
+  const bool object_goes = serve_first(object_line_);  // first: it may need room next
+  const bool goes = serve_first(line_) || object_goes;
+  if (line_.empty() && object_line_.empty()) return;
   // The next one from the loop: what else is ready comes in between.
-  if (!line_.empty()) serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
+  serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
 }
 
-bool Admission::serve_first() {
-  Applicant& agent = *line_.front();
+bool Admission::serve_first(Line& line) {
+  if (line.empty()) return false;
+  Applicant& agent = *line.front();
   if (!agent.is_wanted()) {
     agent.turn_away(RoomLack::kNothing);
     return true;
   }
   const RoomLack lack = find_room(agent);
+  Place& place = agent.place();
   if (lack == RoomLack::kNothing) {
     // Making room may have ended the wait of the first one.
     leave_line(agent);
-    agent.place().has_room = true;
+    place.has_room = true;
     agent.come_in();
-    agent.place().has_room = false;
+    place.has_room = false;
     if (!agent.is_resident()) give_back_place(agent);
     return true;
   }
+  Line& its_line = line_for(lack);
+  if (place.waiting && place.line != &its_line) {
+    its_line.splice(its_line.end(), *place.line, *place.waiting);
+    place.line = &its_line;
+    return true;
+  }
   const SteadyTime now = loop_.clock().steady_now();
-  const std::optional<SteadyTime>& since = agent.place().lacks_since;
-  const bool may_come = leaving_ > 0 || (lack == RoomLack::kObjects && asks_for_place_);
-  if (may_come && since && now - *since < kLongestWait) return false;
+  if (may_come(lack) && place.lacks_since && now - *place.lacks_since < kLongestWait) return false;
   agent.turn_away(lack);
   return true;
 }

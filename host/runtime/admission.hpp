@@ -20,21 +20,24 @@ namespace hearth::runtime {
 enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 
 // Agents in memory are residents, kept in the order of their last use. A cold agent asks before it
-// comes in; if there is no room, idle residents are asked to leave, and it waits in one line until
-// they have left.
+// comes in; if there is no room, idle residents are asked to leave, and it waits in line until they
+// have left. An object first waits for its place, in a line of its own.
 //
 // Promises
 //  P1 Bounded    At most max_live residents, and one more for each that is leaving. An object comes
 //                in with a place (object_places.hpp); an object that leaves for another one leaves
 //                it its place. None comes in while the process has hardly a descriptor left: those
 //                that remain are for clients' sockets.
-//  P2 In turn    While agents wait, whoever asks stands behind them. Only the first of the line is
-//                looked at: every few milliseconds, and whenever a resident has left.
+//  P2 In turn    While agents wait for room, whoever asks stands behind them; so does an object
+//                behind those that wait for a place. Agents that need no place do not wait for
+//                those. Only the first of each line is looked at: every few milliseconds, and
+//                whenever a resident has left.
 //  P3 Who goes   The least recently used resident that is idle; for an object without a place the
 //                least recently used idle object of all shards. If there is none, the object is
 //                refused, and so are others for a moment.
-//  P4 An end     An agent waits kLongestWait at most, and only while some resident is leaving or
-//                the shards are asked for a place. Then it is refused.
+//  P4 An end     An agent waits kLongestWait at most. It waits for room only while some resident
+//                is leaving; for a place only while one is free, an object of any shard is leaving
+//                or the shards are asked. Then it is refused.
 //
 // Threads    The shard's.
 // Lifetime   The loop, the places, and all agents that are residents or wait outlive it, until
@@ -50,10 +53,11 @@ class Admission final : public ObjectPlaces::Member {
   // no search. It lies in the agent, and Admission alone writes it.
   struct Place {
     std::optional<Line::iterator> resident;  // in the order of use
-    std::optional<Line::iterator> waiting;   // in the line
+    std::optional<Line::iterator> waiting;   // in its line
+    Line* line = nullptr;                    // while it waits
     std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
     bool has_room = false;                   // found for it; it comes in just now
-    bool has_object_place = false;           // an object's, while it comes in and is a resident
+    bool has_object_place = false;           // an object's, from its turn until it has left
   };
 
   // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
@@ -65,7 +69,7 @@ class Admission final : public ObjectPlaces::Member {
     Applicant& operator=(const Applicant&) = delete;
 
     [[nodiscard]] bool is_resident() const { return place_.resident.has_value(); }
-    // It stands in the line.
+    // It stands in a line.
     [[nodiscard]] bool waits() const { return place_.waiting.has_value(); }
     // For Admission.
     [[nodiscard]] Place& place() { return place_; }
@@ -108,7 +112,8 @@ class Admission final : public ObjectPlaces::Member {
   // It would come in. kWait: it stands in the line now, or did already.
   Verdict ask(Applicant& agent);
   // It had its turn, and another taker got the descriptors (left_without_files()): it is first
-  // again. False: it has waited too long, counted from its first question.
+  // again. An object that finds no place then waits behind others. False: it has waited too long,
+  // counted from its first question.
   [[nodiscard]] bool ask_again(Applicant& agent);
   // It waits no longer, for whatever reason. True if it stood in the line.
   bool drop_out(Applicant& agent);
@@ -122,8 +127,11 @@ class Admission final : public ObjectPlaces::Member {
     HEARTH_ASSERT(resident.has_value(), "an agent is used that did not come in");
     residents_.splice(residents_.end(), residents_, *resident);
   }
-  // One begins to leave; its end is certain, and soon; it has left. Each once, in this order.
-  void leaving() { ++leaving_; }
+  // It begins to leave; its end is certain, and soon; it has left. Each once, in this order.
+  void leaving(const Applicant& agent) {
+    ++leaving_;
+    if (agent.place().has_object_place) places_.leaving();
+  }
   void ending() { ++ending_; }
   void left(Applicant& agent);
   // It has left because another taker got its descriptors: its wait for room goes on.
@@ -143,7 +151,7 @@ class Admission final : public ObjectPlaces::Member {
   [[nodiscard]] std::optional<SteadyTime> object_idle_since() override;
   [[nodiscard]] bool spare_object() override;
 
-  // Looks at the line no more.
+  // Looks at the lines no more.
   void stop() { loop_.cancel_timer(std::exchange(timer_, 0)); }
 
  private:
@@ -154,25 +162,31 @@ class Admission final : public ObjectPlaces::Member {
   void places_answered(ObjectPlaces::Answer answer);
   void give_back_place(Applicant& agent);
   [[nodiscard]] Applicant* idle_object();
+  // What is lacking may come without anybody's asking.
+  [[nodiscard]] bool may_come(RoomLack lack) const;
   void serve();
   // True: the first of the line has had its turn.
-  bool serve_first();
-  // False: it does not stand in the line.
+  bool serve_first(Line& line);
+  [[nodiscard]] Line& line_for(RoomLack lack) {
+    return lack == RoomLack::kObjects ? object_line_ : line_;
+  }
+  // False: it does not stand in a line.
   bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
-  void join(Applicant& agent, bool is_first);
+  void join(Line& line, Line::iterator before, Applicant& agent);
 
   ShardLoop& loop_;
   const std::size_t max_live_;
   ObjectPlaces& places_;
   const std::function<bool(unsigned)> has_files_;
   Line residents_;
-  Line line_;
+  Line line_;                              // for room
+  Line object_line_;                       // for a place: they join line_ with it
   TimerId timer_ = 0;                      // runs while some agent waits
   std::size_t leaving_ = 0;                // residents
   std::size_t ending_ = 0;                 // of them
-  bool asks_for_place_ = false;            // the shards, for the first of the line
-  bool has_place_ = false;                 // for the first of the line, just now
+  bool asks_for_place_ = false;            // the shards, for the first object
+  bool has_place_ = false;                 // for the first object, just now
   SteadyTime none_idle_until_{};           // none was idle, and none has said since that it is
   SteadyTime no_object_idle_until_{};      // ... of the objects
   SteadyTime none_idle_anywhere_until_{};  // ... of those of all shards, as they have said

@@ -38,7 +38,7 @@ void AgentSlot::leave(EvictReason reason, bool sudden, bool wake_again) {
     begin_ending(Ending{.reason = reason, .wake_again = wake_again});
     return;
   }
-  parts_.admission.leaving();
+  parts_.admission.leaving(*this);
   Leaving& leaving = life_.enter(AgentInput::kLeave, Leaving{std::move(*live), reason, wake_again});
   leaving.live->ask_to_leave(reason, grace);
 }
@@ -54,7 +54,7 @@ void AgentSlot::begin_ending(Ending how) {
   if (const Leaving* leaving = life_.as<Leaving>()) {
     how.wake_again = leaving->wake_again;
   } else {
-    parts_.admission.leaving();
+    parts_.admission.leaving(*this);
   }
   parts_.admission.ending();
   static_cast<Resident&>(how) = std::move(*resident);

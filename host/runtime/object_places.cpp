@@ -4,59 +4,94 @@
 
 namespace hearth::runtime {
 
-// Which object leaves. The asker's own thread.
+// Which object leaves. The asker's own thread, but for is_settled.
 struct ObjectPlaces::Question {
   ShardLoop& loop;  // the asker's
   std::function<void(Answer)> answer;
-  std::size_t unanswered;  // members that have not said what is idle
+  std::size_t unanswered = 0;  // members that have not said what is idle
   TimerId patience = 0;
   std::optional<SteadyTime> idle_since = {};
-  Place oldest = {};
+  Place* oldest = nullptr;
   bool is_chosen = false;
+  // The chosen member has begun to spare its object, or the asker waits for it no longer: whoever
+  // is first.
+  std::atomic<bool> is_settled = false;
 };
 
+// A task that was posted before and is still under way may reset this time too early. Then a shard
+// that stands still is waited for once more.
+void ObjectPlaces::Place::post(SteadyTime now, std::function<void()> task) {
+  SteadyTime none = SteadyTime::max();
+  (void)posted_at.compare_exchange_strong(none, now);
+  loop.post([this, task = std::move(task)] {
+    posted_at = SteadyTime::max();
+    task();
+  });
+}
+
+bool ObjectPlaces::Place::is_silent(SteadyTime now) const {
+  return now - kPatience >= posted_at.load();
+}
+
 bool ObjectPlaces::take() {
-  std::size_t taken = taken_.load(std::memory_order_relaxed);
+  std::size_t taken = taken_;
   while (taken < max_) {
-    if (taken_.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed)) return true;
+    if (taken_.compare_exchange_weak(taken, taken + 1)) return true;
   }
   return false;
 }
 
 ObjectPlaces::Answer ObjectPlaces::ask(ShardLoop& loop, std::function<void(Answer)> later) {
-  if (members_.size() == 1)
-    return members_.front().member->spare_object() ? Answer::kPlace : Answer::kNone;
-  const auto question = std::make_shared<Question>(
-      Question{.loop = loop, .answer = std::move(later), .unanswered = members_.size()});
-  question->patience =
-      loop.call_at(loop.clock().steady_now() + kPatience, [question] { choose(question); });
-  for (const Place& place : members_) {
-    place.loop->post([question, place] {
-      const auto idle_since = place.member->object_idle_since();
-      question->loop.post([question, place, idle_since] { note(question, place, idle_since); });
-    });
+  const auto question = std::make_shared<Question>(loop, std::move(later));
+  const SteadyTime now = loop.clock().steady_now();
+  Place* own = nullptr;
+  for (Place& place : members_) {
+    if (&place.loop == &loop) {
+      own = &place;
+    } else if (!place.is_silent(now)) {
+      ++question->unanswered;
+      place.post(now, [question, &place] {
+        const auto idle_since = place.member.object_idle_since();
+        question->loop.post([question, &place, idle_since] { note(question, place, idle_since); });
+      });
+    }
   }
+  if (question->unanswered == 0) return own->member.spare_object() ? Answer::kPlace : Answer::kNone;
+  if (const auto idle_since = own->member.object_idle_since()) {
+    question->idle_since = idle_since;
+    question->oldest = own;
+  }
+  question->patience = loop.call_at(now + kPatience, [question] { choose(question); });
   return Answer::kLater;
 }
 
-void ObjectPlaces::note(const std::shared_ptr<Question>& question, const Place& place,
+void ObjectPlaces::note(const std::shared_ptr<Question>& question, Place& place,
                         std::optional<SteadyTime> idle_since) {
   if (question->is_chosen) return;
   if (idle_since && *idle_since < question->idle_since.value_or(SteadyTime::max())) {
     question->idle_since = idle_since;
-    question->oldest = place;
+    question->oldest = &place;
   }
   if (--question->unanswered == 0) choose(question);
 }
 
 void ObjectPlaces::choose(const std::shared_ptr<Question>& question) {
   if (std::exchange(question->is_chosen, true)) return;
-  question->loop.cancel_timer(question->patience);
+  ShardLoop& loop = question->loop;
+  loop.cancel_timer(question->patience);
   if (!question->idle_since) return question->answer(Answer::kNone);
-  const Place oldest = question->oldest;
-  oldest.loop->post([question, oldest] {
-    const Answer answer = oldest.member->spare_object() ? Answer::kPlace : Answer::kLater;
-    question->loop.post([question, answer] { question->answer(answer); });
+  const SteadyTime now = loop.clock().steady_now();
+  question->patience = loop.call_at(now + kPatience, [question] {
+    if (!question->is_settled.exchange(true)) question->answer(Answer::kLater);
+  });
+  Place& oldest = *question->oldest;
+  oldest.post(now, [question, &oldest] {
+    if (question->is_settled.exchange(true)) return;
+    const Answer answer = oldest.member.spare_object() ? Answer::kPlace : Answer::kLater;
+    question->loop.post([question, answer] {
+      question->loop.cancel_timer(question->patience);
+      question->answer(answer);
+    });
   });
 }
 

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 namespace hearth::runtime {
 
@@ -19,10 +19,12 @@ namespace hearth::runtime {
 //
 // Promises
 //  P1 Bounded     Never more than `max` places are taken.
-//  P2 Who leaves  The least recently used idle object of the server, as far as the shards answer
-//                 within kPatience: one whose loop stands still does not hold up the others.
+//  P2 Who leaves  The least recently used idle object of all shards that answer. A shard whose loop
+//                 stands still is waited for once, for kPatience. From then on it is not asked
+//                 before it has answered: it counts as a shard without idle objects.
+//  P3 An end      A question is answered after twice kPatience at most.
 //
-// Threads    take(), give_back() and ask() from any shard's thread; join() before the loops run.
+// Threads    join() before the loops run; all else from any shard's thread.
 // Lifetime   The loops and the members outlive their last task.
 class ObjectPlaces {
  public:
@@ -47,32 +49,52 @@ class ObjectPlaces {
   explicit ObjectPlaces(std::size_t max) : max_(max) {}
 
   // A member is known by its loop.
-  void join(ShardLoop& loop, Member& member) { members_.push_back({&loop, &member}); }
+  void join(ShardLoop& loop, Member& member) { members_.emplace_back(loop, member); }
 
   // True: the caller has a place.
   [[nodiscard]] bool take();
-  void give_back() { taken_.fetch_sub(1, std::memory_order_relaxed); }
+  void give_back() { --taken_; }
+  // A place comes back soon, because its object is leaving; it has come back. Each once, in this
+  // order.
+  void leaving() { ++leaving_; }
+  void has_left() {
+    give_back();
+    --leaving_;
+  }
+  // A place is free, or comes back soon.
+  [[nodiscard]] bool may_be_free_soon() const { return leaving_ > 0 || taken_ < max_; }
 
   enum class Answer { kPlace, kNone, kLater };
   // Has an idle object leave for the caller, the member of `loop`. kPlace: the caller has its
   // place. kNone: no object is idle. kLater: `later` is called once, from the caller's loop, with
-  // one of the two, or with kLater: the object that was to leave is in use again.
+  // one of the two, or with kLater: the object that was to leave is in use again, or its shard
+  // does not answer any more.
   [[nodiscard]] Answer ask(ShardLoop& loop, std::function<void(Answer)> later);
 
  private:
   struct Place {
-    ShardLoop* loop;
-    Member* member;
+    Place(ShardLoop& its_loop, Member& its_member) : loop(its_loop), member(its_member) {}
+
+    // Has its thread do something.
+    void post(SteadyTime now, std::function<void()> task);
+    [[nodiscard]] bool is_silent(SteadyTime now) const;
+
+    ShardLoop& loop;
+    Member& member;
+    // Since when a task of ours waits in its loop; SteadyTime::max(): none does. Only such a task
+    // resets it, so a shard that stood still is asked again once it goes on.
+    std::atomic<SteadyTime> posted_at = SteadyTime::max();
   };
   struct Question;
 
-  static void note(const std::shared_ptr<Question>& question, const Place& place,
+  static void note(const std::shared_ptr<Question>& question, Place& place,
                    std::optional<SteadyTime> idle_since);
   static void choose(const std::shared_ptr<Question>& question);
 
   const std::size_t max_;
   std::atomic<std::size_t> taken_ = 0;
-  std::vector<Place> members_;
+  std::atomic<std::size_t> leaving_ = 0;  // of them
+  std::deque<Place> members_;
 };
 
 }  // namespace hearth::runtime

@@ -20,7 +20,7 @@ class AdmissionTest : public ::testing::Test {
     [[nodiscard]] bool may_leave_for_room() const override { return idle && !leaving; }
     void leave_for_room() override {
       leaving = true;
-      test.admission_.leaving();
+      test.admission_.leaving(*this);
       test.admission_.ending();
     }
     [[nodiscard]] bool is_wanted() const override { return wanted; }
@@ -134,76 +134,165 @@ class OtherShard final : public ObjectPlaces::Member {
  public:
   std::optional<SteadyTime> object_idle_since() override { return idle_since; }
   bool spare_object() override {
+    was_asked_to_spare = true;
     spared = idle_since.has_value() && !is_used_meanwhile;
     return spared;
   }
   std::optional<SteadyTime> idle_since;
   bool is_used_meanwhile = false;
+  bool was_asked_to_spare = false;
   bool spared = false;
 };
 
-TEST_F(AdmissionTest, O14_AnObjectWaitsForAPlaceThatAnotherShardSpares) {
-  testing::ManualLoop elsewhere;
-  OtherShard other;
-  places_.join(elsewhere, other);
-  ASSERT_TRUE(places_.take());  // for the other shard's
-  other.idle_since = SteadyTime{};
-  Agent& comes = agent();
-  comes.object = true;
+// The only place is taken by the object of another shard.
+class AdmissionElsewhereTest : public AdmissionTest {
+ protected:
+  AdmissionElsewhereTest() {
+    places_.join(elsewhere_, other_);
+    EXPECT_TRUE(places_.take());
+  }
+  Agent& object() {
+    Agent& made = agent();
+    made.object = true;
+    return made;
+  }
+  void run() {
+    for (int i = 0; i < 3; ++i) {
+      loop_.settle();
+      elsewhere_.settle();
+    }
+    loop_.settle();
+  }
+  void other_is_idle() { other_.idle_since = SteadyTime{}; }
+
+  testing::ManualLoop elsewhere_;
+  OtherShard other_;
+};
+
+TEST_F(AdmissionElsewhereTest, O14_AnObjectWaitsForAPlaceThatAnotherShardSpares) {
+  other_is_idle();
+  Agent& comes = object();
   EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
   loop_.settle();
-  elsewhere.settle();
-  EXPECT_FALSE(other.spared);
-  loop_.settle();
-  elsewhere.settle();
-  EXPECT_TRUE(other.spared);
-  loop_.settle();
+  EXPECT_FALSE(other_.spared);
+  run();
+  EXPECT_TRUE(other_.spared);
   EXPECT_TRUE(comes.is_resident());
   EXPECT_FALSE(places_.take());
 }
 
-TEST_F(AdmissionTest, O14_ItIsAskedAgainIfThatObjectIsInUseMeanwhileAndRefusedIfNoneIsIdle) {
-  testing::ManualLoop elsewhere;
-  OtherShard other;
-  places_.join(elsewhere, other);
-  ASSERT_TRUE(places_.take());
-  other.idle_since = SteadyTime{};
-  other.is_used_meanwhile = true;
-  Agent& comes = agent();
-  comes.object = true;
+TEST_F(AdmissionElsewhereTest, O14_TheShardsAreAskedAgainIfThatObjectIsInUseMeanwhile) {
+  other_is_idle();
+  other_.is_used_meanwhile = true;
+  Agent& comes = object();
   EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
-  const auto turn = [&] {
-    loop_.settle();
-    elsewhere.settle();
-    loop_.settle();
-  };
-  turn();
-  EXPECT_FALSE(comes.refused) << "the order has not come back";
-  other.idle_since.reset();
-  for (int i = 0; i < 3; ++i) turn();
+  elsewhere_.settle();
+  loop_.settle();
+  elsewhere_.settle();  // it does not spare its object
+  EXPECT_TRUE(other_.was_asked_to_spare);
+  other_.is_used_meanwhile = false;
+  run();
+  EXPECT_FALSE(comes.refused);
+  EXPECT_TRUE(comes.is_resident());
+}
+
+TEST_F(AdmissionElsewhereTest, O14_AnObjectIsRefusedIfNoneIsIdleAndOthersForAMoment) {
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  run();
   EXPECT_EQ(comes.refused, RoomLack::kObjects);
-  Agent& next = agent();
-  next.object = true;
+  Agent& next = object();
   EXPECT_EQ(admission_.ask(next).answer, Said::kRefused) << "nobody is asked for a moment";
   loop_.advance(milliseconds(100));
   EXPECT_EQ(admission_.ask(next).answer, Said::kWait);
 }
 
-TEST_F(AdmissionTest, APlaceThatTheFirstOfTheLineCannotUseIsGivenBack) {
-  testing::ManualLoop elsewhere;
-  OtherShard other;
-  places_.join(elsewhere, other);
-  ASSERT_TRUE(places_.take());
-  other.idle_since = SteadyTime{};
-  Agent& comes = agent();
-  comes.object = true;
+TEST_F(AdmissionElsewhereTest, APlaceThatTheFirstOfTheLineCannotUseIsGivenBack) {
+  other_is_idle();
+  Agent& comes = object();
   EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
   comes.wanted = false;
-  for (int i = 0; i < 3; ++i) {
-    loop_.settle();
-    elsewhere.settle();
-  }
+  run();
   EXPECT_FALSE(comes.is_resident());
+  EXPECT_TRUE(places_.take());
+}
+
+TEST_F(AdmissionElsewhereTest, O14_APlaceThatIsBeingFreedIsWaitedFor) {
+  places_.leaving();  // of the other shard
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  run();
+  loop_.advance(milliseconds(1'000));
+  run();
+  EXPECT_FALSE(comes.refused);
+  EXPECT_FALSE(comes.is_resident());
+  places_.has_left();
+  loop_.advance(milliseconds(10));
+  EXPECT_TRUE(comes.is_resident());
+}
+
+TEST_F(AdmissionElsewhereTest, P4_APlaceThatIsBeingFreedIsNotWaitedForForEver) {
+  places_.leaving();
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  run();
+  loop_.advance(Admission::kLongestWait - milliseconds(100));
+  run();
+  EXPECT_FALSE(comes.refused);
+  loop_.advance(milliseconds(200));
+  EXPECT_EQ(comes.refused, RoomLack::kObjects);
+}
+
+TEST_F(AdmissionElsewhereTest, P2_AgentsThatNeedNoPlaceDoNotWaitForObjects) {
+  other_is_idle();
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+  EXPECT_EQ(admission_.ask(object()).answer, Said::kWait) << "behind the first object";
+}
+
+TEST_F(AdmissionElsewhereTest, P2_AnObjectWithItsPlaceStandsBehindThoseThatWaitForRoom) {
+  Agent& leaves = resident();
+  Agent& leaves_later = resident();
+  leaves.leave_for_room();
+  leaves_later.leave_for_room();
+  Agent& first = agent();
+  EXPECT_EQ(admission_.ask(first).answer, Said::kWait);
+  other_is_idle();
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  run();
+  EXPECT_TRUE(other_.spared);
+  has_left(leaves);
+  EXPECT_TRUE(first.is_resident());
+  EXPECT_FALSE(comes.is_resident());
+  has_left(leaves_later);
+  EXPECT_TRUE(comes.is_resident());
+  EXPECT_FALSE(places_.take());
+}
+
+TEST_F(AdmissionElsewhereTest, AnObjectThatWaitsForRoomInVainGivesItsPlaceBack) {
+  (void)resident();
+  Agent& leaves = resident();
+  leaves.leave_for_room();
+  other_is_idle();
+  Agent& comes = object();
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  run();
+  ASSERT_TRUE(other_.spared);
+  loop_.advance(Admission::kLongestWait);
+  loop_.settle();
+  EXPECT_EQ(comes.refused, RoomLack::kAgents);
+  EXPECT_TRUE(places_.take());
+}
+
+TEST_F(AdmissionElsewhereTest, AnObjectThatIsRefusedForRoomGivesItsPlaceBack) {
+  places_.give_back();
+  (void)resident();
+  (void)resident();
+  const Admission::Verdict verdict = admission_.ask(object());
+  EXPECT_EQ(verdict.answer, Said::kRefused);
+  EXPECT_EQ(verdict.lack, RoomLack::kAgents);
   EXPECT_TRUE(places_.take());
 }
 

@@ -33,22 +33,31 @@ class ObjectPlacesTest : public ::testing::Test {
     places_.join(made.loop, made);
     return made;
   }
-  // Asks as the first shard, with all loops running, but those of `stuck`.
+  // Asks as the first shard, with all loops running, but that of `stuck`. No time passes.
   std::optional<PlaceAnswer> asked(const AskedShard* stuck = nullptr) {
-    std::optional<PlaceAnswer> answer;
-    EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
+    answer_.reset();
+    EXPECT_EQ(places_.ask(shards_.front().loop, [this](PlaceAnswer later) { answer_ = later; }),
               PlaceAnswer::kLater);
+    run(stuck);
+    return answer_;
+  }
+  void run(const AskedShard* stuck = nullptr) {
     for (int i = 0; i < 4; ++i) {
       for (AskedShard& each : shards_) {
         if (&each != stuck) each.loop.settle();
       }
-      if (i == 1 && stuck != nullptr) shards_.front().loop.advance(ObjectPlaces::kPatience);
     }
-    return answer;
+  }
+  // The asker has waited long enough.
+  std::optional<PlaceAnswer> answered_after_patience(const AskedShard* stuck) {
+    shards_.front().loop.advance(ObjectPlaces::kPatience);
+    run(stuck);
+    return answer_;
   }
 
   ObjectPlaces places_{2};
   std::deque<AskedShard> shards_;
+  std::optional<PlaceAnswer> answer_;
 };
 
 TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
@@ -58,6 +67,19 @@ TEST_F(ObjectPlacesTest, P1_NoMoreThanThereAreAreTaken) {
   places_.give_back();
   EXPECT_TRUE(places_.take());
   EXPECT_FALSE(places_.take());
+}
+
+TEST_F(ObjectPlacesTest, APlaceWhoseObjectIsLeavingIsFreeSoon) {
+  EXPECT_TRUE(places_.may_be_free_soon());
+  EXPECT_TRUE(places_.take());
+  EXPECT_TRUE(places_.take());
+  EXPECT_FALSE(places_.may_be_free_soon());
+  places_.leaving();
+  EXPECT_FALSE(places_.take());
+  EXPECT_TRUE(places_.may_be_free_soon());
+  places_.has_left();
+  EXPECT_TRUE(places_.take());
+  EXPECT_FALSE(places_.may_be_free_soon());
 }
 
 TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
@@ -93,28 +115,59 @@ TEST_F(ObjectPlacesTest, WithNoneIdleThereIsNone) {
   EXPECT_EQ(asked(), PlaceAnswer::kNone);
 }
 
-TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsNotWaitedFor) {
+TEST_F(ObjectPlacesTest, P2_AShardThatStandsStillIsWaitedForOnce) {
   shard();
-  const AskedShard& stuck = shard(1);
+  AskedShard& stuck = shard(1);
   const AskedShard& other = shard(2);
+  EXPECT_EQ(asked(&stuck), std::nullopt);
+  EXPECT_EQ(answered_after_patience(&stuck), PlaceAnswer::kPlace);
+  EXPECT_EQ(asked(&stuck), PlaceAnswer::kPlace) << "without waiting for it anew";
+  EXPECT_EQ(other.spared, 2);
+  EXPECT_EQ(stuck.spared, 0);
+  stuck.loop.settle();
+  EXPECT_EQ(asked(), PlaceAnswer::kPlace);
+  EXPECT_EQ(stuck.spared, 1) << "it goes on, and is asked again";
+}
+
+TEST_F(ObjectPlacesTest, P2_WhileAllOthersStandStillAShardIsAlone) {
+  AskedShard& own = shard();
+  AskedShard& stuck = shard(1);
+  EXPECT_EQ(asked(&stuck), std::nullopt);
+  EXPECT_EQ(answered_after_patience(&stuck), PlaceAnswer::kNone);
+  const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
+  EXPECT_EQ(places_.ask(own.loop, never), PlaceAnswer::kNone);
+  own.idle_since = SteadyTime(seconds(2));
+  EXPECT_EQ(places_.ask(own.loop, never), PlaceAnswer::kPlace);
+  EXPECT_EQ(own.spared, 1);
+}
+
+TEST_F(ObjectPlacesTest, P3_AShardThatStandsStillOnceItIsChosenIsNotWaitedFor) {
+  AskedShard& own = shard();
+  AskedShard& stuck = shard(1);
+  const AskedShard& other = shard(2);
+  EXPECT_EQ(asked(&stuck), std::nullopt);
+  stuck.loop.settle();  // it says what is idle, and no more
+  run(&stuck);
+  EXPECT_EQ(answer_, std::nullopt);
+  EXPECT_EQ(answered_after_patience(&stuck), PlaceAnswer::kLater);
   EXPECT_EQ(asked(&stuck), PlaceAnswer::kPlace);
   EXPECT_EQ(other.spared, 1);
-  EXPECT_EQ(stuck.spared, 0);
+  answer_.reset();
+  run();
+  own.loop.advance(ObjectPlaces::kPatience);
+  EXPECT_EQ(stuck.spared, 0) << "an order that has been given up is not carried out";
+  EXPECT_EQ(answer_, std::nullopt) << "no question is answered twice";
 }
 
 TEST_F(ObjectPlacesTest, AnObjectThatIsUsedMeanwhileStays) {
   shard();
   AskedShard& other = shard(1);
-  std::optional<PlaceAnswer> answer;
-  EXPECT_EQ(places_.ask(shards_.front().loop, [&answer](PlaceAnswer later) { answer = later; }),
-            PlaceAnswer::kLater);
-  shards_.front().loop.settle();
+  EXPECT_EQ(asked(&other), std::nullopt);
   other.loop.settle();
+  shards_.front().loop.settle();
   other.idle_since.reset();
-  shards_.front().loop.settle();
-  other.loop.settle();
-  shards_.front().loop.settle();
-  EXPECT_EQ(answer, PlaceAnswer::kLater);
+  run();
+  EXPECT_EQ(answer_, PlaceAnswer::kLater);
 }
 
 }  // namespace
