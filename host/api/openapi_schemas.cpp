@@ -145,7 +145,10 @@ constexpr std::string_view kSchemas = R"json({
     "properties": {
       "id": {"type": "integer"}, "at_ms": {"type": "integer"}, "event": {"type": "string"},
       "actor": {"type": "string"}, "class": {"type": ["string", "null"]},
-      "agent": {"type": ["string", "null"]}}}}}}
+      "agent": {"type": ["string", "null"]},
+      "detail": {"type": ["object", "null"], "properties": {
+        "suppressed": {"type": "integer",
+          "description": "Entries of this event and class before it that were too many."}}}}}}}}
 })json";
 
 }  // namespace

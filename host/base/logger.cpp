@@ -14,6 +14,13 @@ class NullLogger final : public Logger {
   void write(LogLevel, std::string_view, std::span<const LogField>) override {}
 };
 
+// The fields, and how many lines before this one were suppressed, if any.
+std::vector<LogField> with_suppressed(std::span<const LogField> fields, std::uint64_t suppressed) {
+  std::vector<LogField> more(fields.begin(), fields.end());
+  if (suppressed > 0) more.emplace_back("suppressed", suppressed);
+  return more;
+}
+
 std::string whole_kind(std::string_view level, std::string_view event,
                        std::initializer_list<std::string_view> kind) {
   std::string whole(level);
@@ -27,8 +34,11 @@ std::string whole_kind(std::string_view level, std::string_view event,
 bool Logger::record_limited(LogLevel level, std::string_view event,
                             std::initializer_list<std::string_view> kind,
                             std::initializer_list<LogField> fields, LogLimit limit) {
-  if (!rate_.admit(whole_kind("record", event, kind), limit, BootClock::now())) return false;
-  record(level, event, fields);
+  const auto suppressed = rate_.admit(whole_kind("record", event, kind), limit, BootClock::now());
+  if (!suppressed) return false;
+  const std::vector<LogField> all = with_suppressed({fields.begin(), fields.end()}, *suppressed);
+  keep(event, all);
+  if (enabled(level)) write(level, event, std::span<const LogField>(all));
   return true;
 }
 
@@ -39,10 +49,7 @@ void Logger::write_limited(LogLevel level, std::string_view event,
   const auto suppressed =
       rate_.admit(whole_kind(to_string(level), event, kind), limit, BootClock::now());
   if (!suppressed) return;
-  if (*suppressed == 0) return write(level, event, fields);
-  std::vector<LogField> more(fields.begin(), fields.end());
-  more.emplace_back("suppressed", *suppressed);
-  write(level, event, std::span<const LogField>(more));
+  write(level, event, std::span<const LogField>(with_suppressed(fields, *suppressed)));
 }
 
 void Logger::keep(std::string_view, std::span<const LogField>) {}

@@ -72,7 +72,8 @@ class Logger {
   }
 
   // As record(), but no more often than the limit says for a kind: the event and `kind`, as
-  // write_limited() has them. False: there is no entry and no line.
+  // write_limited() has them. False: there is no entry and no line. The next entry of the kind
+  // counts those left out: `suppressed=N`.
   [[nodiscard]] bool record_limited(LogLevel level, std::string_view event,
                                     std::initializer_list<std::string_view> kind,
                                     std::initializer_list<LogField> fields, LogLimit limit);

@@ -32,6 +32,32 @@ TEST(LimitedLinesTest, TheNextLineOfTheKindSaysHowManyWereSuppressed) {
   EXPECT_EQ(logger.events(), (std::vector<std::string>{"info x k=v", "info x k=v suppressed=2"}));
 }
 
+// Keeps what it records, and has no lines.
+class KeepingLogger final : public Logger {
+ public:
+  using Logger::write;
+  [[nodiscard]] bool enabled(LogLevel) const override { return false; }
+  void write(LogLevel, std::string_view, std::span<const LogField>) override {}
+  testing::RecordingLogger kept;
+
+ protected:
+  void keep(std::string_view event, std::span<const LogField> fields) override {
+    kept.write(LogLevel::kInfo, event, fields);
+  }
+};
+
+TEST(LimitedRecordsTest, TheNextEntryOfTheKindSaysHowManyWereSuppressed) {
+  KeepingLogger logger;
+  const LogLimit often{.burst = 1, .per_second = 1e9};
+  const LogLimit never{.burst = 1, .per_second = 0};
+  std::vector<bool> recorded;
+  for (const LogLimit& limit : {never, never, never, often, often})
+    recorded.push_back(logger.record_limited(LogLevel::kInfo, "x", {}, {{"k", "v"}}, limit));
+  EXPECT_EQ(recorded, (std::vector<bool>{true, false, false, true, true}));
+  EXPECT_EQ(logger.kept.events(),
+            (std::vector<std::string>{"info x k=v", "info x k=v suppressed=2", "info x k=v"}));
+}
+
 TEST(NullLoggerTest, IsNeverEnabled) {
   EXPECT_FALSE(make_null_logger()->enabled(LogLevel::kError));
 }

@@ -46,7 +46,7 @@ TEST_F(AuditLogTest, AnAgentsOwnEntryHasItsDetailAsItIs) {
   AuditLog log(next_, clock_, {}, metrics_);
   log.open(store());
   const std::string text = R"({"text":")" + std::string(2000, 'x') + R"("})";
-  constexpr LogLimit kLimit{.burst = 2, .per_second = 0};
+  LogLimit limit{.burst = 2, .per_second = 0};
   const auto record = [&](std::string_view of_class) {
     return log.record_limited(LogLevel::kInfo, "agent.audit", {of_class},
                               {{"class", of_class},
@@ -54,20 +54,23 @@ TEST_F(AuditLogTest, AnAgentsOwnEntryHasItsDetailAsItIs) {
                                {"actor", "agent"},
                                {"what", "said"},
                                {"detail", text}},
-                              kLimit);
+                              limit);
   };
   EXPECT_TRUE(record("Counter"));
   EXPECT_TRUE(record("Counter"));
   EXPECT_FALSE(record("Counter")) << "one too many of its class";
   EXPECT_TRUE(record("Other"));
+  limit.per_second = 1e9;
+  EXPECT_TRUE(record("Counter"));
   const auto entries = read(log);
-  ASSERT_EQ(entries.size(), 3U);
+  ASSERT_EQ(entries.size(), 4U);
   EXPECT_EQ(entries[0].event, "AgentAudit");
   EXPECT_EQ(entries[0].actor, "agent");
   EXPECT_EQ(entries[0].agent_class, "Counter");
   EXPECT_EQ(entries[0].agent, "a");
   EXPECT_EQ(entries[0].detail, R"({"detail":)" + text + R"(,"what":"said"})");
-  EXPECT_EQ(next_.count("agent.audit"), 3U);
+  EXPECT_EQ(entries[3].detail, R"({"detail":)" + text + R"(,"suppressed":1,"what":"said"})");
+  EXPECT_EQ(next_.count("agent.audit"), 4U);
 }
 
 TEST_F(AuditLogTest, WhatIsRecordedIsKeptWithItsParts) {
