@@ -101,9 +101,12 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
 // (extensions::Origin); else null.
 [[nodiscard]] extensions::OriginPtr traced_origin(const Headers& headers, std::string claims = {});
 
-// Bytes of its texts: what an event that waits counts for.
-[[nodiscard]] inline std::size_t text_bytes(const OwnedEvent& event) {
-  return event.name.size() + event.body.size();
+// Bytes of its texts: what an event that waits counts for. The claims of a client with a connection
+// count with the connection.
+template <class Text>
+[[nodiscard]] std::size_t text_bytes(const BasicEvent<Text>& event) {
+  const bool has_claims = event.connection == 0 && event.origin != nullptr;
+  return event.name.size() + event.body.size() + (has_claims ? event.origin->claims.size() : 0);
 }
 [[nodiscard]] inline std::size_t text_bytes(const Headers& headers) {
   std::size_t bytes = 0;

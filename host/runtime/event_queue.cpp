@@ -16,7 +16,7 @@ constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 }  // namespace
 
 void EventQueue::push(Event event) {
-  const std::size_t bytes = event.name.size() + event.body.size();
+  const std::size_t bytes = text_bytes(event);
   const bool is_clients =
       rule_of(event.kind).sender == EventSender::kClient || event.kind == EventKind::kConnect;
   if (is_clients && refuses_memory(event, bytes)) return refuse_for_memory(event);

@@ -21,8 +21,8 @@ namespace hearth::runtime {
 //  P1 Order     push() adds at the end, put_back() in front of all. What is taken out leaves the
 //               order of the others as it is.
 //  P2 Bounded   At most max_waiting calls and requests wait, with at most max_waiting_bytes in all
-//               names and bodies. More are answered kUnavailable. What only the host sends is never
-//               refused.
+//               names, bodies and claims. More are answered kUnavailable. What only the host sends
+//               is never refused.
 //  P3 Pause     A client with much waiting is not read from until little of it waits.
 //  P4 Account   The bytes are on the account of client memory. While that is overdrawn, large
 //               events of clients are refused: a call is answered, the client of a frame or of a

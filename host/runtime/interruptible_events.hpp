@@ -17,10 +17,10 @@ namespace hearth::runtime {
 // Copies of such events, as long as they are in progress.
 //
 // Promises   P1 Order     take_interrupted() gives them in the order in which keep() was called.
-//            P2 Bounded   At most max_events calls, with at most max_bytes in their names and
-//                         bodies, which are on the account of client memory. One that has no place,
-//                         or comes while that account is overdrawn, is not kept, which costs it
-//                         nothing but the second delivery.
+//            P2 Bounded   At most max_events calls, with at most max_bytes in their names, bodies
+//                         and claims, which are on the account of client memory. One that has no
+//                         place, or comes while that account is overdrawn, is not kept, which costs
+//                         it nothing but the second delivery.
 // Threads    None of its own.
 class InterruptibleEvents {
  public:

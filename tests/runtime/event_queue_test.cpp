@@ -124,6 +124,25 @@ TEST_F(EventQueueTest, P2_TheBytesOfCallsAreBounded) {
   EXPECT_FALSE(call(std::string(40, 'x'))->end);
 }
 
+TEST_F(EventQueueTest, P2_TheClaimsOfCallsWithoutAConnectionCount) {
+  limits_.max_waiting_bytes = 100;
+  const auto call_with_claims = [this](ConnectionId client) {
+    auto answer = std::make_shared<Answer>();
+    Event event = event_of(EventKind::kCall, client, "[]");
+    event.sink = std::make_shared<FakeSink>(answer);
+    event.origin = traced_origin({}, std::string(60, 'c'));
+    queue_.push(std::move(event));
+    return answer;
+  };
+  const std::size_t before = memory_.used();
+  EXPECT_FALSE(call_with_claims(0)->end);
+  EXPECT_EQ(memory_.used() - before, 62U);
+  EXPECT_TRUE(call_with_claims(0)->end);
+  EXPECT_FALSE(call_with_claims(connect())->end) << "those of a connection are counted with it";
+  (void)queue_.take_if(any);
+  EXPECT_EQ(memory_.used(), before);
+}
+
 TEST_F(EventQueueTest, P2_WhatTheHostSendsIsNeverRefused) {
   for (std::size_t i = 0; i < limits_.max_waiting; ++i) (void)call();
   queue_.push(event_of(EventKind::kStateChanged, 0, "{}"));
