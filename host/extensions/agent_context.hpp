@@ -48,11 +48,12 @@ struct RequestView {
   std::string_view claims = {};      // as Client::claims
 };
 
-// What the host keeps of an event in progress, and does not give to the agent's code.
+// What the host keeps of an event, and does not give to the agent's code.
 struct CallOrigin {
   OriginPtr origin;               // null: none was given with it
   std::optional<SteadyTime> due;  // when its time is over
-  bool is_method = false;         // a call or a request: a serial agent handles one at a time
+  bool is_in_progress = false;
+  bool is_method = false;  // a call or a request: a serial agent handles one at a time
   // traceparent with the event's own span: the parent of what the event makes others do. Empty:
   // none.
   std::string trace{};

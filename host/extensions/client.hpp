@@ -2,6 +2,7 @@
 // The clients of an agent, as its code may know them. They belong to the host: a client stays, with
 // its id, tags, flags and attachment, while the agent is evicted or its code replaced.
 
+#include "extensions/origin.hpp"
 #include "extensions/types.hpp"
 
 #include <cstddef>
@@ -35,6 +36,11 @@ struct Client {
     return (state == ConnectionState::kConnecting || state == ConnectionState::kOpen) && !closing;
   }
 
+  // Who it has proved to be, a JSON object; empty: nothing is known.
+  [[nodiscard]] std::string_view claims() const {
+    return origin == nullptr ? std::string_view() : origin->claims;
+  }
+
   ConnectionId id = 0;
   ConnectionState state = ConnectionState::kWaiting;
   bool deciding = false;    // inside the CONNECTING event: tags and all flags may be set
@@ -43,7 +49,9 @@ struct Client {
   std::string client_id;    // the client's own choice; not unique, not trusted
   std::string target;
   Headers headers;
-  std::string claims;             // who it has proved to be, a JSON object; empty: nothing is known
+  // Of its events, which share it and may outlive the client. With its trace and its claims; null:
+  // it has neither.
+  OriginPtr origin;
   std::vector<std::string> tags;  // without the id, which is always the first tag
   std::string attachment;
 };

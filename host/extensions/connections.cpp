@@ -325,7 +325,7 @@ hearth_status give_claims(AgentContext& it, std::string_view claims, hearth_byte
 hearth_status client_claims(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
                             hearth_bytes* json) noexcept {
   return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    return give_claims(it, client.claims, json);
+    return give_claims(it, client.claims(), json);
   });
 }
 
@@ -334,10 +334,10 @@ hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::u
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto request = it.calls().request(call);
     if (request) return give_claims(it, request->claims, json);
-    const CallOrigin method = it.calls().origin(call);
-    if (!method.is_method) return fail(it, request.error(), HEARTH_E_GONE);
-    // The call in progress shares it, and outlives what is lent.
-    return give_claims(it, method.origin == nullptr ? std::string_view() : method.origin->claims,
+    const CallOrigin event = it.calls().origin(call);
+    if (!event.is_in_progress) return fail(it, request.error(), HEARTH_E_GONE);
+    // The event in progress shares it, and outlives what is lent.
+    return give_claims(it, event.origin == nullptr ? std::string_view() : event.origin->claims,
                        json);
   });
 }

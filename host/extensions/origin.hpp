@@ -18,8 +18,8 @@ struct Origin {
   // The agents of serial classes that wait for it: each handles nothing else until it is answered.
   std::vector<storage::AgentKey> waiting;
   std::string trace;  // traceparent: the span that has caused the event; empty: none
-  // Of a call without a connection: who its client has proved to be, a JSON object; empty: nothing
-  // is known.
+  // Who the client has proved to be, a JSON object; empty: nothing is known. Of a request they are
+  // in its head.
   std::string claims = {};
 
   [[nodiscard]] bool is_agent() const { return !agent.name.empty(); }

@@ -366,6 +366,7 @@ extensions::CallOrigin LiveInstance::origin(extensions::CallId id) {
   const Incoming& event = found->second.event;
   return {.origin = event.origin,
           .due = {},
+          .is_in_progress = true,
           .is_method = extensions::rule_of(event.kind).runs_method,
           .trace = event.origin ? event.origin->trace : std::string()};
 }

@@ -38,6 +38,12 @@ Json column(storage::PluginSql& sql, storage::StatementHandle statement, int pla
   }
 }
 
+extensions::OriginPtr origin_with(std::string claims) {
+  auto origin = std::make_shared<extensions::Origin>();
+  origin->claims = std::move(claims);
+  return origin;
+}
+
 // All pages of a listing, the oldest first.
 template <class List>
 std::string all_of(List list, bool newest_first) {
@@ -256,8 +262,10 @@ bool StoredAgent::must_wait(const Incoming& event) const {
 }
 
 void StoredAgent::send(Incoming event) {
-  const bool is_method = extensions::rule_of(event.kind).runs_method;
-  if (must_wait(event) || (is_method && !serial_waiting_.empty()))
+  const auto rule = extensions::rule_of(event.kind);
+  const Client* const client = clients_.find_client(event.connection);
+  if (client != nullptr && rule.sender == EventSender::kClient) event.origin = client->known.origin;
+  if (must_wait(event) || (rule.runs_method && !serial_waiting_.empty()))
     return serial_waiting_.push_back(std::move(event));
   begin(std::move(event));
 }
@@ -287,15 +295,11 @@ std::shared_ptr<const CallRecord> StoredAgent::call(std::uint64_t client, std::s
                                                     std::string_view arguments,
                                                     std::string claims) {
   auto record = std::make_shared<CallRecord>();
-  extensions::Origin origin;
-  origin.claims = std::move(claims);
   send({.kind = EventKind::kCall,
         .connection = client,
         .name = std::string(method),
         .body = std::string(arguments),
-        .origin = origin.claims.empty()
-                      ? nullptr
-                      : std::make_shared<const extensions::Origin>(std::move(origin)),
+        .origin = origin_with(std::move(claims)),
         .record = record});
   world_.settle();
   return record;
@@ -359,7 +363,7 @@ std::shared_ptr<ClientRecord> StoredAgent::connect(std::string_view query, std::
   Client& client = clients_.add(seen);
   client.known.target = target_ + (query.empty() ? "" : "?" + std::string(query));
   client.known.headers = std::move(headers);
-  client.known.claims = std::move(claims);
+  client.known.origin = origin_with(std::move(claims));
   client.known.deciding = true;
   const Result<void> decision =
       live_->ask(EventKind::kConnecting, seen->number, client.known.target, {});

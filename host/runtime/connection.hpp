@@ -3,7 +3,6 @@
 
 #include "base/client_memory.hpp"
 #include "extensions/client.hpp"
-#include "extensions/origin.hpp"
 #include "runtime/connection_port.hpp"
 #include "runtime/types.hpp"
 
@@ -37,8 +36,8 @@ struct Connection : extensions::Client {
 
   AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection
   std::unique_ptr<ConnectionPort> port;  // never null
-  extensions::OriginPtr origin;          // of its events, with its trace; null: it has none
-  std::optional<HeldBytes> held;  // of its id, target and headers, from Connections::add() on
+  // Of its id, target, headers and claims, from Connections::add() on.
+  std::optional<HeldBytes> held;
   // CONNECT was delivered and is not completed: other events wait.
   bool connect_in_progress = false;
   bool reading_paused = false;     // set_reading(false) was called

@@ -18,10 +18,9 @@ Connection& Connections::add(AgentSlot* agent, ConnectRequest request,
   client.client_id = std::move(request.id);
   client.target = std::move(request.target);
   client.headers = std::move(request.headers);
-  client.claims = std::move(request.claims);
-  client.origin = traced_origin(client.headers);
+  client.origin = traced_origin(client.headers, std::move(request.claims));
   client.held.emplace(parts_.memory, client.client_id.size() + client.target.size() +
-                                         client.claims.size() + text_bytes(client.headers));
+                                         client.claims().size() + text_bytes(client.headers));
   return client;
 }
 

@@ -157,6 +157,7 @@ extensions::CallOrigin LiveAgent::origin(CallId id) {
   }
   if (call->span) known.trace = *call->span;
   known.origin = call->origin;
+  known.is_in_progress = true;
   known.is_method = rule_of(call->kind).runs_method;
   if (call->timeout.count() > 0) known.due = call->due;
   return known;

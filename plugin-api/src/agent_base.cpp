@@ -31,12 +31,15 @@ void Agent::unset_state() {
 
 Json Agent::caller_claims() {
   const detail::Context& context = live().context();
-  if (context.connection != 0) return Connection(live(), context.connection).claims();
   const auto& table = detail::need(live().tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
   hearth_bytes json = {nullptr, 0};
-  const hearth_status status =
-      table.request_claims(live().host(), live().id(), context.call, &json);
-  // What is no call of a client has none: a start, a fiber, a callback.
+  hearth_status status = HEARTH_E_GONE;
+  if (context.connection != 0)
+    status = table.claims(live().host(), live().id(), context.connection, &json);
+  // The event of a client that has gone still has them.
+  if (status == HEARTH_E_GONE)
+    status = table.request_claims(live().host(), live().id(), context.call, &json);
+  // What is no event of a client has none: a start, a fiber, a callback.
   if (status == HEARTH_E_NOT_FOUND || status == HEARTH_E_GONE) return {};
   live().check(status, "claims");
   return parse_json(detail::view(json));

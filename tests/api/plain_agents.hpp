@@ -100,11 +100,8 @@ inline Result<void> answer_call(HostCalls& host, const AgentEvent& event) {
   }
   if (event.name == "claims") {
     const auto origin = host.origin(event.call).origin;
-    const std::string claims = event.connection != 0
-                                   ? host.find_connection(event.connection)->claims
-                               : origin == nullptr ? std::string()
-                                                   : origin->claims;
-    return host.complete(event.call, std::string_view(claims.empty() ? "null" : claims));
+    const std::string_view claims = origin == nullptr ? std::string_view() : origin->claims;
+    return host.complete(event.call, claims.empty() ? "null" : claims);
   }
   if (event.name == "target") {
     const std::string target = '"' + host.find_connection(event.connection)->target + '"';

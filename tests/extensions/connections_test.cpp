@@ -80,7 +80,9 @@ TEST_F(AbiConnectionsTest, ShowWhoTheClientHasProvedToBe) {
   const auto& identities = extension<hearth_connections_v2>(HEARTH_EXT_CONNECTIONS_2);
   hearth_bytes out{};
   EXPECT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_E_NOT_FOUND);
-  agent_.clients().find(5)->claims = R"({"sub":"ann"})";
+  Origin ann;
+  ann.claims = R"({"sub":"ann"})";
+  agent_.clients().find(5)->origin = std::make_shared<const Origin>(ann);
   ASSERT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_OK);
   EXPECT_EQ(view(out), R"({"sub":"ann"})");
   EXPECT_EQ(identities.claims(host_, kAgent, 5, nullptr), HEARTH_E_INVALID);
@@ -94,9 +96,9 @@ TEST_F(AbiConnectionsTest, ShowWhoTheClientHasProvedToBe) {
   agent_.answer = Error{Errc::kNotFound, "it is answered"};
   EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_GONE);
 
-  // A method that was called without a connection.
+  // A call or a message. Whether its client is still there is not asked.
   agent_.origin_call = 7;
-  agent_.its_origin.is_method = true;
+  agent_.its_origin.is_in_progress = true;
   EXPECT_EQ(identities.request_claims(host_, kAgent, 7, &out), HEARTH_E_NOT_FOUND);
   Origin origin;
   origin.claims = R"({"sub":"eve"})";

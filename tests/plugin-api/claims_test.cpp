@@ -11,14 +11,27 @@ using hearth::testing::Host;
 
 class Reads : public hearth::Agent {
  public:
-  static void methods(hearth::Methods<Reads>& m) { m.add("who", &Reads::who); }
+  static void methods(hearth::Methods<Reads>& m) {
+    m.add("who", &Reads::who);
+    m.add("who_later", &Reads::who_later);
+  }
   Json who() { return caller_claims(); }
+  hearth::Task<Json> who_later() {
+    co_await sleep(std::chrono::seconds(1));
+    seen = caller_claims();
+    co_return seen;
+  }
+  Json seen;
   void on_connecting(hearth::Connecting& client) override {
     if (client.claims().is_object() && client.claims().contains("banned")) client.refuse();
   }
-  hearth::Task<void> on_message(hearth::Connection client, hearth::Message) override {
+  hearth::Task<void> on_message(hearth::Connection client, hearth::Message message) override {
+    if (message.text() == "later") {
+      co_await sleep(std::chrono::seconds(1));
+      seen = caller_claims();
+      co_return;
+    }
     client.send(client.claims());
-    co_return;
   }
   hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
     co_return hearth::Response::json(request.claims());
@@ -52,6 +65,25 @@ TEST(ClaimsTest, ComeWithACallThroughAConnectionAndWithout) {
   EXPECT_EQ(agent.call("who"), Json());
   EXPECT_EQ(agent.connect({}, {}, {}, {{"sub", "u2"}}).call("who"), (Json{{"sub", "u2"}}));
   EXPECT_EQ(agent.connect().call("who"), Json());
+}
+
+TEST(ClaimsTest, StayWithACallOrAMessageWhoseClientHasGone) {
+  Host host;
+  auto agent = host.create<Reads>("k");
+  for (const bool is_call : {true, false}) {
+    agent.as<Reads>().seen = nullptr;
+    auto client = agent.connect({}, {}, {}, {{"sub", "u1"}});
+    if (is_call) {
+      auto call = client.start("who_later");
+      client.close();
+      host.advance(std::chrono::seconds(1));
+    } else {
+      client.send("later");
+      client.close();
+      host.advance(std::chrono::seconds(1));
+    }
+    EXPECT_EQ(agent.as<Reads>().seen, (Json{{"sub", "u1"}})) << (is_call ? "a call" : "a message");
+  }
 }
 
 }  // namespace

@@ -55,6 +55,38 @@ TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
   EXPECT_EQ(answer->end, "ok 3");
 }
 
+TEST_F(LiveAgentTest, TheClaimsOfAClientStayWithItsEventsWhenItHasGone) {
+  std::vector<extensions::CallId> waiting;
+  std::vector<std::string> claims;
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.name != "look") {
+      waiting.push_back(event.call);
+      return {};
+    }
+    for (const auto call : waiting) {
+      const auto origin = host.origin(call).origin;
+      claims.push_back(origin == nullptr ? "none" : origin->claims);
+    }
+    return host.complete(event.call, std::string_view());
+  });
+  testing::ShardFixture::Client leaves;
+  ConnectRequest request;
+  request.target = "/agents/counter/a";
+  request.claims = R"({"sub":"ann"})";
+  leaves.id = shard_.shard().connect({"Counter", "a"}, "counter", std::move(request),
+                                     std::make_unique<testing::FakePort>(leaves.sight));
+  shard_.settle();
+  (void)shard_.call(leaves, "wait");
+  shard_.shard().message(leaves.id, "wait", FrameKind::kText);
+  shard_.settle();
+  shard_.shard().disconnected(leaves.id, 1000, "", true);
+  shard_.settle();
+  ASSERT_EQ(shard_.shard().counts().connections, 0U);
+  (void)shard_.call(shard_.connect(), "look");
+  shard_.settle();
+  EXPECT_EQ(claims, std::vector<std::string>(2, R"({"sub":"ann"})"));
+}
+
 TEST_F(LiveAgentTest, ARefusedEventIsAnsweredByTheHost) {
   on_call([](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kNotFound, "Method x does not exist"};

@@ -233,7 +233,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return number == 0 ? std::nullopt : std::optional<Connection>(Connection(live(), number));
   }
   // The claims of the token that came with the call, message or request that is being handled,
-  // verified by the server. null: nothing is known of the client.
+  // verified by the server; also when its client has gone meanwhile. null: nothing is known of the
+  // client, or the event has timed out.
   [[nodiscard]] Json caller_claims();
   // Sends one frame (see Connection::send) to all clients but some, or to those with a tag.
   void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {

@@ -20,8 +20,10 @@ typedef struct hearth_connections_v2 {
   hearth_status (*claims)(const hearth_host* host, hearth_agent agent, uint64_t connection,
                           hearth_bytes* json);
 
-  /* The same of an HTTP request, or of a method that was called through /objects; `call` is that
-   * of its event. NOT_FOUND, GONE. [instance] */
+  /* The same of a client's event in progress: an HTTP request, a call, through /objects too, or a
+   * message; `call` is that of the event. The claims came with it, and stay when its client has
+   * gone. NOT_FOUND: as above, or it is no client's event. GONE: it is over, or has timed out.
+   * [instance] */
   hearth_status (*request_claims)(const hearth_host* host, hearth_agent agent, uint64_t call,
                                   hearth_bytes* json);
 } hearth_connections_v2;
