@@ -3,10 +3,14 @@
  *
  * They are the alarms that clients set at /objects/{class}/{id}/alarms. An alarm is written with
  * the running turn. When its time has come the agent is woken, and the method is called as by a
- * client without a connection: at least once, and after a failure again, as `alarms` of the class's
- * file says (by default three attempts, one and two seconds after a failure). Then the alarm is
- * dead, and the audit log says AlarmFailed. An alarm that is set for a method takes the place of
- * the one that waits for it.
+ * client without a connection: at least once. After a failure it is called again: by default the
+ * second attempt is one second after the first, and the third two seconds after the second. After
+ * the last attempt the alarm is dead, and the audit log says AlarmFailed. An alarm that is set for
+ * a method takes the place of the one that waits for it.
+ *
+ * These are settings of the class, not constants: the number of alarms (alarms.max_alarms) and of
+ * attempts (alarms.max_attempts), the first wait (alarms.retry_base), and the size of the arguments
+ * (limits.max_value).
  *
  * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID).
  */
@@ -22,15 +26,17 @@ extern "C" {
 #define HEARTH_EXT_ALARMS "hearth.alarms/1"
 
 enum {
-  HEARTH_ALARMS_DEFAULT = 100,  /* of one agent, dead ones left out; alarms.max_alarms */
-  HEARTH_ALARM_METHOD_MAX = 256 /* bytes */
+  /* What alarms.max_alarms is if the class's file does not set it: alarms of one agent, without the
+   * dead ones. It bounds nothing by itself. */
+  HEARTH_ALARMS_DEFAULT = 100,
+  HEARTH_ALARM_METHOD_MAX = 256 /* bytes; the same for every class */
 };
 
 typedef struct hearth_alarm_request {
   uint32_t struct_size;
   uint32_t reserved;      /* 0 */
   hearth_bytes method;    /* not one that begins with "__" */
-  hearth_bytes arguments; /* a JSON array, at most limits.max_value of the class; empty: none */
+  hearth_bytes arguments; /* a JSON array, at most limits.max_value; empty: none */
   int64_t at_ms;          /* Unix milliseconds; a time that has passed: now */
 } hearth_alarm_request;
 
