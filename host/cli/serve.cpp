@@ -3,6 +3,7 @@
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
+#include "config/server_file.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
 #include "server/admin_token.hpp"
@@ -63,6 +64,8 @@ int check_named_files(const config::ServerConfig& server) {
     print_line(stderr, "hearth: " + wrong->message);
     return kExitBadUsage;
   }
+  if (const std::string doubts = config::doubts(server); !doubts.empty())
+    print_line(stderr, "hearth: warning: " + doubts);
   print_line(stdout, "configuration ok");
   return kExitClean;
 }
@@ -143,6 +146,8 @@ int next_signal(server::StopSignals& signals, server::Server& server) {
 int run(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
   server::StopSignals signals;  // before the first thread
   server::claim_descriptors(config, logger);
+  if (const std::string doubts = config::doubts(config.server); !doubts.empty())
+    logger.write(LogLevel::kWarn, "config.doubtful", {{"advice", doubts}});
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
   auto started = server::Server::start(std::move(config), logger);
   if (!started) {

@@ -222,8 +222,9 @@ Settings<ServerConfig> make_own_server_settings() {
             "lower"),
       count("limits.max_active_objects", at(&Server::runtime, &RuntimeLimits::max_active_objects),
             kPopulation,
-            "[objects](#objects) in memory at once. For one more the least recently used idle one "
-            "hibernates; if all are busy its caller gets 503"),
+            "[objects](#objects) in memory at once, also those with WebSockets; of the whole "
+            "server. For one more the least recently used idle one hibernates; if all are busy its "
+            "caller gets 503"),
       count("limits.max_connections", at(&Server::net, &NetOptions::max_connections), kPopulation,
             "open sockets; fewer if the [limit of open files](#open-files) is lower"),
       size("limits.max_frame", at(&Server::net, &NetOptions::max_frame), kMessage,
@@ -328,7 +329,8 @@ Settings<ServerConfig> make_own_server_settings() {
       objects_token_setting(),
       yes_or_no("objects.all_classes", at(&ServerConfig::objects, &ObjectsConfig::all_classes),
                 "whether each class is one of [objects](#objects) unless its class file says "
-                "`objects: false`"),
+                "`objects: false`. Then `limits.max_active_objects` holds for all agents, not "
+                "`limits.max_live_agents` alone"),
       path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
            "PEM file with certificates of authorities that [requests of "
            "agents](#requests-to-other-servers) trust beside the system's"),
@@ -366,6 +368,14 @@ const Settings<ServerConfig>& server_settings() {
 
 std::string server_reference() {
   return std::string(kReferenceHead) + reference(server_settings());
+}
+
+std::string doubts(const ServerConfig& server) {
+  if (!server.objects.all_classes || server.sources.contains("limits.max_active_objects"))
+    return {};
+  return "objects.all_classes makes all agents objects, and " +
+         std::to_string(server.runtime.max_active_objects) +
+         " objects may be in memory at once: set limits.max_active_objects";
 }
 
 std::size_t shard_count(const ServerConfig& server) {

@@ -24,6 +24,10 @@ namespace hearth::config {
 [[nodiscard]] ServerConfig read_server_file(const YamlNode& root,
                                             const std::filesystem::path& directory, Report& report);
 
+// What is no mistake and hardly meant, with what to do; empty: nothing. All agents are objects, and
+// the limit of objects, which is far lower than that of agents, is the default.
+[[nodiscard]] std::string doubts(const ServerConfig& server);
+
 // Event loops: one a core if the configuration leaves it open.
 [[nodiscard]] std::size_t shard_count(const ServerConfig& server);
 

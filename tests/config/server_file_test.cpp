@@ -103,6 +103,15 @@ log:
   EXPECT_EQ(config.log.format, LogFormat::kJson);
 }
 
+TEST_F(ServerFileTest, AllClassesAsObjectsUnderTheDefaultLimitAreDoubtful) {
+  const std::string doubt = doubts(server("objects: {all_classes: true}\n"));
+  EXPECT_NE(doubt.find(" 200 objects "), std::string::npos) << doubt;
+  EXPECT_NE(doubt.find("set limits.max_active_objects"), std::string::npos) << doubt;
+  EXPECT_EQ(doubts(server("")), "");
+  EXPECT_EQ(doubts(server("objects: {all_classes: true}\nlimits: {max_active_objects: 200}\n")), "")
+      << "the operator has thought of it";
+}
+
 TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   const ServerConfig config = server("");
   EXPECT_EQ(config.net.host, "127.0.0.1");

@@ -69,6 +69,18 @@ TEST_F(ConfigurationTest, ATokenFileThatIsNamedMustBeThereAndHoldAToken) {
   EXPECT_NE(why_not.find("objects.token_file: cannot open"), std::string::npos) << why_not;
 }
 
+TEST_F(ConfigurationTest, AllClassesAsObjectsUnderTheDefaultLimitAreWarnedOf) {
+  put("hearth.yaml", "shards: 1\nobjects: {all_classes: true}\n");
+  const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+  EXPECT_EQ(check->wait(), kClean);
+  EXPECT_EQ(check->out(), "configuration ok\n");
+  EXPECT_NE(check->log().find("hearth: warning: objects.all_classes"), std::string::npos)
+      << check->log();
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_NE(server->log().find("config.doubtful"), std::string::npos) << server->log();
+}
+
 TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {
   put_five_mistakes();
   const auto server = run({"serve", "--config", "hearth.yaml"});
