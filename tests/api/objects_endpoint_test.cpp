@@ -115,6 +115,53 @@ TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
   EXPECT_EQ(post("/objects/tally/a/call/get").status, 503);
 }
 
+TEST_F(ObjectsEndpointTest, O11_AnErrorOfTheMethodIsPassedOnAndTheMethodRanOnce) {
+  start();
+  std::atomic<int> runs = 0;
+  runtime::ClassSettings settings;
+  settings.is_object = true;
+  settings.serial_calls = true;
+  // The method's argument is the error that it answers. "refuse" answers it inside the event.
+  serve(
+      "Failing",
+      [&runs](HostCalls& host, const AgentEvent& event) -> Result<void> {
+        if (event.kind != EventKind::kCall) return nothing(host, event);
+        ++runs;
+        if (event.name == "leave") return host.evict();
+        const Error error{static_cast<Errc>(std::stoi(std::string(event.body.substr(1)))), "why"};
+        if (event.name == "refuse") return error;
+        return host.complete(event.call, error);
+      },
+      settings);
+  struct Case {
+    Errc error;
+    int status;
+    std::string_view code;
+  };
+  constexpr Case kCases[] = {
+      {Errc::kInvalidArgument, 400, "invalid_argument"},
+      {Errc::kForbidden, 403, "forbidden"},
+      {Errc::kConflict, 409, "conflict"},
+      {Errc::kLimitExceeded, 429, "limit_exceeded"},
+      {Errc::kPlugin, 500, "method_error"},
+      {Errc::kUnavailable, 503, "sandbox_unavailable"},
+  };
+  for (const Case& each : kCases) {
+    for (const std::string method : {"answer", "refuse"}) {
+      runs = 0;
+      const Reply reply =
+          post("/objects/failing/a/call/" + method, std::to_string(static_cast<int>(each.error)));
+      EXPECT_EQ(reply.status, each.status) << method << ' ' << reply.body;
+      EXPECT_EQ(code_of(reply), each.code) << method;
+      EXPECT_EQ(runs, 1) << method << ' ' << each.code;
+    }
+  }
+  runs = 0;
+  EXPECT_EQ(post("/objects/failing/a/call/leave").status, 503) << "cut off in its middle";
+  EXPECT_EQ(post("/objects/failing/b/call/leave").status, 503);
+  EXPECT_EQ(runs, 2);
+}
+
 TEST_F(ObjectsEndpointTest, O12_AStartThatFailsIsUnavailableAndASlowMethodTimesOut) {
   runtime::ClassSettings settings;
   settings.object_call_timeout = std::chrono::milliseconds(50);

@@ -4,11 +4,13 @@
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::testing {
@@ -176,6 +178,59 @@ TEST_F(ObjectsTest, O13_EachLimitThatIsReachedHasItsStatusAndNothingIsLost) {
   EXPECT_EQ(increment("a"), 2);
 }
 
+// The limits of an object's storage, as large as they are by default.
+TEST_F(ObjectsTest, O13_TheDefaultLimitsOfTheStorageAreReachedAndNothingIsLost) {
+  start();
+  const auto patch = [this](const std::string& id, const std::string& body) {
+    return ask("PATCH", "/objects/counter/" + id + "/storage", body).status;
+  };
+  const auto key = [](const std::string& name, const std::string& value) {
+    return '"' + name + "\":" + value;
+  };
+  for (const char* id : {"keys", "value", "total"})
+    data(201, "POST", "/objects", R"({"class":"counter","object_id":")" + std::string(id) + "\"}");
+  constexpr int kKeys = 10'000;
+  std::string all;
+  for (int i = 0; i < kKeys; ++i) all += (i == 0 ? "{" : ",") + key("k" + std::to_string(i), "1");
+  EXPECT_EQ(patch("keys", all + "}"), 200);
+  EXPECT_EQ(patch("keys", R"({"k0":2,"one too many":1})"), 429);
+  EXPECT_EQ(patch("keys", R"({"k0":3})"), 200) << "no new key";
+  EXPECT_EQ(patch("keys", R"({"k1":null,"another":1})"), 200);
+
+  constexpr std::size_t kValue = std::size_t{1} << 20;
+  const auto value = [](std::size_t bytes) { return '"' + std::string(bytes - 2, 'x') + '"'; };
+  EXPECT_EQ(patch("value", '{' + key("a", value(kValue)) + '}'), 200);
+  EXPECT_EQ(patch("value", '{' + key("a", value(kValue + 1)) + '}'), 429);
+
+  // Each key has one byte, and the last value leaves room for all of them.
+  constexpr int kValues = 50;
+  for (int i = 0; i < kValues; ++i) {
+    const std::size_t less = i + 1 < kValues ? 0 : kValues;
+    const std::string name(1, static_cast<char>('#' + i));  // to 'T'
+    ASSERT_EQ(patch("total", '{' + key(name, value(kValue - less)) + '}'), 200) << name;
+  }
+  EXPECT_EQ(patch("total", '{' + key("z", "1") + '}'), 429);
+  EXPECT_EQ(patch("total", '{' + key("T", value(kValue - kValues + 1)) + '}'), 429) << "a byte";
+
+  EXPECT_EQ(data(200, "POST", "/objects/counter/total/hibernate")["status"], "Hibernating");
+  std::size_t found = 0;
+  std::string after;
+  do {
+    const Json page = data(200, "GET", "/objects/counter/keys?limit=1000&after=" + after);
+    found += page["storage"].size();
+    if (after.empty()) EXPECT_EQ(page["storage"]["k0"], 3);
+    after = page["storage_next"].is_null() ? "" : page["storage_next"].get<std::string>();
+  } while (!after.empty());
+  EXPECT_EQ(found, kKeys);
+  const auto bytes_of = [this](const std::string& id, const std::string& query) {
+    const Json kept = data(200, "GET", "/objects/counter/" + id + query)["storage"];
+    return kept.empty() ? 0 : kept.front().get<std::string>().size() + 2;
+  };
+  EXPECT_EQ(bytes_of("value", ""), kValue);
+  EXPECT_EQ(bytes_of("total", "?limit=1"), kValue);
+  EXPECT_EQ(bytes_of("total", "?limit=1&after=S"), kValue - kValues) << "the last one";
+}
+
 TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
   put("hearth.yaml", "log: {level: debug}\nlimits: {max_active_objects: 3}\n");
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "4"});
@@ -235,6 +290,74 @@ TEST_F(ObjectsTest, O16_AnObjectIsMadeOnce) {
             "object_not_found");
   EXPECT_EQ(data(404, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})"),
             "object_not_found");
+}
+
+// All its bytes, or those that a path may not hold, in hexadecimal digits.
+std::string encoded(std::string_view id, const char* digits, bool all) {
+  std::string path;
+  for (const char each : id) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (!all && (std::isalnum(byte) != 0 || each == '.' || each == '-')) {
+      path += each;
+    } else {
+      path += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    }
+  }
+  return path;
+}
+
+TEST_F(ObjectsTest, O18_O20_AThousandOddIdsComeBackAndAddNoSeries) {
+  start();
+  constexpr std::string_view kParts[] = {
+      "\u00e9", "/", "%",  " ",  ".", "..", "\u65e5\u672c", "%2F", "+",   "?",
+      "#",      "&", "\\", "\"", "A", "a",  "\U0001F600",   "%zz", "../", "e\u0301"};
+  constexpr std::size_t kCount = std::size(kParts);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < 1000; ++i)
+    ids.push_back(std::string(kParts[i % kCount]) + std::to_string(i / kCount) +
+                  std::string(kParts[(i / kCount) % kCount]));
+  RawClient client(server_->port());
+  const auto one = [&](const char* method, const std::string& path, std::string_view body) {
+    const Reply reply = client.request(
+        std::string(method) + " " + path +
+        " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token_ +
+        "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+    EXPECT_EQ(reply.status, 200) << path << ' ' << reply.body;
+    const auto json = parse_json(reply.body);
+    return json ? json->value("data", Json()) : Json();
+  };
+  const auto series = [this] {
+    std::set<std::string> names;
+    std::istringstream lines(ask("GET", "/metrics").body);
+    for (std::string line; std::getline(lines, line);)
+      if (!line.starts_with('#')) names.insert(line.substr(0, line.rfind(' ')));
+    return names;
+  };
+  const auto do_all = [&](const std::string& id) {
+    const std::string lower = "/objects/counter/" + encoded(id, "0123456789abcdef", false);
+    const std::string upper = "/objects/counter/" + encoded(id, "0123456789ABCDEF", true);
+    EXPECT_EQ(one("POST", lower + "/call/increment", "[]"), 1) << id;
+    EXPECT_EQ(one("POST", upper + "/call/increment", "[]"), 2) << id;
+    EXPECT_EQ(one("GET", lower, "")["object_id"], id);
+  };
+  do_all("the first");
+  const std::set<std::string> before = series();
+  EXPECT_GT(before.size(), 10U);
+  for (const std::string& id : ids) do_all(id);
+  EXPECT_EQ(series(), before);
+  std::set<std::string> listed;
+  std::string cursor;
+  do {
+    const Json page = parse_json(ask("GET", "/objects?limit=1000&cursor=" + cursor).body).value();
+    for (const Json& object : page["data"]) listed.insert(object["object_id"].get<std::string>());
+    cursor = page["next"].is_null() ? "" : page["next"].get<std::string>();
+  } while (!cursor.empty());
+  ids.emplace_back("the first");
+  EXPECT_EQ(listed, std::set<std::string>(ids.begin(), ids.end()));
+  for (const auto& file : std::filesystem::recursive_directory_iterator(root_)) {
+    if (file.path().extension() == ".db")
+      EXPECT_EQ(file.path().string().find((root_ / "data").string()), 0U) << file.path();
+  }
 }
 
 TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
