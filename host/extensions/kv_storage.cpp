@@ -76,11 +76,15 @@ Result<void> patch_storage(AgentContext& agent, std::string_view patch) {
     return Error{Errc::kInvalidArgument, "a patch of the storage must be a JSON object"};
   KvExtension& kv = agent.of<KvExtension>();
   PatchSavepoint savepoint(agent.database());
-  for (const auto& [key, value] : parsed->items()) {
-    if (const auto done = patch_value(kv, key, value); done.has_error()) {
-      kv.forget_tables();
-      savepoint.undo();
-      return done;
+  // What is removed makes room for what is set.
+  for (const bool removes : {true, false}) {
+    for (const auto& [key, value] : parsed->items()) {
+      if (value.is_null() != removes) continue;
+      if (const auto done = patch_value(kv, key, value); done.has_error()) {
+        kv.forget_tables();
+        savepoint.undo();
+        return done;
+      }
     }
   }
   savepoint.keep();

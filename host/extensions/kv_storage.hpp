@@ -17,7 +17,8 @@ namespace hearth::extensions {
                                                std::size_t limit);
 
 // A JSON merge patch (RFC 7396) of that object: null removes a key, any other value takes the place
-// of the old one, and an object is merged into it. All of it is done, or nothing.
+// of the old one, and an object is merged into it. All of it is done, or nothing. Keys are removed
+// before others are set: a patch may replace a key at the limit.
 //   Failure  kInvalidArgument: no JSON object. Else as KvExtension::put().
 Result<void> patch_storage(AgentContext& agent, std::string_view patch);
 

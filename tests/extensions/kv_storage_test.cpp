@@ -41,6 +41,12 @@ TEST_F(KvStorageTest, APageHasSoManyKeysAndSaysWhereTheNextBegins) {
   EXPECT_EQ(page("", 3), R"({"next":null,"storage":{"a":1,"b":2,"c":3}})");
 }
 
+TEST_F(KvStorageTest, O13_APatchThatRemovesAKeyMaySetAnotherAtTheLimit) {
+  patch(R"({"1":1,"2":2,"3":3,"4":4})");
+  patch(R"({"0":0,"4":null})");
+  EXPECT_EQ(page(), R"({"next":null,"storage":{"0":0,"1":1,"2":2,"3":3}})");
+}
+
 TEST_F(KvStorageTest, O13_APatchBeyondALimitChangesNothing) {
   EXPECT_EQ(patch_storage(agent_, R"({"1":1,"2":2,"3":3,"4":4,"5":5})").error().code,
             Errc::kLimitExceeded);
