@@ -101,8 +101,14 @@ void make_parents(const std::filesystem::path& path) {
 void remove_empty_wal(const std::filesystem::path& path) {
   const std::string wal = path.native() + "-wal";
   if (has_bytes(wal)) {
+    errno = 0;
     const std::string header = first_bytes(wal);
-    if (header.empty() || header.find_first_not_of('\0') != std::string::npos) return;
+    if (header.empty()) {  // it may be a blank one, which nobody may write to
+      const std::string text = "read " + wal + ": " + std::generic_category().message(errno);
+      if (errno == EMFILE || errno == ENFILE) throw OutOfDescriptors(text);
+      throw StorageError(text);
+    }
+    if (header.find_first_not_of('\0') != std::string::npos) return;
   }
   if (::unlink(wal.c_str()) == 0 || errno == ENOENT) return;
   throw StorageError("remove " + wal + ": " + std::generic_category().message(errno));
