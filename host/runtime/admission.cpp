@@ -58,6 +58,15 @@ void Admission::join(Line& line, Line::iterator before, Applicant& agent) {
   if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
   place.waiting = line.insert(before, &agent);
   place.line = &line;
+  note_place(agent);
+}
+
+void Admission::note_place(Applicant& agent) {
+  Place& place = agent.place();
+  const bool has_one = place.waiting && place.line == &line_ && place.has_object_place;
+  if (has_one == place.waits_with_place) return;
+  place.waits_with_place = has_one;
+  places_in_line_ = has_one ? places_in_line_ + 1 : places_in_line_ - 1;
 }
 
 bool Admission::leave_line(Applicant& agent) {
@@ -65,6 +74,7 @@ bool Admission::leave_line(Applicant& agent) {
   if (!place.waiting) return false;
   place.line->erase(*place.waiting);
   place.waiting.reset();
+  note_place(agent);
   return true;
 }
 
@@ -109,13 +119,16 @@ RoomLack Admission::find_room(Applicant& agent) {
 }
 
 bool Admission::may_come(RoomLack lack) const {
-  if (lack == RoomLack::kObjects) return asks_for_place_ || places_.may_be_free_soon();
+  if (lack == RoomLack::kObjects)
+    return asks_for_place_ || places_in_line_ > 0 || places_.may_be_free_soon();
   return leaving_ > 0;
 }
 
 bool Admission::find_object_place(Applicant& agent) {
   bool& has_place = agent.place().has_object_place;
   if (has_place) return true;
+  // Objects that have no room need no more places.
+  if (places_in_line_ > 0) return false;
   has_place = std::exchange(has_place_, false) || places_.take();
   const SteadyTime now = loop_.clock().steady_now();
   if (has_place || asks_for_place_ || now < none_idle_anywhere_until_) return has_place;
@@ -218,8 +231,10 @@ bool Admission::serve_first(Line& line) {
   if (place.waiting && place.line != &its_line) {
     its_line.splice(its_line.end(), *place.line, *place.waiting);
     place.line = &its_line;
+    note_place(agent);
     return true;
   }
+  note_place(agent);
   const SteadyTime now = loop_.clock().steady_now();
   if (may_come(lack) && place.lacks_since && now - *place.lacks_since < kLongestWait) return false;
   agent.turn_away(lack);

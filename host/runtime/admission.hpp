@@ -29,9 +29,10 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 //                it its place. None comes in while the process has hardly a descriptor left: those
 //                that remain are for clients' sockets.
 //  P2 In turn    While agents wait for room, whoever asks stands behind them; so does an object
-//                behind those that wait for a place. Agents that need no place do not wait for
-//                those. Only the first of each line is looked at: every few milliseconds, and
-//                whenever a resident has left.
+//                behind those that wait for a place, or for room with one: one place of the server
+//                at most waits for room here. Agents that need no place do not wait for those. Only
+//                the first of each line is looked at: every few milliseconds, and whenever a
+//                resident has left.
 //  P3 Who goes   The least recently used resident that is idle; for an object without a place the
 //                least recently used idle object of all shards. If there is none, the object is
 //                refused, and so are others for a moment.
@@ -58,6 +59,7 @@ class Admission final : public ObjectPlaces::Member {
     std::optional<SteadyTime> lacks_since;   // until it leaves, or is refused
     bool has_room = false;                   // found for it; it comes in just now
     bool has_object_place = false;           // an object's, from its turn until it has left
+    bool waits_with_place = false;           // for room, an object that has its place
   };
 
   // An agent, as Admission sees it. No member is called from inside a call of the agent's own but
@@ -174,6 +176,7 @@ class Admission final : public ObjectPlaces::Member {
   bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
   void join(Line& line, Line::iterator before, Applicant& agent);
+  void note_place(Applicant& agent);
 
   ShardLoop& loop_;
   const std::size_t max_live_;
@@ -187,6 +190,7 @@ class Admission final : public ObjectPlaces::Member {
   std::size_t ending_ = 0;                 // of them
   bool asks_for_place_ = false;            // the shards, for the first object
   bool has_place_ = false;                 // for the first object, just now
+  std::size_t places_in_line_ = 0;         // of objects that wait for room with them: one or none
   SteadyTime none_idle_until_{};           // none was idle, and none has said since that it is
   SteadyTime no_object_idle_until_{};      // ... of the objects
   SteadyTime none_idle_anywhere_until_{};  // ... of those of all shards, as they have said

@@ -189,7 +189,10 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   parts_.handles.remove(ending.handle);
   ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
   figures.live_agents.add(-1);
-  ending.lost_descriptors = ending.lost_descriptors && !rest.destroyed && !parts_.slots.stopping();
+  // Condemned since its database was given away.
+  const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
+  ending.lost_descriptors =
+      ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.slots.stopping();
   if (ending.lost_descriptors) {
     parts_.admission.left_without_files(*this);
   } else {
@@ -213,8 +216,6 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
   inbox_.part_with_unfinished();
-  // Condemned since its database was given away.
-  const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
   if (awaits_removal) was_condemned();
   // Its files are still being removed otherwise: removal_is_over() tells.
   if (state() != AgentState::kCondemned) tell_who_waits_for_cold(rest.destroyed);
@@ -235,6 +236,7 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
     parts_.services.logger().write_limited(
         LogLevel::kWarn, "agent.start_failed", {key_.agent_class, to_string(failure.code)},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure.message}});
+    if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes what waits
     start_failed(version, Error{Errc::kUnavailable,
                                 ending.start_failure->is_for_clients
                                     ? failure.message

@@ -12,7 +12,7 @@ bool Connection::end(std::uint16_t code, std::string_view why) {
 
 void Connection::forget_headers() {
   headers = {};
-  if (held) held->set(client_id.size() + target.size());
+  if (held) held->set(client_id.size() + target.size() + claims().size());
 }
 
 }  // namespace hearth::runtime

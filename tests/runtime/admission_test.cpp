@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <vector>
 
 namespace hearth::runtime {
 namespace {
@@ -15,6 +16,8 @@ using testing::kUsualAgent;
 
 class AdmissionTest : public ::testing::Test {
  protected:
+  explicit AdmissionTest(std::size_t places = 1) : places_(places) {}
+
   struct Agent final : Admission::Applicant {
     explicit Agent(AdmissionTest& of_test) : test(of_test) {}
     [[nodiscard]] bool may_leave_for_room() const override { return idle && !leaving; }
@@ -57,7 +60,7 @@ class AdmissionTest : public ::testing::Test {
 
   testing::ManualLoop loop_;
   bool has_files_ = true;
-  ObjectPlaces places_{1};
+  ObjectPlaces places_;
   Admission admission_{loop_, 2, places_, [this](unsigned) { return has_files_; }};
   std::deque<Agent> agents_;
 };
@@ -294,6 +297,36 @@ TEST_F(AdmissionElsewhereTest, AnObjectThatIsRefusedForRoomGivesItsPlaceBack) {
   EXPECT_EQ(verdict.answer, Said::kRefused);
   EXPECT_EQ(verdict.lack, RoomLack::kAgents);
   EXPECT_TRUE(places_.take());
+}
+
+class AdmissionWithPlacesTest : public AdmissionTest {
+ protected:
+  static constexpr int kPlaces = 10;
+  AdmissionWithPlacesTest() : AdmissionTest(kPlaces) {}
+};
+
+// The objects of other shards would leave for places that nobody can use.
+TEST_F(AdmissionWithPlacesTest, P2_ObjectsThatWaitForRoomHoldOnePlace) {
+  (void)resident();
+  Agent& leaves = resident();
+  leaves.leave_for_room();
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
+  std::vector<Agent*> objects;
+  for (int i = 0; i < 5; ++i) {
+    objects.push_back(&agent());
+    objects.back()->object = true;
+    EXPECT_EQ(admission_.ask(*objects.back()).answer, Said::kWait);
+  }
+  loop_.settle();
+  int free = 0;
+  while (places_.take()) ++free;
+  EXPECT_EQ(free, kPlaces - 1);
+  for (; free > 0; --free) places_.give_back();
+  loop_.advance(Admission::kLongestWait);
+  loop_.settle();
+  for (const Agent* const object : objects) EXPECT_TRUE(object->refused);
+  while (places_.take()) ++free;
+  EXPECT_EQ(free, kPlaces);
 }
 
 TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {

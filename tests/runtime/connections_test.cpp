@@ -9,8 +9,9 @@ namespace {
 
 class ConnectionsTest : public ::testing::Test {
  protected:
-  Connection& add(const std::string& client_id = "me") {
+  Connection& add(const std::string& client_id = "me", const std::string& claims = {}) {
     ConnectRequest request;
+    request.claims = claims;
     request.id = client_id;
     request.target = "/agents/counter/a";
     request.headers = {{"X-Test", "1"}};
@@ -62,11 +63,11 @@ TEST_F(ConnectionsTest, AClientIsEndedOnce) {
 }
 
 TEST_F(ConnectionsTest, WhatAClientSaysWhenItConnectsIsOnTheAccount) {
-  Connection& client = add("me");
-  EXPECT_EQ(memory_.used(), 26U);
+  Connection& client = add("me", R"({"sub":"a"})");
+  EXPECT_EQ(memory_.used(), 37U);
   client.forget_headers();
   EXPECT_TRUE(client.headers.empty());
-  EXPECT_EQ(memory_.used(), 19U);
+  EXPECT_EQ(memory_.used(), 30U);
   clients_.remove(client.id);
   EXPECT_EQ(memory_.used(), 0U);
 }
