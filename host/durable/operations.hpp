@@ -160,9 +160,10 @@ struct UnknownOperation {
 //                could be a second one: of a keyed operation a request with another fingerprint, or
 //                behind its horizon; of a probed or unsafe one any, but one that asks for the rest
 //                of an answer. While one is in flight it refuses any other.
-//  P9 Not sent   If a run is cut off whose request (may_send()) has not left, its operation is not
-//                executed, whatever its effect; but not if an earlier run may have acted, or the
-//                agent has sent something else behind that request (sent_elsewhere()).
+//  P9 Not sent   If a run is cut off before it has begun (never_begins()), or whose request
+//                (may_send()) has not left, its operation is not executed, whatever its effect; but
+//                not if an earlier run may have acted, or the agent has sent something else behind
+//                that request (sent_elsewhere()).
 //  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
 //                is settled. With the beginning of a good answer whose rest can be asked for, an
 //                operation may run again, whatever its effect; but one of a fiber only as long as
@@ -230,6 +231,8 @@ class Operations {
   void answer_ended(std::string_view id);
   // ... has failed, and nothing of it has left.
   void not_sent(std::string_view id);
+  // What may_send() has allowed could not be made, so that nothing was dispatched.
+  void not_made(std::string_view id);
   // The agent has sent something that is the request of no operation. Nobody knows for whom: none
   // that runs and whose own request has not left is certainly not executed any more.
   void sent_elsewhere();
@@ -310,7 +313,8 @@ class Operations {
     bool is_probe = false;  // the other side is asked
     // ---- of its request ----
     std::weak_ptr<const void> in_flight{};
-    bool unsent = false;       // all that was dispatched has certainly not left
+    bool unsent = false;       // all that it was to send has certainly not left
+    bool is_repeated = false;  // another one that may have left was dispatched before it
     bool resumes = false;      // it asks for the rest of an answer
     bool was_refused = false;  // and does not get it
     std::uint64_t received = 0;

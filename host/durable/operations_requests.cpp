@@ -84,8 +84,9 @@ std::shared_ptr<const void> Operations::dispatched(const OperationSending& sendi
     answers_.cut(running.seq, sending.from);
     return in_flight;
   }
-  // What an earlier run had sent may have acted: nothing is certain of this one's beginning.
-  if (answers_.find(running.seq)) running.is_anew = false;
+  // What was sent before may have acted: nothing is certain of this one's beginning.
+  running.is_repeated = answers_.find(running.seq).has_value();
+  if (running.is_repeated) running.is_anew = false;
   answers_.drop(running.seq);
   DispatchedRequest request;
   request.fingerprint = sending.fingerprint;
@@ -148,10 +149,16 @@ void Operations::answer_ended(std::string_view id) {
 
 void Operations::not_sent(std::string_view id) {
   Running* const running = find_running(id);
-  if (running == nullptr || running->resumes || !running->is_anew) return;
+  if (running == nullptr || running->resumes || running->is_repeated) return;
   prepare_write();
-  running->unsent = true;
+  running->unsent = running->is_anew;
   answers_.drop(running->seq);
+}
+
+void Operations::not_made(std::string_view id) {
+  Running* const running = find_running(id);
+  if (running != nullptr && running->is_anew && !answers_.find(running->seq))
+    running->unsent = true;
 }
 
 void Operations::sent_elsewhere() {

@@ -242,6 +242,17 @@ TEST_F(OperationRequestsTest, P9_WhatWasSentElsewhereMayHaveActed) {
   EXPECT_EQ(cut_off(again), OperationState::kUnknown) << "a third request changes nothing";
 }
 
+TEST_F(OperationRequestsTest, P8_WhatHasNotLeftIsNoRequestThoughOthersWereSent) {
+  const OperationBegun begun = begin(Effect::kUnsafe);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(send()) << i;
+    ledger_->not_sent(id_);
+    ledger_->sent_elsewhere();
+    EXPECT_TRUE(record().at("request").is_null()) << i;
+  }
+  EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
+}
+
 TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
   begin(Effect::kKeyed);
   ASSERT_TRUE(send());
