@@ -208,6 +208,11 @@ class Operations {
   // still runs. kLimitExceeded: the result is too large, and it has completed without it.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
+  // One that begin() has given, and which waits to begin, never does. settle() follows.
+  void never_begins(std::uint64_t operation);
+  // It begins when `wait`, an operation of the agent, has ended; and never if that is cancelled.
+  void waits_for(std::uint64_t operation, std::uint64_t wait);
+  void cancelled(std::uint64_t wait);
   // The file of a running operation, named by its id in the agent's own directory of files, which
   // is made: the same in each attempt. It goes with the operation's row. kNotFound: it does not
   // run; kUnavailable: the directory cannot be made.
@@ -309,8 +314,9 @@ class Operations {
     std::optional<std::int64_t> horizon_at_ms{};
     std::string key_header{};
     bool can_resume = false;
-    bool is_anew = false;   // no earlier run may have acted
-    bool is_probe = false;  // the other side is asked
+    bool is_anew = false;    // no earlier run may have acted
+    bool is_probe = false;   // the other side is asked
+    std::uint64_t wait = 0;  // see waits_for(); 0: for none
     // ---- of its request ----
     std::weak_ptr<const void> in_flight{};
     bool unsent = false;       // all that it was to send has certainly not left

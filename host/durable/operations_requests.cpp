@@ -161,6 +161,23 @@ void Operations::not_made(std::string_view id) {
     running->unsent = true;
 }
 
+void Operations::never_begins(std::uint64_t operation) {
+  const auto found = running_.find(operation);
+  if (found != running_.end()) found->second.unsent = true;
+}
+
+void Operations::waits_for(std::uint64_t operation, std::uint64_t wait) {
+  const auto found = running_.find(operation);
+  if (found != running_.end()) found->second.wait = wait;
+}
+
+void Operations::cancelled(std::uint64_t wait) {
+  if (wait == 0) return;
+  for (auto& [operation, running] : running_) {
+    if (running.wait == wait) running.unsent = true;
+  }
+}
+
 void Operations::sent_elsewhere() {
   for (auto& [operation, running] : running_) {
     if (std::exchange(running.unsent, false)) running.is_anew = false;

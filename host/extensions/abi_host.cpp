@@ -3,6 +3,7 @@
 #include "base/escape.hpp"
 #include "extensions/abi_call.hpp"
 #include "extensions/call_rules.hpp"
+#include "extensions/durable_work.hpp"
 #include "extensions/registry.hpp"
 
 #include <cstddef>
@@ -71,7 +72,9 @@ hearth_status submit(const hearth_host* host, hearth_agent agent, std::uint32_t 
 
 hearth_status cancel(const hearth_host* host, hearth_agent agent, std::uint64_t id) noexcept {
   return for_agent<WhileClosing::kWork>(host, agent, [&](AgentContext& it) {
-    return status_of(it, it.calls().cancel(id), HEARTH_E_GONE);
+    const auto done = it.calls().cancel(id);
+    if (done) it.work().cancelled(id);
+    return status_of(it, done, HEARTH_E_GONE);
   });
 }
 

@@ -147,6 +147,10 @@ void DurableWork::sent_elsewhere() {
   if (operations_) operations_->sent_elsewhere();
 }
 
+void DurableWork::cancelled(OperationId operation) {
+  if (operations_) operations_->cancelled(operation);
+}
+
 bool DurableWork::is_managed(std::string_view fiber_id) {
   return managed_ && managed_->is_managed(fiber_id);
 }

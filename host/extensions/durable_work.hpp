@@ -97,6 +97,8 @@ class DurableWork {
   void checkpointed(std::string_view fiber_id);
   // The agent has sent something that is the request of no operation.
   void sent_elsewhere();
+  // It has cancelled what it had submitted, which has not ended.
+  void cancelled(OperationId operation);
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
   // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
   // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,

@@ -32,11 +32,14 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   const hearth_drain_request drain = {.call = 0};
   const auto wait = agent_.calls().submit(
       HEARTH_OP_DRAIN, {reinterpret_cast<const char*>(&drain), sizeof drain}, token);
+  durable::Operations& ledger = agent_.work().operations();
   if (wait.has_error()) {
-    (void)agent_.work().operations().settle(begun->operation, OperationOutcome::kNotExecuted,
-                                            wait.error().message);
+    ledger.never_begins(begun->operation);
+    (void)ledger.settle(begun->operation, OperationOutcome::kCutOff, wait.error().message);
+    agent_.work().report_operations();
     return wait.error();
   }
+  ledger.waits_for(begun->operation, *wait);
   return Begun{*std::move(begun), *wait};
 }
 

@@ -108,6 +108,57 @@ TEST_F(AbiOperationsTest, OneThatCannotWaitWasNotExecuted) {
   EXPECT_EQ(begun_.attempt, 2U);
 }
 
+TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
+  hearth_operation_start unsafe = good_operation();
+  unsafe.can_resume = 1;
+  hearth_operation_start keyed = good_operation();
+  keyed.key = slice("order 8");
+  keyed.effect = HEARTH_EFFECT_KEYED;
+  keyed.horizon_ms = 1000;
+  for (const hearth_operation_start& request : {unsafe, keyed}) {
+    ASSERT_EQ(begin(request), HEARTH_OK);
+    const std::string its_id = id();
+    durable::Operations& ledger = agent_.work().operations();
+    durable::OperationSending sending;
+    sending.id = its_id;
+    sending.fingerprint = "f";
+    EXPECT_TRUE(ledger.dispatched(sending));
+    ledger.answered(its_id, 200, std::nullopt, R"({"status":200})");
+    ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
+    EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
+
+    answer(Errc::kLimitExceeded, "too many operations in flight");
+    EXPECT_EQ(begin(request), HEARTH_E_LIMIT);
+    agent_.answer.reset();
+    ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
+    EXPECT_EQ(text_in(record_, "state"), "interrupted");
+    EXPECT_TRUE(has(record_, R"("fingerprint":"f")")) << "what it has sent stays known";
+    ASSERT_EQ(begin(request), HEARTH_OK);
+    EXPECT_EQ(begun_.decision, HEARTH_OPERATION_RUN);
+    sending.fingerprint = "another";
+    EXPECT_EQ(ledger.may_send(sending).error().code, Errc::kConflict);
+    ASSERT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
+  }
+}
+
+TEST_F(AbiOperationsTest, OneThatIsCancelledWhileItWaitsHasNotBegun) {
+  const auto cancel = [&] { return host_->cancel(host_, kAgent, begun_.wait); };
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  ASSERT_EQ(settle(HEARTH_OUTCOME_NOT_EXECUTED), HEARTH_OK);
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  EXPECT_EQ(begun_.attempt, 2U);
+  ASSERT_EQ(cancel(), HEARTH_OK);
+  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "cancelled"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
+
+  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
+  agent_.answer = Error{Errc::kNotFound, "its result was told"};
+  EXPECT_EQ(cancel(), HEARTH_E_GONE);
+  agent_.answer.reset();
+  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "cancelled"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_UNKNOWN));
+}
+
 TEST_F(AbiOperationsTest, RequestsAreChecked) {
   const auto refused = [&](const char* what, auto change, hearth_status status = HEARTH_E_INVALID) {
     hearth_operation_start request = good_operation();
