@@ -231,18 +231,11 @@ Result<durable::OperationSending> FetchExtension::add_key(const FetchOperation& 
   return sending;
 }
 
-Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view credential,
-                                          std::uint64_t token, const FetchOperation& operation) {
+Result<std::unique_ptr<RemoteOperation>> FetchExtension::make(FetchRequest request,
+                                                              std::string_view credential) {
   HttpPort* const port = agent_.ports().http;
   if (port == nullptr)
     return Error{Errc::kUnsupported, "this host makes no requests to other servers"};
-  std::optional<durable::OperationSending> sending;
-  const std::string fingerprint = operation.id.empty() ? std::string() : fingerprint_of(request);
-  if (!operation.id.empty()) {
-    auto keyed = add_key(operation, fingerprint, request);
-    if (!keyed) return keyed.error();
-    sending = *std::move(keyed);
-  }
   if (const auto right = check_fetch(request); !right) return right.error();
   const EgressSettings& egress = agent_.settings().egress;
   if (!rules_) {
@@ -258,12 +251,27 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
   request.proxy = egress.proxy;
   request.limits = egress.limits;
   request.rules = rules_;
+  return port->make(std::move(request));
+}
+
+Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view credential,
+                                          std::uint64_t token, const FetchOperation& operation) {
+  std::optional<durable::OperationSending> sending;
+  const std::string fingerprint = operation.id.empty() ? std::string() : fingerprint_of(request);
+  if (!operation.id.empty()) {
+    auto keyed = add_key(operation, fingerprint, request);
+    if (!keyed) return keyed.error();
+    sending = *std::move(keyed);
+  }
   std::optional<std::string> range;
   if (const std::string* const it = find_header(request.headers, "Range");
       it != nullptr && operation.resumes)
     range = *it;
-  auto remote = port->make(std::move(request));
-  if (!remote) return remote.error();
+  auto remote = make(std::move(request), credential);
+  if (!remote) {
+    if (sending) agent_.work().operations().not_made(operation.id);
+    return remote.error();
+  }
   if (!sending) {
     auto submitted = agent_.calls().submit(HEARTH_OP_FETCH, *std::move(remote), token);
     if (submitted) agent_.work().sent_elsewhere();

@@ -63,6 +63,8 @@ class FetchExtension final : public AgentExtension {
   // What it gives refers to both.
   Result<durable::OperationSending> add_key(const FetchOperation& operation,
                                             const std::string& fingerprint, FetchRequest& request);
+  // The request, ready to leave.
+  Result<std::unique_ptr<RemoteOperation>> make(FetchRequest request, std::string_view credential);
   Result<void> add_credential(std::string_view name, FetchRequest& request);
 
   AgentContext& agent_;

@@ -433,6 +433,54 @@ TEST_F(AbiLedgerFetchTest, OneThatIsNotTakenHasNotLeft) {
   EXPECT_EQ(start(request_of_it()), HEARTH_OK);
 }
 
+TEST_F(AbiLedgerFetchTest, OneThatCannotBeMadeHasNotLeft) {
+  const auto settle = [&] {
+    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
+  };
+  begin();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  port_.refusal.reset();
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  begin();
+  hearth_fetch_request it = request_of_it();
+  it.url = slice("ftp://a.example/");
+  EXPECT_EQ(start(it), HEARTH_E_INVALID);
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  begin();
+  it = request_of_it();
+  it.credential = slice("key");
+  EXPECT_EQ(start(it), HEARTH_E_NOT_FOUND) << "the class has none";
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  agent_->remote.reset();
+  it = request_of_it();
+  it.url = slice("ftp://a.example/");
+  EXPECT_EQ(start(it), HEARTH_E_CONFLICT) << "it has sent its request";
+  EXPECT_EQ(settle(), durable::OperationState::kUnknown);
+}
+
+TEST_F(AbiLedgerFetchTest, AnotherRequestThatCannotBeMadeSaysNothingOfTheOneBefore) {
+  begin(durable::Effect::kIdempotent);
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  agent_->remote.reset();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kInterrupted);
+  EXPECT_TRUE(record_has(R"("fingerprint")")) << record();
+}
+
+TEST_F(AbiLedgerFetchTest, OfAHostThatMakesNoRequestsNoneHasLeft) {
+  use({}, false);
+  begin();
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_UNSUPPORTED);
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kNotExecuted);
+}
+
 TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
   begin();
   ASSERT_EQ(start(request_of_it()), HEARTH_OK);
