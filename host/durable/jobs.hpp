@@ -45,6 +45,7 @@ enum class JobPart : std::int64_t {
   kResult = 4,
   kError = 5,
   kLastError = 6,  // of the host's last try
+  kScope = 7,      // of a managed fiber: see Operations::keep_scope()
 };
 // The documents from this part on are marks: ManagedFibers::once().
 inline constexpr std::int64_t kFirstMark = 16;

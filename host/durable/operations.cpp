@@ -23,8 +23,6 @@ constexpr std::size_t kMaxKindBytes = 64;
 constexpr std::size_t kMaxOperationKeyBytes = 256;
 constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
-constexpr std::size_t kMaxScopeBytes = 512;
-constexpr int kDeepestScope = 32;
 // A day's sum stays far from an overflow.
 constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
 // A part of each id, so that another way to make them never gives the same ones.
@@ -99,21 +97,6 @@ void Operations::note_state(const std::string& id, const std::string& kind, Oper
 
 // ---- which one it is ----------------------------------------------------------------------------
 
-// A fiber that another one waits for has the same key in each run of that one, and not the same id:
-// one that has failed is replaced.
-Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
-  const auto job = jobs_.find(JobKind::kManaged, fiber);
-  if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
-  Scope scope = scope_of(*job->parent, depth + 1);
-  std::string_view own = job->key ? std::string_view(*job->key) : std::string_view(job->id);
-  const std::string of_parent = *job->parent + "/";  // whose id is another one in its next run
-  if (own.starts_with(of_parent)) own.remove_prefix(of_parent.size());
-  scope.path += "/";
-  scope.path += own;
-  if (scope.path.size() > kMaxScopeBytes) scope.path = scope.root + "/" + sha256_hex(scope.path);
-  return scope;
-}
-
 // The row as it is, or as it would be: then it has no seq.
 Result<Operations::Row> Operations::identify(const OperationRequest& request,
                                              const std::string& likeness,
@@ -182,6 +165,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
     if (!counted) return counted.error();
     row->day = *counted;
   }
+  if (row->scope && scope) keep_scope(*scope);
   if (row->seq == 0) return insert(*std::move(row), request, scope, canonical);
   return decide(*std::move(row), request);
 }

@@ -129,8 +129,10 @@ struct UnknownOperation {
 
 // state         what is on disk            leaves it by
 // running       the row, 'started'         settle(); the end of this instance -> interrupted
-// interrupted   the row, 'started'         give_up_lost() -> unknown, if it is unsafe or its key is
-//                                          not known any more; begin() -> running or unknown;
+// interrupted   the row, 'started'         give_up_lost() -> unknown, if it is unsafe, its key is
+//                                          not known any more, or it is to be probed and its fibers
+//                                          are over; -> no row, if it may be repeated and they are;
+//                                          begin() -> running or unknown;
 //                                          resolve() -> completed, not executed
 // unknown       the row, 'unknown'         resolve() -> completed, not executed
 // not executed  the row, 'not_executed'    begin() -> running; sweep() -> no row
@@ -149,8 +151,8 @@ struct UnknownOperation {
 //  P5 Bounded    OperationSettings::most rows. When there is no room, settled ones go whose fiber
 //                cannot run again, the oldest first; then kLimitExceeded.
 //  P6 Kept       A row goes when its kind's time to keep is over, counted from when it was settled;
-//                but not while the outermost fiber of its work may run again. An unknown row never
-//                goes by itself.
+//                but not while the outermost fiber of its work may run again, or one below that.
+//                An unknown row never goes by itself.
 //  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation with which the
 //                agent would exceed its kind's limits of the day. Another run of one that counts
 //                already does not count again. One that was not executed counts no more. The counts
@@ -167,7 +169,7 @@ struct UnknownOperation {
 //  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
 //                is settled. With the beginning of a good answer whose rest can be asked for, an
 //                operation may run again, whatever its effect; but one of a fiber only as long as
-//                the outermost fiber of its work is not over.
+//                the outermost fiber of its work is not over, or one below that is not.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
 //            made with the first operation; cf_agents_operation_days with the first that a limit
@@ -195,8 +197,8 @@ class Operations {
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.
   void load();
-  // Makes unknown what was cut off and is never run again by itself. When a fiber has ended: it may
-  // have been the one that would have gone on with an answer (P10).
+  // Makes unknown what was cut off and is never run again by itself; what could have been repeated
+  // has no row then. When a fiber has ended: it may have been the one that would have run it again.
   void give_up_lost();
   // Gives up what holds the database; only wake() may be called afterwards.
   void close();
@@ -301,7 +303,9 @@ class Operations {
   struct Scope {
     std::string root;  // the id of the outermost fiber
     std::string path;
+    std::int64_t unkept = 0;  // the fiber's row, if it does not say this yet and is to; or 0
   };
+  using Roots = std::set<std::string, std::less<>>;
   struct Running {
     std::int64_t seq = 0;
     std::string id;
@@ -334,7 +338,21 @@ class Operations {
   std::optional<Row> find(std::string_view id);
   [[nodiscard]] static Row row_of(const storage::Rows& rows);
 
+  // ---- fibers (operations_fibers.cpp) ----
   [[nodiscard]] Scope scope_of(const std::string& fiber, int depth = 0);
+  // The place of a fiber's work stays the same when the fibers above it have gone.
+  void keep_scope(const Scope& scope);
+  // Somebody may begin another run of one: the fiber of this id is not over, or one below it is
+  // not. Nullopt: it was of none.
+  [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
+  // The outermost ones above the fibers below others that run, or that an operator may let run
+  // again.
+  [[nodiscard]] Roots roots_of_needed();
+  // The fiber of this id is such a one, or one below it is.
+  [[nodiscard]] bool is_needed(const std::string& root, const Roots& of_needed);
+  // Of the fibers that a condition of SQL (a literal) names.
+  [[nodiscard]] Roots roots_of(std::string_view fibers);
+
   Result<Row> identify(const OperationRequest& request, const std::string& likeness,
                        std::optional<Scope>& scope);
   Result<OperationBegun> insert(Row row, const OperationRequest& request,
@@ -346,8 +364,6 @@ class Operations {
   [[nodiscard]] Running* find_running(std::string_view id);
   // Another run of it would go on with an answer that has begun.
   [[nodiscard]] bool is_resumable(std::int64_t seq);
-  // Somebody may begin that run: the fiber of this id is not over. Nullopt: it was of none.
-  [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
   // The other side still knows the key of one that was begun then.
   [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
                                   const std::optional<std::int64_t>& horizon_at_ms) const {

@@ -1,5 +1,6 @@
 // The rows of operations: how they are read and listed, how the agent is told, and when they go.
 #include "durable/operations.hpp"
+#include "json/json.hpp"
 #include "json/json_text.hpp"
 
 #include <algorithm>
@@ -160,15 +161,28 @@ void Operations::give_up_lost() {
   {
     Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
                      " FROM cf_agents_operations WHERE state = 'started' AND (effect = 5 OR "
-                     "(effect = 3 AND (horizon_at <= ?1 OR started_at > ?1))) ORDER BY seq")
+                     "(effect = 3 AND (horizon_at <= ?1 OR started_at > ?1)) OR "
+                     "(effect IN (1, 2, 4) AND root IS NOT NULL)) ORDER BY seq")
                     .query(std::array{Param(now_ms())});
     while (rows.next()) lost.push_back(row_of(rows));
   }
+  std::optional<Roots> needed;
   std::erase_if(lost, [&](const Row& row) {
-    return running_ids_.contains(row.id) || (is_resumable(row.seq) && may_go_on(row.root));
+    if (running_ids_.contains(row.id)) return true;
+    if (row.effect == Effect::kUnsafe || row.effect == Effect::kKeyed)
+      return is_resumable(row.seq) && may_go_on(row.root);
+    if (!needed) needed = roots_of_needed();
+    return is_needed(*row.root, *needed);
   });
-  for (const Row& row : lost)
-    make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
+  for (const Row& row : lost) {
+    if (row.effect > Effect::kIdempotent) {
+      make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
+    } else {
+      prepare_write();
+      remove_rows("DELETE FROM cf_agents_operations WHERE seq = ? RETURNING id",
+                  std::array{Param(row.seq)});
+    }
+  }
 }
 
 // ---- what is known of it ------------------------------------------------------------------------
@@ -300,19 +314,22 @@ Wake Operations::wake() const {
 
 // ---- retention ----------------------------------------------------------------------------------
 
-// The fiber of a row cannot run again.
+// No fiber of the work that a row belongs to can run again. Parameter 1: roots_of_needed(), as
+// JSON.
 #define HEARTH_NO_FIBER_NEEDS                                                              \
   "AND NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE j.id = o.root AND j.kind = 2 AND " \
-  "(j.ended_at IS NULL OR j.dead OR j.status = 'interrupted')) "
+  "(j.ended_at IS NULL OR j.dead OR j.status = 'interrupted')) "                           \
+  "AND (root IS NULL OR root NOT IN (SELECT value FROM json_each(?1))) "
 
 // A row with a key has none of whose end it can be known that nobody needs it any more.
 std::int64_t Operations::remove_for_room() {
   prepare_write();
+  const std::string needed = dump_json(Json(roots_of_needed()));
   return remove_rows(
       "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
       "o WHERE state IN ('completed', 'not_executed') AND "
-      "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?) RETURNING id",
-      std::array{Param(kSweptAtOnce)});
+      "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?2) RETURNING id",
+      std::array{Param(std::string_view(needed)), Param(kSweptAtOnce)});
 }
 
 std::int64_t Operations::keep_ms(std::string_view kind) const {
@@ -354,13 +371,15 @@ void Operations::sweep() {
   next_sweep_ms_ = std::min(latest, next_expiry_ms().value_or(latest));
   if (now < next_sweep_ms_) return;
   prepare_write();
+  const std::string needed = dump_json(Json(roots_of_needed()));
   remove_rows(
       "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations o WHERE "
-      "state IN ('completed', 'not_executed') AND settled_at <= ?1 AND settled_at <= ?2 - "
-      "coalesce((SELECT value FROM json_each(?3) WHERE key = o.kind), ?4) " HEARTH_NO_FIBER_NEEDS
-      "ORDER BY settled_at LIMIT ?5) RETURNING id",
-      std::array{Param(now - shortest.count()), Param(now), Param(std::string_view(keeps)),
-                 Param(settings_.keep.count()), Param(kSweptAtOnce)});
+      "state IN ('completed', 'not_executed') AND settled_at <= ?2 AND settled_at <= ?3 - "
+      "coalesce((SELECT value FROM json_each(?4) WHERE key = o.kind), ?5) " HEARTH_NO_FIBER_NEEDS
+      "ORDER BY settled_at LIMIT ?6) RETURNING id",
+      std::array{Param(std::string_view(needed)), Param(now - shortest.count()), Param(now),
+                 Param(std::string_view(keeps)), Param(settings_.keep.count()),
+                 Param(kSweptAtOnce)});
 }
 
 bool Operations::has_open() {

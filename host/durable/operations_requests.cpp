@@ -23,12 +23,6 @@ bool Operations::is_resumable(std::int64_t seq) {
   return request && request->is_resumable();
 }
 
-bool Operations::may_go_on(const std::optional<std::string>& root) {
-  if (!root) return true;
-  const auto job = jobs_.find(JobKind::kManaged, *root);
-  return job && !job->ended_at_ms && !job->dead;
-}
-
 void Operations::forget_answer(std::int64_t seq, bool was_executed) {
   if (was_executed) {
     answers_.drop_answer(seq);

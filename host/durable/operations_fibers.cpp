@@ -1,0 +1,77 @@
+// The fibers whose work operations are: which one that is, and when none needs a row any more.
+#include "base/sha256.hpp"
+#include "durable/operations.hpp"
+#include "json/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hearth::durable {
+
+namespace {
+
+constexpr std::size_t kMaxScopeBytes = 512;
+constexpr int kDeepestScope = 32;
+
+}  // namespace
+
+// A fiber that another one waits for has the same key in each run of that one, and not the same id:
+// one that has failed is replaced.
+Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
+  const auto job = jobs_.find(JobKind::kManaged, fiber);
+  if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
+  if (const auto kept = jobs_.document(job->seq, JobPart::kScope)) {
+    const auto json = parse_json(*kept);
+    if (json && json->is_object()) return {text_member(*json, "root"), text_member(*json, "path")};
+  }
+  Scope scope = scope_of(*job->parent, depth + 1);
+  scope.unkept = job->seq;
+  std::string_view own = job->key ? std::string_view(*job->key) : std::string_view(job->id);
+  const std::string of_parent = *job->parent + "/";  // whose id is another one in its next run
+  if (own.starts_with(of_parent)) own.remove_prefix(of_parent.size());
+  scope.path += "/";
+  scope.path += own;
+  if (scope.path.size() > kMaxScopeBytes) scope.path = scope.root + "/" + sha256_hex(scope.path);
+  return scope;
+}
+
+void Operations::keep_scope(const Scope& scope) {
+  if (scope.unkept == 0) return;
+  prepare_write();
+  jobs_.put(scope.unkept, JobPart::kScope,
+            dump_json(Json{{"root", scope.root}, {"path", scope.path}}));
+}
+
+// A fiber may outlive the ones that wait for it.
+bool Operations::may_go_on(const std::optional<std::string>& root) {
+  if (!root) return true;
+  const auto job = jobs_.find(JobKind::kManaged, *root);
+  if (job && !job->ended_at_ms && !job->dead) return true;
+  return roots_of("WHERE kind = 2 AND parent IS NOT NULL AND ended_at IS NULL AND dead = 0")
+      .contains(*root);
+}
+
+Operations::Roots Operations::roots_of_needed() {
+  return roots_of(
+      "WHERE kind = 2 AND parent IS NOT NULL AND (ended_at IS NULL OR dead <> 0 OR "
+      "status = 'interrupted')");
+}
+
+bool Operations::is_needed(const std::string& root, const Roots& of_needed) {
+  const auto job = jobs_.find(JobKind::kManaged, root);
+  return (job && (!job->ended_at_ms || job->dead || job->status == "interrupted")) ||
+         of_needed.contains(root);
+}
+
+Operations::Roots Operations::roots_of(std::string_view fibers) {
+  std::vector<std::string> ids;
+  jobs_.each(fibers, {}, [&](const Job& job) {
+    ids.push_back(job.id);
+    return true;
+  });
+  Roots roots;
+  for (const std::string& id : ids) roots.insert(scope_of(id).root);
+  return roots;
+}
+
+}  // namespace hearth::durable

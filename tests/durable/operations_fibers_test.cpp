@@ -1,0 +1,232 @@
+// Operations of fibers that other fibers wait for, and what the ends of those fibers do to them.
+#include "durable/managed_fibers_fixture.hpp"
+#include "durable/operations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+namespace {
+
+class OperationsOfFibersTest : public ManagedFibersFixture {
+ protected:
+  OperationsOfFibersTest() { open_ledger(); }
+  ~OperationsOfFibersTest() override {
+    ledger_.reset();  // before the database
+  }
+  void open_ledger() {
+    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
+    ledger_->load();
+    database_->commit();
+  }
+  void crash_all() {
+    ledger_.reset();
+    crash();
+    open_ledger();
+  }
+  // Its record goes with its end; its key is the one that its parent's code has for it.
+  FiberHandle start_brief(const std::string& id, const std::string& parent = "",
+                          std::uint32_t retries = 0) {
+    ManagedRequest wanted = request(id);
+    wanted.keeping = FiberKeeping::kBrief;
+    wanted.parent = parent;
+    wanted.max_retries = retries;
+    const std::string key = parent + "/" + id + "/1";
+    if (!parent.empty()) wanted.key = key;
+    return start(wanted).fiber;
+  }
+  FiberHandle resume(const std::string& id) {
+    while (const auto fiber = fibers_->begin_recovery()) {
+      managed_->begin_recovery(fiber->id);
+      if (fiber->id != id) continue;
+      const auto handle = managed_->resume(id);
+      EXPECT_TRUE(handle);
+      database_->commit();
+      return handle ? *handle : 0;
+    }
+    ADD_FAILURE() << id << " is not offered";
+    return 0;
+  }
+  OperationBegun begin(FiberHandle fiber, Effect effect = Effect::kUnsafe,
+                       bool can_resume = false) {
+    OperationRequest wanted;
+    wanted.kind = "charge";
+    wanted.fiber = fiber;
+    wanted.effect = effect;
+    wanted.can_resume = can_resume;
+    wanted.can_probe = true;
+    if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
+    const auto begun = ledger_->begin(wanted);
+    EXPECT_TRUE(begun) << begun.error().message;
+    database_->commit();
+    return begun ? *begun : OperationBegun();
+  }
+  OperationState settle(const OperationBegun& begun, OperationOutcome outcome) {
+    const auto state = ledger_->settle(begun.operation, outcome, "1");
+    EXPECT_TRUE(state);
+    database_->commit();
+    return state ? *state : OperationState::kRunning;
+  }
+  using ManagedFibersFixture::settle;
+  void cancel(const std::string& id) {
+    EXPECT_TRUE(managed_->cancel(id, "", "no more"));
+    database_->commit();
+  }
+  void checkpoint(FiberHandle fiber, const std::string& id) {
+    EXPECT_TRUE(fibers_->stash(fiber, "1"));
+    managed_->checkpointed(id);
+    ledger_->checkpointed(id);
+    database_->commit();
+  }
+  void end_fibers() {
+    ledger_->give_up_lost();
+    database_->commit();
+  }
+  std::string state(const std::string& id) {
+    const auto json = ledger_->inspect(id);
+    return json ? text_member(*parse_json(*json), "state") : "none";
+  }
+
+  OperationSettings ledger_settings_{.kinds = {}};
+  std::optional<Operations> ledger_;
+};
+
+TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone) {
+  const FiberHandle outer = start_brief("outer");
+  start_brief("middle", "outer");
+  const FiberHandle inner = start_brief("inner", "middle", 1);
+  const OperationBegun first = begin(inner);
+  settle(first, OperationOutcome::kCompleted);
+  cancel("middle");
+  checkpoint(outer, "outer");
+  ASSERT_EQ(status("middle"), "none") << "else nothing is shown";
+  settle(inner, FiberStatus::kError, "again");
+  clock_.advance(std::chrono::minutes(10));
+  FiberHandle again = resume("inner");
+  OperationBegun found = begin(again);
+  EXPECT_EQ(found.decision, OperationDecision::kCompleted);
+  EXPECT_EQ(found.id, first.id);
+  crash_all();
+  again = resume("inner");
+  EXPECT_EQ(begin(again).id, first.id);
+}
+
+TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
+  start_brief("outer");
+  start_brief("middle", "outer");
+  const OperationBegun first = begin(start_brief("inner", "middle"));
+  settle(first, OperationOutcome::kCompleted);
+  cancel("inner");
+  // Another fiber in its place.
+  ManagedRequest wanted = request("other");
+  wanted.keeping = FiberKeeping::kBrief;
+  wanted.parent = "middle";
+  wanted.key = "middle/inner/1";
+  wanted.policy = SettledKey::kReplaceFailed;
+  wanted.max_retries = 1;
+  const FiberHandle inner = start(wanted).fiber;
+  EXPECT_EQ(begin(inner).id, first.id);
+  cancel("outer");
+  cancel("middle");
+  settle(inner, FiberStatus::kError, "again");
+  clock_.advance(std::chrono::minutes(10));
+  EXPECT_EQ(begin(resume("other")).id, first.id);
+}
+
+TEST_F(OperationsOfFibersTest, P6_ARowStaysAsLongAsAFiberBelowItsOutermostOneGoesOn) {
+  ledger_settings_.keep = std::chrono::hours(1);
+  const FiberHandle outer = start_brief("outer");
+  start_brief("middle", "outer");
+  const FiberHandle inner = start_brief("inner", "middle");
+  const OperationBegun begun = begin(inner);
+  settle(begun, OperationOutcome::kCompleted);
+  settle(outer, FiberStatus::kCompleted);
+  cancel("middle");
+  clock_.advance(std::chrono::hours(2));
+  ledger_->sweep();
+  EXPECT_EQ(state(begun.id), "completed");
+  ledger_settings_.most = 1;
+  OperationRequest another;
+  another.kind = "charge";
+  another.key = "k";
+  EXPECT_EQ(ledger_->begin(another).error().code, Errc::kLimitExceeded) << "nor is it in the way";
+  settle(inner, FiberStatus::kCompleted);
+  clock_.advance(std::chrono::hours(2));
+  ledger_->sweep();
+  EXPECT_EQ(state(begun.id), "none");
+}
+
+TEST_F(OperationsOfFibersTest, P10_AnAnswerGoesOnAsLongAsItsFiberDoes) {
+  const FiberHandle outer = start_brief("outer");
+  const FiberHandle inner = start_brief("inner", "outer");
+  OperationBegun begun = begin(inner, Effect::kUnsafe, true);
+  OperationSending sending;
+  sending.id = begun.id;
+  EXPECT_TRUE(ledger_->dispatched(sending));
+  ledger_->answered(begun.id, 200, std::nullopt, R"({"status":200})");
+  settle(outer, FiberStatus::kCompleted);
+  EXPECT_EQ(settle(begun, OperationOutcome::kCutOff), OperationState::kInterrupted);
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "interrupted");
+  settle(inner, FiberStatus::kError, "no");
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "unknown");
+}
+
+TEST_F(OperationsOfFibersTest, WhatAFiberLeavesThatIsOverIsSettled) {
+  const FiberHandle fiber = start_brief("f");
+  const OperationBegun probe = begin(fiber, Effect::kProbe);
+  const OperationBegun idempotent = begin(start_brief("g"), Effect::kIdempotent);
+  const OperationBegun read = begin(start_brief("h"), Effect::kRead);
+  const OperationBegun keyed = begin(start_brief("i"), Effect::kKeyed);
+  for (const OperationBegun& each : {probe, idempotent, read, keyed})
+    EXPECT_EQ(settle(each, OperationOutcome::kCutOff), OperationState::kInterrupted);
+  end_fibers();
+  for (const OperationBegun& each : {probe, idempotent, read, keyed})
+    EXPECT_EQ(state(each.id), "interrupted") << "their fibers go on";
+  settle(fiber, FiberStatus::kError, "no");
+  for (const char* const id : {"g", "h", "i"}) cancel(id);
+  end_fibers();
+  EXPECT_EQ(state(probe.id), "unknown");
+  EXPECT_TRUE(ledger_->due()) << "the agent is told";
+  EXPECT_EQ(state(idempotent.id), "none") << "nobody asks for it any more";
+  EXPECT_EQ(state(read.id), "none");
+  EXPECT_EQ(state(keyed.id), "interrupted") << "its horizon decides";
+}
+
+TEST_F(OperationsOfFibersTest, WhatAnEndedFiberHasLeftIsSettledByTheNextInstance) {
+  const FiberHandle fiber = start_brief("f");
+  const OperationBegun read = begin(fiber, Effect::kRead);
+  cancel("f");
+  EXPECT_EQ(state(read.id), "running");
+  end_fibers();
+  EXPECT_EQ(state(read.id), "running") << "its own end says what became of it";
+  crash_all();
+  EXPECT_EQ(state(read.id), "none");
+  ledger_->close();
+  EXPECT_FALSE(ledger_->wake().unknown_operations.has_value());
+}
+
+TEST_F(OperationsOfFibersTest, WhatAFiberThatMayBeRevivedHasLeftWaitsForIt) {
+  fiber_settings_.max_attempts = 1;
+  crash_all();
+  const OperationBegun probe = begin(start("f").fiber, Effect::kProbe);
+  crash_all();
+  ASSERT_TRUE(recover());
+  hook_fails("f", "no");
+  crash_all();
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_FALSE(recover()) << "it is dead";
+  end_fibers();
+  EXPECT_EQ(state(probe.id), "interrupted");
+  ASSERT_TRUE(managed_->retry("f"));
+  database_->commit();
+  EXPECT_EQ(begin(resume("f"), Effect::kProbe).decision, OperationDecision::kProbe);
+}
+
+}  // namespace
+}  // namespace hearth::durable
