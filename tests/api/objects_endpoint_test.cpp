@@ -128,7 +128,7 @@ TEST_F(ObjectsEndpointTest, O11_AnErrorOfTheMethodIsPassedOnAndTheMethodRanOnce)
         if (event.kind != EventKind::kCall) return nothing(host, event);
         ++runs;
         if (event.name == "leave") return host.evict();
-        const Error error{static_cast<Errc>(std::stoi(std::string(event.body.substr(1)))), "why"};
+        Error error{static_cast<Errc>(std::stoi(std::string(event.body.substr(1)))), "why"};
         if (event.name == "refuse") return error;
         return host.complete(event.call, error);
       },
