@@ -240,8 +240,8 @@ class Operations {
   void not_sent(std::string_view id);
   // What may_send() has allowed could not be made, so that nothing was dispatched.
   void not_made(std::string_view id);
-  // The agent has sent something that is the request of no operation. Nobody knows for whom: none
-  // that runs and whose own request has not left is certainly not executed any more.
+  // The agent has sent a fetch without `op`, a call or a notification. Any operation that runs may
+  // have sent it, so none of them counts as not executed because its own request has not left.
   void sent_elsewhere();
   // kNotFound: none has the id, or it has sent nothing through the ledger.
   Result<StoredAnswer> answer(std::string_view id);
@@ -342,8 +342,8 @@ class Operations {
   [[nodiscard]] Scope scope_of(const std::string& fiber, int depth = 0);
   // The place of a fiber's work stays the same when the fibers above it have gone.
   void keep_scope(const Scope& scope);
-  // Somebody may begin another run of one: the fiber of this id is not over, or one below it is
-  // not. Nullopt: it was of none.
+  // Whether the fiber with this id, or one below it, may still begin the operation again. Nullopt:
+  // the operation belongs to no fiber.
   [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
   // The outermost ones above the fibers below others that run, or that an operator may let run
   // again.

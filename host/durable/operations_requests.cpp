@@ -67,7 +67,7 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
 std::shared_ptr<const void> Operations::dispatched(const OperationSending& sending) {
   Running& running = *find_running(sending.id);
   prepare_write();
-  // Owned by whoever carries the request: how it ends, there is no need to tell.
+  // The request owns it: when the request is destroyed, none is in flight any more.
   const auto in_flight = std::make_shared<const char>();
   running.in_flight = in_flight;
   running.unsent = false;

@@ -36,7 +36,7 @@ struct Client {
     return (state == ConnectionState::kConnecting || state == ConnectionState::kOpen) && !closing;
   }
 
-  // Who it has proved to be, a JSON object; empty: nothing is known.
+  // The claims of the client's token, a JSON object; empty: it has shown no token.
   [[nodiscard]] std::string_view claims() const {
     return origin == nullptr ? std::string_view() : origin->claims;
   }

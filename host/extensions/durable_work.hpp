@@ -95,7 +95,7 @@ class DurableWork {
   durable::Operations& operations();
   // This fiber has written a checkpoint, in this turn.
   void checkpointed(std::string_view fiber_id);
-  // The agent has sent something that is the request of no operation.
+  // The agent has sent a fetch without `op`, a call or a notification.
   void sent_elsewhere();
   // It has cancelled what it had submitted, which has not ended.
   void cancelled(OperationId operation);

@@ -188,7 +188,7 @@ class LedgerRequest final : public RemoteOperation {
   void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
   void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
     durable::Operations& ledger = agent_.work().operations();
-    if (is_end) in_flight_.reset();  // the code that is told may send the next one
+    if (is_end) in_flight_.reset();  // the agent, when told, may send another
     if (outcome.has_error()) {
       if ((flags & HEARTH_FETCH_SENT) == 0) ledger.not_sent(operation_);
     } else if (is_end) {

@@ -18,8 +18,8 @@ struct Origin {
   // The agents of serial classes that wait for it: each handles nothing else until it is answered.
   std::vector<storage::AgentKey> waiting;
   std::string trace;  // traceparent: the span that has caused the event; empty: none
-  // Who the client has proved to be, a JSON object; empty: nothing is known. Of a request they are
-  // in its head.
+  // The claims of the client's token, a JSON object; empty: it has shown no token. Those of an HTTP
+  // request are in its head.
   std::string claims = {};
 
   [[nodiscard]] bool is_agent() const { return !agent.name.empty(); }

@@ -28,11 +28,11 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 //                in with a place (object_places.hpp); an object that leaves for another one leaves
 //                it its place. None comes in while the process has hardly a descriptor left: those
 //                that remain are for clients' sockets.
-//  P2 In turn    While agents wait for room, whoever asks stands behind them; so does an object
-//                behind those that wait for a place, or for room with one: one place of the server
-//                at most waits for room here. Agents that need no place do not wait for those. Only
-//                the first of each line is looked at: every few milliseconds, and whenever a
-//                resident has left.
+//  P2 In turn    An agent that asks while others wait for room stands behind them. An object also
+//                stands behind the objects that wait for a place, and behind one that waits for
+//                room with its place, so that this shard holds one unused place at most. Agents
+//                that need no place do not wait for objects. Only the first of each line is looked
+//                at: every few milliseconds, and whenever a resident has left.
 //  P3 Who goes   The least recently used resident that is idle; for an object without a place the
 //                least recently used idle object of all shards. If there is none, the object is
 //                refused, and so are others for a moment.

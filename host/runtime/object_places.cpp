@@ -13,8 +13,8 @@ struct ObjectPlaces::Question {
   std::optional<SteadyTime> idle_since = {};
   Place* oldest = nullptr;
   bool is_chosen = false;
-  // The chosen member has begun to spare its object, or the asker waits for it no longer: whoever
-  // is first.
+  // Set once: by the chosen member before it spares its object, or by the asker when it gives up
+  // waiting. Whoever comes second does nothing.
   std::atomic<bool> is_settled = false;
 };
 
