@@ -55,8 +55,8 @@ namespace hearth::api {
 //            A class alone (/agents/{class}) is no agent. GET or HEAD of it is answered with the
 //            list of the class's methods if the setting list_methods says so, else it is refused as
 //            above. A list is JSON: {"class":"counter","methods":[...]}, where each method has
-//            "name", "idempotent", "read_only" and "streaming", and "description", "arguments" and
-//            "result" (JSON schemas) as far as they are known.
+//            "name", "idempotent", "read_only", "streaming" and "exclusive", and "description",
+//            "arguments" and "result" (JSON schemas) as far as they are known.
 //
 // Who        The class's rules for clients hold, or the server's (api/edge_rules.hpp). For an agent
 //            below others it is the class of the topmost one. A token is looked at only where one

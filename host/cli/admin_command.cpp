@@ -205,7 +205,7 @@ AdminOutput show_methods(const AdminClient& client, const AdminCommand& command)
   TextTable table({"METHOD", "ARGUMENTS", "KIND", "DESCRIPTION"});
   for (const Json& method : list_in(*answer, "methods")) {
     Json kinds = Json::array();
-    for (const char* const each : {"streaming", "read_only", "idempotent"}) {
+    for (const char* const each : {"streaming", "read_only", "idempotent", "exclusive"}) {
       if (method.value(each, false)) kinds.push_back(each);
     }
     table.add({text_in(method, "name"), arguments_in(method), joined(kinds),

@@ -53,7 +53,8 @@ struct CallOrigin {
   OriginPtr origin;               // null: none was given with it
   std::optional<SteadyTime> due;  // when its time is over
   bool is_in_progress = false;
-  bool is_method = false;  // a call or a request: a serial agent handles one at a time
+  bool holds_calls = false;  // other calls of the agent may have to wait for it: call_order.hpp
+  bool runs_alone = false;   // they do
   // traceparent with the event's own span: the parent of what the event makes others do. Empty:
   // none.
   std::string trace{};

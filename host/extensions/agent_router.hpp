@@ -35,8 +35,8 @@ struct AgentCall {
 //             as a client's call: it wakes the agent, waits and is refused as that.
 //  P2 Failure What fails before the callee's code has begun it ends without kCallBegan.
 //  P3 Bounds  Ends with kLimitExceeded at once if origin->depth is more than kMaxCallDepth, and
-//             with kConflict if the callee is of a serial class and waits, directly or through
-//             others, for one of the agents in origin->waiting.
+//             with kConflict if the call could not begin before one of the agents in
+//             origin->waiting goes on, directly or through others (call_order.hpp).
 //
 // Threads    The caller's shard.
 // Lifetime   It outlives what it gives.

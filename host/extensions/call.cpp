@@ -98,7 +98,7 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
   origin->trace = event.trace;
   ++origin->depth;
   if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
-  if (agent_.settings().serial_calls && event.is_method) origin->waiting.push_back(origin->agent);
+  if (event.holds_calls) origin->waiting.push_back({origin->agent, event.runs_alone});
   AgentCall call{.agent_class = std::move(callee.agent_class),
                  .name = std::move(callee.name),
                  .method = std::string(request.method),

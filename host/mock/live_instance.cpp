@@ -263,7 +263,9 @@ void LiveInstance::deliver(Incoming event) {
   const StateChain chain = event.state_chain;
   if (event.record) event.record->id = id;
   if (event.begun) event.begun();
-  calls_[id].event = std::move(event);
+  const bool runs_method = extensions::rule_of(kind).runs_method;
+  calls_[id] = {.event = std::move(event),
+                .runs_alone = runs_method && call_order().runs_alone(kind, name)};
   const StateChain before = std::exchange(state_chain_, chain);
   const Result<void> accepted = enter(abi_event, name, body);
   state_chain_ = before;
@@ -285,9 +287,11 @@ Result<void> LiveInstance::ask(EventKind kind, extensions::ConnectionId connecti
   return enter(event, name, body);
 }
 
-bool LiveInstance::runs_method() const {
-  return std::ranges::any_of(calls_, [](const auto& each) {
-    return extensions::rule_of(each.second.event.kind).runs_method;
+bool LiveInstance::holds_up(const Incoming& event) const {
+  const bool runs_alone = call_order().runs_alone(event.kind, event.name);
+  return std::ranges::any_of(calls_, [&](const auto& each) {
+    const Call& call = each.second;
+    return extensions::rule_of(call.event.kind).runs_method && (runs_alone || call.runs_alone);
   });
 }
 
@@ -363,11 +367,13 @@ Result<void> LiveInstance::emit(extensions::CallId id, std::string_view part) {
 extensions::CallOrigin LiveInstance::origin(extensions::CallId id) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return {};
-  const Incoming& event = found->second.event;
+  const Call& call = found->second;
+  const Incoming& event = call.event;
   return {.origin = event.origin,
           .due = {},
           .is_in_progress = true,
-          .is_method = extensions::rule_of(event.kind).runs_method,
+          .holds_calls = extensions::rule_of(event.kind).runs_method && call_order().holds_calls(),
+          .runs_alone = call.runs_alone,
           .trace = event.origin ? event.origin->trace : std::string()};
 }
 

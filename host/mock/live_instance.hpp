@@ -6,6 +6,7 @@
 #include "base/stop_point.hpp"
 #include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
+#include "extensions/call_order.hpp"
 #include "extensions/durable_work.hpp"
 #include "mock/clients.hpp"
 #include "mock/lent_bytes.hpp"
@@ -25,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,7 @@ struct InstanceParts {
   World& world;
   const hearth_class& definition;
   const extensions::ClassSettings& settings;
+  std::span<const std::string> exclusive;  // the methods that run alone, sorted
   const storage::AgentKey& key;
   const std::filesystem::path& file;
   Clients& clients;
@@ -112,7 +115,11 @@ class LiveInstance final : public extensions::AgentContext,
   [[nodiscard]] void* instance() const { return instance_; }
   [[nodiscard]] extensions::DurableWork& durable_work() { return work_; }
   [[nodiscard]] std::size_t unfinished() const { return calls_.size(); }
-  [[nodiscard]] bool runs_method() const;
+  // Whether an event that runs a method has to wait for what is in progress.
+  [[nodiscard]] bool holds_up(const Incoming& event) const;
+  [[nodiscard]] extensions::CallOrder call_order() const {
+    return {.serial = parts_.settings.serial_calls, .exclusive = parts_.exclusive};
+  }
   [[nodiscard]] std::vector<std::shared_ptr<CallRecord>> open_records() const;
   [[nodiscard]] bool evict_requested() const { return evict_requested_; }
   [[nodiscard]] bool destroy_requested() const { return destroy_requested_; }
@@ -168,6 +175,7 @@ class LiveInstance final : public extensions::AgentContext,
     Incoming event;  // without its text
     extensions::ResponseHead head{};
     bool part_sent = false;
+    bool runs_alone = false;  // extensions/call_order.hpp
   };
   struct Change {
     extensions::ConnectionId source = 0;

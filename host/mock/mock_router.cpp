@@ -48,10 +48,14 @@ std::chrono::milliseconds time_of(const extensions::AgentCall& call) {
   return call.timeout.count() > 0 ? call.timeout : kUsualTime;
 }
 
-// Whether it is one of the serial agents that handle nothing before this call is answered.
+// Whether it is one of those that wait for this call, and cannot begin it before.
 bool waits_for(const StoredAgent* callee, const extensions::AgentCall& call) {
-  return callee != nullptr && callee->is_serial() &&
-         std::ranges::find(call.origin->waiting, callee->key()) != call.origin->waiting.end();
+  if (callee == nullptr) return false;
+  const bool runs_alone =
+      callee->call_order().runs_alone(extensions::EventKind::kCall, call.method);
+  return std::ranges::any_of(call.origin->waiting, [&](const extensions::WaitingAgent& each) {
+    return each.agent == callee->key() && (runs_alone || each.alone);
+  });
 }
 
 void deliver_call(World& world, StoredAgent& callee, const MockCallPtr& state) {

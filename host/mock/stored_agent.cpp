@@ -2,12 +2,15 @@
 
 #include "base/close_codes.hpp"
 #include "durable/jobs.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/state.hpp"
 #include "json/json.hpp"
 #include "mock/mock_sub_agents.hpp"
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
+
+#include <hearth/ext/methods_2.h>
 
 #include <algorithm>
 #include <array>
@@ -61,6 +64,20 @@ std::string all_of(List list, bool newest_first) {
   return dump_json(all);
 }
 
+std::vector<std::string> exclusive_methods(const hearth_class& definition) {
+  std::vector<std::string> names;
+  if (!HEARTH_HAS(&definition, hearth_class, get_extension)) return names;
+  const auto* const table = static_cast<const hearth_methods_v2*>(
+      definition.get_extension(&definition, HEARTH_EXT_METHODS_2));
+  if (table == nullptr) return names;
+  for (const hearth_method_2& method : std::span(table->methods, table->count)) {
+    const auto name = extensions::text_of(method.name);
+    if (name && (method.flags & HEARTH_METHOD_EXCLUSIVE) != 0) names.emplace_back(*name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 bool is_refusal(const Result<void>& outcome) {
   return outcome.has_error() && outcome.error().code != Errc::kUnsupported;
 }
@@ -89,6 +106,7 @@ StoredAgent::StoredAgent(World& world, const hearth_class& definition, std::file
                          storage::AgentKey key, std::string options)
     : world_(world),
       definition_(&definition),
+      exclusive_(exclusive_methods(definition)),
       file_(std::move(file)),
       key_(std::move(key)),
       target_("/agents/agent-under-test/" + key_.root().name +
@@ -112,6 +130,7 @@ void StoredAgent::activate() {
       .world = world_,
       .definition = *definition_,
       .settings = settings_,
+      .exclusive = exclusive_,
       .key = key_,
       .file = file_,
       .clients = clients_,
@@ -141,7 +160,7 @@ void StoredAgent::end_instance(bool on_purpose) {
 
 void StoredAgent::destroy_for_good() {
   auto unanswered = live_ ? live_->open_records() : std::vector<std::shared_ptr<CallRecord>>();
-  for (const Incoming& event : std::exchange(serial_waiting_, {})) {
+  for (const Incoming& event : std::exchange(held_up_, {})) {
     if (event.record) unanswered.push_back(event.record);
     if (event.then) event.then(Error{Errc::kNotFound, "the agent was destroyed"});
   }
@@ -198,6 +217,7 @@ void StoredAgent::kill() {
 void StoredAgent::become(const hearth_class& definition) {
   evict(0, 0);
   definition_ = &definition;
+  exclusive_ = exclusive_methods(definition);
 }
 
 void StoredAgent::end_turn() {
@@ -220,9 +240,9 @@ bool StoredAgent::step() {
     return true;
   };
   if (live_ && live_->started() && !waiting_.empty()) return run_first(waiting_);
-  if (!serial_waiting_.empty() && !must_wait(serial_waiting_.front())) {
-    Incoming next = std::move(serial_waiting_.front());
-    serial_waiting_.pop_front();
+  if (!held_up_.empty() && !must_wait(held_up_.front())) {
+    Incoming next = std::move(held_up_.front());
+    held_up_.pop_front();
     begin(std::move(next));
     return true;
   }
@@ -257,16 +277,17 @@ std::optional<SteadyTime> StoredAgent::next_due() const {
 // ---- events -------------------------------------------------------------------------------------
 
 bool StoredAgent::must_wait(const Incoming& event) const {
-  return settings_.serial_calls && extensions::rule_of(event.kind).runs_method && live_ &&
-         live_->runs_method();
+  return extensions::rule_of(event.kind).runs_method && live_ && live_->holds_up(event);
 }
 
 void StoredAgent::send(Incoming event) {
   const auto rule = extensions::rule_of(event.kind);
   const Client* const client = clients_.find_client(event.connection);
   if (client != nullptr && rule.sender == EventSender::kClient) event.origin = client->known.origin;
-  if (must_wait(event) || (rule.runs_method && !serial_waiting_.empty()))
-    return serial_waiting_.push_back(std::move(event));
+  const bool is_agents = event.origin && event.origin->is_agent();
+  const bool is_behind = !held_up_.empty() && (settings_.serial_calls || !is_agents);
+  if (must_wait(event) || (rule.runs_method && is_behind))
+    return held_up_.push_back(std::move(event));
   begin(std::move(event));
 }
 
@@ -286,7 +307,7 @@ void StoredAgent::begin(Incoming event) {
   if (live_->started()) return live_->deliver(std::move(event));
   auto shared = std::make_shared<Incoming>(std::move(event));
   waiting_.push_back([this, shared] {
-    if (must_wait(*shared)) return serial_waiting_.push_back(std::move(*shared));
+    if (must_wait(*shared)) return held_up_.push_back(std::move(*shared));
     live_->deliver(std::move(*shared));
   });
 }

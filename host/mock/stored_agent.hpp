@@ -2,6 +2,7 @@
 // An agent of a mock host: what stays of it, its clients, and its instance while there is one.
 
 #include "durable/wake.hpp"
+#include "extensions/call_order.hpp"
 #include "extensions/class_settings.hpp"
 #include "mock/clients.hpp"
 #include "mock/live_instance.hpp"
@@ -77,8 +78,9 @@ class StoredAgent final : public testing::detail::MockAgent {
   [[nodiscard]] const hearth_class& definition() const { return *definition_; }
   // Another agent's call.
   void receive_call(Incoming event) { send(std::move(event)); }
-  // Whether it handles nothing else while a call of its waits.
-  [[nodiscard]] bool is_serial() const { return settings_.serial_calls; }
+  [[nodiscard]] extensions::CallOrder call_order() const {
+    return {.serial = settings_.serial_calls, .exclusive = exclusive_};
+  }
   // Commits what was written outside of events.
   void end_turn();
   // Does one thing that is due; false: nothing is.
@@ -115,6 +117,7 @@ class StoredAgent final : public testing::detail::MockAgent {
 
   World& world_;
   const hearth_class* definition_;
+  std::vector<std::string> exclusive_;  // its methods that run alone, sorted
   const std::filesystem::path file_;
   const storage::AgentKey key_;
   const std::string target_;  // "/agents/agent-under-test/<name>"; if it is below one, that of
@@ -124,7 +127,7 @@ class StoredAgent final : public testing::detail::MockAgent {
   Clients clients_;
   std::unique_ptr<LiveInstance> live_;
   std::deque<std::function<void()>> waiting_;  // until START has ended
-  std::deque<Incoming> serial_waiting_;        // calls and requests, until the one before is over
+  std::deque<Incoming> held_up_;               // calls and requests that wait for others to end
   durable::Wake wake_;                         // while it is not in memory
   std::optional<std::int64_t> created_at_ms_;
   int activations_ = 0;

@@ -95,7 +95,8 @@ class OutgoingCall final : public extensions::RemoteOperation {
   // Gives the listener what there is credit for. It may be gone afterwards.
   void tell();
   void stop_waiting() {
-    if (std::exchange(waits_, false)) paths_.waits.remove(call_.origin->waiting, callee_);
+    if (std::exchange(waits_, false))
+      paths_.waits.remove(call_.origin->waiting, callee_, runs_alone_);
   }
 
   const Wire wire_;
@@ -103,6 +104,7 @@ class OutgoingCall final : public extensions::RemoteOperation {
   extensions::AgentCall call_;
   storage::AgentKey callee_;
   bool waits_ = false;  // it is in paths_.waits
+  bool runs_alone_ = false;
   extensions::RemoteListener* listener_ = nullptr;
   std::uint64_t credit_ = 0;
   std::deque<std::string> parts_;
@@ -173,8 +175,10 @@ void OutgoingCall::start(extensions::RemoteListener& listener) {
                     ? Error{Errc::kUnavailable, "the class is not loaded"}
                     : Error{Errc::kNotFound, "there is no class " + call_.agent_class});
   callee_ = {std::string(served->agent_class->name()), std::move(call_.name)};
-  if (served->settings.serial_calls && !call_.origin->waiting.empty()) {
-    waits_ = paths_.waits.add(call_.origin->waiting, callee_);
+  const extensions::CallOrder order = served->call_order();
+  if (order.holds_calls() && !call_.origin->waiting.empty()) {
+    runs_alone_ = order.runs_alone(EventKind::kCall, call_.method);
+    waits_ = paths_.waits.add(call_.origin->waiting, callee_, runs_alone_);
     if (!waits_) return fail({Errc::kConflict, "agent " + shown(callee_) + " waits for this call"});
   }
   auto incoming = std::make_shared<Shard::AgentCallIn>(

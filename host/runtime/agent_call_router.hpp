@@ -2,8 +2,8 @@
 // Calls between agents, from one shard to another, or to the same one.
 
 #include "extensions/agent_router.hpp"
+#include "runtime/call_waits.hpp"
 #include "runtime/class_registry.hpp"
-#include "runtime/serial_waits.hpp"
 #include "runtime/shard_loop.hpp"
 #include "storage/agent_key.hpp"
 
@@ -17,7 +17,7 @@ class Shard;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 // What the routers of one runtime share. It outlives them.
 struct AgentCallPaths {
   ClassRegistry& classes;
-  SerialWaits waits;
+  CallWaits waits;
   // Has `task` run on the loop of this agent's shard, later. Any thread.
   std::function<void(const storage::AgentKey& key, std::function<void(Shard& shard)> task)> post;
 };

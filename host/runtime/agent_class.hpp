@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -73,6 +74,8 @@ class AgentClass {
   // A call of `method` that an eviction cuts off may be begun again: its second run does what the
   // first left undone, and no more.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
+  // The methods whose calls run alone (extensions/call_order.hpp), sorted.
+  [[nodiscard]] virtual std::span<const std::string> exclusive_methods() const { return {}; }
   // What the class tells callers of its methods, as a JSON array; "[]": nothing. Methods that are
   // not in it may exist.
   [[nodiscard]] virtual std::string_view methods() const { return "[]"; }

@@ -53,7 +53,8 @@ void AgentSlot::accept(Event incoming) {
     live()->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
     return;
   }
-  if (is_serial() && rule_of(incoming.kind).runs_method && !incoming.interruptions.has_due())
+  if (rule_of(incoming.kind).runs_method && !incoming.interruptions.has_due() &&
+      call_order().holds_calls())
     incoming.interruptions.due = last_activity_ + call_timeout();
   inbox_.push(std::move(incoming));
   hurry_end();
@@ -71,16 +72,18 @@ bool AgentSlot::is_ready_for(const Event& incoming) const {
   const Live* live = life_.as<Live>();
   if (live == nullptr || incoming.kind == EventKind::kConnect || !inbox_.empty()) return false;
   if (settling_ || live->live->broken() || (live->intent && !live->intent->when_idle)) return false;
-  return deliverable(incoming.kind, incoming.connection);
+  return deliverable(incoming.kind, incoming.name, incoming.connection);
 }
 
-bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
+bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId connection) const {
   const Resident& resident = *life_.resident();
   const LiveAgent& live = *resident.live;
   if (live.lent() || live.checkpoint_due()) return false;
   if (live.client_events() >= resident.served->settings.max_events || live.is_crowded())
     return false;
-  if (rule_of(kind).runs_method && live.runs_method() && is_serial()) return false;
+  if (rule_of(kind).runs_method && live.runs_method() &&
+      (live.runs_alone() || resident.served->call_order().runs_alone(kind, name)))
+    return false;
   if (connection == 0 || kind == EventKind::kConnect) return true;
   const Connection* client = parts_.services.connections().find(connection);
   return client == nullptr || !client->connect_in_progress;
@@ -89,12 +92,19 @@ bool AgentSlot::deliverable(EventKind kind, ConnectionId connection) const {
 bool AgentSlot::deliver_next() {
   const Live* live = life_.as<Live>();
   if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
-  // What a client sent behind a call that must wait waits as well.
+  const extensions::CallOrder order = call_order();
+  // What a client sent behind a call that must wait waits as well; and what clients call behind
+  // one that runs alone.
   std::vector<ConnectionId> held;
+  bool one_waits_alone = false;
   std::optional<OwnedEvent> event = inbox_.queue().take_first([&](const OwnedEvent& each) {
     if (std::ranges::find(held, each.connection) != held.end()) return false;
-    if (deliverable(each.kind, each.connection)) return true;
-    if (each.connection != 0 && is_serial()) held.push_back(each.connection);
+    const bool is_method = rule_of(each.kind).runs_method;
+    const bool is_agents = each.origin && each.origin->is_agent();
+    const bool is_behind = one_waits_alone && is_method && !is_agents;
+    if (!is_behind && deliverable(each.kind, each.name, each.connection)) return true;
+    if (each.connection != 0 && order.holds_calls()) held.push_back(each.connection);
+    one_waits_alone |= is_method && order.runs_alone(each.kind, each.name);
     return false;
   });
   if (!event) return false;
@@ -102,11 +112,10 @@ bool AgentSlot::deliver_next() {
   return true;
 }
 
-bool AgentSlot::is_serial() const {
-  if (const Resident* const resident = life_.resident())
-    return resident->served->settings.serial_calls;
+extensions::CallOrder AgentSlot::call_order() const {
+  if (const Resident* const resident = life_.resident()) return resident->served->call_order();
   const auto served = parts_.classes.find(segment_);
-  return served != nullptr && served->settings.serial_calls;
+  return served == nullptr ? extensions::CallOrder() : served->call_order();
 }
 
 std::chrono::milliseconds AgentSlot::call_timeout() const {

@@ -89,9 +89,10 @@ class AgentSlots {
 //                and no further one once it has had kLongestAtOnce. The others follow in the next
 //                turn: whatever an agent causes itself, the shard's other agents and clients have
 //                theirs in between.
-//  P8 Serial     An agent of a class with `calls: serial` has one call or request in progress. The
-//                others wait within P3, at most limits.call_timeout or as their caller said. What
-//                their clients sent behind them waits too (P2).
+//  P8 Alone      While a call or a request that runs alone (extensions/call_order.hpp) is in
+//                progress no other is: with `calls: serial` each, else those of exclusive methods.
+//                What has to wait waits within P3, at most limits.call_timeout or as its caller
+//                said. What its client sent behind it waits too (P2).
 //
 // Threads    The shard's.
 // Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). Events
@@ -221,9 +222,11 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void open_for_visits();
   // ---- turns ----
   [[nodiscard]] bool is_ready_for(const Event& incoming) const;
-  [[nodiscard]] bool deliverable(EventKind kind, ConnectionId connection) const;
+  [[nodiscard]] bool deliverable(EventKind kind, std::string_view name,
+                                 ConnectionId connection) const;
   // Its class handles one call at a time.
-  [[nodiscard]] bool is_serial() const;
+  // Good while its class is.
+  [[nodiscard]] extensions::CallOrder call_order() const;
   bool deliver_next();
   void deliver(OwnedEvent event);
   // This turn of the loop has brought enough: what waits goes on in the next one (P7).

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "extensions/call_order.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/version_news.hpp"
@@ -54,6 +55,11 @@ struct ServedClass {
   ClassSettings settings;
   std::string refusal = {};  // not empty: no agent of it is woken, and this is why, for clients
   std::shared_ptr<StartCounts> starts = std::make_shared<StartCounts>();
+
+  // As long as the class lives.
+  [[nodiscard]] extensions::CallOrder call_order() const {
+    return {.serial = settings.serial_calls, .exclusive = agent_class->exclusive_methods()};
+  }
 };
 
 // A segment is *expected* once a class has been served under it, or expect() was told of it: it

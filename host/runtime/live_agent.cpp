@@ -139,7 +139,11 @@ void LiveAgent::deliver(Event incoming) {
   call.timeout =
       incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout : call_timeout();
   call.due = call.began + time;
-  if (rule_of(call.kind).runs_method) ++methods_in_progress_;
+  if (rule_of(call.kind).runs_method) {
+    ++methods_in_progress_;
+    call.runs_alone = call_order().runs_alone(call.kind, incoming.name);
+    if (call.runs_alone) ++alone_in_progress_;
+  }
   if (call.sink) call.sink->begun();
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
@@ -523,6 +527,7 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
   }
   const SteadyTime began = call.began;
   if (rule_of(kind).runs_method) --methods_in_progress_;
+  if (call.runs_alone) --alone_in_progress_;
   calls_.erase(id);
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();

@@ -6,6 +6,7 @@
 #include "base/stop_point.hpp"
 #include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
+#include "extensions/call_order.hpp"
 #include "extensions/durable_work.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
@@ -165,8 +166,9 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] std::size_t client_events() const { return calls_.size() - work_calls_; }
   // Nothing in progress, nothing held back.
   [[nodiscard]] bool idle() const;
-  // Calls and requests in progress: a serial class has one at a time.
+  // A call or a request is in progress; and one that runs alone is.
   [[nodiscard]] bool runs_method() const { return methods_in_progress_ > 0; }
+  [[nodiscard]] bool runs_alone() const { return alone_in_progress_ > 0; }
   [[nodiscard]] bool entered() const { return entered_; }
   // The instance is being destroyed: nothing of it counts any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
@@ -209,6 +211,9 @@ class LiveAgent final : public extensions::AgentContext,
   // A traceparent with the span of an event. Shared by the event and by what it has begun, which
   // may go on when the event is over. Null: none.
   using Span = std::shared_ptr<const std::string>;
+  [[nodiscard]] extensions::CallOrder call_order() const {
+    return {.serial = settings().serial_calls, .exclusive = class_->exclusive_methods()};
+  }
   struct Call {
     EventKind kind{};
     std::string method;  // of a call or a request; its beginning, for the log
@@ -221,6 +226,7 @@ class LiveAgent final : public extensions::AgentContext,
     std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
     std::unique_ptr<extensions::DueWork> work;     // what it stands for, if dispatch() delivered it
     bool part_sent = false;
+    bool runs_alone = false;              // extensions/call_order.hpp
     InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
     Interruptions interruptions;
     TimerId deadline = 0;
@@ -369,6 +375,7 @@ class LiveAgent final : public extensions::AgentContext,
   SlotMap<Call> calls_;
   std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
   std::size_t methods_in_progress_ = 0;
+  std::size_t alone_in_progress_ = 0;
   bool notice_comes_first_ = false;
   CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
   Span current_span_;        // of that

@@ -158,7 +158,8 @@ extensions::CallOrigin LiveAgent::origin(CallId id) {
   if (call->span) known.trace = *call->span;
   known.origin = call->origin;
   known.is_in_progress = true;
-  known.is_method = rule_of(call->kind).runs_method;
+  known.holds_calls = rule_of(call->kind).runs_method && call_order().holds_calls();
+  known.runs_alone = call->runs_alone;
   if (call->timeout.count() > 0) known.due = call->due;
   return known;
 }

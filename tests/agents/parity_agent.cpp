@@ -82,6 +82,8 @@ class ParityAgent : public hearth::Agent {
     m.add("end", &ParityAgent::end);
     m.add("transact", &ParityAgent::transact);
     m.add("hand_back", &ParityAgent::hand_back);
+    m.add("nap", &ParityAgent::nap);
+    m.add("alone", &ParityAgent::nap, hearth::kExclusive | hearth::kIdempotent);
     m.add("journal", &ParityAgent::journal);
     m.callback("note", &ParityAgent::note);
     m.callback("flaky", &ParityAgent::flaky);
@@ -262,6 +264,11 @@ class ParityAgent : public hearth::Agent {
     return std::string(hearth::detail::view(lent));
   }
 
+  hearth::Task<void> nap(std::string who) {
+    note(who + " begins");
+    co_await sleep(std::chrono::milliseconds(100));
+    note(who + " ends");
+  }
   std::vector<std::string> journal() {
     return sql("SELECT entry FROM journal ORDER BY rowid").rows<std::string>();
   }

@@ -180,12 +180,9 @@ TEST_F(AbiCallTest, NothingIsNotifiedInATransactionOrWhileDataAreMigrated) {
 
 class CallExtensionTest : public ::testing::Test {
  protected:
-  // The call that an agent with these settings makes for an event of this origin.
-  AgentCall call_for(const CallRequest& request, const CallOrigin& event = {},
-                     bool serial = false) {
-    ClassSettings settings;
-    settings.serial_calls = serial;
-    hearth::testing::TestAgent agent(1, settings, {.http = nullptr, .agents = &router_});
+  // The call that an agent makes for an event of this origin.
+  AgentCall call_for(const CallRequest& request, const CallOrigin& event = {}) {
+    hearth::testing::TestAgent agent(1, {}, {.http = nullptr, .agents = &router_});
     agent.origin_call = 9;
     agent.its_origin = event;
     if (event.due) agent.its_origin.due = agent.clock.steady_now() + milliseconds(70);
@@ -212,20 +209,22 @@ TEST_F(CallExtensionTest, ACallOfNoEventBeginsAnew) {
 TEST_F(CallExtensionTest, DepthWaitingDeadlineAndTraceGoOn) {
   auto origin = std::make_shared<Origin>();
   origin->depth = 3;
-  origin->waiting = {{"Other", "x"}};
+  origin->waiting = {{{"Other", "x"}, true}};
   origin->trace = "of the caller";
-  const CallOrigin event{
-      .origin = origin, .due = SteadyTime(), .is_method = true, .trace = "of this event"};
-  AgentCall call = call_for(kAsked, event, true);
+  CallOrigin event{
+      .origin = origin, .due = SteadyTime(), .holds_calls = true, .trace = "of this event"};
+  AgentCall call = call_for(kAsked, event);
   EXPECT_EQ(call.origin->depth, 4U);
-  EXPECT_EQ(call.origin->waiting, (std::vector<storage::AgentKey>{{"Other", "x"}, {"Plain", "a"}}));
+  const WaitingAgent before{{"Other", "x"}, true};
+  const std::vector<WaitingAgent> both{before, {{"Plain", "a"}, false}};
+  EXPECT_EQ(call.origin->waiting, both);
   EXPECT_EQ(call.origin->trace, "of this event");
   EXPECT_EQ(call.timeout, milliseconds(70));
-  call = call_for(kAsked, event, false);
-  EXPECT_EQ(call.origin->waiting.size(), 1U) << "a concurrent agent goes on meanwhile";
-  const CallOrigin message{.origin = origin, .due = {}, .is_method = false};
-  EXPECT_EQ(call_for(kAsked, message, true).origin->waiting.size(), 1U)
-      << "nor does anything wait for a message to end";
+  event.runs_alone = true;
+  EXPECT_TRUE(call_for(kAsked, event).origin->waiting.back().alone);
+  event.holds_calls = false;
+  EXPECT_EQ(call_for(kAsked, event).origin->waiting, std::vector<WaitingAgent>{before})
+      << "no call of such a class waits for another, and none for a message";
 }
 
 TEST_F(CallExtensionTest, OneBelowIsNamedByTheWayToItAndMayBeCalledByThatToo) {

@@ -57,6 +57,8 @@ class Clerk : public hearth::Agent {
     m.add("read", &Clerk::read, hearth::kReadOnly, "Reads it.");
     m.add("turned", &Clerk::read, "Reads it.", hearth::kReadOnly);
     m.stream("follow", &Clerk::follow, "Follows it.");
+    m.add("alone", &Clerk::plain, hearth::kExclusive, "Does nothing.");
+    m.add("alone again", &Clerk::plain, hearth::kExclusive | hearth::kIdempotent);
     m.add("order", &Clerk::order);
     m.add("mixed", &Clerk::mixed);
     m.add("tree", &Clerk::tree);
@@ -124,13 +126,16 @@ TEST(ListedMethodsTest, FlagsAreThePromisesAndTheKind) {
   const std::uint32_t both = std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT;
   EXPECT_EQ(clerk("read").flags, both) << "what only reads can be repeated";
   EXPECT_EQ(clerk("turned").flags, both);
+  EXPECT_EQ(clerk("alone").flags, std::uint32_t{HEARTH_METHOD_EXCLUSIVE});
+  EXPECT_EQ(clerk("alone again").flags,
+            std::uint32_t{HEARTH_METHOD_EXCLUSIVE} | HEARTH_METHOD_IDEMPOTENT);
 }
 
 TEST(ListedMethodsTest, AHostOfTheFirstVersionReadsWhatCanBeRepeated) {
   const hearth_class& definition = hearth::testing::detail::kClassUnderTest<Clerk>;
   const auto* const table = static_cast<const hearth_methods_v1*>(
       definition.get_extension(&definition, HEARTH_EXT_METHODS));
-  ASSERT_EQ(table->count, 3U);
+  ASSERT_EQ(table->count, 4U);
   EXPECT_EQ(hearth::detail::view(table->methods[1].name), "read");
   EXPECT_EQ(table->methods[1].flags, std::uint32_t{HEARTH_METHOD_IDEMPOTENT});
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct CallingScript {
   std::function<void(const AgentEvent&)> on_message;
   Method on_schedule;
   bool idempotent = false;
+  std::vector<std::string> exclusive;  // methods, sorted
   std::string name;
 };
 
@@ -85,6 +87,9 @@ class CallingClass final : public AgentClass {
   [[nodiscard]] std::string_view version() const override { return "1"; }
   [[nodiscard]] std::string_view origin() const override { return "test"; }
   [[nodiscard]] bool is_idempotent(std::string_view) const override { return script_.idempotent; }
+  [[nodiscard]] std::span<const std::string> exclusive_methods() const override {
+    return script_.exclusive;
+  }
   [[nodiscard]] bool checks_state() const override { return false; }
   [[nodiscard]] bool watches_state() const override { return false; }
   Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& host,

@@ -44,6 +44,27 @@ class SerialCallTest : public AgentCallTest {
       }
     };
   }
+  ConnectionId connect(const storage::AgentKey& agent) {
+    ConnectRequest request;
+    request.id = "me";
+    const std::string segment = agent.agent_class == "Asking" ? "asking" : "told-room";
+    const ConnectionId id = shard_of(agent).connect(
+        agent, segment, std::move(request), std::make_unique<FakePort>(std::make_shared<Sight>()));
+    settle();
+    return id;
+  }
+  // By a client of its own.
+  std::shared_ptr<Answer> call_as_client(const storage::AgentKey& agent,
+                                         const std::string& method) {
+    auto answer = std::make_shared<Answer>();
+    const ConnectionId client = connect(agent);
+    shard_of(agent).call(client, method, "[]", std::make_unique<FakeSink>(answer));
+    settle();
+    return answer;
+  }
+  Shard& shard_of(const storage::AgentKey& agent) {
+    return runtime_->shard(runtime_->shard_index(agent));
+  }
   std::map<std::uint64_t, CallId> waiting_;
   std::uint64_t last_token_ = 0;
 };
@@ -109,16 +130,8 @@ TEST_F(SerialCallTest, WhatAClientSendsBehindACallThatWaitsStaysBehindIt) {
   Shard& shard = runtime_->shard(1);
   std::vector<CallId> open;
   room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open.push_back(event.call); };
-  const auto connect = [&] {
-    ConnectRequest request;
-    request.id = "me";
-    const ConnectionId id = shard.connect(callee, "told-room", std::move(request),
-                                          std::make_unique<FakePort>(std::make_shared<Sight>()));
-    settle();
-    return id;
-  };
-  const ConnectionId one = connect();
-  const ConnectionId other = connect();
+  const ConnectionId one = connect(callee);
+  const ConnectionId other = connect(callee);
   const auto ask = [&](ConnectionId id) {
     shard.call(id, "wait", "[]", std::make_unique<FakeSink>(std::make_shared<Answer>()));
     settle();
@@ -156,6 +169,72 @@ TEST_F(SerialCallTest, ACircleThroughOthersIsAnErrorAtOnce) {
   EXPECT_EQ(call(serial, "go")->end,
             "error conflict: agent Asking \"" + serial.name + "\" waits for this call");
   EXPECT_EQ(call(serial, "go")->end->substr(0, 14), "error conflict") << "it is free again";
+}
+
+// ---- methods that run alone, in a class that is not serial ----
+
+TEST_F(SerialCallTest, AnExclusiveCallWaitsForOthersAndClientsWaitBehindIt) {
+  room.exclusive = {"alone"};
+  start();
+  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  std::vector<std::pair<std::string, CallId>> open;
+  for (const std::string method : {"plain", "alone"}) {
+    room.methods[method] = [&open, method](HostCalls&, const AgentEvent& event) {
+      open.emplace_back(method, event.call);
+    };
+  }
+  forward(asking, "go", callee, "plain");
+  const auto begun = [&] {
+    std::vector<std::string> all;
+    for (const auto& [method, id] : open) all.push_back(method);
+    return all;
+  };
+  const auto end = [&](std::size_t index) {
+    EXPECT_TRUE(room.hosts.at(callee.name)->complete(open.at(index).second, "1"));
+    EXPECT_TRUE(runtime_->post(room.hosts.at(callee.name)->handle(), 0)) << "a turn, which ends";
+    settle();
+  };
+  for (const char* const method : {"plain", "alone", "plain"}) call_as_client(callee, method);
+  EXPECT_EQ(begun(), std::vector<std::string>{"plain"});
+  const auto of_an_agent = call({"Asking", name_on(0, "Asking")}, "go");
+  EXPECT_EQ(open.size(), 2U) << "what is in progress may wait for the caller";
+  end(0);
+  EXPECT_EQ(open.size(), 2U);
+  end(1);
+  EXPECT_EQ(begun(), (std::vector<std::string>{"plain", "plain", "alone"}));
+  EXPECT_EQ(of_an_agent->end, "ok 1");
+  const auto late = call({"Asking", name_on(0, "Asking")}, "go");
+  EXPECT_EQ(open.size(), 3U) << "nothing runs beside it";
+  end(2);
+  EXPECT_EQ(open.size(), 5U) << "both plain ones";
+}
+
+TEST_F(SerialCallTest, ACircleThroughACallThatRunsAloneIsAnErrorAtOnce) {
+  struct Case {
+    std::string method;
+    bool conflict;
+  };
+  // Each calls the other agent, and that calls back.
+  const std::vector<Case> cases{
+      {"alone_then_plain", true}, {"plain_then_alone", true}, {"plain_then_plain", false}};
+  asking.exclusive = {"alone", "alone_then_plain"};
+  start();
+  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
+  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  for (const std::string method : {"plain", "alone"}) {
+    asking.methods[method] = [](HostCalls& host, const AgentEvent& event) {
+      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
+    };
+    forward(room, "back_to_" + method, one, method);
+  }
+  for (const Case& each : cases) {
+    forward(asking, each.method, other, "back_to_" + each.method.substr(11));
+    EXPECT_EQ(call_as_client(one, each.method)->end,
+              each.conflict
+                  ? "error conflict: agent Asking \"" + one.name + "\" waits for this call"
+                  : "ok 1")
+        << each.method;
+  }
 }
 
 TEST_F(SerialCallTest, ACircleOfConcurrentAgentsIsNone) {

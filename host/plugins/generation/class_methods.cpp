@@ -70,11 +70,13 @@ class MethodReader {
   void keep() {
     if (!names_.insert(name_).second) return;
     if (entry_["idempotent"].get<bool>()) methods_.idempotent.push_back(name_);
+    if (entry_["exclusive"].get<bool>()) methods_.exclusive.push_back(name_);
     list_.push_back(std::move(entry_));
   }
 
   ClassMethods take() {
     std::ranges::sort(methods_.idempotent);
+    std::ranges::sort(methods_.exclusive);
     methods_.listed = dump_json(list_);
     return std::move(methods_);
   }
@@ -91,7 +93,8 @@ class MethodReader {
     entry_ = {{"name", name_},
               {"idempotent", is_read_only || (flags & HEARTH_METHOD_IDEMPOTENT) != 0},
               {"read_only", is_read_only},
-              {"streaming", (flags & HEARTH_METHOD_STREAMING) != 0}};
+              {"streaming", (flags & HEARTH_METHOD_STREAMING) != 0},
+              {"exclusive", (flags & HEARTH_METHOD_EXCLUSIVE) != 0}};
     return {};
   }
   [[nodiscard]] std::string described() const {

@@ -15,8 +15,11 @@ struct ClassMethods {
   // The names of those that may be repeated: HEARTH_METHOD_IDEMPOTENT or READ_ONLY. Sorted, each
   // once.
   std::vector<std::string> idempotent;
+  // The names of those that run alone, HEARTH_METHOD_EXCLUSIVE. Sorted, each once.
+  std::vector<std::string> exclusive;
   // A JSON array, in the order of the table, each name once:
-  //   {"name", "idempotent", "read_only", "streaming", "description", "arguments", "result"}
+  //   {"name", "idempotent", "read_only", "streaming", "exclusive", "description", "arguments",
+  //    "result"}
   // The last three are left out if they are empty.
   std::string listed = "[]";
 };

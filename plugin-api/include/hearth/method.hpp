@@ -288,9 +288,9 @@ struct MethodTable {
 // comes then, and the caller notices only the wait; unless a part of a stream was sent already. At
 // most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
 //
-// Options     after the method: a promise (kIdempotent, kReadOnly), a description, or both. Callers
-//             can read them, with JSON schemas of the arguments and the result, which are made of
-//             their types: see ext/methods_2.h.
+// Options     after the method: a promise (kIdempotent, kReadOnly, kExclusive; several with `|`), a
+//             description, or both. Callers can read them, with JSON schemas of the arguments and
+//             the result, which are made of their types: see ext/methods_2.h.
 //
 // Parameters  what read_json() takes, by value; const references too, if the method returns no
 //             Task.

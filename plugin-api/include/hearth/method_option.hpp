@@ -21,6 +21,11 @@ class MethodOption {
     return option;
   }
 
+  // Both promises: `hearth::kExclusive | hearth::kIdempotent`.
+  friend constexpr MethodOption operator|(const MethodOption& one, const MethodOption& other) {
+    return promise(one.flags_ | other.flags_);
+  }
+
   [[nodiscard]] constexpr std::uint32_t flags() const { return flags_; }
   [[nodiscard]] constexpr const char* description() const { return description_; }
 
@@ -36,5 +41,8 @@ inline constexpr MethodOption kIdempotent = MethodOption::promise(HEARTH_METHOD_
 // is idempotent, too.
 inline constexpr MethodOption kReadOnly =
     MethodOption::promise(std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT);
+// The host runs a call of this method alone: no other call or request of the agent is in progress
+// meanwhile. Schedules, queue items, fibers and frames go on beside it.
+inline constexpr MethodOption kExclusive = MethodOption::promise(HEARTH_METHOD_EXCLUSIVE);
 
 }  // namespace hearth

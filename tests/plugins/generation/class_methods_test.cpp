@@ -103,8 +103,9 @@ TEST_F(ClassMethodsTest, TheFirstVersionGivesNamesAndWhatCanBeRepeated) {
   add("put", 0);
   read();
   EXPECT_EQ(read_class_methods(&table_, nullptr, "Counter")->listed,
-            R"([{"idempotent":true,"name":"get","read_only":false,"streaming":false},)"
-            R"({"idempotent":false,"name":"put","read_only":false,"streaming":false}])");
+            R"([{"exclusive":false,"idempotent":true,"name":"get","read_only":false,)"
+            R"("streaming":false},{"exclusive":false,"idempotent":false,"name":"put",)"
+            R"("read_only":false,"streaming":false}])");
 }
 
 hearth_bytes lent(std::string_view text) {
@@ -142,14 +143,16 @@ class ListedMethodsTest : public ::testing::Test {
 
 TEST_F(ListedMethodsTest, WhatIsToldOfAMethodIsListedAsItIs) {
   hearth_method_2& method = add();
-  method.flags = HEARTH_METHOD_STREAMING | 0x80;
+  method.flags = std::uint32_t{HEARTH_METHOD_STREAMING} | HEARTH_METHOD_EXCLUSIVE | 0x80;
   method.description = lent("Counts \"on\".");
   method.arguments = lent(R"({ "type": "array" })");
   method.result = lent(R"({"type":"integer"})");
   EXPECT_EQ(read()->listed,
-            R"([{"arguments":{"type":"array"},"description":"Counts \"on\".","idempotent":false,)"
-            R"("name":"get","read_only":false,"result":{"type":"integer"},"streaming":true}])");
+            R"([{"arguments":{"type":"array"},"description":"Counts \"on\".","exclusive":true,)"
+            R"("idempotent":false,"name":"get","read_only":false,"result":{"type":"integer"},)"
+            R"("streaming":true}])");
   EXPECT_EQ(read()->idempotent, Names{});
+  EXPECT_EQ(read()->exclusive, Names{"get"});
 }
 
 TEST_F(ListedMethodsTest, WhatOnlyReadsCanBeRepeated) {

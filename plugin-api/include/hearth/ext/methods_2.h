@@ -11,6 +11,10 @@
  *   READ_ONLY    the same, and tells callers. The method changes nothing that outlives the call:
  *                neither state nor stored data, nor the world outside. The host does not check it
  *   STREAMING    tells callers. The method may send parts of its answer before the answer
+ *   EXCLUSIVE    runs a call of the method alone: it begins when no other call or request of the
+ *                agent is in progress, and no other begins before it is over. While it waits, what
+ *                clients call waits behind it. `calls: serial` of a class file is this for all
+ *                methods. Schedules, queue items, fibers and frames go on beside it
  *
  * The schemas are for callers too. The host does not hold a call to them: the class checks its
  * arguments itself, as ever.
@@ -27,8 +31,8 @@ extern "C" {
 #define HEARTH_EXT_METHODS_2 "hearth.methods/2"
 
 /* hearth_method_2.flags, besides HEARTH_METHOD_IDEMPOTENT. A host ignores those that it does not
- * know. None lets a method run alone: `calls: serial` of a class file does so for all methods. */
-enum { HEARTH_METHOD_STREAMING = 2, HEARTH_METHOD_READ_ONLY = 4 };
+ * know. */
+enum { HEARTH_METHOD_STREAMING = 2, HEARTH_METHOD_READ_ONLY = 4, HEARTH_METHOD_EXCLUSIVE = 8 };
 
 /* Methods that are not listed exist all the same. If a name is listed twice, the first counts. */
 typedef struct hearth_method_2 {
