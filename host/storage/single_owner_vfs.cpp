@@ -1,7 +1,7 @@
 #include "storage/single_owner_vfs.hpp"
 
 #include "base/assert.hpp"
-#include "storage/late_wal.hpp"
+#include "storage/wal_file.hpp"
 
 #include <sqlite3.h>
 #include <sys/mman.h>
@@ -229,7 +229,7 @@ void register_single_owner_vfs() {
   static sqlite3_vfs vfs = [](const sqlite3_vfs& base) {
     sqlite3_vfs copy = base;
     copy.zName = kSingleOwnerVfs;
-    copy.szOsFile = std::max(static_cast<int>(kSystemFileOffset), kLateWalBytes) + base.szOsFile;
+    copy.szOsFile = std::max(static_cast<int>(kSystemFileOffset), kWalFileBytes) + base.szOsFile;
     copy.pNext = nullptr;
     copy.xOpen = on_open;
     return copy;

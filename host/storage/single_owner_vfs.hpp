@@ -18,7 +18,7 @@ namespace hearth::storage {
 //                 it is closed: a second connection, in this process or another, is told that
 //                 the database is locked.
 //  P2 No traces   No -shm file is made.
-//  P3 Read when   A disk without room for a new WAL is no reason not to read (late_wal.hpp).
+//  P3 Read when   A disk without room for a new WAL is no reason not to read (wal_file.hpp).
 //     full
 //
 // Threads    As for any sqlite3_vfs: all. The name is valid once initialize_sqlite() has returned.

@@ -95,7 +95,6 @@ TESTED_ELSEWHERE = {
     "runtime/live_agent_host": "tests/runtime/live_agent_test.cpp",
     "runtime/live_agent_interrupted": "tests/runtime/agent_slot_interrupted_test.cpp",
     "runtime/live_agent_operations": "tests/runtime/live_agent_test.cpp",
-    "storage/late_wal": "tests/process/full_disk_start_test.cpp",
     "runtime/repair": "tests/process/repair_test.cpp",
     "runtime/shard_services": "tests/runtime/shard_test.cpp",
     "server/served_certificate": "tests/process/tls_test.cpp",
