@@ -1,33 +1,16 @@
 // Operations of fibers that other fibers wait for, and what the ends of those fibers do to them.
-#include "durable/managed_fibers_fixture.hpp"
-#include "durable/operations.hpp"
+#include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace hearth::durable {
 namespace {
 
-class OperationsOfFibersTest : public ManagedFibersFixture {
+class OperationsOfFibersTest : public OperationsFixture {
  protected:
-  OperationsOfFibersTest() { open_ledger(); }
-  ~OperationsOfFibersTest() override {
-    ledger_.reset();  // before the database
-  }
-  void open_ledger() {
-    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
-    ledger_->load();
-    database_->commit();
-  }
-  void crash_all() {
-    ledger_.reset();
-    crash();
-    open_ledger();
-  }
   // Its record goes with its end; its key is the one that its parent's code has for it.
   FiberHandle start_brief(const std::string& id, const std::string& parent = "",
                           std::uint32_t retries = 0) {
@@ -39,18 +22,6 @@ class OperationsOfFibersTest : public ManagedFibersFixture {
     if (!parent.empty()) wanted.key = key;
     return start(wanted).fiber;
   }
-  FiberHandle resume(const std::string& id) {
-    while (const auto fiber = fibers_->begin_recovery()) {
-      managed_->begin_recovery(fiber->id);
-      if (fiber->id != id) continue;
-      const auto handle = managed_->resume(id);
-      EXPECT_TRUE(handle);
-      database_->commit();
-      return handle ? *handle : 0;
-    }
-    ADD_FAILURE() << id << " is not offered";
-    return 0;
-  }
   OperationBegun begin(FiberHandle fiber, Effect effect = Effect::kUnsafe,
                        bool can_resume = false) {
     OperationRequest wanted;
@@ -60,18 +31,8 @@ class OperationsOfFibersTest : public ManagedFibersFixture {
     wanted.can_resume = can_resume;
     wanted.can_probe = true;
     if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
-    const auto begun = ledger_->begin(wanted);
-    EXPECT_TRUE(begun) << begun.error().message;
-    database_->commit();
-    return begun ? *begun : OperationBegun();
+    return begin_request(wanted);
   }
-  OperationState settle(const OperationBegun& begun, OperationOutcome outcome) {
-    const auto state = ledger_->settle(begun.operation, outcome, "1");
-    EXPECT_TRUE(state);
-    database_->commit();
-    return state ? *state : OperationState::kRunning;
-  }
-  using ManagedFibersFixture::settle;
   void cancel(const std::string& id) {
     EXPECT_TRUE(managed_->cancel(id, "", "no more"));
     database_->commit();
@@ -86,13 +47,6 @@ class OperationsOfFibersTest : public ManagedFibersFixture {
     ledger_->give_up_lost();
     database_->commit();
   }
-  std::string state(const std::string& id) {
-    const auto json = ledger_->inspect(id);
-    return json ? text_member(*parse_json(*json), "state") : "none";
-  }
-
-  OperationSettings ledger_settings_{.kinds = {}};
-  std::optional<Operations> ledger_;
 };
 
 TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone) {

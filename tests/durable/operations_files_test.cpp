@@ -1,13 +1,11 @@
 // The files of operations.
-#include "durable/managed_fibers_fixture.hpp"
-#include "durable/operations.hpp"
+#include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 
 namespace hearth::durable {
@@ -15,34 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OperationFilesTest : public ManagedFibersFixture {
+class OperationFilesTest : public OperationsFixture {
  protected:
-  OperationFilesTest() { open_ledger(); }
-  ~OperationFilesTest() override {
-    ledger_.reset();  // before the database
-  }
-  void open_ledger() {
-    ledger_.emplace(*database_, *fibers_, clock_, settings_of_ledger_);
-    ledger_->load();
-    database_->commit();
-  }
   OperationBegun begin(std::string_view key) {
     OperationRequest request;
     request.kind = "../../kind";
     request.key = key;
     request.effect = Effect::kIdempotent;
-    auto begun = ledger_->begin(request);
-    EXPECT_TRUE(begun);
-    database_->commit();
-    return *std::move(begun);
+    return begin_request(request);
   }
   std::string path(const OperationBegun& begun) {
     const auto path = ledger_->path_of(begun.id);
     return path ? *path : "none";
   }
-
-  OperationSettings settings_of_ledger_{.kinds = {}};
-  std::optional<Operations> ledger_;
 };
 
 TEST_F(OperationFilesTest, APathIsTheSameInEachAttemptAndOfNoNameFromOutside) {
@@ -54,9 +37,7 @@ TEST_F(OperationFilesTest, APathIsTheSameInEachAttemptAndOfNoNameFromOutside) {
   EXPECT_EQ(fs::status(file.parent_path()).permissions(), fs::perms::owner_all);
   EXPECT_NE(path(begin("other")), file);
   std::ofstream(file) << "result";
-  ledger_.reset();
-  crash();
-  open_ledger();
+  crash_all();
   EXPECT_EQ(*ledger_->path_of(begin("../../../key").id), file);
   EXPECT_TRUE(fs::exists(file));
 }

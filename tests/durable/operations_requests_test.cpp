@@ -1,14 +1,11 @@
 // The requests that operations send: what a second run may do with them, and with their answers.
-#include "durable/managed_fibers_fixture.hpp"
-#include "durable/operations.hpp"
+#include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace hearth::durable {
 namespace {
@@ -17,22 +14,10 @@ constexpr auto kRunIt = OperationDecision::kRun;
 constexpr auto kWasCutOff = OperationOutcome::kCutOff;
 constexpr std::size_t kMaxBody = 20;
 
-class OperationRequestsTest : public ManagedFibersFixture {
+class OperationRequestsTest : public OperationsFixture {
  protected:
-  OperationRequestsTest() { open_ledger(); }
-  ~OperationRequestsTest() override {
-    ledger_.reset();  // before the database
-  }
-  void open_ledger() {
-    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
-    ledger_->load();
-    database_->commit();
-  }
-  void crash_all() {
-    ledger_.reset();
-    crash();
-    open_ledger();
-  }
+  OperationRequestsTest() : OperationsFixture({.max_result_bytes = kMaxBody, .kinds = {}}) {}
+
   OperationBegun begin(Effect effect, bool can_resume = false, bool can_probe = false) {
     OperationRequest request;
     request.kind = "charge";
@@ -42,18 +27,11 @@ class OperationRequestsTest : public ManagedFibersFixture {
     request.can_resume = can_resume;
     request.can_probe = can_probe;
     if (effect == Effect::kKeyed) request.horizon_ms = 1000;
-    auto begun = ledger_->begin(request);
-    EXPECT_TRUE(begun) << begun.error().message;
-    database_->commit();
-    id_ = begun->id;
-    return *std::move(begun);
+    OperationBegun begun = begin_request(request);
+    id_ = begun.id;
+    return begun;
   }
-  OperationState cut_off(const OperationBegun& begun) {
-    const auto state = ledger_->settle(begun.operation, kWasCutOff, "lost");
-    EXPECT_TRUE(state);
-    database_->commit();
-    return *state;
-  }
+  OperationState cut_off(const OperationBegun& begun) { return settle(begun, kWasCutOff, "lost"); }
   OperationSending sending(std::string_view fingerprint) const {
     OperationSending it;
     it.id = id_;
@@ -85,10 +63,8 @@ class OperationRequestsTest : public ManagedFibersFixture {
     const auto answer = ledger_->answer(id_);
     return answer ? answer->body : "none";
   }
-  Json record() { return *parse_json(*ledger_->inspect(id_)); }
+  Json record() { return OperationsFixture::record(id_); }
 
-  OperationSettings ledger_settings_{.max_result_bytes = kMaxBody, .kinds = {}};
-  std::optional<Operations> ledger_;
   FiberHandle fiber_ = 0;  // whose operations begin() begins
   std::string id_;
 };

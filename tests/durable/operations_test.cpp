@@ -1,7 +1,7 @@
 // The ledger of an agent's operations, with kills, clocks that are set and code that changes.
 #include "durable/operations.hpp"
 
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,24 +28,10 @@ constexpr auto kCutOff = OperationOutcome::kCutOff;
 
 constexpr std::size_t kMaxResult = 100;
 
-class OperationsTest : public ManagedFibersFixture {
+class OperationsTest : public OperationsFixture {
  protected:
-  OperationsTest() { open_ledger(); }
-  ~OperationsTest() override {
-    ledger_.reset();  // before the database
-  }
+  OperationsTest() : OperationsFixture({.max_result_bytes = kMaxResult, .kinds = {}}) {}
 
-  void open_ledger(std::size_t most = OperationSettings().most) {
-    ledger_settings_.most = most;
-    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
-    ledger_->load();
-    database_->commit();
-  }
-  void crash_all() {
-    ledger_.reset();
-    crash();
-    open_ledger();
-  }
   OperationRequest charge(FiberHandle fiber, Effect effect = Effect::kUnsafe) const {
     OperationRequest request;
     request.kind = "charge";
@@ -56,20 +42,7 @@ class OperationsTest : public ManagedFibersFixture {
       request.horizon_ms = static_cast<std::uint64_t>(milliseconds(hours(24)).count());
     return request;
   }
-  OperationBegun begin(const OperationRequest& request) {
-    auto begun = ledger_->begin(request);
-    EXPECT_TRUE(begun) << begun.error().message;
-    database_->commit();
-    return begun ? *begun : OperationBegun();
-  }
-  using ManagedFibersFixture::settle;
-  OperationState settle(const OperationBegun& begun, OperationOutcome outcome,
-                        std::string_view body = "1") {
-    const auto state = ledger_->settle(begun.operation, outcome, body);
-    EXPECT_TRUE(state) << state.error().message;
-    database_->commit();
-    return state ? *state : OperationState::kRunning;
-  }
+  OperationBegun begin(const OperationRequest& request) { return begin_request(request); }
   OperationBegun complete(const OperationRequest& request, std::string_view result = "1") {
     const OperationBegun begun = begin(request);
     EXPECT_EQ(begun.decision, kRun);
@@ -83,28 +56,9 @@ class OperationsTest : public ManagedFibersFixture {
     database_->commit();
   }
   FiberHandle start_fiber(std::string_view id = "f") { return start(id).fiber; }
-  // The fiber that was interrupted goes on.
-  FiberHandle resume(const std::string& id = "f") {
-    while (const auto fiber = fibers_->begin_recovery()) {
-      managed_->begin_recovery(fiber->id);
-      if (fiber->id != id) continue;
-      const auto handle = managed_->resume(id);
-      EXPECT_TRUE(handle);
-      database_->commit();
-      return handle ? *handle : 0;
-    }
-    ADD_FAILURE() << id << " is not offered";
-    return 0;
-  }
-  Json record(const std::string& id) {
-    const auto json = ledger_->inspect(id);
-    return json ? *parse_json(*json) : Json();
-  }
-  std::string state(const std::string& id) { return text_member(record(id), "state"); }
+  FiberHandle resume(const std::string& id = "f") { return OperationsFixture::resume(id); }
 
   std::string arguments_ = R"({"cents":500})";
-  OperationSettings ledger_settings_{.max_result_bytes = kMaxResult, .kinds = {}};
-  std::optional<Operations> ledger_;
 };
 
 TEST_F(OperationsTest, I7_ARunFindsWhatAnInterruptedRunHasCompleted) {
@@ -412,12 +366,12 @@ TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
   EXPECT_EQ(state(by_key.id), "completed");
   clock_.set_wall(clock_.wall_now() + hours(2));
   ledger_->sweep();
-  EXPECT_EQ(state(by_key.id), "");
+  EXPECT_EQ(state(by_key.id), "none");
   EXPECT_EQ(state(of_fiber.id), "completed");
   EXPECT_EQ(state(unknown.id), "unknown");
   settle(fiber, FiberStatus::kCompleted);
   ledger_->sweep();
-  EXPECT_EQ(state(of_fiber.id), "");
+  EXPECT_EQ(state(of_fiber.id), "none");
   EXPECT_EQ(state(unknown.id), "unknown");
   database_->commit();
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_operation_documents"), 1) << "its arguments";
@@ -425,7 +379,8 @@ TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
 
 TEST_F(OperationsTest, WhenThereIsNoRoomTheSettledOnesOfEndedFibersGo) {
   ledger_.reset();
-  open_ledger(3);
+  ledger_settings_.most = 3;
+  open_ledger();
   const FiberHandle ended = start_fiber("ended");
   const OperationBegun first = complete(charge(ended));
   const FiberHandle fiber = start_fiber("f");
@@ -434,7 +389,7 @@ TEST_F(OperationsTest, WhenThereIsNoRoomTheSettledOnesOfEndedFibersGo) {
   EXPECT_EQ(ledger_->begin(charge(fiber)).error().code, Errc::kLimitExceeded);
   settle(ended, FiberStatus::kCompleted);
   EXPECT_EQ(begin(charge(fiber)).decision, kRun);
-  EXPECT_EQ(state(first.id), "");
+  EXPECT_EQ(state(first.id), "none");
 }
 
 TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
