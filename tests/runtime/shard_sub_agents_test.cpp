@@ -138,7 +138,7 @@ TEST_F(ShardSubAgentsTest, WithPowerTheAnswerWaitsUntilTheEndOfTheChildIsDurable
   hearth::testing::FakeSyncCalls calls;
   ClassSettings settings;
   settings.durability = Durability::kPower;
-  ShardFixture fixture({}, settings, &calls);
+  ShardFixture fixture({}, settings, &calls, 1);  // a shard alone would wait for the device
   listen(fixture);
   const auto ready = ask(fixture, kChild, "look");
   EXPECT_TRUE(fixture.loop.settle_until([&] { return ready->end.has_value(); }));
