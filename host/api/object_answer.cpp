@@ -32,6 +32,11 @@ std::string_view object_code(Errc code) {
   }
 }
 
+// Of errors these are the ones that extensions::CallAnswers does not keep.
+bool is_worth_another_try(int status) {
+  return status == 429 || status == 503;
+}
+
 class ObjectAnswer final : public runtime::CallSink {
  public:
   ObjectAnswer(std::shared_ptr<net::HttpExchange> exchange, const runtime::ClassRegistry& classes,
@@ -90,7 +95,7 @@ net::HttpResponse object_page(std::string_view data, std::string_view next) {
 }
 
 net::HttpResponse object_error(int status, std::string_view code, std::string_view text) {
-  const bool is_retryable = status == 429 || status == 503;
+  const bool is_retryable = is_worth_another_try(status);
   net::HttpResponse response =
       object_response(status, protocol::object_failure(code, text, is_retryable));
   if (is_retryable) response.headers.push_back({"Retry-After", "1"});
@@ -108,7 +113,7 @@ net::HttpResponse as_object_error(net::HttpResponse response) {
   if (!body || !body->is_object() || !body->contains("error")) return response;
   const Json& error = (*body)["error"];
   if (!error.is_object()) return response;
-  const bool is_retryable = response.status == 429 || response.status == 503;
+  const bool is_retryable = is_worth_another_try(response.status);
   response.body = protocol::object_failure(text_member(error, "code"),
                                            text_member(error, "message"), is_retryable);
   return response;

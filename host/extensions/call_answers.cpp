@@ -19,16 +19,22 @@ constexpr std::int64_t kExpiredAtOnce = 8;
 // In the place of a code: there is to be no row.
 constexpr std::int64_t kForgotten = -1;
 
-bool asks_for_another_try(Errc code) {
-  return code == Errc::kUnavailable || code == Errc::kClosing || code == Errc::kCancelled;
-}
-
 Error too_large_to_keep() {
-  return Error{Errc::kLimitExceeded,
+  return Error{Errc::kConflict,
                "the call has ended, and its answer was too large to be kept for a second try"};
 }
 
 }  // namespace
+
+bool CallAnswers::keeps(Errc code) {
+  switch (code) {
+    case Errc::kLimitExceeded:
+    case Errc::kClosing:
+    case Errc::kUnavailable:
+    case Errc::kCancelled: return false;
+    default: return true;
+  }
+}
 
 std::int64_t CallAnswers::now_ms() const {
   return unix_millis(agent_.clock().wall_now());
@@ -55,14 +61,26 @@ void CallAnswers::make_table() {
       .execute();
 }
 
-bool CallAnswers::is_full() {
+CallAnswers::Kept& CallAnswers::kept() {
+  if (kept_) return *kept_;
   Statement count(agent_.database().connection(),
-                  "SELECT count(*), coalesce(sum(bytes), 0) FROM cf_agents_answers "
-                  "WHERE expires_at > ?");
-  Rows rows = count.query(std::array{Param(now_ms())});
+                  "SELECT count(*), coalesce(sum(bytes), 0) FROM cf_agents_answers");
+  Rows rows = count.query();
+  if (rows.next()) return kept_.emplace(Kept{rows.integer(0), rows.integer(1)});
+  return kept_.emplace(Kept{0, 0});
+}
+
+bool CallAnswers::is_over(std::int64_t more_answers) {
   const AnswerSettings& limits = agent_.settings().answers;
-  return rows.next() && (std::cmp_greater_equal(rows.integer(0), limits.max_answers) ||
-                         std::cmp_greater_equal(rows.integer(1), limits.max_total_bytes));
+  return std::cmp_greater(kept().answers + more_answers, limits.max_answers) ||
+         std::cmp_greater(kept().bytes, limits.max_total_bytes);
+}
+
+bool CallAnswers::is_full() {
+  if (!is_over(1)) return false;
+  Statement find(agent_.database().connection(),
+                 "SELECT 1 FROM cf_agents_answers WHERE code IS NOT NULL OR expires_at <= ?");
+  return !find.query(std::array{Param(now_ms())}).next();
 }
 
 CallAnswers::Known CallAnswers::look(const CallKey& call) {
@@ -91,7 +109,7 @@ void CallAnswers::note_begun(const CallKey& call) {
 
 void CallAnswers::note_ended(const CallKey& call, const Result<std::string_view>& outcome) {
   std::erase_if(unwritten_, [&](const Note& note) { return note.call.key == call.key; });
-  if (outcome.has_error() && asks_for_another_try(outcome.error().code)) {
+  if (outcome.has_error() && !keeps(outcome.error().code)) {
     unwritten_.push_back({call, kForgotten, {}});
   } else if (outcome.has_error()) {
     const Error& error = outcome.error();
@@ -104,32 +122,55 @@ void CallAnswers::note_ended(const CallKey& call, const Result<std::string_view>
   }
 }
 
+bool CallAnswers::remove(const char* sql, std::span<const Param> params) {
+  Statement statement(agent_.database().connection(), sql);
+  bool any = false;
+  for (Rows rows = statement.query(params); rows.next(); any = true) {
+    --kept().answers;
+    kept().bytes -= rows.integer(0);
+  }
+  return any;
+}
+
+void CallAnswers::put(const Note& note) {
+  const std::string_view key = note.call.key;
+  remove("DELETE FROM cf_agents_answers WHERE key = ? RETURNING bytes", std::array{Param(key)});
+  if (note.code == kForgotten) return;
+  const auto bytes = static_cast<std::int64_t>(key.size() + note.body.size());
+  Statement insert(agent_.database().connection(),
+                   "INSERT INTO cf_agents_answers(key, fingerprint, code, body, bytes, expires_at) "
+                   "VALUES(?, ?, ?, ?, ?, ?)");
+  insert.execute(std::array{Param(key), Param(std::string_view(note.call.fingerprint)),
+                            note.code ? Param(*note.code) : Param(nullptr),
+                            Param(std::string_view(note.body)), Param(bytes),
+                            Param(now_ms() + agent_.settings().answers.keep.count())});
+  ++kept().answers;
+  kept().bytes += bytes;
+}
+
+void CallAnswers::make_room() {
+  remove(
+      "DELETE FROM cf_agents_answers WHERE key IN (SELECT key FROM cf_agents_answers "
+      "WHERE expires_at <= ? ORDER BY expires_at LIMIT ?) RETURNING bytes",
+      std::array{Param(now_ms()), Param(kExpiredAtOnce)});
+  // By rowid, the order of the ends: the wall clock may have been set back.
+  while (is_over(0) && remove("DELETE FROM cf_agents_answers WHERE rowid = "
+                              "(SELECT rowid FROM cf_agents_answers WHERE code IS NOT NULL "
+                              "ORDER BY rowid LIMIT 1) RETURNING bytes",
+                              {})) {
+  }
+}
+
 bool CallAnswers::write() {
   agent_.database().begin_write();
   if (!exists()) make_table();
-  sqlite3& connection = agent_.database().connection();
-  const std::int64_t expires_at = now_ms() + agent_.settings().answers.keep.count();
-  Statement put(connection,
-                "INSERT OR REPLACE INTO cf_agents_answers"
-                "(key, fingerprint, code, body, bytes, expires_at) VALUES(?, ?, ?, ?, ?, ?)");
+  (void)kept();  // counted before it is changed
   bool any_end = false;
   for (const Note& note : std::exchange(unwritten_, {})) {
-    if (note.code == kForgotten) {
-      Statement(connection, "DELETE FROM cf_agents_answers WHERE key = ?")
-          .execute(std::array{Param(std::string_view(note.call.key))});
-      continue;
-    }
-    any_end = any_end || note.code.has_value();
-    const auto bytes = static_cast<std::int64_t>(note.call.key.size() + note.body.size());
-    put.execute(std::array{Param(std::string_view(note.call.key)),
-                           Param(std::string_view(note.call.fingerprint)),
-                           note.code ? Param(*note.code) : Param(nullptr),
-                           Param(std::string_view(note.body)), Param(bytes), Param(expires_at)});
+    put(note);
+    any_end = any_end || (note.code && note.code != kForgotten);
   }
-  Statement(connection,
-            "DELETE FROM cf_agents_answers WHERE key IN (SELECT key FROM cf_agents_answers "
-            "WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)")
-      .execute(std::array{Param(now_ms()), Param(kExpiredAtOnce)});
+  make_room();
   return any_end;
 }
 

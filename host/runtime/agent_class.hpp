@@ -74,6 +74,9 @@ class AgentClass {
   // A call of `method` that an eviction cuts off may be begun again: its second run does what the
   // first left undone, and no more.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
+  // A call of `method` changes nothing that outlives it: its answer need not be kept for a caller
+  // who may ask again.
+  [[nodiscard]] virtual bool is_read_only(std::string_view /*method*/) const { return false; }
   // The methods whose calls run alone (extensions/call_order.hpp), sorted.
   [[nodiscard]] virtual std::span<const std::string> exclusive_methods() const { return {}; }
   // What the class tells callers of its methods, as a JSON array; "[]": nothing. Methods that are

@@ -60,7 +60,8 @@ struct Completion {
 //  P7 Once           The answer to a call that came with a key is stored in the commit of the turn
 //                    that gave it. A later call with that key and the same contents gets the stored
 //                    answer, and one that may have had effects without an answer is not run again
-//                    unless its method is idempotent.
+//                    unless its method is idempotent. Of a method that is read-only nothing is
+//                    stored: it runs again.
 //
 // Threads    The shard's. Lifetime  Owned by its owner; shut() and close_database() before
 //                                   destruction.

@@ -23,7 +23,8 @@ Told told(CallAnswers::Known known) {
     case CallAnswers::Verdict::kAnother: return {{422, {}}, key_of_another_call()};
     case CallAnswers::Verdict::kFull:
       return {{429, {}},
-              Error{Errc::kLimitExceeded, "this agent keeps as many answers as it may; try later"}};
+              Error{Errc::kLimitExceeded,
+                    "too many calls with a key have begun and not ended; try later"}};
     default:
       return {{409, {}},
               Error{Errc::kConflict, "a call with this key was cut off, and may have had effects"}};
@@ -37,11 +38,16 @@ Error key_of_another_call() {
 }
 
 bool LiveAgent::answer_again(Event& incoming) {
-  const std::optional<extensions::CallKey>& key = incoming.retry_key;
+  std::optional<extensions::CallKey>& key = incoming.retry_key;
   if (!key) return false;
   CallAnswers& answers = of<CallAnswers>();
   try {
     CallAnswers::Known known = answers.look(*key);
+    // A second run does no harm: nothing is kept, so that reading fills no store.
+    if (known.verdict != CallAnswers::Verdict::kAnother && class_->is_read_only(incoming.name)) {
+      key.reset();
+      return false;
+    }
     const bool may_run =
         known.verdict == CallAnswers::Verdict::kNew ||
         (known.verdict == CallAnswers::Verdict::kCutOff && class_->is_idempotent(incoming.name));

@@ -1,5 +1,7 @@
 #include "api/object_answer.hpp"
 
+#include "extensions/call_answers.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,6 +39,8 @@ TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
                                  std::string(each.code) + R"(","retryable":)" +
                                  (each.is_retryable ? "true}" : "false}"));
     EXPECT_EQ(net::find_header(response.headers, "Retry-After").has_value(), each.is_retryable);
+    EXPECT_EQ(extensions::CallAnswers::keeps(each.error), !each.is_retryable)
+        << "what is kept under a key would be told to be tried again";
   }
 }
 

@@ -68,18 +68,21 @@ TEST_F(CallAnswersTest, ACallThatHasBegunAndNotEndedIsKnown) {
 }
 
 TEST_F(CallAnswersTest, AnErrorThatAsksForAnotherTryIsNotKept) {
-  for (const Errc code : {Errc::kUnavailable, Errc::kClosing, Errc::kCancelled}) {
-    answers_.note_begun(call_);
+  for (int number = 1; number <= static_cast<int>(Errc::kInternal); ++number) {
+    const auto code = static_cast<Errc>(number);
+    const CallKey call{std::to_string(number), "f"};
+    answers_.note_begun(call);
     answers_.write();
-    answers_.note_ended(call_, Error{code, "later"});
+    answers_.note_ended(call, Error{code, "why"});
     answers_.write();
-    EXPECT_EQ(look(call_), "new");
+    const std::string kept = "ended " + std::string(to_string(code)) + ": why";
+    EXPECT_EQ(look(call), CallAnswers::keeps(code) ? kept : "new");
   }
 }
 
 TEST_F(CallAnswersTest, AnAnswerThatIsTooLargeIsAnErrorTheSecondTime) {
   end(call_, std::string_view(std::string(CallAnswers::kMaxBodyBytes + 1, ' ')));
-  EXPECT_TRUE(look(call_).starts_with("ended limit_exceeded: the call has ended"));
+  EXPECT_TRUE(look(call_).starts_with("ended conflict: the call has ended")) << look(call_);
 }
 
 TEST_F(CallAnswersTest, AnswersExpireAndAreRemovedAsOthersCome) {
@@ -94,14 +97,43 @@ TEST_F(CallAnswersTest, AnswersExpireAndAreRemovedAsOthersCome) {
   EXPECT_EQ(rows.integer(0), 1);
 }
 
-TEST_F(CallAnswersTest, AsManyAreKeptAsTheSettingsSay) {
+TEST_F(CallAnswersTest, PastALimitTheOldestAnswersGo) {
   for (const char* key : {"1", "2", "3"}) end({key, "f"}, std::string_view("0"));
+  EXPECT_EQ(look(call_), "new") << "a full store refuses nobody";
+  end(call_, std::string_view("5"));
+  EXPECT_EQ(look({"1", "f"}), "new");
+  for (const char* key : {"2", "3"}) EXPECT_EQ(look({key, "f"}), "ended 0");
+  EXPECT_EQ(look(call_), "ended 5");
+  agent_.clock.set_wall(agent_.clock.wall_now() - std::chrono::minutes(30));
+  end({"earlier", "f"}, std::string_view("6"));
+  EXPECT_EQ(look({"2", "f"}), "new") << "the oldest, whatever the wall clock says";
+  EXPECT_EQ(look({"earlier", "f"}), "ended 6");
+  end({"large", "f"}, std::string_view(std::string(990, '1')));
+  EXPECT_EQ(look({"earlier", "f"}), "new") << "bytes count, too";
+  EXPECT_TRUE(look({"large", "f"}).starts_with("ended 1"));
+}
+
+TEST_F(CallAnswersTest, ACallWhoseEndIsNotKnownStaysUntilItExpires) {
+  for (const char* key : {"1", "2", "3"}) answers_.note_begun({key, "f"});
+  answers_.write();
   EXPECT_EQ(look(call_), "full");
-  EXPECT_EQ(look({"2", "f"}), "ended 0");
-  agent_.clock.advance(std::chrono::hours(1));
+  answers_.note_ended({"2", "f"}, std::string_view("0"));
   EXPECT_EQ(look(call_), "new");
-  end(call_, std::string_view(std::string(1000, '1')));
-  EXPECT_EQ(look({"other", "f"}), "full") << "bytes count, too";
+  end(call_, std::string_view("5"));
+  EXPECT_EQ(look({"2", "f"}), "new");
+  for (const char* key : {"1", "3"}) EXPECT_EQ(look({key, "f"}), "cut off");
+  agent_.clock.advance(std::chrono::hours(1));
+  EXPECT_EQ(look({"1", "f"}), "new");
+}
+
+TEST_F(CallAnswersTest, WhatIsStoredAlreadyCounts) {
+  for (const char* key : {"1", "2", "3"}) end({key, "f"}, std::string_view("0"));
+  CallAnswers later(agent_);  // of the next instance
+  later.note_begun(call_);
+  later.note_ended(call_, std::string_view("5"));
+  later.write();
+  EXPECT_EQ(look({"1", "f"}), "new");
+  EXPECT_EQ(look({"2", "f"}), "ended 0");
 }
 
 }  // namespace

@@ -197,6 +197,7 @@ struct Script {
   bool checks_state = false;
   bool watches_state = false;
   std::vector<std::string> idempotent_methods;
+  std::vector<std::string> read_only_methods;
   int alive = 0;
   HostCalls* host = nullptr;  // of the youngest instance
 };
@@ -239,6 +240,9 @@ class ScriptedClass final : public AgentClass {
   [[nodiscard]] bool is_idempotent(std::string_view method) const override {
     return std::ranges::find(script_.idempotent_methods, method) !=
            script_.idempotent_methods.end();
+  }
+  [[nodiscard]] bool is_read_only(std::string_view method) const override {
+    return std::ranges::find(script_.read_only_methods, method) != script_.read_only_methods.end();
   }
   [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
   [[nodiscard]] bool watches_state() const override { return script_.watches_state; }

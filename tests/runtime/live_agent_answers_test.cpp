@@ -127,6 +127,32 @@ TEST_F(LiveAgentAnswersTest, P7_AnIdempotentMethodRunsAgainAfterARestart) {
   EXPECT_EQ(call("look")->end, "ok 8");
 }
 
+TEST_F(LiveAgentAnswersTest, P7_OfAReadOnlyMethodNothingIsKept) {
+  shard_.script.read_only_methods = {"get", "hang"};
+  EXPECT_EQ(call("get")->end, "ok 1");
+  EXPECT_EQ(call("get")->end, "ok 2");
+  EXPECT_EQ(call("get", "k", "another")->end, "ok 3");
+  EXPECT_EQ(call("add")->end, "ok 4") << "the key is free";
+  EXPECT_EQ(call("get", "k", "another")->status, 422U) << "and then it is not";
+  (void)call("hang", "h");
+  EXPECT_EQ(call("hang", "h")->status, 409U);
+  evict();
+  (void)call("hang", "h");
+  EXPECT_EQ(runs_, 6) << "what was cut off runs again";
+}
+
+TEST_F(LiveAgentAnswersTest, P7_ALimitIsAskedAboutAgain) {
+  shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kCall && ++runs_ == 1)
+      return Error{Errc::kLimitExceeded, "not so fast"};
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view("1"));
+  };
+  EXPECT_EQ(call("add")->end, "error limit_exceeded: not so fast");
+  EXPECT_EQ(call("add")->end, "ok 1");
+  EXPECT_EQ(call("add")->end, "ok 1");
+  EXPECT_EQ(runs_, 2);
+}
+
 TEST_F(LiveAgentAnswersTest, P7_ACallThatTimesOutIsToldSoAgain) {
   const auto first = call("hang");
   shard_.loop.advance(std::chrono::seconds(30));

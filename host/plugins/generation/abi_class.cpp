@@ -176,6 +176,10 @@ bool AbiClass::is_idempotent(std::string_view method) const {
   return std::ranges::binary_search(entry_.methods.idempotent, method);
 }
 
+bool AbiClass::is_read_only(std::string_view method) const {
+  return std::ranges::binary_search(entry_.methods.read_only, method);
+}
+
 std::span<const std::string> AbiClass::exclusive_methods() const {
   return entry_.methods.exclusive;
 }

@@ -37,6 +37,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
   [[nodiscard]] bool has_operation(std::string_view kind) const override;
   [[nodiscard]] bool is_idempotent(std::string_view method) const override;
+  [[nodiscard]] bool is_read_only(std::string_view method) const override;
   [[nodiscard]] std::span<const std::string> exclusive_methods() const override;
   [[nodiscard]] std::string_view methods() const override;
   [[nodiscard]] bool checks_state() const override;

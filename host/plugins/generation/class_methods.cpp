@@ -70,12 +70,14 @@ class MethodReader {
   void keep() {
     if (!names_.insert(name_).second) return;
     if (entry_["idempotent"].get<bool>()) methods_.idempotent.push_back(name_);
+    if (entry_["read_only"].get<bool>()) methods_.read_only.push_back(name_);
     if (entry_["exclusive"].get<bool>()) methods_.exclusive.push_back(name_);
     list_.push_back(std::move(entry_));
   }
 
   ClassMethods take() {
     std::ranges::sort(methods_.idempotent);
+    std::ranges::sort(methods_.read_only);
     std::ranges::sort(methods_.exclusive);
     methods_.listed = dump_json(list_);
     return std::move(methods_);

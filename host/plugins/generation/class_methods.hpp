@@ -15,6 +15,8 @@ struct ClassMethods {
   // The names of those that may be repeated: HEARTH_METHOD_IDEMPOTENT or READ_ONLY. Sorted, each
   // once.
   std::vector<std::string> idempotent;
+  // The names of those that change nothing: HEARTH_METHOD_READ_ONLY. Sorted, each once.
+  std::vector<std::string> read_only;
   // The names of those that run alone, HEARTH_METHOD_EXCLUSIVE. Sorted, each once.
   std::vector<std::string> exclusive;
   // A JSON array, in the order of the table, each name once:

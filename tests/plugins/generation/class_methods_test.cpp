@@ -160,6 +160,7 @@ TEST_F(ListedMethodsTest, WhatOnlyReadsCanBeRepeated) {
   add().name = lent("again");
   methods_.back().flags = HEARTH_METHOD_IDEMPOTENT;
   EXPECT_EQ(read()->idempotent, (Names{"again", "get"}));
+  EXPECT_EQ(read()->read_only, Names{"get"});
   EXPECT_NE(read()->listed.find(R"("idempotent":true,"name":"get","read_only":true)"),
             std::string::npos);
 }
