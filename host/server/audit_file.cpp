@@ -38,6 +38,14 @@ int write_whole(int descriptor, std::string_view text) {
   return 0;
 }
 
+// Of what cannot be read, such as a pipe, nothing is known: then false.
+bool lacks_line_feed(int descriptor) {
+  struct ::stat file{};
+  char last = '\n';
+  return ::fstat(descriptor, &file) == 0 && file.st_size > 0 &&
+         ::pread(descriptor, &last, 1, file.st_size - 1) == 1 && last != '\n';
+}
+
 }  // namespace
 
 std::string audit_line(const storage::AuditEntry& entry) {
@@ -66,18 +74,26 @@ Error AuditFile::failure(const char* what) const {
                                        file_.native() + ": " + system_text(errno)};
 }
 
+bool AuditFile::open() {
+  constexpr int kHow = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+  open_ = FileDescriptor(::open(file_.c_str(), O_RDWR | kHow, 0600));
+  // One that may be written and not read.
+  if (!open_.is_open()) open_ = FileDescriptor(::open(file_.c_str(), O_WRONLY | kHow, 0600));
+  if (!open_.is_open()) return false;
+  ends_in_line_ = lacks_line_feed(open_.get());
+  return true;
+}
+
 Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
-  if (!is_current()) {
-    open_ = FileDescriptor(
-        ::open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
-    if (!open_.is_open()) return failure("open");
-  }
-  std::string lines;
+  if (!is_current() && !open()) return failure("open");
+  std::string lines(ends_in_line_ ? "\n" : "");
   for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
   if (const int error = write_whole(open_.get(), lines); error != 0) {
+    ends_in_line_ = lacks_line_feed(open_.get());
     errno = error;
     return failure("write to");
   }
+  ends_in_line_ = false;
   return {};
 }
 

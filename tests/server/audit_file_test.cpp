@@ -3,8 +3,11 @@
 #include "json/json.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -56,6 +59,50 @@ TEST(AuditFileTest, AppendsAndIsMadeAnewWhenItWasRotated) {
   ASSERT_TRUE(file.append(two));
   EXPECT_EQ(lines_of(path).size(), 2U);
   EXPECT_EQ(lines_of(directory.path() / "audit.jsonl.1").size(), 4U);
+}
+
+// As on a full disk: the file may not grow beyond `bytes`.
+class NarrowFiles {
+ public:
+  explicit NarrowFiles(rlim_t bytes) : before_(::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &limit_), 0);
+    const ::rlimit narrow{bytes, limit_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &narrow), 0);
+  }
+  ~NarrowFiles() {
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit_), 0);
+    (void)::signal(SIGXFSZ, before_);
+  }
+  NarrowFiles(const NarrowFiles&) = delete;
+  NarrowFiles& operator=(const NarrowFiles&) = delete;
+
+ private:
+  ::rlimit limit_{};
+  void (*before_)(int);
+};
+
+TEST(AuditFileTest, AnEntryBeginsALineBehindOneThatWasCutOff) {
+  const hearth::testing::TempDirectory directory;
+  const auto path = directory.path() / "audit.jsonl";
+  const std::string line = audit_line(kEntry);
+  const std::vector<AuditEntry> one{kEntry};
+  const std::string half = line.substr(0, line.size() / 2);
+  {
+    AuditFile file(path);
+    ASSERT_TRUE(file.append(one));
+    {
+      const NarrowFiles full(line.size() + 1 + half.size());
+      ASSERT_FALSE(file.append(one));
+      ASSERT_FALSE(file.append(one));
+    }
+    ASSERT_TRUE(file.append(one));
+    EXPECT_EQ(lines_of(path), (std::vector{line, half, line}));
+  }
+  std::ofstream(path, std::ios::app) << half;  // a server that was killed
+  AuditFile file(path);
+  ASSERT_TRUE(file.append(one));
+  ASSERT_TRUE(file.append(one));
+  EXPECT_EQ(lines_of(path), (std::vector{line, half, line, half, line, line}));
 }
 
 TEST(AuditFileTest, WhatCannotBeWrittenIsSaid) {
