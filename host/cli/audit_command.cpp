@@ -20,13 +20,14 @@ namespace {
 // How often a server is asked for what is new.
 constexpr std::chrono::milliseconds kNextPage{1000};
 
-std::string filters_of(const AuditCommand& command) {
+std::string filters_of(const AuditCommand& command, std::int64_t now_ms) {
   std::string query;
   for (const auto& [key, value] :
        {std::pair("event", &command.event), std::pair("actor", &command.actor),
         std::pair("class", &command.agent_class), std::pair("agent", &command.agent)}) {
     if (!value->empty()) query += std::string("&") + key + "=" + url_encoded(*value);
   }
+  if (command.since) query += "&since_ms=" + std::to_string(now_ms - command.since->count());
   return query;
 }
 
@@ -68,9 +69,12 @@ int told_why(const std::string& why) {
 }  // namespace
 
 std::string audit_target(const AuditCommand& command, std::int64_t now_ms) {
-  std::string target = "/admin/audit?last=" + std::to_string(command.lines) + filters_of(command);
-  if (command.since) target += "&since_ms=" + std::to_string(now_ms - command.since->count());
-  return target;
+  return "/admin/audit?last=" + std::to_string(command.lines) + filters_of(command, now_ms);
+}
+
+std::string audit_target_after(const AuditCommand& command, std::int64_t now_ms,
+                               std::int64_t after) {
+  return "/admin/audit?limit=1000&after=" + std::to_string(after) + filters_of(command, now_ms);
 }
 
 int show_audit(const AuditCommand& command) {
@@ -81,13 +85,13 @@ int show_audit(const AuditCommand& command) {
   }
   const auto client = AdminClient::on(data);
   if (!client) return told_why(client.error().message);
-  auto page = client->ask("GET", audit_target(command, unix_millis(SystemClock().wall_now())));
+  const std::int64_t now_ms = unix_millis(SystemClock().wall_now());
+  auto page = client->ask("GET", audit_target(command, now_ms));
   if (!page) return told_why(page.error().message);
   std::int64_t after = print(command, *page);
   while (command.follow) {
     std::this_thread::sleep_for(kNextPage);
-    page = client->ask(
-        "GET", "/admin/audit?limit=1000&after=" + std::to_string(after) + filters_of(command));
+    page = client->ask("GET", audit_target_after(command, now_ms, after));
     if (!page) return told_why(page.error().message);
     after = print(command, *page);
   }

@@ -17,5 +17,9 @@ namespace hearth::cli {
 // The target of the request for the first page: the last entries that the command asks for.
 // `now_ms`: Unix.
 [[nodiscard]] std::string audit_target(const AuditCommand& command, std::int64_t now_ms);
+// Of the request for what has come since: the entries behind `after`, an id, or 0 if there was none
+// to begin behind. `now_ms`: of the first page.
+[[nodiscard]] std::string audit_target_after(const AuditCommand& command, std::int64_t now_ms,
+                                             std::int64_t after);
 
 }  // namespace hearth::cli

@@ -21,5 +21,15 @@ TEST(AuditTargetTest, AsksForTheLastEntriesThatFit) {
             "&since_ms=70000");
 }
 
+TEST(AuditTargetTest, WhatFollowsIsNoOlderThanTheFirstPage) {
+  AuditCommand command;
+  command.event = "AdminEvict";
+  EXPECT_EQ(audit_target_after(command, 0, 7), "/admin/audit?limit=1000&after=7&event=AdminEvict");
+  command.since = std::chrono::seconds(2);
+  EXPECT_EQ(audit_target_after(command, 5'000, 0),
+            "/admin/audit?limit=1000&after=0&event=AdminEvict&since_ms=3000")
+      << "the first page was empty";
+}
+
 }  // namespace
 }  // namespace hearth::cli
