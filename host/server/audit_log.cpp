@@ -3,6 +3,7 @@
 #include "base/escape.hpp"
 #include "json/json.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -130,8 +131,11 @@ bool AuditLog::read(storage::AuditQuery query, std::function<void(Page)> answer)
     if (cancelled) return answer(Error{Errc::kClosing, "the server is shutting down"});
     if (!store_) return answer(std::vector<storage::AuditEntry>());
     write_waiting();
+    // What is too old is removed now and then only.
+    storage::AuditQuery kept = query;
+    kept.since_ms = std::max(query.since_ms.value_or(0), oldest_ms());
     try {
-      answer(store_->read(query));
+      answer(store_->read(kept));
     } catch (const StorageError& failure) {
       next_.write_limited(LogLevel::kError, "audit.unreadable", {},
                           {{"reason", std::string_view(failure.what())}});
@@ -171,12 +175,15 @@ void AuditLog::store(std::vector<storage::AuditEntry>& entries) {
     lose(entries.size(), written.error().message);
 }
 
+std::int64_t AuditLog::oldest_ms() const {
+  return unix_millis(clock_.wall_now() - options_.keep);
+}
+
 void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
-  const auto oldest = clock_.wall_now() - options_.keep;
   // A class may add so many that those of operators would be gone within hours.
   store.trim_event(audit_name(kAgentsOwn), options_.max_entries / 4);
-  store.trim(options_.max_entries, unix_millis(oldest));
+  store.trim(options_.max_entries, oldest_ms());
 }
 
 void AuditLog::lose(std::size_t entries, std::string_view reason) {

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -75,6 +76,8 @@ class AuditLog final : public Logger {
   void write_waiting();
   void store(std::vector<storage::AuditEntry>& entries);
   void trim(storage::AuditStore& store);
+  // What is older is not kept, and not told of.
+  [[nodiscard]] std::int64_t oldest_ms() const;
   void lose(std::size_t entries, std::string_view reason);
 
   Logger& next_;

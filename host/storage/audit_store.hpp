@@ -29,7 +29,8 @@ struct AuditQuery {
   std::int64_t after = 0;  // ids greater than this
   std::size_t limit = 100;
   bool newest = false;  // the last `limit` of them, else the first
-  // Empty, or absent: any.
+  // Empty, or absent: any. The class in any spelling: `counter` and `Counter`, `chat-room` and
+  // `ChatRoom` are one.
   std::string event = {};
   std::string actor = {};
   std::string agent_class = {};

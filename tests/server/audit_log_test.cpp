@@ -1,12 +1,14 @@
 #include "server/audit_log.hpp"
 
 #include "base/clock.hpp"
+#include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 #include "telemetry/metrics.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <string>
@@ -114,6 +116,18 @@ TEST_F(AuditLogTest, OnlyTheNewestAreKept) {
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(entries[0].detail, R"({"n":98})");
   EXPECT_EQ(entries[1].id, 100);
+}
+
+TEST_F(AuditLogTest, WhatIsTooOldIsNotTold) {
+  hearth::testing::ManualClock clock;
+  AuditLog log(next_, clock, {.keep = std::chrono::hours(2)}, metrics_);
+  log.open(store());
+  log.record(LogLevel::kInfo, "admin.evict", {});
+  EXPECT_EQ(read(log).size(), 1U);
+  clock.advance(std::chrono::hours(3));
+  EXPECT_TRUE(read(log).empty()) << "nothing has come that would have it removed";
+  log.record(LogLevel::kInfo, "admin.evict", {});
+  EXPECT_EQ(read(log).size(), 1U);
 }
 
 TEST_F(AuditLogTest, AgentsDoNotPushOutWhatOthersHaveDone) {

@@ -74,6 +74,7 @@ TEST_F(AuditStoreTest, FindsWhatIsAskedFor) {
       {"by event", {.event = "ObjectCreated"}, {2, 3}},
       {"by actor", {.actor = "administrator"}, {4}},
       {"by agent", {.agent_class = "Counter", .agent = "a"}, {2, 4}},
+      {"by a class in another spelling", {.agent_class = "coun-ter", .agent = "b"}, {3}},
       {"by time", {.since_ms = 2000, .until_ms = 4000}, {2, 3}},
       {"the newest of an agent", {.limit = 1, .newest = true, .agent = "a"}, {4}},
       {"nothing", {.agent_class = "' OR 1=1 --"}, {}},
