@@ -57,6 +57,7 @@ void AgentSlot::begin_ending(Ending how) {
     parts_.admission.leaving(*this);
   }
   parts_.admission.ending();
+  how.had_started = state() != AgentState::kWaking && !how.was_only_opened;
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
   // Nobody waits for the end of an idle one, and after a recovery there are thousands.
@@ -158,13 +159,14 @@ void AgentSlot::end_instance(Rest rest) {
 
 namespace {
 
-// An object has left memory.
+// An object has left memory. One that could not start was never awake, so it does not hibernate.
 void note_object_left(const ShardServices& services, const storage::AgentKey& key,
                       const Ending& ending, bool destroyed) {
   stop_point("object.hibernate.closed");
-  services.metrics().objects.left(key.agent_class, !destroyed && !ending.start_failure);
-  if (destroyed) return;
-  services.files().note_active(key);
+  const bool hibernates = !destroyed && ending.had_started;
+  services.metrics().objects.left(key.agent_class, hibernates);
+  if (!destroyed) services.files().note_active(key);
+  if (!hibernates) return;
   services.logger().record(
       LogLevel::kDebug, "object.hibernated",
       {{"class", key.agent_class}, {"agent", key.name}, {"reason", to_string(ending.reason)}});

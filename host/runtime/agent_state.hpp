@@ -141,6 +141,7 @@ struct Ending : Resident {
   EvictReason reason{};
   bool wake_again = false;
   std::optional<StartFailure> start_failure = std::nullopt;
+  bool had_started = false;       // START had ended well
   bool was_only_opened = false;   // for visits: there was no instance
   bool lost_descriptors = false;  // somebody took those that Admission had found
   Pace pace = Pace::kPosted;

@@ -172,6 +172,7 @@ TEST_F(ObjectsEndpointTest, O12_AStartThatFailsIsUnavailableAndASlowMethodTimesO
   const Reply unavailable = post("/objects/stillborn/a/call/get");
   EXPECT_EQ(unavailable.status, 503);
   EXPECT_EQ(code_of(unavailable), "sandbox_unavailable");
+  EXPECT_EQ(logger_.count("object.hibernated"), 0U) << "it was never awake";
   EXPECT_NE(unavailable.head.find("Retry-After: 1\r\n"), std::string::npos);
   const Reply slow = post("/objects/tally/a/call/hang");
   EXPECT_EQ(slow.status, 504);
