@@ -81,8 +81,7 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
   }
   objects_.add_routes(routes_);
   if (options.objects != nullptr) {
-    objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), logger,
-                           options.max_name_bytes);
+    objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), options.max_name_bytes);
     objects_admin_->add_routes(routes_);
   }
   if (admin_ != nullptr) admin_->add_routes(routes_);

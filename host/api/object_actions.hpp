@@ -69,20 +69,25 @@ class ObjectActions {
   virtual void show(ObjectName name, Answer<ObjectView> answer) = 0;
   // By its own id.
   virtual void find(std::string uuid, Answer<ObjectView> answer) = 0;
+
+  // `actor`: the client that asks for it, as the audit log names it.
+  //
   // It is listed, and has no data. kConflict: it is there already.
-  virtual void create(ObjectName name, Answer<ObjectView> answer) = 0;
+  virtual void create(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
   // Nothing of it is left. That is certain when it answers: what is asked next is asked of a new
   // object.
-  // `actor`: the client that asks for it, as the audit log names it.
   virtual void remove(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
   // Answers when it is not in memory any more; a call that comes meanwhile may have woken it again.
-  virtual void hibernate(ObjectName name, Answer<ObjectView> answer) = 0;
+  virtual void hibernate(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
+  // Answers when all that it has written is durable.
+  virtual void checkpoint(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
+  // extensions::patch_storage(). kInvalidArgument, kLimitExceeded.
+  virtual void patch_storage(ObjectName name, std::string patch, std::string actor,
+                             Answer<std::string> answer) = 0;
 
   // A page of what it keeps by key: extensions::storage_page().
   virtual void storage(ObjectName name, std::string after, std::size_t limit,
                        Answer<std::string> answer) = 0;
-  // extensions::patch_storage(). kInvalidArgument, kLimitExceeded.
-  virtual void patch_storage(ObjectName name, std::string patch, Answer<std::string> answer) = 0;
 
   // The record of the alarm, with "replaced". kLimitExceeded.
   virtual void set_alarm(ObjectName name, ObjectAlarm alarm, Answer<std::string> answer) = 0;

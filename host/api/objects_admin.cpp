@@ -215,14 +215,6 @@ std::optional<ObjectName> ObjectsAdmin::named(const RouteCall& call) const {
   return std::nullopt;
 }
 
-void ObjectsAdmin::log(std::string_view event, const net::HttpExchange& exchange,
-                       const ObjectName& name) {
-  logger_.write(LogLevel::kInfo, event,
-                {{"class", std::string_view(name.agent_class).substr(0, 128)},
-                 {"agent", name.name},
-                 {"peer", exchange.request().peer}});
-}
-
 // ---- life ---------------------------------------------------------------------------------------
 
 void ObjectsAdmin::list(const RouteCall& call) {
@@ -266,11 +258,12 @@ void ObjectsAdmin::create(const RouteCall& call) {
   if (storage != body->end() && !storage->is_null()) patch = dump_json(*storage);
   if (!patch.empty() && !storage->is_object())
     return refuse_object(*exchange, "`storage` must be a JSON object");
-  actions_.create(name, [this, exchange, name, patch](const Result<ObjectView>& made) {
+  const std::string actor = actor_of(*exchange);
+  actions_.create(name, actor, [this, exchange, name, patch, actor](const auto& made) {
     if (!made && made.error().code == Errc::kConflict)
       return exchange->respond(object_error(409, "object_exists", made.error().message));
     if (!made || patch.empty()) return view_answer(exchange, 201)(made);
-    actions_.patch_storage(name, patch, [exchange, made](const Result<std::string>& stored) {
+    actions_.patch_storage(name, patch, actor, [exchange, made](const auto& stored) {
       if (!stored) return refuse_object(*exchange, stored.error());
       view_answer(exchange, 201)(made);
     });
@@ -299,17 +292,18 @@ void ObjectsAdmin::patch_by_uuid(const RouteCall& call) {
     return refuse_object(*call.exchange, "the body must be a JSON object with an object `storage`");
   if (body->size() != 1)
     return refuse_object(*call.exchange, "nothing but `storage` can be changed");
-  actions_.find(std::string(call.values[0]), [this, exchange = call.exchange,
-                                              patch = dump_json((*body)["storage"])](
-                                                 const Result<ObjectView>& found) {
-    if (!found) return refuse_object(*exchange, found.error());
-    const ObjectName name{found->segment, found->name, found->uuid};
-    log("admin.object_patch", *exchange, name);
-    actions_.patch_storage(name, patch, [this, exchange, name](const Result<std::string>& stored) {
-      if (!stored) return refuse_object(*exchange, stored.error());
-      show(exchange, name, {});
-    });
-  });
+  actions_.find(std::string(call.values[0]),
+                [this, exchange = call.exchange,
+                 patch = dump_json((*body)["storage"])](const Result<ObjectView>& found) {
+                  if (!found) return refuse_object(*exchange, found.error());
+                  const ObjectName name{found->segment, found->name, found->uuid};
+                  actions_.patch_storage(name, patch, actor_of(*exchange),
+                                         [this, exchange, name](const Result<std::string>& stored) {
+                                           if (!stored)
+                                             return refuse_object(*exchange, stored.error());
+                                           show(exchange, name, {});
+                                         });
+                });
 }
 
 void ObjectsAdmin::show(const RouteCall& call) {
@@ -347,26 +341,20 @@ void ObjectsAdmin::remove(const RouteCall& call) {
 void ObjectsAdmin::hibernate(const RouteCall& call) {
   const auto name = named(call);
   if (!name) return;
-  log("admin.object_hibernate", *call.exchange, *name);
-  actions_.hibernate(*name, view_answer(call.exchange));
+  actions_.hibernate(*name, actor_of(*call.exchange), view_answer(call.exchange));
 }
 
-// Every call's writes are durable before its answer: a look that comes after them finds them so.
 void ObjectsAdmin::checkpoint(const RouteCall& call) {
   const auto name = named(call);
   if (!name) return;
-  actions_.storage(*name, "", 1,
-                   [this, exchange = call.exchange, name = *name](const Result<std::string>& page) {
-                     if (!page) return refuse_object(*exchange, page.error());
-                     actions_.show(name, view_answer(exchange));
-                   });
+  actions_.checkpoint(*name, actor_of(*call.exchange), view_answer(call.exchange));
 }
 
 void ObjectsAdmin::patch(const RouteCall& call) {
   const auto name = named(call);
   if (!name) return;
-  log("admin.object_patch", *call.exchange, *name);
-  actions_.patch_storage(*name, call.exchange->request().body, done_answer(call.exchange));
+  actions_.patch_storage(*name, call.exchange->request().body, actor_of(*call.exchange),
+                         done_answer(call.exchange));
 }
 
 // ---- alarms -------------------------------------------------------------------------------------

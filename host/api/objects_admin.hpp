@@ -4,7 +4,6 @@
 #include "api/object_actions.hpp"
 #include "api/routes.hpp"
 #include "base/clock.hpp"
-#include "base/logger.hpp"
 #include "net/http.hpp"
 
 #include <cstddef>
@@ -41,9 +40,8 @@ namespace hearth::api {
 // Threads, Lifetime  As AdminApi; the clock outlives it.
 class ObjectsAdmin {
  public:
-  ObjectsAdmin(ObjectActions& actions, const Clock& clock, Logger& logger,
-               std::size_t max_name_bytes)
-      : actions_(actions), clock_(clock), logger_(logger), max_name_bytes_(max_name_bytes) {}
+  ObjectsAdmin(ObjectActions& actions, const Clock& clock, std::size_t max_name_bytes)
+      : actions_(actions), clock_(clock), max_name_bytes_(max_name_bytes) {}
 
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
@@ -67,11 +65,9 @@ class ObjectsAdmin {
   [[nodiscard]] std::optional<ObjectName> named(const RouteCall& call) const;
   void show(const std::shared_ptr<net::HttpExchange>& exchange, const ObjectName& name,
             std::string_view query);
-  void log(std::string_view event, const net::HttpExchange& exchange, const ObjectName& name);
 
   ObjectActions& actions_;
   const Clock& clock_;
-  Logger& logger_;
   const std::size_t max_name_bytes_;
 };
 

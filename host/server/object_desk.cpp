@@ -234,9 +234,23 @@ void ObjectDesk::find(std::string uuid, Answer<ObjectView> answer) {
   });
 }
 
-void ObjectDesk::create(ObjectName name, Answer<ObjectView> answer) {
+void ObjectDesk::record(const AdminAct& act, const storage::AgentKey& key) {
+  if (act.event.empty()) return;
+  logger_.record(LogLevel::kInfo, act.event,
+                 {{"class", key.agent_class}, {"agent", key.name}, {"actor", act.actor}});
+}
+
+void ObjectDesk::create(ObjectName name, std::string actor, Answer<ObjectView> answer) {
   ask<ObjectView>(std::move(answer),
-                  [this, name = std::move(name)](const auto& told) { told(created(name)); });
+                  [this, name = std::move(name), actor = std::move(actor)](const auto& told) {
+                    auto made = created(name);
+                    if (made) {
+                      const auto its_class = class_of(name.agent_class);
+                      record({"admin.object_created", actor},
+                             {its_class ? its_class->first : made->segment, made->name});
+                    }
+                    told(std::move(made));
+                  });
 }
 
 Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
@@ -265,9 +279,7 @@ void ObjectDesk::remove(ObjectName name, std::string actor, Answer<ObjectView> a
     if (!known) return told(known.error());
     auto before = removed(*known);
     if (!before) return told(before.error());
-    const storage::AgentKey& key = known->entry.key;
-    logger_.record(LogLevel::kInfo, "admin.object_removed",
-                   {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor}});
+    record({"admin.object_removed", actor}, known->entry.key);
     wait_for_cold(*known, [told, seen = *std::move(before)](const auto&) { told(seen); });
   });
 }
@@ -298,8 +310,9 @@ Result<ObjectView> ObjectDesk::removed(const Known& known) {
   return *std::move(before);
 }
 
-void ObjectDesk::hibernate(ObjectName name, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
+void ObjectDesk::hibernate(ObjectName name, std::string actor, Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name),
+                                      actor = std::move(actor)](const auto& told) {
     const auto known = existing(name);
     if (!known) return told(known.error());
     auto before = view(known->entry);
@@ -312,15 +325,17 @@ void ObjectDesk::hibernate(ObjectName name, Answer<ObjectView> answer) {
     };
     runtime_.loop(index).post(
         [&shard = runtime_.shard(index), key = known->entry.key] { shard.evict(key); });
+    record({"admin.object_hibernated", actor}, known->entry.key);
     wait_for_cold(*known, std::move(then));
   });
 }
 
 // ---- what is asked of its data ------------------------------------------------------------------
 
-void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, bool creates) {
+void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, bool creates,
+                       AdminAct act) {
   ask<std::string>(std::move(answer), [this, name = std::move(name), work = std::move(work),
-                                       creates](const auto& told) {
+                                       creates, act = std::move(act)](const auto& told) {
     auto known = existing(name);
     if (!known && creates && known.error().code == Errc::kNotFound) {
       const auto made = created(name);
@@ -329,9 +344,13 @@ void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, 
     }
     if (!known) return told(known.error());
     const unsigned index = runtime_.shard_index(known->entry.key);
+    auto done = [this, told, act, key = known->entry.key](Result<std::string> outcome) {
+      if (outcome) record(act, key);
+      told(std::move(outcome));
+    };
     runtime_.loop(index).post([&shard = runtime_.shard(index), key = known->entry.key,
                                segment = std::move(known->segment), work,
-                               sink = std::make_shared<VisitAnswer>(told)] {
+                               sink = std::make_shared<VisitAnswer>(std::move(done))] {
       shard.visit(key, segment, {.work = work, .sink = sink});
     });
   });
@@ -347,15 +366,26 @@ void ObjectDesk::storage(ObjectName name, std::string after, std::size_t limit,
       std::move(answer));
 }
 
-void ObjectDesk::patch_storage(ObjectName name, std::string patch, Answer<std::string> answer) {
+// Every call's writes are durable before its answer: a visit that comes after them finds them so.
+void ObjectDesk::checkpoint(ObjectName name, std::string actor, Answer<ObjectView> answer) {
   visit(
-      std::move(name),
-      [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
-        if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
-          return done.error();
-        return std::string();
+      name, [](extensions::AgentContext&) -> Result<std::string> { return std::string(); },
+      [this, name, answer = std::move(answer)](const Result<std::string>& seen) {
+        if (!seen) return answer(seen.error());
+        show(name, answer);
       },
-      std::move(answer));
+      false, {"admin.object_checkpointed", std::move(actor)});
+}
+
+void ObjectDesk::patch_storage(ObjectName name, std::string patch, std::string actor,
+                               Answer<std::string> answer) {
+  visit(std::move(name),
+        [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
+          if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
+            return done.error();
+          return std::string();
+        },
+        std::move(answer), false, {"admin.object_patched", std::move(actor)});
 }
 
 void ObjectDesk::set_alarm(ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) {

@@ -13,9 +13,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::server {
+
+// What an administrator has done to an object, for the audit log. Without an event: nothing.
+struct AdminAct {
+  std::string_view event = {};
+  std::string actor = {};
+};
 
 // Promises, Bounded, Threads, Lifetime  As AdminDesk.
 class ObjectDesk final : public api::ObjectActions {
@@ -31,12 +38,14 @@ class ObjectDesk final : public api::ObjectActions {
   void list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) override;
   void show(api::ObjectName name, Answer<api::ObjectView> answer) override;
   void find(std::string uuid, Answer<api::ObjectView> answer) override;
-  void create(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void create(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
   void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
-  void hibernate(api::ObjectName name, Answer<api::ObjectView> answer) override;
+  void hibernate(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
+  void checkpoint(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
   void storage(api::ObjectName name, std::string after, std::size_t limit,
                Answer<std::string> answer) override;
-  void patch_storage(api::ObjectName name, std::string patch, Answer<std::string> answer) override;
+  void patch_storage(api::ObjectName name, std::string patch, std::string actor,
+                     Answer<std::string> answer) override;
   void set_alarm(api::ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) override;
   void alarms(api::ObjectName name, Answer<std::string> answer) override;
   void cancel_alarm(api::ObjectName name, std::string id, Answer<std::string> answer) override;
@@ -51,8 +60,10 @@ class ObjectDesk final : public api::ObjectActions {
   // Runs `work` on the pool's thread. It answers itself.
   template <class T>
   void ask(Answer<T> answer, std::function<void(const Answer<T>&)> work);
-  // `creates`: an object that is not there is made first.
-  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, bool creates = false);
+  void record(const AdminAct& act, const storage::AgentKey& key);
+  // `creates`: an object that is not there is made first. `act` is recorded when it is done.
+  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, bool creates = false,
+             AdminAct act = {});
 
   // Until it is not in memory, and its files are gone if it was destroyed.
   void wait_for_cold(const Known& known, Answer<std::string> then);

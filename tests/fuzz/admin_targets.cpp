@@ -25,21 +25,27 @@ class NoObjects final : public api::ObjectActions {
   void find(std::string /*uuid*/, Answer<api::ObjectView> answer) override {
     answer(api::ObjectView{});
   }
-  void create(api::ObjectName name, Answer<api::ObjectView> answer) override { view(name, answer); }
-  void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
-    require(!actor.empty(), "somebody asks for it");
-    view(name, answer);
+  void create(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
+    act(name, actor, answer);
   }
-  void hibernate(api::ObjectName name, Answer<api::ObjectView> answer) override {
-    view(name, answer);
+  void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
+    act(name, actor, answer);
+  }
+  void hibernate(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
+    act(name, actor, answer);
+  }
+  void checkpoint(api::ObjectName name, std::string actor,
+                  Answer<api::ObjectView> answer) override {
+    act(name, actor, answer);
   }
   void storage(api::ObjectName /*name*/, std::string /*after*/, std::size_t limit,
                Answer<std::string> answer) override {
     require(limit > 0 && limit <= 1000, "a page of storage is bounded");
     answer(std::string("{}"));
   }
-  void patch_storage(api::ObjectName /*name*/, std::string /*patch*/,
+  void patch_storage(api::ObjectName /*name*/, std::string /*patch*/, std::string actor,
                      Answer<std::string> answer) override {
+    require(!actor.empty(), "somebody asks for it");
     answer(std::string("{}"));
   }
   void set_alarm(api::ObjectName /*name*/, api::ObjectAlarm alarm,
@@ -56,6 +62,11 @@ class NoObjects final : public api::ObjectActions {
   }
 
  private:
+  static void act(const api::ObjectName& name, const std::string& actor,
+                  const Answer<api::ObjectView>& answer) {
+    require(!actor.empty(), "somebody asks for it");
+    view(name, answer);
+  }
   static void view(const api::ObjectName& name, const Answer<api::ObjectView>& answer) {
     require(!name.agent_class.empty() && !name.name.empty(), "an object has a class and a name");
     answer(api::ObjectView{});
@@ -101,7 +112,7 @@ void admin_request(std::string_view bytes) {
   api::testing::FakeActions actions;
   NoObjects objects;
   api::AdminApi admin(actions, "a token of sixteen or more", *logger, metrics);
-  api::ObjectsAdmin objects_admin(objects, clock, *logger, 256);
+  api::ObjectsAdmin objects_admin(objects, clock, 256);
   api::Routes routes;
   admin.add_routes(routes);
   objects_admin.add_routes(routes);
