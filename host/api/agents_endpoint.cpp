@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/name_template.hpp"
 #include "protocol/agent_address.hpp"
+#include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
 
 #include <algorithm>
@@ -390,7 +391,13 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
       runtime_.classes().find_for_client(address.class_segment);
   if (served == nullptr) return absent(address.class_segment);
   if (!served->refusal.empty()) return Refusal{503, 0, "unavailable", served->refusal};
-  storage::AgentKey key{std::string(served->agent_class->name()), std::string(address.name)};
+  std::string name(address.name);
+  if (served->settings.is_object) {
+    name = protocol::object_name(address.name);
+    if (const auto problem = protocol::name_problem(name, max_name_bytes_); !problem.empty())
+      return Refusal{400, kCloseBadAddress, "invalid_argument", std::string(problem)};
+  }
+  storage::AgentKey key{std::string(served->agent_class->name()), std::move(name)};
   return go_below({std::move(served), std::move(key), {}}, address.rest);
 }
 

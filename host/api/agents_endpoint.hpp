@@ -71,6 +71,8 @@ namespace hearth::api {
 //  P4 Hope      A client of a class that may come back is never told to stop.
 //  P5 Alias     An alias of a class leads to the agents of the class. Clients are told the class's
 //               own segment; the agent sees the target as it was sent.
+//  P6 Object    In a class of objects all spellings of a name lead to one agent, the one that
+//               /objects reaches (protocol/object_address.hpp).
 //
 // Threads    Both members from any loop of the runtime.
 // Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the

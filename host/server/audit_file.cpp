@@ -80,20 +80,20 @@ bool AuditFile::open() {
   // One that may be written and not read.
   if (!open_.is_open()) open_ = FileDescriptor(::open(file_.c_str(), O_WRONLY | kHow, 0600));
   if (!open_.is_open()) return false;
-  ends_in_line_ = lacks_line_feed(open_.get());
+  is_cut_off_ = lacks_line_feed(open_.get());
   return true;
 }
 
 Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
   if (!is_current() && !open()) return failure("open");
-  std::string lines(ends_in_line_ ? "\n" : "");
+  std::string lines(is_cut_off_ ? "\n" : "");
   for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
   if (const int error = write_whole(open_.get(), lines); error != 0) {
-    ends_in_line_ = lacks_line_feed(open_.get());
+    is_cut_off_ = lacks_line_feed(open_.get());
     errno = error;
     return failure("write to");
   }
-  ends_in_line_ = false;
+  is_cut_off_ = false;
   return {};
 }
 

@@ -37,7 +37,7 @@ class AuditFile {
 
   const std::filesystem::path file_;
   FileDescriptor open_;
-  bool ends_in_line_ = false;  // the file's last line has no end
+  bool is_cut_off_ = false;  // the file's last line has no end
 };
 
 }  // namespace hearth::server

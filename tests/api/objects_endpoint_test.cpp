@@ -209,10 +209,17 @@ TEST_F(ObjectsEndpointTest, O18_AnIdAndTheNameInAgentsAreOneObject) {
   start_objects();
   EXPECT_EQ(post("/objects/tally/u%2f1/call/increment").body, result("1"));
   EXPECT_EQ(post("/objects/tally/u%2F1/call/increment").body, result("2"));
-  Client client = connect("/agents/tally/u%2F1");
-  client.greeted();
-  client.say(Client::call_text("c", "increment"));
-  EXPECT_NE(client.read_text().find(R"("state":3)"), std::string::npos);
+  int calls = 2;
+  for (const std::string name : {"u%2F1", "u%2f1", "%75%2F1"}) {
+    Client client = connect("/agents/tally/" + name);
+    client.greeted();
+    client.say(Client::call_text("c", "increment"));
+    const std::string state = R"("state":)" + std::to_string(++calls);
+    EXPECT_NE(client.read_text().find(state), std::string::npos) << name;
+  }
+  const Reply long_name = get("/agents/tally/" + std::string(100, '^'));
+  EXPECT_EQ(long_name.status, 400);
+  EXPECT_NE(long_name.body.find("too long"), std::string::npos) << long_name.body;
   for (const std::string_view id : {"a%20b", "%2e%2e%2fetc", "%C3%A9", "x%5cy", "100%25"})
     EXPECT_EQ(post("/objects/tally/" + std::string(id) + "/call/increment").body, result("1"));
 }
