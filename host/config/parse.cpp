@@ -75,9 +75,23 @@ struct ReadClasses {
   std::map<std::string, Segment> segments = {};  // that those classes have
 };
 
+// Objects are at /objects/SEGMENT/ID, and the definitions at /objects/definitions/CLASS.
+void refuse_path_of_definitions(const ClassFile& file, std::string_view segment, Report& report) {
+  constexpr std::string_view kDefinitions = "definitions";
+  if (!file.config.settings.is_object) return;
+  const std::string why = quote_text(kDefinitions) +
+                          " is no segment for a class of objects: /objects/definitions is the path "
+                          "of the definitions of classes";
+  if (segment == kDefinitions) report.add(file.name_at, "class: " + why);
+  if (std::ranges::find(file.config.settings.aliases, kDefinitions) !=
+      file.config.settings.aliases.end())
+    report.add(alias_at(file.config, kDefinitions), "aliases: " + why);
+}
+
 void add_class(ClassFile file, ReadClasses& read, Report& report) {
-  const auto [known, is_new] = read.segments.try_emplace(
-      read.segment ? read.segment(file.name) : file.name, ReadClasses::Segment{file.name});
+  const std::string segment = read.segment ? read.segment(file.name) : file.name;
+  refuse_path_of_definitions(file, segment, report);
+  const auto [known, is_new] = read.segments.try_emplace(segment, ReadClasses::Segment{file.name});
   if (!is_new) {
     const auto& [other, is_alias] = known->second;
     const std::string other_file = quote_text(read.classes.at(other).file, 300);

@@ -313,6 +313,17 @@ TEST_F(ClassFileTest, AnAliasLeadsToOneClassOnce) {
             "classes/c.yaml:2:14: aliases: \"d\" already leads to the class \"c\"");
 }
 
+TEST_F(ClassFileTest, ObjectsLeaveThePathOfDefinitionsFree) {
+  constexpr std::string_view kWhy =
+      "\"definitions\" is no segment for a class of objects: /objects/definitions is the path of "
+      "the definitions of classes";
+  EXPECT_EQ(class_mistake("class: definitions\nobjects: true\n"),
+            "classes/c.yaml:1:8: class: " + std::string(kWhy));
+  EXPECT_EQ(class_mistake("class: c\nobjects: true\naliases: [definitions]\n"),
+            "classes/c.yaml:3:11: aliases: " + std::string(kWhy));
+  EXPECT_EQ(class_c("aliases: [definitions]\n").settings.aliases.size(), 1U) << "no objects";
+}
+
 TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
   EXPECT_EQ(class_c("durability: power\n").settings.durability, Durability::kPower);
   EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
