@@ -90,6 +90,7 @@ class ApiFixture : public ::testing::Test {
     runtime::RuntimeOptions options;
     options.state_frame = protocol::state_frame;
     options.sync_calls = sync_calls_;
+    options.limits = limits_;
     runtime_ =
         std::make_unique<runtime::Runtime>(shards, *data_, logger_, metrics_, std::move(options));
     serve("Sampler", sampler);
@@ -161,7 +162,8 @@ class ApiFixture : public ::testing::Test {
   static constexpr const char* kAdminToken = "token-of-the-administrators";
 
   net::NetOptions net_options_;
-  EdgeRules edge_;  // set before start()
+  EdgeRules edge_;                 // set before start()
+  runtime::RuntimeLimits limits_;  // ... too
   AdminActions* admin_actions_ =
       nullptr;  // what /admin asks; set before start(), and outlives this
   storage::SyncCalls* sync_calls_ = nullptr;  // what syncs; set before start(), and outlives this

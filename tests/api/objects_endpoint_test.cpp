@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -38,6 +40,14 @@ class ObjectsEndpointTest : public ApiFixture {
   }
   Reply post(std::string_view target, std::string_view body = "", std::string_view extra = "") {
     return ask(http("POST", target, extra, body));
+  }
+  // Asked on the agent's loop.
+  bool is_in_memory(const storage::AgentKey& key) const {
+    std::promise<bool> told;
+    const unsigned index = runtime_->shard_index(key);
+    runtime_->loop(index).post(
+        [&] { told.set_value(runtime_->shard(index).standing(key).in_memory); });
+    return told.get_future().get();
   }
   static std::string keyed(std::string_view key) {
     return "Idempotency-Key: " + std::string(key) + "\r\n";
@@ -245,7 +255,32 @@ TEST_F(ObjectsEndpointTest, O7_ClientsThatShareAnObjectCountExactly) {
   EXPECT_EQ(post("/objects/tally/shared/call/increment").body, result("10001"));
 }
 
-TEST_F(ObjectsEndpointTest, O6_FirstCallsAtOnceMakeOneInstance) {
+TEST_F(ObjectsEndpointTest, O13_CallsBeyondThoseThatMayWaitAreUnavailable) {
+  limits_.max_waiting = 1;
+  runtime::ClassSettings settings;
+  settings.object_call_timeout = std::chrono::milliseconds(500);
+  start_objects(1, settings);
+  EXPECT_EQ(post("/objects/tally/a/call/increment").body, result("1"));
+  // One runs, one waits, and the third is refused, whichever comes first.
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<RawClient>(port()));
+    clients.back()->send(http("POST", "/objects/tally/a/call/hang"));
+  }
+  int refused = 0;
+  for (const auto& client : clients) {
+    const Reply reply = client->read_reply();
+    if (reply.status == 504) continue;
+    ++refused;
+    EXPECT_EQ(reply.status, 503) << reply.body;
+    EXPECT_EQ(code_of(reply), "sandbox_unavailable");
+    EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(post("/objects/tally/a/call/increment").body, result("2"));
+}
+
+TEST_F(ObjectsEndpointTest, O6_CallsAtOnceMakeOrWakeOneInstance) {
   start(2);
   std::atomic<int> starts = 0;
   runtime::ClassSettings settings;
@@ -255,22 +290,29 @@ TEST_F(ObjectsEndpointTest, O6_FirstCallsAtOnceMakeOneInstance) {
       "Newborn",
       [&starts](HostCalls& host, const AgentEvent& event) {
         if (event.kind == EventKind::kStart) ++starts;
+        if (event.kind == EventKind::kCall && event.name == "leave") return host.evict();
         return tally(host, event);
       },
       settings);
-  constexpr int kClients = 100;
-  std::atomic<int> answered = 0;
-  {
+  const auto call_at_once = [this] {
+    std::atomic<int> answered = 0;
     std::vector<std::jthread> clients;
-    for (int i = 0; i < kClients; ++i) {
+    for (int i = 0; i < 100; ++i) {
       clients.emplace_back([&] {
         if (post("/objects/newborn/a/call/increment").status == 200) ++answered;
       });
     }
-  }
-  EXPECT_EQ(answered, kClients);
+    clients.clear();
+    return answered.load();
+  };
+  EXPECT_EQ(call_at_once(), 100);
   EXPECT_EQ(starts, 1);
-  EXPECT_EQ(post("/objects/newborn/a/call/increment").body, result("101"));
+  EXPECT_EQ(post("/objects/newborn/a/call/leave").status, 503);
+  while (is_in_memory({"Newborn", "a"})) {
+  }
+  EXPECT_EQ(call_at_once(), 100);
+  EXPECT_EQ(starts, 2) << "it hibernated, and woke once";
+  EXPECT_EQ(post("/objects/newborn/a/call/increment").body, result("201"));
 }
 
 }  // namespace
