@@ -31,7 +31,8 @@ constexpr std::string_view kSchemas = R"json({
     "id": {"type": "string"}, "class": {"type": "string"}, "object_id": {"type": "string"},
     "status": {"enum": ["Active", "Hibernating"]}, "sandbox_name": {"type": "string"},
     "created_at": {"type": "string", "format": "date-time"},
-    "last_active": {"type": "string", "format": "date-time"},
+    "last_active": {"type": "string", "format": "date-time", "description":
+      "Of its last event while it is in memory, else when it left memory last; a crash takes that."},
     "storage": {"type": "object"}, "storage_next": {"type": ["string", "null"]}}},
 "ObjectAnswer": {"type": "object", "required": ["success", "data"], "properties": {
   "success": {"const": true}, "data": {"$ref": "#/components/schemas/Object"}}},
