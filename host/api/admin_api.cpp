@@ -455,7 +455,9 @@ void AdminApi::reload(const RouteCall& call) {
   const Exchange& exchange = call.exchange;
   auto name = named_class(exchange->request().body);
   if (!name) return refuse(*exchange, name.error());
-  log("admin.reload", exchange, {*name, ""});
+  // What it leads to has entries of its own, without who asked.
+  logger_.record(LogLevel::kInfo, "admin.reload",
+                 {{"class", *name}, {"peer", exchange->request().peer}});
   actions_.reload(*std::move(name), answer_to<std::vector<ReloadedFile>>(
                                         exchange, [](const std::vector<ReloadedFile>& files) {
                                           return Json{{"files", all_to_json(files)}};

@@ -235,7 +235,8 @@ void AdminDesk::release(std::string agent_class, Answer<api::ReleasedClass> answ
       logger_.record(LogLevel::kInfo, "class.released",
                      {{"class", released->front().agent_class},
                       {"library", released->front().library},
-                      {"versions", released->size()}});
+                      {"versions", released->size()},
+                      {"actor", "administrator"}});
     }
     return released;
   });

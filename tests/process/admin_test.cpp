@@ -174,6 +174,7 @@ TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
   put("hearth.yaml", "reload: {watch: false}\naudit: {file: audit.jsonl}\n");
   start();
   wake("a");
+  (void)ask({"reload"});
   (void)ask({"evict", "versioned", "a"});
   const std::string last = ask({"audit", "-n", "1"});
   EXPECT_NE(last.find("  AdminEvicted  administrator  Versioned/a\n"), std::string::npos) << last;
@@ -187,8 +188,8 @@ TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
   std::vector<std::string> events;
   for (std::string each; std::getline(file, each);)
     events.push_back(parse_json(each).value().at("event").get<std::string>());
-  EXPECT_EQ(events, (std::vector<std::string>{"PluginLoaded", "ServerReady", "AdminEvicted",
-                                              "AdminDestroyed", "ServerStopping"}));
+  EXPECT_EQ(events, (std::vector<std::string>{"PluginLoaded", "ServerReady", "AdminReload",
+                                              "AdminEvicted", "AdminDestroyed", "ServerStopping"}));
 }
 
 TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {

@@ -273,6 +273,7 @@ TEST_F(QuarantineTest, IsReleasedAndServedAtOnceByAServerThatRuns) {
   EXPECT_EQ(hearth({"quarantine", "list"}, said), kClean);
   EXPECT_EQ(said, "no class is in quarantine\n");
   server->wait_for_log("class.released class=Crashes");
+  server->wait_for_log("actor=administrator");
   EXPECT_EQ(server->stop(), kClean);
   // The next server knows it as well.
   const auto next = serve_ready();
