@@ -27,7 +27,7 @@ std::string_view name_of(AddressLimit limit) {
 bool Rate::take(double amount, double a_second, std::chrono::nanoseconds span, SocketTime now) {
   if (a_second <= 0) return true;
   const std::int64_t present = nanoseconds_of(now);
-  // A single message is bounded by NetOptions::max_frame: this is less than years.
+  // What comes at once is bounded by NetOptions::max_frame: this is less than years.
   const auto cost = static_cast<std::int64_t>(amount / a_second * 1e9);
   std::int64_t paid_at = paid_at_ns_.load();
   for (;;) {
@@ -89,12 +89,15 @@ void AddressUse::leave() {
   if (total_) total_->leave();
 }
 
-bool AddressUse::may_send(std::size_t bytes, SocketTime now) {
+bool AddressUse::may_send(std::size_t messages, std::size_t bytes, SocketTime now) {
   const AddressLimits& limits = policy_->limits();
-  if (!messages_.take(1, limits.messages, kSpan, now)) return refused(AddressLimit::kMessages);
-  if (!bytes_.take(static_cast<double>(bytes), static_cast<double>(limits.bytes), kSpan, now))
+  const auto takes = [now](Rate& rate, std::size_t amount, double a_second) {
+    return amount == 0 || rate.take(static_cast<double>(amount), a_second, kSpan, now);
+  };
+  if (!takes(messages_, messages, limits.messages)) return refused(AddressLimit::kMessages);
+  if (!takes(bytes_, bytes, static_cast<double>(limits.bytes)))
     return refused(AddressLimit::kBytes);
-  return !total_ || total_->may_send(bytes, now);
+  return !total_ || total_->may_send(messages, bytes, now);
 }
 
 bool AddressUse::may_make_agent(SocketTime now) {
@@ -108,8 +111,9 @@ bool AddressUse::is_unused(SocketTime now) const {
          bytes_.is_unused(now) && new_agents_.is_unused(now);
 }
 
-bool ClientAddress::may_send(std::size_t bytes) const {
-  return use_->may_send(bytes, std::chrono::steady_clock::now());
+bool ClientAddress::may_send(std::size_t messages, std::size_t bytes) const {
+  if (messages == 0 && bytes == 0) return true;  // without a look at the clock
+  return use_->may_send(messages, bytes, std::chrono::steady_clock::now());
 }
 
 bool ClientAddress::may_make_agent() const {

@@ -80,7 +80,7 @@ class AddressUse {
   // True, and it has a connection more until leave() is called.
   [[nodiscard]] bool may_connect(SocketTime now);
   void leave();
-  [[nodiscard]] bool may_send(std::size_t bytes, SocketTime now);
+  [[nodiscard]] bool may_send(std::size_t messages, std::size_t bytes, SocketTime now);
   [[nodiscard]] bool may_make_agent(SocketTime now);
   // Nothing would be different without this object.
   [[nodiscard]] bool is_unused(SocketTime now) const;
@@ -113,9 +113,9 @@ class ClientAddress {
   ClientAddress(const ClientAddress&) = delete;
   ClientAddress& operator=(const ClientAddress&) = delete;
 
-  // One message or request, with so many bytes. False: the address, or all together, have sent too
-  // much, which was counted and logged. So with the other.
-  [[nodiscard]] bool may_send(std::size_t bytes) const;
+  // So many messages or requests, and bytes; of either there may be none. False: the address, or
+  // all together, have sent too much, which was counted and logged. So with the other.
+  [[nodiscard]] bool may_send(std::size_t messages, std::size_t bytes) const;
   // An agent that does not exist yet.
   [[nodiscard]] bool may_make_agent() const;
 

@@ -3,7 +3,7 @@
 // WebSocket, and by nothing else.
 
 #include "net/byte_stream.hpp"
-#include "net/packed_frames.hpp"
+#include "net/incoming_frames.hpp"
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
@@ -11,7 +11,6 @@
 #include <boost/beast/core/bind_handler.hpp>
 #include <boost/beast/core/role.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -34,8 +33,9 @@ class AnyStream {
  public:
   using executor_type = ByteStream::Executor;  // NOLINT(readability-identifier-naming): Asio's name
 
-  // `frames`: what reading passes through, if messages may be compressed.
-  AnyStream(std::shared_ptr<ByteStream> stream, std::shared_ptr<PackedFrames> frames)
+  // `frames`: what reading passes through, if there is anything to do. Once it has refused, reading
+  // fails.
+  AnyStream(std::shared_ptr<ByteStream> stream, std::shared_ptr<IncomingFrames> frames)
       : stream_(std::move(stream)), frames_(std::move(frames)) {}
 
   executor_type get_executor() const noexcept { return stream_->executor(); }
@@ -52,7 +52,10 @@ class AnyStream {
           }
           stream_->async_read_some(into, [frames = frames_, into, handler = std::move(handler)](
                                              error_code error, std::size_t bytes) mutable {
-            pass(*frames, into, bytes);
+            if (!frames->pass(into, bytes)) {
+              error = asio::error::operation_aborted;
+              bytes = 0;
+            }
             std::move(handler)(error, bytes);
           });
         },
@@ -105,14 +108,6 @@ class AnyStream {
     return found;
   }
 
-  static void pass(PackedFrames& frames, const ByteStream::ReadBuffers& read, std::size_t bytes) {
-    for (const asio::mutable_buffer& each : read) {
-      const std::size_t here = std::min(bytes, each.size());
-      frames.pass({static_cast<char*>(each.data()), here});
-      bytes -= here;
-    }
-  }
-
   template <class Buffers>
   std::size_t append(const Buffers& buffers) {
     std::size_t total = 0;
@@ -132,7 +127,7 @@ class AnyStream {
   }
 
   std::shared_ptr<ByteStream> stream_;
-  std::shared_ptr<PackedFrames> frames_;
+  std::shared_ptr<IncomingFrames> frames_;
 };
 
 inline void beast_close_socket(AnyStream& stream) {

@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "net/any_stream.ipp"
 #include "net/http_text.hpp"
+#include "net/incoming_frames.hpp"
 #include "net/message_packing.hpp"
 #include "net/minimum_rate.hpp"
 
@@ -44,6 +45,9 @@ constexpr std::string_view kBadText = "text is not valid UTF-8";
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
 constexpr std::string_view kTooMany = "too many messages: try again later";
+// A close frame with 1013, to which kTooMany belongs.
+constexpr std::string_view kTooManyHead = "\x88\x24\x03\xF5";
+static_assert(kTooManyHead[1] == static_cast<char>(2 + kTooMany.size()));
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
 
 websocket::close_reason make_reason(std::uint16_t code, std::string_view reason) {
@@ -101,8 +105,9 @@ class BeastWebSocket final : public WebSocket,
         max_frame_(max_frame == 0 ? share.options.max_frame : max_frame),
         address_(std::move(address)),
         packing_(std::move(packing)),
+        frames_(make_frames()),
         stream_(std::move(stream)),
-        beast_(std::in_place, AnyStream(stream_, packing_ ? packing_->frames() : nullptr)),
+        beast_(std::in_place, AnyStream(stream_, frames_)),
         held_bytes_(share.buffers.memory()) {
     beast_->read_message_max(max_frame_);
     stream_->hold_reads_above(share.options.send_queue / 2);
@@ -144,6 +149,11 @@ class BeastWebSocket final : public WebSocket,
     kGone,     // out of the table; nothing is left but this shell
   };
 
+  // Nothing if there is nothing to do with what is read.
+  [[nodiscard]] std::shared_ptr<IncomingFrames> make_frames() const {
+    if (!address_ && !packing_) return nullptr;
+    return std::make_shared<IncomingFrames>(address_, packing_ ? packing_->frames() : nullptr);
+  }
   websocket::stream<AnyStream, false>& socket() {
     HEARTH_ASSERT(beast_, "a WebSocket is used after its end");
     return *beast_;
@@ -153,10 +163,16 @@ class BeastWebSocket final : public WebSocket,
   void deliver();
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
-  [[nodiscard]] bool tell(const ReceivedMessage& message);
+  [[nodiscard]] bool tell(const ReceivedMessage& message, std::size_t arrived);
   void queued(bool others_waited);
   void overflow(DropReason why, std::string_view reason);
   void give_up(std::uint16_t code, std::string_view reason);
+  void sent_too_much();
+  // How long a peer that need not be heard may take to read our close frame.
+  [[nodiscard]] std::chrono::milliseconds time_to_give_up() const {
+    return std::min<std::chrono::milliseconds>(share_.options.close_timeout,
+                                               std::chrono::seconds(1));
+  }
   [[nodiscard]] bool keeps_the_rates(SocketTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
   void end(std::uint16_t code, std::string_view reason, bool was_clean);
@@ -168,6 +184,7 @@ class BeastWebSocket final : public WebSocket,
   const std::size_t max_frame_;
   std::shared_ptr<const ClientAddress> address_;  // until gone(); none: it has no limits
   std::unique_ptr<MessagePacking> packing_;       // until gone(); none: nothing is compressed
+  std::shared_ptr<IncomingFrames> frames_;        // until gone(); shared with what Beast reads
   std::shared_ptr<ByteStream> stream_;            // both are freed in gone()
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
@@ -261,7 +278,7 @@ void BeastWebSocket::deliver() {
   const std::string_view bytes(static_cast<const char*>(arrived.data()), arrived.size());
   ReceivedMessage message{.payload = bytes, .is_text = socket().got_text()};
   if (packing_) message = packing_->receive(bytes, max_frame_);
-  const bool is_told = tell(message);
+  const bool is_told = tell(message, bytes.size());
   if (packing_) packing_->done();
   if (!is_told) return;
 
@@ -285,8 +302,8 @@ void BeastWebSocket::deliver() {
   stream_->flush();
 }
 
-// False: the connection ends instead.
-bool BeastWebSocket::tell(const ReceivedMessage& message) {
+// `arrived`: the bytes that it came in. False: the connection ends instead.
+bool BeastWebSocket::tell(const ReceivedMessage& message, std::size_t arrived) {
   if (message.outcome == Unpacked::kNoMemory) {
     overflow(DropReason::kMemory, kNoMemory);
     return false;
@@ -296,8 +313,10 @@ bool BeastWebSocket::tell(const ReceivedMessage& message) {
     give_up(code, reason);
     return false;
   }
-  if (address_ && !address_->may_send(message.payload.size())) {
-    give_up(kCloseTryAgainLater, kTooMany);
+  // What has arrived was charged when it was read; what it unpacks to is more.
+  const std::size_t length = message.payload.size();
+  if (address_ && length > arrived && !address_->may_send(0, length - arrived)) {
+    sent_too_much();
     return false;
   }
   delivering_ = true;
@@ -330,6 +349,7 @@ void BeastWebSocket::on_read_failed(error_code error) {
     const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
     return end(code, {peers.reason.data(), peers.reason.size()}, true);
   }
+  if (state_ == State::kOpen && frames_ && frames_->has_refused()) return sent_too_much();
   // close_op has taken over reading; on_close_done() will tell.
   if (state_ == State::kClosing && error == asio::error::operation_aborted && stream_->is_open()) {
     return;
@@ -386,11 +406,18 @@ void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
 void BeastWebSocket::give_up(std::uint16_t code, std::string_view reason) {
   // The close frame stands behind everything that is queued: it arrives only if the peer reads
   // after all, so it gets less time than a close that the peer takes part in.
-  start_close(
-      code, reason,
-      std::min<std::chrono::milliseconds>(share_.options.close_timeout, std::chrono::seconds(1)));
+  start_close(code, reason, time_to_give_up());
   asio::post(stream_->executor(),
              [self = shared_from_this(), code, reason] { self->report(code, reason, false); });
+}
+
+// Not by Beast's close, which would look at everything that the peer goes on to send: from here on
+// it is only read and dropped.
+void BeastWebSocket::sent_too_much() {
+  stream_->append(kTooManyHead);
+  stream_->append(kTooMany);
+  end(kCloseTryAgainLater, kTooMany, false);
+  deadline_ = std::chrono::steady_clock::now() + time_to_give_up();
 }
 
 void BeastWebSocket::close(std::uint16_t code, std::string_view reason) {
@@ -454,6 +481,7 @@ void BeastWebSocket::gone() {
   // socket holds a shell, which may outlive the loop.
   beast_.reset();
   stream_.reset();
+  frames_.reset();
   address_.reset();
   packing_.reset();
   incoming_ = beast::flat_buffer();

@@ -69,7 +69,10 @@ class HttpSession final : public Session,
   void on_read(error_code error, std::size_t bytes);
   void parse();
   void parse_when_room();
-  void skip_empty_lines();
+  std::size_t skip_empty_lines();
+  [[nodiscard]] bool may_send(std::size_t requests, std::size_t bytes) const {
+    return !arrival_.address || arrival_.address->may_send(requests, bytes);
+  }
   void on_peer_ended();
   void want_more();
   void dispatch();
@@ -78,6 +81,7 @@ class HttpSession final : public Session,
   void answer(HttpResponse response);
   void refuse(const HttpResponse& response);
   void refuse(const HttpRequest& request, HttpResponse response);
+  void refuse_too_many() { refuse(too_many_response("requests")); }
   void refuse_all(HttpResponse response);
   void answered();
   void drop(DropReason reason);
@@ -169,7 +173,7 @@ void HttpSession::on_peer_ended() {
 // Never called while a read is pending, so that an upgrade finds the socket without operations.
 void HttpSession::parse() {
   if (stream_->backed_up()) return parse_when_room();
-  if (state_ == State::kIdle) skip_empty_lines();
+  if (state_ == State::kIdle && !may_send(0, skip_empty_lines())) return refuse_too_many();
   bool more =
       !incoming_.empty() && incoming_ != "\r";  // the parser may get further without new bytes
   bool starved = !more;
@@ -182,6 +186,9 @@ void HttpSession::parse() {
     const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
     if (state_ == State::kHead) head_size_ += used;
+    // Charged as it comes: a body may never end. What the parser leaves is bounded, and is charged
+    // when it is used; after an upgrade the WebSocket does that.
+    if (!may_send(0, used)) return refuse_too_many();
     switch (step) {
       case HttpParser::Step::kMore:
         want_more();
@@ -203,11 +210,12 @@ void HttpSession::parse() {
   if (!is_ending() && (starved || incoming_.empty())) read();
 }
 
-// RFC 9112 section 2.2: some clients send one behind a body.
-void HttpSession::skip_empty_lines() {
+// RFC 9112 section 2.2: some clients send one behind a body. Returns how many bytes they are.
+std::size_t HttpSession::skip_empty_lines() {
   std::size_t end = 0;
   while (incoming_.compare(end, 2, "\r\n") == 0) end += 2;
   incoming_.erase(0, end);
+  return end;
 }
 
 // A client that asks and does not take the answers has to take some before the next one is made.
@@ -245,8 +253,7 @@ void HttpSession::dispatch() {
   deadline_ = SocketTime::max();  // the handler takes the time it needs
   state_ = State::kAnswering;
 
-  if (arrival_.address && !arrival_.address->may_send(head_size_ + request.body.size()))
-    return refuse(request, too_many_response("requests"));
+  if (!may_send(1, 0)) return refuse(request, too_many_response("requests"));
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));

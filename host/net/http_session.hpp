@@ -40,7 +40,7 @@ struct HttpServices {
 //
 // Order     Requests are answered one after the other, however many the client sends ahead.
 // Limits    NetOptions::handshake_timeout from `arrival.since` to the end of the first head. A
-//           request too many of its address is answered 429.
+//           request or a byte too many of its address is answered 429.
 // Threads   On the share's loop.
 void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
                         const HttpServices& services);

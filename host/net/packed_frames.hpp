@@ -1,8 +1,9 @@
 #pragma once
 // Frames that carry compressed messages, made into frames that Beast takes.
 
+#include "net/frame_heads.hpp"
+
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -25,23 +26,18 @@ class PackedFrames {
     bool is_text = false;
   };
 
-  // Bytes that have come in, in order, all of them.
-  void pass(std::span<char> bytes);
+  // Bytes that have come in, in order, all of them. Returns how many frames begin in them.
+  std::size_t pass(std::span<char> bytes);
   // Of the next message that Beast has put together. There must be one.
   [[nodiscard]] Mark take();
   // From now on messages are not delivered: nothing is kept of them.
   void stop();
 
  private:
-  void see(char& byte);
-  char begin_frame(std::uint8_t first);
+  char begin_frame(char byte);
 
+  FrameHeads heads_;
   std::vector<Mark> marks_;
-  std::uint64_t length_ = 0;        // of the frame whose head passes
-  std::uint64_t payload_left_ = 0;  // bytes until the next head
-  std::uint8_t head_seen_ = 0;
-  std::uint8_t head_size_ = 0;  // known from its second byte on
-  std::uint8_t length_end_ = 0;
   bool stopped_ = false;
 };
 

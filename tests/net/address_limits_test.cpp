@@ -85,12 +85,12 @@ TEST_F(AddressUseTest, EachLimitIsCountedUnderItsName) {
   while (use_->may_connect(kStart)) ++connections;
   EXPECT_EQ(connections, 10);
   int messages = 0;
-  while (use_->may_send(0, kStart)) ++messages;
+  while (use_->may_send(1, 0, kStart)) ++messages;
   EXPECT_EQ(messages, 20);
   const SocketTime later = kStart + seconds(100);
-  EXPECT_TRUE(use_->may_send(999, later));
-  EXPECT_TRUE(use_->may_send(1, later));
-  EXPECT_FALSE(use_->may_send(1, later));
+  EXPECT_TRUE(use_->may_send(1, 999, later));
+  EXPECT_TRUE(use_->may_send(1, 1, later));
+  EXPECT_FALSE(use_->may_send(1, 1, later));
   int agents = 0;
   while (use_->may_make_agent(kStart)) ++agents;
   EXPECT_EQ(agents, 3);
@@ -99,6 +99,20 @@ TEST_F(AddressUseTest, EachLimitIsCountedUnderItsName) {
   for (const char* limit : {"new_connections", "messages", "bytes"})
     EXPECT_TRUE(has_counted(limit, 1)) << limit;
   EXPECT_TRUE(has_counted("new_agents", 2));
+}
+
+TEST_F(AddressUseTest, ManyMessagesAtOnceAreManyAndNoneAreNone) {
+  AddressLimits limits;
+  limits.messages = 10;
+  limits.bytes = 10;
+  make(limits);
+  EXPECT_TRUE(use_->may_send(100, 0, kStart));
+  EXPECT_FALSE(use_->may_send(1, 0, kStart));
+  EXPECT_TRUE(use_->may_send(0, 100, kStart)) << "the rest of a message that was counted";
+  EXPECT_FALSE(use_->may_send(0, 1, kStart));
+  EXPECT_TRUE(use_->may_send(0, 0, kStart));
+  EXPECT_TRUE(has_counted("messages", 1));
+  EXPECT_TRUE(has_counted("bytes", 1));
 }
 
 // Two addresses that may do as they like, and together may do little.
@@ -133,8 +147,8 @@ class TotalUseTest : public ::testing::Test {
 TEST_F(TotalUseTest, BoundsAllAddressesTogetherAndIsCountedUnderItsName) {
   const SocketTime later = kStart + seconds(100);
   EXPECT_EQ(times([](AddressUse& use) { return use.may_connect(kStart); }), 10);
-  EXPECT_EQ(times([](AddressUse& use) { return use.may_send(0, kStart); }), 20);
-  EXPECT_EQ(times([&](AddressUse& use) { return use.may_send(100, later); }), 10);
+  EXPECT_EQ(times([](AddressUse& use) { return use.may_send(1, 0, kStart); }), 20);
+  EXPECT_EQ(times([&](AddressUse& use) { return use.may_send(1, 100, later); }), 10);
   EXPECT_EQ(times([](AddressUse& use) { return use.may_make_agent(kStart); }), 3);
   for (const char* limit : {"new_connections", "messages", "bytes", "new_agents"}) {
     const std::string counted = std::string("_limited_total{limit=\"") + limit + "\"} ";
@@ -145,9 +159,9 @@ TEST_F(TotalUseTest, BoundsAllAddressesTogetherAndIsCountedUnderItsName) {
 
 TEST_F(TotalUseTest, WhatAnAddressMayNotIsNotTakenFromTheOthers) {
   int sent = 0;
-  for (int i = 0; i < 1000; ++i) sent += one_->may_send(100, kStart) ? 1 : 0;
+  for (int i = 0; i < 1000; ++i) sent += one_->may_send(1, 100, kStart) ? 1 : 0;
   EXPECT_EQ(sent, 6) << "60 bytes for ten seconds";
-  EXPECT_EQ(times([&](AddressUse&) { return other_->may_send(100, kStart); }), 4);
+  EXPECT_EQ(times([&](AddressUse&) { return other_->may_send(1, 100, kStart); }), 4);
 }
 
 }  // namespace

@@ -118,6 +118,21 @@ TEST_F(WebSocketDeflateTest, MessagesComeBackWhateverIsAgreed) {
   }
 }
 
+TEST_F(WebSocketDeflateTest, WhatAMessageUnpacksToCountsForItsAddress) {
+  options_.per_address.exempt.clear();
+  options_.per_address.bytes = 10'000;
+  start_with(Compression::kNoContextTakeover);
+  PackingClient client(port(), kOffer);
+  const std::string text(40'000, 'x');
+  for (int i = 0; i < 2; ++i) {
+    client.send(RawClient::frame(kPackedText, client.pack(text)));
+    EXPECT_EQ(client.read_message().payload, text);
+  }
+  client.send(RawClient::frame(kPackedText, client.pack(text)));
+  EXPECT_EQ(client.read_frame().close_code(), 1013);
+  EXPECT_EQ(closed_.wait().code, 1013);
+}
+
 TEST_F(WebSocketDeflateTest, FragmentsWithAPingBetweenAreOneMessage) {
   start_with(Compression::kContextTakeover);
   PackingClient client(port(), kOffer);

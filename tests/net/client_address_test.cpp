@@ -144,5 +144,82 @@ TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {
             429);
 }
 
+// What is no whole message, and goes on until the server has had enough.
+struct Flood {
+  const char* name;
+  const char* limit;  // that ends it
+  std::string begin;
+  std::string more;
+  bool is_http = false;
+  bool is_tls = false;
+};
+
+class AddressFloodTest : public ClientAddressTest, public ::testing::WithParamInterface<Flood> {
+ protected:
+  std::unique_ptr<RawClient> connect() {
+    if (!GetParam().is_tls) {
+      start();
+      return std::make_unique<RawClient>(port());
+    }
+    start_tls();
+    auto client = std::make_unique<testing::TlsClient>(port());
+    EXPECT_EQ(client->handshake(), "");
+    return client;
+  }
+};
+
+TEST_P(AddressFloodTest, EndsAtTheLimit) {
+  const Flood& flood = GetParam();
+  options_.per_address.messages = 2;
+  options_.per_address.bytes = 2000;
+  const auto client = connect();
+  if (!flood.is_http) client->upgrade();
+  client->send(flood.begin);
+  for (int i = 0; i < 30; ++i) client->send(flood.more);
+  if (flood.is_http) {
+    EXPECT_EQ(client->read_reply().status, 429);
+  } else {
+    testing::Frame frame;
+    do {
+      frame = client->read_frame();  // pongs
+    } while (frame.opcode != 8);
+    EXPECT_EQ(frame.close_code(), 1013);
+    EXPECT_EQ(closed_.wait().code, 1013);
+  }
+  EXPECT_TRUE(has_counted(flood.limit, 1));
+}
+
+std::vector<Flood> floods() {
+  const std::string head = "POST /x HTTP/1.1\r\nHost: a\r\n";
+  const std::string kilobyte(1000, 'x');
+  const std::string long_message = RawClient::frame(2, std::string(100'000, 'x'));
+  std::vector<Flood> floods = {
+      {"Pings", "messages", "", RawClient::frame(9, "")},
+      {"Pongs", "messages", "", RawClient::frame(10, "")},
+      {"EmptyFragments", "messages", RawClient::frame(1, "", false),
+       RawClient::frame(0, "", false)},
+      {"Fragments", "messages", RawClient::frame(1, "x", false), RawClient::frame(0, "x", false)},
+      {"UnfinishedMessage", "bytes", long_message.substr(0, 1000), kilobyte},
+      {"Body", "bytes", head + "Content-Length: 100000\r\n\r\n", kilobyte, true},
+      {"ChunkedBody", "bytes", head + "Transfer-Encoding: chunked\r\n\r\n",
+       "3e8\r\n" + kilobyte + "\r\n", true},
+      {"EmptyLines", "bytes", "\r\n", std::string(500, '\r'), true},
+  };
+  std::string& lines = floods.back().more;
+  for (std::size_t at = 1; at < lines.size(); at += 2) lines[at] = '\n';
+  lines += lines;
+  for (std::size_t i = floods.size(); i > 0; --i) {
+    floods.push_back(floods[i - 1]);
+    floods.back().is_tls = true;
+  }
+  return floods;
+}
+
+INSTANTIATE_TEST_SUITE_P(Floods, AddressFloodTest, ::testing::ValuesIn(floods()),
+                         [](const auto& flood) {
+                           return std::string(flood.param.name) +
+                                  (flood.param.is_tls ? "OverTls" : "");
+                         });
+
 }  // namespace
 }  // namespace hearth::net

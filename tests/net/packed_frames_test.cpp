@@ -38,10 +38,12 @@ TEST(PackedFramesTest, MakeCompressedMessagesBinaryHoweverTheBytesAreCut) {
        {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{1536}, before.size()}) {
     PackedFrames frames;
     std::string bytes = before;
+    std::size_t begun = 0;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
-      frames.pass(std::span(bytes).subspan(at, std::min(step, bytes.size() - at)));
+      begun += frames.pass(std::span(bytes).subspan(at, std::min(step, bytes.size() - at)));
     }
     EXPECT_EQ(bytes, after) << step;
+    EXPECT_EQ(begun, 11U) << step;
     const std::vector<std::pair<bool, bool>> wanted = {{false, true}, {true, true}, {false, false},
                                                        {true, false}, {true, true}, {true, true}};
     for (const auto& [is_packed, is_text] : wanted) {

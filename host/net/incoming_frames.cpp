@@ -1,0 +1,25 @@
+#include "net/incoming_frames.hpp"
+
+#include <algorithm>
+
+namespace hearth::net {
+
+bool IncomingFrames::pass(const ByteStream::ReadBuffers& read, std::size_t bytes) {
+  if (has_refused_) return false;
+  std::size_t frames = 0;
+  std::size_t left = bytes;
+  for (const asio::mutable_buffer& each : read) {
+    const std::size_t here = std::min(left, each.size());
+    frames += count({static_cast<char*>(each.data()), here});
+    left -= here;
+  }
+  has_refused_ = address_ != nullptr && !address_->may_send(frames, bytes);
+  return !has_refused_;
+}
+
+std::size_t IncomingFrames::count(std::span<char> bytes) {
+  if (packed_ != nullptr) return packed_->pass(bytes);
+  return heads_.pass(bytes, [](char) {});
+}
+
+}  // namespace hearth::net

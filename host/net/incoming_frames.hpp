@@ -1,0 +1,42 @@
+#pragma once
+// What the bytes of a WebSocket pass through before Beast sees them.
+
+#include "net/address_limits.hpp"
+#include "net/byte_stream.hpp"
+#include "net/frame_heads.hpp"
+#include "net/packed_frames.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace hearth::net {
+
+// Charges what is read to the client's address, and makes compressed messages into ones that Beast
+// takes. It is done with bytes, not with messages: a ping, a fragment and a message that never ends
+// cost the server something too, and Beast tells nobody of them.
+//
+// Threads   One loop's thread only.
+class IncomingFrames {
+ public:
+  // `address`: none if it has no limits. `packed`: none if nothing is compressed.
+  IncomingFrames(std::shared_ptr<const ClientAddress> address, std::shared_ptr<PackedFrames> packed)
+      : address_(std::move(address)), packed_(std::move(packed)) {}
+
+  // The next bytes, in their place. Each frame that begins in them counts as a message. False: the
+  // address, or all together, have sent too much. Nothing of these bytes, nor of later ones, may
+  // reach Beast then.
+  [[nodiscard]] bool pass(const ByteStream::ReadBuffers& read, std::size_t bytes);
+  [[nodiscard]] bool has_refused() const { return has_refused_; }
+
+ private:
+  [[nodiscard]] std::size_t count(std::span<char> bytes);
+
+  const std::shared_ptr<const ClientAddress> address_;  // shared with the connection's session
+  const std::shared_ptr<PackedFrames> packed_;          // shared with its MessagePacking
+  FrameHeads heads_;
+  bool has_refused_ = false;
+};
+
+}  // namespace hearth::net
