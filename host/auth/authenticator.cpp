@@ -12,6 +12,9 @@ using std::chrono::minutes;
 constexpr std::chrono::milliseconds kKeysAge = minutes(10);
 // Tokens that name keys nobody has must not become requests to the provider.
 constexpr std::chrono::milliseconds kKeysPace = minutes(1);
+// Keys are read again beside the requests of a busy server, which notices nothing. Past this nobody
+// has asked for so long that they may have been withdrawn. An answer takes less than the minute.
+constexpr std::chrono::milliseconds kMostKeysAge = kKeysAge + minutes(1);
 
 }  // namespace
 
@@ -53,10 +56,13 @@ std::variant<Visitor, Refusal> Authenticator::check_jwt(std::string_view proof) 
   const bool is_remote = sources_.key_origin == KeyOrigin::kUrl;
   if (is_remote) renew_keys(kKeysAge);
   std::shared_ptr<const SigningKeys> keys;
+  bool is_too_old = false;
   {
     const MutexLock lock(mutex_);
     keys = keys_;
+    is_too_old = is_asking_ && clock_.steady_now() - answered_at_ >= kMostKeysAge;
   }
+  if (keys != nullptr && is_too_old) return Refusal::kTryAgain;
   if (keys == nullptr) {
     if (is_remote && sources_.keys) {
       renew_keys(kKeysPace);
@@ -110,6 +116,7 @@ std::optional<Error> Authenticator::take_keys(const Result<std::string>& text) {
   {
     const MutexLock lock(mutex_);
     is_asking_ = false;
+    answered_at_ = clock_.steady_now();
     if (read) keys_ = std::make_shared<const SigningKeys>(*std::move(read));
   }
   if (wrong) return failed("keys", *wrong);

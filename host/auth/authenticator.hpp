@@ -29,7 +29,7 @@ struct Visitor {
 enum class Refusal : std::uint8_t {
   kNoProof,   // nothing was sent
   kBadProof,  // it is not accepted, now or ever
-  kTryAgain,  // the keys are on their way
+  kTryAgain,  // the keys, or newer ones, are on their way
 };
 
 // Where tokens and keys come from.
@@ -54,6 +54,8 @@ struct ProofSources {
 //  P3 Paced    Keys of a URL are read again when they are ten minutes old, and when a token names a
 //              key that is not among them, at most once a minute in all.
 //  P4 Silent   Neither tokens nor claims are logged; why a token was refused is, at a limited rate.
+//  P5 Fresh    A key that was withdrawn more than eleven minutes ago lets nobody in, unless the URL
+//              has failed since (P2): while keys that old are read again, clients try again.
 //
 // Threads   Any.
 // Lifetime  The clock and the logger outlive it, and it outlives the answers of its sources.
@@ -86,6 +88,7 @@ class Authenticator {
   std::shared_ptr<const BearerTokens> tokens_ GUARDED_BY(mutex_);
   std::shared_ptr<const SigningKeys> keys_ GUARDED_BY(mutex_);
   std::optional<SteadyTime> asked_at_ GUARDED_BY(mutex_);  // for the keys of a URL
+  SteadyTime answered_at_ GUARDED_BY(mutex_);              // ... with keys or with a failure
   bool is_asking_ GUARDED_BY(mutex_) = false;
 };
 

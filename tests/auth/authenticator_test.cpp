@@ -146,6 +146,37 @@ TEST_F(AuthenticatorTest, KeysOfAUrlAreReadAgainButNotForEachStranger) {
   EXPECT_EQ(ask(first), Refusal::kBadProof);
 }
 
+TEST_F(AuthenticatorTest, AfterAnIdleTimeNobodyIsJudgedByOldKeys) {
+  const TokenMaker withdrawn("ES256", "k1");
+  const TokenMaker current("ES256", "k2");
+  keys_ = set_of(withdrawn);
+  ProofSources from_url = sources();
+  from_url.key_origin = KeyOrigin::kUrl;
+  Authenticator authenticator(from_url, clock_, logger_);
+  authenticator.refresh();
+  is_slow_ = true;
+  const auto ask = [&](const TokenMaker& maker) {
+    return refusal(authenticator.check(ProofKind::kJwt, token_of(maker)));
+  };
+  clock_.advance(minutes(10));
+  EXPECT_EQ(ask(withdrawn), std::nullopt) << "a busy server reads them beside its requests";
+  EXPECT_EQ(waiting_.size(), 1U);
+  waiting_.back()(set_of(withdrawn));
+
+  clock_.advance(minutes(11));
+  EXPECT_EQ(ask(withdrawn), Refusal::kTryAgain);
+  EXPECT_EQ(ask(withdrawn), Refusal::kTryAgain);
+  EXPECT_EQ(waiting_.size(), 2U) << "asked once";
+  waiting_.back()(Error{Errc::kUnavailable, "the provider does not answer"});
+  EXPECT_EQ(ask(withdrawn), std::nullopt) << "what was read before goes on";
+
+  clock_.advance(minutes(60));
+  EXPECT_EQ(ask(withdrawn), Refusal::kTryAgain);
+  waiting_.back()(set_of(current));
+  EXPECT_EQ(ask(withdrawn), Refusal::kBadProof);
+  EXPECT_EQ(ask(current), std::nullopt);
+}
+
 TEST_F(AuthenticatorTest, WhileTheFirstKeysAreOnTheirWayClientsTryAgain) {
   const TokenMaker maker("ES256");
   is_slow_ = true;
