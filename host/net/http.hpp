@@ -130,8 +130,9 @@ class HttpHandler {
 
   // May answer inside the call or any time later. An exception is logged and answered with 500.
   virtual void on_request(std::shared_ptr<HttpExchange> exchange) = 0;
-  // The network refuses a request by itself whose head it has read: it is too long, too slow or one
-  // too many. Adds to the answer what the handler adds to all of them; `head` has no body.
+  // The network answers a request by itself whose head it has read: it is too long, too slow or one
+  // too many, or the handler has failed. Adds to the answer what the handler adds to all of them;
+  // `head` may have no body.
   virtual void on_refusal(const HttpRequest& /*head*/, HttpResponse& /*answer*/) const {}
   // A well-formed WebSocket handshake. Must not wait on anything: the client gives up after 4 s.
   virtual UpgradePlan on_upgrade(const HttpRequest& request) = 0;

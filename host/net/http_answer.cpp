@@ -19,7 +19,9 @@ class LoopExchange final : public HttpExchange {
 
   ~LoopExchange() override {
     if (complete_) return;
-    on_loop([sink = sink_, number = number_] { sink->abandon(number); });
+    on_loop([sink = sink_, number = number_, request = std::move(request_)] {
+      sink->abandon(number, request);
+    });
   }
 
   [[nodiscard]] const HttpRequest& request() const override { return request_; }
@@ -74,7 +76,7 @@ class LoopExchange final : public HttpExchange {
   const std::shared_ptr<AnswerSink> sink_;
   const asio::io_context::executor_type executor_;
   const std::uint64_t number_;
-  const HttpRequest request_;
+  HttpRequest request_;
   bool complete_ = false;
 };
 

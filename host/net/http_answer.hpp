@@ -30,8 +30,8 @@ class AnswerSink {
   virtual void start(std::uint64_t number, HttpResponse response) = 0;
   virtual void write(std::uint64_t number, std::string_view part) = 0;
   virtual void finish(std::uint64_t number) = 0;
-  // The exchange was dropped before its answer was complete.
-  virtual void abandon(std::uint64_t number) = 0;
+  // The exchange was dropped before its answer to `request` was complete.
+  virtual void abandon(std::uint64_t number, const HttpRequest& request) = 0;
   virtual void when_drained(std::uint64_t number, std::function<void()> notice) = 0;
   virtual void on_abort(std::uint64_t number, std::function<void()> notice) = 0;
 };

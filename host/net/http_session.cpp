@@ -47,7 +47,7 @@ class HttpSession final : public Session,
   void start(std::uint64_t number, HttpResponse response) override;
   void write(std::uint64_t number, std::string_view part) override;
   void finish(std::uint64_t number) override;
-  void abandon(std::uint64_t number) override;
+  void abandon(std::uint64_t number, const HttpRequest& request) override;
   void when_drained(std::uint64_t number, std::function<void()> notice) override;
   void on_abort(std::uint64_t number, std::function<void()> notice) override;
 
@@ -269,9 +269,9 @@ void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
 }
 
 void HttpSession::upgrade(HttpRequest request) {
-  if (auto fault = upgrade_fault(request)) return refuse(*fault);
+  if (auto fault = upgrade_fault(request)) return refuse(request, *std::move(fault));
   if (parser().is_http_1_0()) {
-    return refuse(error_response(400, "bad_request", "a WebSocket handshake is HTTP/1.1"));
+    return refuse(request, error_response(400, "bad_request", "a WebSocket handshake is HTTP/1.1"));
   }
   UpgradePlan plan;
   try {
@@ -280,6 +280,7 @@ void HttpSession::upgrade(HttpRequest request) {
     services_.logger.write_limited(LogLevel::kError, "net.upgrade_failed", {},
                                    {{"reason", failure.what()}});
     plan.refusal = error_response(500, "internal", "the request failed");
+    services_.handler.on_refusal(request, *plan.refusal);
   }
   if (plan.refusal) return answer(std::move(*plan.refusal));
 
@@ -308,7 +309,7 @@ void HttpSession::answer(HttpResponse response) {
   if (!append_head(text, response, head)) {
     services_.logger.write_limited(LogLevel::kError, "net.response_invalid", {},
                                    {{"status", response.status}});
-    response = error_response(500, "internal", "the response was not valid");
+    response = replacement_for(response);
     head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_, head.date};
     (void)append_head(text, response, head);
   }
@@ -361,10 +362,12 @@ void HttpSession::finish(std::uint64_t number) {
   answered();
 }
 
-void HttpSession::abandon(std::uint64_t number) {
+void HttpSession::abandon(std::uint64_t number, const HttpRequest& request) {
   if (!answering(number)) return;
   if (state_ == State::kStreaming) return lost();
-  answer(error_response(500, "internal", "the request was not answered"));
+  HttpResponse response = error_response(500, "internal", "the request was not answered");
+  services_.handler.on_refusal(request, response);
+  answer(std::move(response));
 }
 
 void HttpSession::when_drained(std::uint64_t number, std::function<void()> notice) {

@@ -10,6 +10,8 @@
 namespace hearth::net {
 namespace {
 
+constexpr std::string_view kCorsPrefix = "Access-Control-";
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -26,6 +28,10 @@ void append_number(std::string& out, Number number, int base = 10) {
 std::size_t count_headers(const HttpHeaders& headers, std::string_view name) {
   return static_cast<std::size_t>(std::ranges::count_if(
       headers, [name](const HttpHeader& one) { return equal_ignoring_case(one.name, name); }));
+}
+
+bool is_sendable(const HttpHeader& header) {
+  return is_http_token(header.name) && is_http_field_value(header.value);
 }
 
 // 16 bytes in base64: 22 characters and "==".
@@ -128,11 +134,22 @@ std::string_view reason_phrase(int status) {
   return {};
 }
 
+HttpResponse replacement_for(const HttpResponse& invalid) {
+  HttpResponse response = error_response(500, "internal", "the response was not valid");
+  for (const HttpHeader& header : invalid.headers) {
+    const std::string_view name = header.name;
+    const bool is_kept = equal_ignoring_case(name, "Vary") ||
+                         equal_ignoring_case(name.substr(0, kCorsPrefix.size()), kCorsPrefix);
+    if (is_kept && is_sendable(header)) response.headers.push_back(header);
+  }
+  return response;
+}
+
 bool append_head(std::string& out, const HttpResponse& response, const ResponseHead& head) {
   // 1xx would announce another response, and 101 another protocol.
   if (response.status < 200 || response.status > 599) return false;
   for (const HttpHeader& header : response.headers) {
-    if (!is_http_token(header.name) || !is_http_field_value(header.value)) return false;
+    if (!is_sendable(header)) return false;
   }
 
   out.append("HTTP/1.1 ");

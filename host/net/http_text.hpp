@@ -30,6 +30,10 @@ struct ResponseHead {
 [[nodiscard]] bool append_head(std::string& out, const HttpResponse& response,
                                const ResponseHead& head);
 
+// The 500 in place of a response that append_head() refuses. It keeps the headers by which a page
+// of another origin may read it.
+[[nodiscard]] HttpResponse replacement_for(const HttpResponse& invalid);
+
 // Appends one chunk; nothing for an empty part, since an empty chunk would be the end.
 void append_chunk(std::string& out, std::string_view part);
 

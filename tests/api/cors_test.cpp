@@ -102,6 +102,19 @@ TEST_F(CorsTest, SoMayWhatTheNetworkAnswersByItself) {
   }
 }
 
+TEST_F(CorsTest, SoMayTheAnswerInPlaceOfAnInvalidOne) {
+  open_to_app();
+  serve("Careless", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return nothing(host, event);
+    host.request(event.call)->response->headers.emplace_back("X-A", "two\r\nlines");
+    return host.complete(event.call, std::string_view("lost"));
+  });
+  const Reply reply = ask(http("GET", "/agents/careless/a", kApp));
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://app.example")) << reply.head;
+  EXPECT_TRUE(has(reply, "Vary: Origin")) << reply.head;
+}
+
 TEST_F(CorsTest, SoMayARefusalForTooManyRequests) {
   net_options_.per_address.messages = 1;
   net_options_.per_address.exempt = {};

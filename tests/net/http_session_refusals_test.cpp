@@ -4,6 +4,8 @@
 #include "net/raw_client.hpp"
 
 #include <chrono>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -266,6 +268,42 @@ TEST_F(HttpSessionRefusalsTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout
   RawClient client(port());
   EXPECT_EQ(client.request(get("/")).status, 200);
   EXPECT_TRUE(client.at_end());
+}
+
+// A handler that adds a header to all its answers.
+class HandlersHeaderTest : public HttpSessionFixture {
+ protected:
+  void on_refusal(const HttpRequest& head, HttpResponse& answer) const override {
+    answer.headers.push_back({"X-Added", head.target});
+  }
+};
+
+TEST_F(HandlersHeaderTest, IsOnWhatTheNetworkAnswersByItself) {
+  options_.max_body = 10;
+  on_request_ = [](std::shared_ptr<HttpExchange> exchange) {
+    if (exchange->request().target == "/throws") throw std::runtime_error("broken");
+  };
+  on_upgrade_ = [](const HttpRequest&) -> UpgradePlan { throw std::runtime_error("broken"); };
+  start();
+  struct Case {
+    std::string request;
+    int status;
+  };
+  const Case cases[] = {
+      {get("/dropped"), 500},
+      {get("/throws"), 500},
+      {RawClient::upgrade_text("/upgrade"), 500},
+      {get("/no-handshake", "Upgrade: websocket\r\n"), 400},
+      {"POST /long HTTP/1.1\r\nHost: t\r\nContent-Length: 11\r\n\r\n", 413},
+  };
+  for (const Case& each : cases) {
+    const Reply reply = RawClient(port()).request(each.request);
+    EXPECT_EQ(reply.status, each.status) << each.request;
+    const std::string target = each.request.substr(each.request.find('/'));
+    EXPECT_NE(reply.head.find("\r\nX-Added: " + target.substr(0, target.find(' ')) + "\r\n"),
+              std::string::npos)
+        << reply.head;
+  }
 }
 
 }  // namespace

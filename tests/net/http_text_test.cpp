@@ -83,6 +83,28 @@ TEST(HttpTextTest, RefusesWhatWouldBreakTheProtocolAndWritesNothing) {
   EXPECT_FALSE(refused(200, {{"a", "\xC3\xA9\t ok"}}));
 }
 
+TEST(HttpTextTest, AReplacementKeepsWhatLetsAPageReadIt) {
+  HttpResponse invalid;
+  invalid.headers = {{"Access-Control-Allow-Origin", "https://app.example"},
+                     {"access-control-expose-headers", "X-A"},
+                     {"Access-Control-Allow-Methods", "a\r\nb"},
+                     {"Vary", "Origin"},
+                     {"Content-Type", "text/plain"},
+                     {"X-A", "\n"}};
+  const HttpResponse response = replacement_for(invalid);
+  EXPECT_EQ(response.status, 500);
+  std::string out;
+  ASSERT_TRUE(append_head(out, response, {}));
+  EXPECT_TRUE(
+      out.starts_with("HTTP/1.1 500 Internal Server Error\r\n"
+                      "Content-Type: application/json\r\n"
+                      "Access-Control-Allow-Origin: https://app.example\r\n"
+                      "access-control-expose-headers: X-A\r\n"
+                      "Vary: Origin\r\n"
+                      "Server: "))
+      << out;
+}
+
 TEST(HttpTextTest, WritesChunksInHexadecimalAndNoEmptyOne) {
   std::string out;
   append_chunk(out, "");
