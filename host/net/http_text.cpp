@@ -30,7 +30,7 @@ std::size_t count_headers(const HttpHeaders& headers, std::string_view name) {
       headers, [name](const HttpHeader& one) { return equal_ignoring_case(one.name, name); }));
 }
 
-bool is_sendable(const HttpHeader& header) {
+bool is_valid_header(const HttpHeader& header) {
   return is_http_token(header.name) && is_http_field_value(header.value);
 }
 
@@ -140,7 +140,7 @@ HttpResponse replacement_for(const HttpResponse& invalid) {
     const std::string_view name = header.name;
     const bool is_kept = equal_ignoring_case(name, "Vary") ||
                          equal_ignoring_case(name.substr(0, kCorsPrefix.size()), kCorsPrefix);
-    if (is_kept && is_sendable(header)) response.headers.push_back(header);
+    if (is_kept && is_valid_header(header)) response.headers.push_back(header);
   }
   return response;
 }
@@ -149,7 +149,7 @@ bool append_head(std::string& out, const HttpResponse& response, const ResponseH
   // 1xx would announce another response, and 101 another protocol.
   if (response.status < 200 || response.status > 599) return false;
   for (const HttpHeader& header : response.headers) {
-    if (!is_sendable(header)) return false;
+    if (!is_valid_header(header)) return false;
   }
 
   out.append("HTTP/1.1 ");

@@ -31,6 +31,15 @@ void deflate_message(std::string_view bytes);
 void deflate_offer(std::string_view bytes);
 void json_text(std::string_view bytes);
 void packed_frames(std::string_view bytes);
+// socket_targets.cpp
+void web_socket(std::string_view bytes);
+// edge_targets.cpp
+void client_proof(std::string_view bytes);
+void route(std::string_view bytes);
+// object_targets.cpp
+void definition(std::string_view bytes);
+void object_call(std::string_view bytes);
+void object_name(std::string_view bytes);
 // auth_targets.cpp
 void jwt(std::string_view bytes);
 void signing_keys(std::string_view bytes);
