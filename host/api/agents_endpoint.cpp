@@ -45,8 +45,6 @@ struct Delivery {
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
              Logger& logger) {
   const net::HttpRequest& request = delivery.exchange->request();
-  if (makes_too_many(shard, request.address.get(), key))
-    return delivery.exchange->respond(net::too_many_response(kNewAgents));
   auto head = std::make_unique<runtime::RequestHead>();
   head->target = delivery.target;
   head->headers = runtime_headers(request.headers);
@@ -55,10 +53,18 @@ void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery
                 make_agent_response(delivery.exchange, key, logger));
 }
 
-// As deliver(), once the agents above have let it through.
+// As deliver(), unless the client makes too many agents.
+void deliver_to_root(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
+                     Logger& logger) {
+  if (makes_too_many(shard, delivery.exchange->request().address.get(), key))
+    return delivery.exchange->respond(net::too_many_response(kNewAgents));
+  deliver(shard, key, delivery, logger);
+}
+
+// As deliver_to_root(), once the agents above have let it through.
 void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
                    const Delivery& delivery, Logger& logger) {
-  if (makes_too_many(shard, delivery.exchange->request().address.get(), gates.front().above))
+  if (makes_too_many(shard, delivery.exchange->request().address.get(), gates))
     return delivery.exchange->respond(net::too_many_response(kNewAgents));
   ask_gates(
       shard, loop, gates,
@@ -153,11 +159,11 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
     return;
   }
   if (loop.on_this_thread()) {
-    deliver(shard, to.key, delivery, logger_);
+    deliver_to_root(shard, to.key, delivery, logger_);
     return;
   }
   loop.post([&shard, &logger = logger_, key = std::move(to.key), delivery = std::move(delivery)] {
-    deliver(shard, key, delivery, logger);
+    deliver_to_root(shard, key, delivery, logger);
   });
 }
 
@@ -240,8 +246,7 @@ AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRe
             address = std::move(address), segment = to.served->segment, gates = std::move(to.gates),
             connect = std::move(connect)](
                const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
-      if (makes_too_many(shard, address.get(), gates.front().above) ||
-          makes_too_many(shard, address.get(), gates.back().child))
+      if (makes_too_many(shard, address.get(), gates))
         return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
       return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
                                std::move(connect));

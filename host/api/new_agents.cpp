@@ -1,5 +1,7 @@
 #include "api/new_agents.hpp"
 
+#include <algorithm>
+
 namespace hearth::api {
 
 bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
@@ -10,6 +12,14 @@ bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
   } catch (const StorageError&) {  // agent boundary
     return false;
   }
+}
+
+bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                    const std::vector<Gate>& way) {
+  return makes_too_many(shard, address, way.front().above) ||
+         std::ranges::any_of(way, [&shard, address](const Gate& gate) {
+           return makes_too_many(shard, address, gate.child);
+         });
 }
 
 }  // namespace hearth::api

@@ -108,6 +108,21 @@ TEST_F(SubAgentGateTest, ARefusalFurtherDownComesFromTheOneThatIsAsked) {
   EXPECT_EQ(client.read_frame().close_code(), 4404);
 }
 
+TEST_F(SubAgentGateTest, EachNewAgentOfTheWayCountsBeforeAnyIsAsked) {
+  net_options_.per_address.exempt.clear();
+  net_options_.per_address.new_agents = 4;
+  start_inbox();
+  EXPECT_EQ(get("/agents/inbox/u/sub/inbox/v/sub/chat/c").status, 200) << "three";
+  EXPECT_EQ(get("/agents/inbox/u/sub/inbox/v/sub/chat/c").status, 200) << "they exist";
+  asked_.clear();
+  const std::string target = "/agents/inbox/u/sub/inbox/w/sub/chat/forbidden";
+  EXPECT_EQ(get(target).status, 429) << "five";
+  Client client = connect(target);
+  EXPECT_EQ(client.read_frame().close_code(), 1013);
+  EXPECT_EQ(get("/agents/inbox/u").status, 200);  // after what an agent has written down
+  EXPECT_EQ(asked_, std::vector<std::string>{});
+}
+
 TEST_F(SubAgentGateTest, WhatAClientSendsBeforeItIsLetThroughIsKept) {
   start_inbox();
   Client client = connect("/agents/inbox/u/sub/sampler/s");
