@@ -7,7 +7,6 @@
 #include "api/http_errors.hpp"
 #include "api/new_agents.hpp"
 #include "base/escape.hpp"
-#include "base/name_template.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
@@ -92,11 +91,9 @@ std::string_view class_of(std::string_view target) {
   return protocol::class_alone(target);
 }
 
-// Whether the claims give the name, as it stands in a URL.
+// Whether the claims give the name, as it stands in a URL in any spelling.
 bool is_named_by(std::string_view rule, const Json& claims, std::string_view name) {
-  const auto wanted = expand_template(
-      rule, [&claims](std::string_view claim) { return claim_text(claims, claim); });
-  return wanted && protocol::percent_decode(name) == *wanted;
+  return name_of_claims(rule, claims) == protocol::object_name(name);
 }
 
 }  // namespace
@@ -238,6 +235,11 @@ AgentsEndpoint::Refusal AgentsEndpoint::not_yours() {
   return {403, kCloseForbidden, "forbidden", "the token is for another agent"};
 }
 
+AgentsEndpoint::Refusal AgentsEndpoint::misspelled() {
+  return {403, kCloseForbidden, "forbidden",
+          "spell the agent's name as browsers do: encode what they encode, and / % \\"};
+}
+
 AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect,
                                               std::shared_ptr<const net::ClientAddress> address) {
   const unsigned index = runtime_.shard_index(to.key);
@@ -314,6 +316,8 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
   auto& to = std::get<Destination>(resolved);
   const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
   if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
+  // Each spelling is an agent of its own, and one claim has one agent.
+  if (!rules.name.empty() && protocol::object_name(root) != root) return misspelled();
   std::string target = request.target;
   if (rules.type != ProofKind::kNone) target = std::move(proof.target);
   return Guest{.to = std::move(to),

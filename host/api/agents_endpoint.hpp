@@ -61,7 +61,8 @@ namespace hearth::api {
 // Who        The class's rules for clients hold, or the server's (api/edge_rules.hpp). For an agent
 //            below others it is the class of the topmost one. A token is looked at only where one
 //            is asked for. The agent then gets its claims, and a target without it. A socket is
-//            closed with 4401 when its token ends. The administrators' token opens no agent.
+//            closed with 4401 when its token ends. The administrators' token opens no agent. Where
+//            claims give the name, only its one spelling in edge_rules.hpp is let in.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
@@ -142,6 +143,7 @@ class AgentsEndpoint {
   [[nodiscard]] static Refusal route_refusal(int status);
   [[nodiscard]] static Refusal unauthorized(std::string message);
   [[nodiscard]] static Refusal not_yours();
+  [[nodiscard]] static Refusal misspelled();
   // Nothing if the server takes clients.
   [[nodiscard]] std::optional<Refusal> not_ready() const;
   [[nodiscard]] net::HttpResponse answer_of(const Refusal& refusal) const;

@@ -1,6 +1,7 @@
 #include "api/edge_rules.hpp"
 
 #include "base/name_template.hpp"
+#include "protocol/object_address.hpp"
 
 #include <algorithm>
 
@@ -8,26 +9,6 @@ namespace hearth::api {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "header:";
-
-// As a browser writes a segment of a path, and with slashes encoded too: a value is one segment.
-std::string path_segment(std::string_view text) {
-  constexpr std::string_view kPlain = "-._~!$&'()*+,;=:@";
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || kPlain.find(c) != std::string_view::npos;
-    if (is_plain) {
-      encoded += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += '%';
-    encoded += kDigits[byte >> 4U];
-    encoded += kDigits[byte & 15U];
-  }
-  return encoded;
-}
 
 // What the path has beyond the rule's; nothing if it is not below it.
 std::optional<std::string_view> rest_of(std::string_view rule, std::string_view path) {
@@ -46,10 +27,12 @@ const CorsRules& cors_of(const EdgeRules& server, const runtime::ClassSettings* 
 
 EffectiveAuth auth_of(const EdgeRules& server, const runtime::ClassSettings* settings) {
   const ProofKind servers = server.auth.type.value_or(ProofKind::kNone);
-  if (settings == nullptr) return {servers, server.auth.name};
+  const std::string_view servers_name = server.auth.name ? *server.auth.name : std::string_view();
+  if (settings == nullptr) return {servers, servers_name};
   const AuthRules& own = settings->auth;
-  if (own.type) return {*own.type, own.name};
-  return {servers, own.name.empty() ? server.auth.name : own.name};
+  const ProofKind type = own.type.value_or(servers);
+  if (own.name) return {type, *own.name};
+  return {type, type == ProofKind::kJwt ? servers_name : std::string_view()};
 }
 
 const RouteRule* find_route(const EdgeRules& rules, std::string_view path) {
@@ -66,6 +49,12 @@ std::optional<std::string> claim_text(const Json& claims, std::string_view claim
   return found->is_number_integer() ? std::optional(dump_json(*found)) : std::nullopt;
 }
 
+std::optional<std::string> name_of_claims(std::string_view rule, const Json& claims) {
+  const auto name = expand_template(
+      rule, [&claims](std::string_view claim) { return claim_text(claims, claim); });
+  return name ? std::optional(protocol::object_name_of_text(*name)) : std::nullopt;
+}
+
 std::optional<std::string> routed_target(const RouteRule& rule, std::string_view target,
                                          const Json& claims, const net::HttpHeaders& headers) {
   const std::size_t path_end = std::min(target.find('?'), target.size());
@@ -79,7 +68,7 @@ std::optional<std::string> routed_target(const RouteRule& rule, std::string_view
         return value ? std::optional<std::string>(*value) : std::nullopt;
       });
   if (!name) return std::nullopt;
-  return "/agents/" + rule.agent_class + '/' + path_segment(*name) + tail;
+  return "/agents/" + rule.agent_class + '/' + protocol::object_name_of_text(*name) + tail;
 }
 
 }  // namespace hearth::api

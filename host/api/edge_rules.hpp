@@ -38,9 +38,13 @@ struct EffectiveAuth {
 // A claim as a name: a text, or a whole number. Nothing if it is absent or of another kind.
 [[nodiscard]] std::optional<std::string> claim_text(const Json& claims, std::string_view claim);
 
+// The agent's name that a template of claims gives, as it stands in URLs
+// (protocol/object_address.hpp). Nothing as expand_template().
+[[nodiscard]] std::optional<std::string> name_of_claims(std::string_view rule, const Json& claims);
+
 // The target that a route stands for: /agents/{class}/{name} and what follows in the request's
-// target. Nothing if its name asks for a claim or a header that is not there. `rule` is of an agent
-// or a prefix.
+// target. The name is spelled as by name_of_claims(). Nothing if that has none, or a header is not
+// there. `rule` is of an agent or a prefix.
 [[nodiscard]] std::optional<std::string> routed_target(const RouteRule& rule,
                                                        std::string_view target, const Json& claims,
                                                        const net::HttpHeaders& headers);

@@ -16,8 +16,8 @@ struct AuthRules {
   // Nothing: what holds for the server. Of a server: nobody is asked.
   std::optional<ProofKind> type;
   // A template (base/name_template.hpp) of claims: the agent's name must be what it gives. Empty:
-  // any name, or, of a class without `type`, the server's.
-  std::string name;
+  // any name. Nothing: of a class whose clients have claims, the server's; else any.
+  std::optional<std::string> name;
 };
 
 // Which pages may read answers (the CORS protocol of https://fetch.spec.whatwg.org). None without

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace hearth {
+namespace {
+
+// Whether one who reads the value and then `separator` finds where the value ends.
+bool ends_before(std::string_view separator, std::string_view value) {
+  std::string joined(value);
+  joined += separator;
+  return joined.find(separator) == value.size();
+}
+
+}  // namespace
 
 bool is_name_template(std::string_view text) {
   if (text.empty() || text.size() > kMaxTemplateBytes) return false;
@@ -15,6 +25,7 @@ bool is_name_template(std::string_view text) {
     const std::string_view name = text.substr(open + 1, close - open - 1);
     if (!std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; })) return false;
     text.remove_prefix(close + 1);
+    if (text.starts_with('{')) return false;
   }
 }
 
@@ -32,6 +43,9 @@ std::optional<std::string> expand_template(
     if (!found || found->empty()) return std::nullopt;
     expanded += *found;
     text.remove_prefix(close + 1);
+    const std::size_t next = text.find('{');
+    if (next != std::string_view::npos && !ends_before(text.substr(0, next), *found))
+      return std::nullopt;
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Texts with placeholders: "{sub}", "{org_id}-{sub}", "{header:x-user}".
+// Texts with placeholders: "{sub}", "{org_id}:{sub}", "{header:x-user}".
 
 #include <cstddef>
 #include <functional>
@@ -11,11 +11,15 @@ namespace hearth {
 
 inline constexpr std::size_t kMaxTemplateBytes = 256;
 
-// Whether the text is a template: braces in pairs, with a name of printable ASCII between them.
+// Whether the text is a template: braces in pairs, with a name of printable ASCII between them, and
+// some text between two placeholders.
 [[nodiscard]] bool is_name_template(std::string_view text);
 
-// The text with each placeholder replaced; nothing if `value` has none for one of them, or an empty
-// one. `text`: is_name_template().
+// The text with each placeholder replaced. `text`: is_name_template(). Nothing
+//   if `value` has none for a placeholder, or an empty one;
+//   if the value contains the text between its placeholder and the next one: of "{org}:{sub}" the
+//   value of `org` has no colon.
+// So different values never give the same text.
 [[nodiscard]] std::optional<std::string> expand_template(
     std::string_view text,
     const std::function<std::optional<std::string>(std::string_view)>& value);

@@ -1,5 +1,6 @@
 #include "cli/config_command.hpp"
 
+#include "api/edge_rules.hpp"
 #include "base/escape.hpp"
 #include "cli/configuration.hpp"
 #include "cli/text_table.hpp"
@@ -40,8 +41,23 @@ Part server_part(const config::Config& config, const ConfigCommand& command) {
           .settings = effective_settings(config::server_settings(), server, server.sources)};
 }
 
-Part class_part(const std::string& name, const config::ClassConfig& agent_class,
-                const std::filesystem::path& definitions) {
+// What a class has from the server, as it holds.
+config::ClassConfig completed(config::ClassConfig agent_class, const config::ServerConfig& server) {
+  auto& auth = agent_class.settings.auth;
+  if (auth.name) return agent_class;
+  api::EdgeRules edge;
+  edge.auth = server.auth.rules;
+  const api::EffectiveAuth holds = api::auth_of(edge, &agent_class.settings);
+  const auto from = server.sources.find("auth.name");
+  if (!holds.name.empty() && from != server.sources.end()) agent_class.sources.insert(*from);
+  auth.name = std::string(holds.name);
+  return agent_class;
+}
+
+Part class_part(const std::string& name, const config::ClassConfig& said,
+                const config::ServerConfig& server) {
+  const config::ClassConfig agent_class = completed(said, server);
+  const auto definitions = config::definitions_directory(server.data);
   const bool is_definition = !agent_class.file.empty() &&
                              std::filesystem::path(agent_class.file).parent_path() == definitions;
   std::string_view note = is_definition ? " (defined over HTTP)" : "";
@@ -57,12 +73,11 @@ Part class_part(const std::string& name, const config::ClassConfig& agent_class,
 // A class may be named as it is or as URLs spell it.
 Part part_of(const std::string& name, const config::Config& config) {
   const std::string segment = protocol::kebab_case(name);
-  const auto definitions = config::definitions_directory(config.server.data);
   for (const auto& [each, settings] : config.classes) {
-    if (protocol::kebab_case(each) == segment) return class_part(each, settings, definitions);
+    if (protocol::kebab_case(each) == segment) return class_part(each, settings, config.server);
   }
   return class_part(name, config::class_without_file(config.server.objects.all_classes),
-                    definitions);
+                    config.server);
 }
 
 // A list without brackets and quotes: the table would escape them.
@@ -145,8 +160,7 @@ Answer answer(const ConfigCommand& command) {
   if (command.agent_class.empty()) {
     parts.push_back(server_part(*loaded, command));
     for (const auto& [name, settings] : loaded->classes) {
-      parts.push_back(
-          class_part(name, settings, config::definitions_directory(loaded->server.data)));
+      parts.push_back(class_part(name, settings, loaded->server));
     }
   } else {
     parts.push_back(part_of(command.agent_class, *loaded));

@@ -320,6 +320,7 @@ ClassFile read_class_file(const YamlNode& root, Report& report, bool all_are_obj
   read_settings(class_settings(), reader, directory, report, file.config.settings,
                 file.config.sources);
   reader.finish();
+  check_class_auth(file.config, report);
   if (file.config.settings.is_object) fill_in_object_defaults(file.config);
   return file;
 }

@@ -5,9 +5,11 @@
 #include "base/http_token.hpp"
 #include "base/name_template.hpp"
 #include "base/names.hpp"
+#include "config/definitions.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -18,6 +20,8 @@
 namespace hearth::config {
 namespace {
 
+namespace fs = std::filesystem;
+
 using extensions::ClassSettings;
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -27,12 +31,14 @@ constexpr std::size_t kMaxRoutes = 64;
 
 // ---- auth ---------------------------------------------------------------------------------------
 
+// `absent`: how a file would have it where none is set.
 template <class Owner>
-Setting<Owner> name_rule(Fields<Owner, std::string> fields) {
+Setting<Owner> name_rule(Fields<Owner, std::optional<std::string>> fields, Json absent,
+                         std::string default_words) {
   constexpr std::string_view kForm = "a template of claims such as \"{sub}\"";
-  return row(
+  auto setting = row(
       "auth.name", "template", "", std::move(fields),
-      [=](const Reading& in, std::string& out) {
+      [=](const Reading& in, std::optional<std::string>& out) {
         const YamlNode* const node = in.reader.find_scalar(in.key, kForm);
         if (node == nullptr) return;
         if (!node->text.empty() && !is_name_template(node->text)) {
@@ -42,11 +48,14 @@ Setting<Owner> name_rule(Fields<Owner, std::string> fields) {
         }
         out = node->text;
       },
-      [](const std::string& value) { return Json(value); },
+      [absent = std::move(absent)](const std::optional<std::string>& value) {
+        return value ? Json(*value) : absent;
+      },
       "the name that an agent must have for a client to reach it, made of claims of the client's "
-      "token: `\"{sub}\"`, `\"{org}-{sub}\"`. Of agents below others it is the topmost one's. "
-      "Empty: "
-      "any name");
+      "token: `\"{sub}\"`, [`\"{org}:{sub}\"`](#who-may-connect). Of agents below others it is the "
+      "topmost one's. `\"\"`: any name");
+  setting.default_words = std::move(default_words);
+  return setting;
 }
 
 template <class Owner>
@@ -98,15 +107,17 @@ Settings<ServerConfig> auth_rows() {
          return server.auth.rules.type;
        },
        .of = [](Server& server) -> std::optional<ProofKind>& { return server.auth.rules.type; }}};
-  Fields<Server, std::string> name{
-      {.get = [](const Server& server) -> const std::string& { return server.auth.rules.name; },
-       .of = [](Server& server) -> std::string& { return server.auth.rules.name; }}};
+  Fields<Server, std::optional<std::string>> name{
+      {.get = [](const Server& server) -> const std::optional<std::string>& {
+         return server.auth.rules.name;
+       },
+       .of = [](Server& server) -> std::optional<std::string>& { return server.auth.rules.name; }}};
   return {
       proof_kind(
           std::move(type), "none",
           "[who may connect](#who-may-connect) to agents: `none` (everybody), `token` (one of "
           "`auth.token_file`) or `jwt` (a JSON Web Token that one of the keys has signed)"),
-      name_rule(std::move(name)),
+      name_rule(std::move(name), "", "`\"\"`"),
       path("auth.token_file", at(&Server::auth, &AuthConfig::token_file),
            "tokens of clients, one a line: 16 to 512 printable characters without a space; at most "
            "64. Read again when it changes"),
@@ -256,6 +267,40 @@ Json shown_routes(const std::vector<RouteRule>& rules) {
   return list;
 }
 
+// ---- claims that nobody has ---------------------------------------------------------------------
+
+constexpr std::string_view kNoClaims = "only with auth.type \"jwt\": other clients have no claims";
+
+bool has_claims(const ServerConfig& server, const ClassConfig* agent_class) {
+  const auto own = agent_class == nullptr ? std::nullopt : agent_class->settings.auth.type;
+  return own.value_or(server.auth.rules.type.value_or(ProofKind::kNone)) == ProofKind::kJwt;
+}
+
+bool asks_for_claims(std::string_view name) {
+  bool asks = false;
+  (void)expand_template(name, [&asks](std::string_view of) -> std::optional<std::string> {
+    asks = asks || !of.starts_with("header:");
+    return "\x01";  // in no template
+  });
+  return asks;
+}
+
+const ClassConfig* find_class(const ClassConfigs& classes, const ClassSegment& segment,
+                              const std::string& wanted) {
+  for (const auto& [name, agent_class] : classes) {
+    const auto& aliases = agent_class.settings.aliases;
+    if ((segment ? segment(name) : name) == wanted ||
+        std::ranges::find(aliases, wanted) != aliases.end())
+      return &agent_class;
+  }
+  return nullptr;
+}
+
+Position place_of(const Sources& sources, std::string_view key) {
+  const auto found = sources.find(std::string(key));
+  return found == sources.end() ? Position{} : found->second.at;
+}
+
 }  // namespace
 
 Settings<ServerConfig> server_edge_section() {
@@ -274,16 +319,39 @@ Settings<ClassSettings> class_edge_section() {
       proof_kind(at(&ClassSettings::auth, &AuthRules::type), "server",
                  "[who may connect](#who-may-connect) to agents of the class: as the server's, or "
                  "`server`: what the server says"),
-      name_rule(at(&ClassSettings::auth, &AuthRules::name))};
+      name_rule(at(&ClassSettings::auth, &AuthRules::name), nullptr,
+                "with `jwt` the server's, else `\"\"`")};
   std::ranges::move(cors_rows(&ClassSettings::cors), std::back_inserter(rows));
   return rows;
 }
 
+Diagnostics check_routes(const Config& config, const ClassSegment& segment,
+                         const std::string& server_file) {
+  Diagnostics mistakes;
+  const auto definitions = definitions_directory(config.server.data);
+  for (const RouteRule& route : config.server.routes) {
+    const ClassConfig* const found = find_class(config.classes, segment, route.agent_class);
+    if (!asks_for_claims(route.name) || has_claims(config.server, found)) continue;
+    if (found != nullptr && fs::path(found->file).parent_path() == definitions) continue;
+    mistakes.push_back({.file = server_file,
+                        .at = place_of(config.server.sources, "routes"),
+                        .message = "routes: the name of " + quote_text(route.path) +
+                                   " has claims, " + std::string(kNoClaims)});
+  }
+  return mistakes;
+}
+
+void check_class_auth(const ClassConfig& agent_class, Report& report) {
+  const AuthRules& own = agent_class.settings.auth;
+  const bool has_claims = own.type.value_or(ProofKind::kJwt) == ProofKind::kJwt;
+  if (!has_claims && own.name && !own.name->empty())
+    report.add(place_of(agent_class.sources, "auth.name"), "auth.name: " + std::string(kNoClaims));
+}
+
 void check_auth(const ServerConfig& server, Report& report) {
   const AuthConfig& auth = server.auth;
-  const auto complain = [&](const std::string& key, const std::string& message) {
-    const auto found = server.sources.find(key);
-    report.add(found == server.sources.end() ? Position{} : found->second.at, key + ": " + message);
+  const auto complain = [&](const std::string& key, std::string_view message) {
+    report.add(place_of(server.sources, key), key + ": " + std::string(message));
   };
   const bool has_keys = !auth.keys_file.empty() || !auth.keys_url.empty();
   const std::string keys = auth.keys_url.empty() ? "auth.keys_file" : "auth.keys_url";
@@ -295,8 +363,8 @@ void check_auth(const ServerConfig& server, Report& report) {
     complain("auth.type", "\"token\" needs auth.token_file");
   if (auth.rules.type == ProofKind::kJwt && !has_keys)
     complain("auth.type", "\"jwt\" needs auth.keys_file or auth.keys_url");
-  if (!auth.rules.name.empty() && auth.rules.type != ProofKind::kJwt)
-    complain("auth.name", "only with auth.type \"jwt\": other clients have no claims");
+  if (auth.rules.name && !auth.rules.name->empty() && auth.rules.type != ProofKind::kJwt)
+    complain("auth.name", kNoClaims);
 }
 
 }  // namespace hearth::config

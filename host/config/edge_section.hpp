@@ -3,8 +3,12 @@
 // agents.
 
 #include "config/config.hpp"
+#include "config/diagnostic.hpp"
+#include "config/parse.hpp"
 #include "config/setting.hpp"
 #include "extensions/class_settings.hpp"
+
+#include <string>
 
 namespace hearth::config {
 
@@ -16,5 +20,14 @@ namespace hearth::config {
 
 // What only several rows together have wrong: a proof that is asked for and cannot be checked.
 void check_auth(const ServerConfig& server, Report& report);
+
+// The same of a class file: a name made of claims that its clients do not have.
+void check_class_auth(const ClassConfig& agent_class, Report& report);
+
+// Routes whose names are made of claims, to classes whose clients have none: nobody would be let
+// in. Not of classes that were defined over HTTP (config/definitions.hpp): the server starts
+// whatever they say. `server_file`: as diagnostics name it.
+[[nodiscard]] Diagnostics check_routes(const Config& config, const ClassSegment& segment,
+                                       const std::string& server_file);
 
 }  // namespace hearth::config

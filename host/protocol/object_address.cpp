@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 // Beyond the controls and what is not ASCII.
-constexpr std::string_view kEncoded = " \"#<>?^`{}/%";
+constexpr std::string_view kEncoded = " \"#<>?^`{}/%\\";
 
 bool is_encoded(char c) {
   const auto byte = static_cast<unsigned char>(c);

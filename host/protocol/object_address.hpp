@@ -17,8 +17,9 @@ namespace hearth::protocol {
 //   "a b", "a%20b"          "a%20b"
 //
 // The id is decoded, and encoded again as browsers encode a path (WHATWG URL, path percent-encode
-// set), and `/` and `%` as well; digits are in upper case. So all spellings of an id name one
-// object, and a browser that puts the id into /agents/{class}/{id} reaches the same one.
+// set), and `/`, `%` and `\` as well, which a segment cannot hold; digits are in upper case. So all
+// spellings of an id name one object, and a browser that puts the id into /agents/{class}/{id}
+// reaches the same one.
 std::string object_name(std::string_view id);
 // The same for an id that is no part of a path: percent signs stand for themselves.
 std::string object_name_of_text(std::string_view id);

@@ -2,6 +2,9 @@
 #include "api/edge_fixture.hpp"
 #include "api/fake_actions.hpp"
 
+#include <iomanip>
+#include <sstream>
+
 namespace hearth::api::testing {
 namespace {
 
@@ -119,7 +122,8 @@ TEST_F(WhoMayConnectTest, ASocketWithoutAGoodProofIsOpenedAndClosedForGood) {
       {"/agents/users/a?token=" + kClientToken, 4401},
       {"/agents/users/a?token=" + jwt("u1", -1), 4401},
       {"/agents/mine/u1?token=" + u1, 0},
-      {"/agents/mine/%751?token=" + u1, 0},
+      {"/agents/mine/%751?token=" + u1, 4403},
+      {"/agents/mine/u%31/sub/open/u2?token=" + u1, 4403},
       {"/agents/mine/u2?token=" + u1, 4403},
       {"/agents/ours/u1?token=" + u1, 0},
       {"/agents/ours/u2?token=" + u1, 4403},
@@ -138,6 +142,7 @@ TEST_F(WhoMayConnectTest, ARequestGets401Or403) {
     int status;
   };
   const Case cases[] = {
+      {"/agents/mine/%751/echo", u1, 403},
       {"/agents/guarded/a/echo", "", 401},
       {"/agents/guarded/a/echo", bearer(kClientToken), 200},
       {"/agents/guarded/a/echo", bearer(kClientToken) + bearer(kClientToken), 401},
@@ -294,6 +299,63 @@ TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere)
     EXPECT_EQ(reply.status, each.status);
     EXPECT_TRUE(reply.body.starts_with(R"({"success":false,"error":")")) << reply.body;
   }
+}
+
+std::string fully_encoded(std::string_view text) {
+  std::ostringstream encoded;
+  for (const char c : text)
+    encoded << '%' << std::hex << std::setw(2) << std::setfill('0')
+            << static_cast<unsigned>(static_cast<unsigned char>(c));
+  return encoded.str();
+}
+
+TEST_F(WhoMayConnectTest, OneClaimHasOneAgentByEachWay) {
+  edge_.routes = {leads_to("/user", "mine", "{sub}")};
+  open();
+  const std::pair<std::string, std::string> cases[] = {
+      // the claim, and what a browser makes of its segment (WHATWG URL, path percent-encode set)
+      {"auth0|1", "auth0|1"}, {"a@b.c", "a@b.c"},     {"[x]^`", "[x]%5E%60"},
+      {"a b", "a%20b"},       {"\xC3\xA9", "%C3%A9"}, {"A\\b", "A%5Cb"},
+      {"100%", "100%25"},     {"u/1", "u%2F1"},       {"#?{}<>\"", "%23%3F%7B%7D%3C%3E%22"},
+  };
+  for (const auto& [claim, name] : cases) {
+    const std::string token = jwt(claim);
+    const std::string shown = R"("name":)" + dump_json(Json(name));
+    for (const std::string& path : {std::string("/user"), "/agents/mine/" + name}) {
+      const std::string identity = connect(path + "?token=" + token).read_text();
+      EXPECT_NE(identity.find(shown), std::string::npos) << path << ' ' << identity;
+    }
+    const std::string by_id = "/objects/mine/" + fully_encoded(claim) + "/call/claims";
+    EXPECT_EQ(ask(http("POST", by_id, bearer(token))).status, 200) << by_id;
+  }
+  const Reply misspelled = ask(http("GET", "/agents/mine/auth0%7C1/echo", bearer(jwt("auth0|1"))));
+  EXPECT_EQ(misspelled.status, 403);
+  EXPECT_NE(misspelled.body.find("spell the agent's name as browsers do"), std::string::npos);
+}
+
+TEST_F(WhoMayConnectTest, AClassHasTheServersRuleForNamesUnlessItSaysAnother) {
+  edge_.auth.name = "{sub}";
+  open(ProofKind::kJwt);
+  serve_with("Free", {.type = ProofKind::kJwt, .name = ""});
+  serve_with("Org", {.type = ProofKind::kJwt, .name = "{iss}:{sub}"});
+  const std::string token = "?token=" + jwt("u1");
+  const std::pair<std::string, int> cases[] = {
+      {"/agents/sampler/u1", 0},  {"/agents/sampler/u2", 4403}, {"/agents/users/u1", 0},
+      {"/agents/users/u2", 4403}, {"/agents/free/u2", 0},       {"/agents/open/u2", 0},
+      {"/agents/org/me:u1", 0},   {"/agents/org/u1", 4403},
+  };
+  for (const auto& [path, code] : cases) EXPECT_EQ(close_code(path + token), code) << path;
+  EXPECT_EQ(close_code("/agents/guarded/u2?token=" + kClientToken), 0) << "it has no claims";
+}
+
+TEST_F(WhoMayConnectTest, TwoClaimsAreNeverTheNameOfTwoOthers) {
+  edge_.routes = {leads_to("/org", "open", "{header:x-org}-{header:x-user}")};
+  open();
+  const auto status = [this](const std::string& org, const std::string& user) {
+    return ask(http("GET", "/org/echo", "X-Org: " + org + "\r\nX-User: " + user + "\r\n")).status;
+  };
+  EXPECT_EQ(status("a", "b-c"), 200);
+  EXPECT_EQ(status("a-b", "c"), 403);
 }
 
 TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {

@@ -10,7 +10,7 @@ namespace {
 TEST(NameTemplateTest, HasItsBracesInPairs) {
   for (const char* const good : {"lobby", "{sub}", "{org_id}-{sub}", "a{header:x-user}b"})
     EXPECT_TRUE(is_name_template(good)) << good;
-  for (const char* const bad : {"", "{", "}", "{}", "{a", "a}", "{{a}}", "{a}{", "{a b}"})
+  for (const char* const bad : {"", "{", "}", "{}", "{a", "a}", "{{a}}", "{a}{", "{a b}", "{a}{b}"})
     EXPECT_FALSE(is_name_template(bad)) << bad;
   EXPECT_FALSE(is_name_template(std::string(kMaxTemplateBytes + 1, 'a')));
 }
@@ -26,6 +26,26 @@ TEST(NameTemplateTest, IsFilledInOrNot) {
   EXPECT_EQ(expand_template("{org}-{sub}!", value), "o{sub}-u1!") << "a value is no template";
   EXPECT_EQ(expand_template("{nobody}", value), std::nullopt);
   EXPECT_EQ(expand_template("x{empty}", value), std::nullopt);
+}
+
+TEST(NameTemplateTest, DifferentValuesNeverGiveTheSameText) {
+  struct Case {
+    std::string text, first, second;
+    std::optional<std::string> expanded;
+  };
+  const Case cases[] = {
+      {"{a}-{b}", "a", "b-c", "a-b-c"},         {"{a}-{b}", "a-b", "c", std::nullopt},
+      {"{a}--{b}", "x", "-y", "x---y"},         {"{a}--{b}", "x-", "y", std::nullopt},
+      {"{a}--{b}", "x-y", "z", "x-y--z"},       {"{a}aba{b}", "xab", "y", std::nullopt},
+      {"-{a}:{b}-", "-a-", "-b-", "--a-:-b--"},
+  };
+  for (const Case& each : cases) {
+    const auto value = [&each](std::string_view name) {
+      return std::optional(name == "a" ? each.first : each.second);
+    };
+    EXPECT_EQ(expand_template(each.text, value), each.expanded)
+        << each.text << ' ' << each.first << ' ' << each.second;
+  }
 }
 
 }  // namespace

@@ -61,6 +61,24 @@ TEST_F(ConfigCommandTest, SaysEachValueAndWhereItIsFrom) {
   EXPECT_EQ(line_of(said.text, "idle_timeout"), "idle_timeout 5s classes/room.yaml:2");
 }
 
+TEST_F(ConfigCommandTest, ShowsTheServersRuleForNamesWhereItHolds) {
+  put("hearth.yaml",
+      "classes: classes\nauth:\n  type: jwt\n  name: \"{sub}\"\n  keys_file: keys\n"
+      "  issuer: i\n  audience: [a]\n");
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "auth.name {sub} hearth.yaml:4"},
+      {"auth: {type: jwt}\n", "auth.name {sub} hearth.yaml:4"},
+      {"auth: {type: none}\n", "auth.name default"},
+      {"auth: {name: ''}\n", "auth.name classes/room.yaml:2"},
+      {"auth: {name: \"{org}\"}\n", "auth.name {org} classes/room.yaml:2"},
+  };
+  command_.agent_class = "ChatRoom";
+  for (const auto& [text, line] : cases) {
+    put("classes/room.yaml", "class: ChatRoom\n" + text);
+    EXPECT_EQ(line_of(answer(command_).text, "auth.name"), line) << text;
+  }
+}
+
 TEST_F(ConfigCommandTest, AFlagWinsOverTheFile) {
   command_.listen = {.host = "::1", .port = 5};
   EXPECT_EQ(line_of(answer(command_).text, "listen"), "listen [::1]:5 --listen");

@@ -121,7 +121,7 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"send_identity", "false"},
       {"list_methods", "true"},
       {"auth.type", "jwt"},
-      {"auth.name", "'{sub}'"},
+      {"auth.name", "''"},
       {"cors.origins", "['*']"},
       {"cors.methods", "[GET]"},
       {"cors.headers", "[X-A]"},

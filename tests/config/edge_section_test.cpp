@@ -2,6 +2,7 @@
 
 #include "config/class_file.hpp"
 #include "config/config_files.hpp"
+#include "config/definitions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,6 +68,9 @@ TEST_F(EdgeSectionTest, AClassSaysOnlyWhatIsDifferent) {
   const auto defaults = class_c("").settings;
   EXPECT_EQ(defaults.auth.type, std::nullopt);
   EXPECT_TRUE(defaults.cors.origins.empty());
+  EXPECT_EQ(defaults.auth.name, std::nullopt);
+  EXPECT_EQ(class_c("auth: {name: ''}\n").settings.auth.name, "")
+      << "any, whatever the server says";
   EXPECT_EQ(class_c("auth: {type: server}\n").settings.auth.type, std::nullopt);
   EXPECT_EQ(server("").auth.rules.type, ProofKind::kNone);
 }
@@ -88,6 +92,7 @@ TEST_F(EdgeSectionTest, WhatCannotBeMeantIsAMistakeAtItsLine) {
       {"auth: {keys_url: 'id.example', " + jwt + "}", "an https URL"},
       {"auth: {name: '{sub}'}", "only with auth.type \"jwt\""},
       {"auth: {type: jwt, keys_file: k, name: '{sub', " + jwt + "}", "a template"},
+      {"auth: {type: jwt, keys_file: k, name: '{a}{b}', " + jwt + "}", "a template"},
       {"cors: {origins: ['*'], credentials: true}", "not with the origin \"*\""},
       {"cors: {origins: [app.example]}", "cors.origins"},
       {"cors: {methods: ['A B']}", "cors.methods"},
@@ -109,6 +114,50 @@ TEST_F(EdgeSectionTest, WhatCannotBeMeantIsAMistakeAtItsLine) {
   }
   EXPECT_TRUE(server("auth: {type: jwt, keys_url: 'http://127.0.0.1:1/k', " + jwt + "}")
                   .auth.token_file.empty());
+}
+
+TEST_F(EdgeSectionTest, ARouteIsNamedByClaimsOnlyWhereClientsHaveSome) {
+  const std::string keys = "keys_file: k, issuer: i, audience: [a]}\n";
+  const auto route = [](const std::string& name) {
+    return "routes: [{path: /a, agent: room-b, name: '" + name + "'}]\nauth: {";
+  };
+  struct Case {
+    std::string server, agent_class;
+    bool is_right;
+  };
+  const Case cases[] = {
+      {route("{sub}") + "type: jwt, " + keys, "", true},
+      {route("{sub}") + keys, "auth: {type: jwt}", true},
+      {route("{sub}") + keys, "", false},
+      {route("{header:x}:{sub}") + keys, "", false},
+      {route("{header:x}") + keys, "", true},
+      {route("lobby") + keys, "", true},
+      {route("{sub}") + "type: jwt, " + keys, "auth: {type: none}", false},
+  };
+  for (const Case& each : cases) {
+    put("server.yaml", each.server);
+    put("classes/b.yaml", "class: b\naliases: [room-b]\n" + each.agent_class + "\n");
+    const Diagnostics found = check_routes(load(), {}, "server.yaml");
+    EXPECT_EQ(found.empty(), each.is_right) << each.server << each.agent_class;
+    if (!found.empty())
+      EXPECT_EQ(to_string(found.front()),
+                "server.yaml:1:9: routes: the name of \"/a\" has claims, only with auth.type "
+                "\"jwt\": other clients have no claims");
+  }
+  put("server.yaml", "data: d\n" + route("{sub}") + keys);
+  Config defined = load();
+  defined.classes["b"].settings.auth.type = ProofKind::kNone;
+  defined.classes["b"].file = definitions_directory(defined.server.data) / "b.yaml";
+  EXPECT_TRUE(check_routes(defined, {}, "server.yaml").empty());
+}
+
+TEST_F(EdgeSectionTest, AClassNamesAgentsByClaimsOnlyIfItsClientsMayHaveSome) {
+  const std::string mistake =
+      "classes/c.yaml:2:27: auth.name: only with auth.type \"jwt\": other clients have no claims";
+  EXPECT_EQ(class_mistake("class: c\nauth: {type: none , name: '{sub}'}\n"), mistake);
+  EXPECT_EQ(class_mistake("class: c\nauth: {type: token, name: '{sub}'}\n"), mistake);
+  EXPECT_EQ(class_c("auth: {type: none, name: ''}\n").settings.auth.name, "");
+  EXPECT_EQ(class_c("auth: {name: '{sub}'}\n").settings.auth.name, "{sub}") << "the server knows";
 }
 
 }  // namespace
