@@ -1,6 +1,7 @@
 #include "cli/configuration.hpp"
 
 #include "config/definitions.hpp"
+#include "config/edge_section.hpp"
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
 
@@ -72,7 +73,12 @@ config::LoadResult load_with_flags(const ConfigurationFlags& flags) {
     server.log.format = *flags.log_format;
     from_flag("log.format", "--log-format");
   }
-  return with_definitions(std::move(loaded));
+  loaded = with_definitions(std::move(loaded));
+  if (!loaded) return loaded;
+  auto mistakes =
+      config::check_routes(*loaded, protocol::kebab_case, flags.config.value_or(".").string());
+  if (!mistakes.empty()) return mistakes;
+  return loaded;
 }
 
 std::string mistakes_text(const config::Diagnostics& mistakes) {

@@ -373,11 +373,17 @@ std::string server_reference() {
 }
 
 std::string doubts(const ServerConfig& server) {
-  if (!server.objects.all_classes || server.sources.contains("limits.max_active_objects"))
-    return {};
-  return "objects.all_classes makes all agents objects, and " +
-         std::to_string(server.runtime.max_active_objects) +
-         " objects may be in memory at once: set limits.max_active_objects";
+  std::string text;
+  if (server.objects.all_classes && !server.sources.contains("limits.max_active_objects"))
+    text = "objects.all_classes makes all agents objects, and " +
+           std::to_string(server.runtime.max_active_objects) +
+           " objects may be in memory at once: set limits.max_active_objects";
+  const bool asks_nobody = server.auth.rules.type.value_or(ProofKind::kNone) == ProofKind::kNone;
+  if (asks_nobody && !server.net.tls.is_used() && !is_loopback_host(server.net.host))
+    text += std::string(text.empty() ? "" : "; ") +
+            "listen opens agents to the network, and auth.type lets everybody in, without TLS: set "
+            "auth and tls, or listen on this machine behind a proxy";
+  return text;
 }
 
 std::size_t shard_count(const ServerConfig& server) {

@@ -25,7 +25,8 @@ namespace hearth::config {
                                             const std::filesystem::path& directory, Report& report);
 
 // What is no mistake and hardly meant, with what to do; empty: nothing. All agents are objects, and
-// the limit of objects, which is far lower than that of agents, is the default.
+// the limit of objects, which is far lower than that of agents, is the default. Or the server
+// listens on the network without TLS, and asks nobody who they are.
 [[nodiscard]] std::string doubts(const ServerConfig& server);
 
 // Event loops: one a core if the configuration leaves it open.

@@ -112,6 +112,20 @@ TEST_F(ServerFileTest, AllClassesAsObjectsUnderTheDefaultLimitAreDoubtful) {
       << "the operator has thought of it";
 }
 
+TEST_F(ServerFileTest, ANetworkThatMayDoAllIsDoubtful) {
+  const std::string tls = "tls: {certificate: c, key: k}\n";
+  const std::string auth = "auth: {type: token, token_file: t}\n";
+  const std::pair<std::string, bool> cases[] = {
+      {"listen: '0.0.0.0:1'\n", true},        {"listen: '[::]:1'\n", true},
+      {"listen: '10.1.2.3:1'\n", true},       {"listen: '127.0.0.1:1'\n", false},
+      {"listen: 'localhost:1'\n", false},     {"listen: '[::1]:1'\n", false},
+      {"listen: '0.0.0.0:1'\n" + tls, false}, {"listen: '0.0.0.0:1'\n" + auth, false},
+  };
+  for (const auto& [text, is_doubtful] : cases)
+    EXPECT_EQ(doubts(server(text)).starts_with("listen opens agents to the network"), is_doubtful)
+        << text;
+}
+
 TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   const ServerConfig config = server("");
   EXPECT_EQ(config.net.host, "127.0.0.1");
