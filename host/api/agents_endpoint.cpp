@@ -132,7 +132,7 @@ void AgentsEndpoint::add_routes(Routes& routes) {
 void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
   if (const auto listed = listed_class(request)) {
-    const auto visitor = identify(&listed->settings, proof_of(request));
+    const auto visitor = identify(rules_of(listed).get(), proof_of(request));
     if (const auto* refusal = std::get_if<Refusal>(&visitor))
       return exchange->respond(answer_of(*refusal));
     net::HttpResponse response = methods_answer(listed->segment, listed->agent_class->methods());
@@ -285,7 +285,7 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
   if (is_named && error != nullptr) {
     if (error->fault != protocol::AddressFault::kTooShort) return address_refusal(*error);
     const auto alone = runtime_.classes().find_for_client(protocol::class_alone(address));
-    auto identified = identify(alone ? &alone->settings : nullptr, proof);
+    auto identified = identify(rules_of(alone).get(), proof);
     auto* const refusal = std::get_if<Refusal>(&identified);
     return refusal != nullptr ? std::move(*refusal) : address_refusal(*error);
   }
@@ -295,8 +295,8 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
   const auto served = runtime_.classes().find_for_client(
       is_named ? std::get<protocol::AgentAddress>(parsed).class_segment
                : std::string_view(route->agent_class));
-  const runtime::ClassSettings* const settings = served ? &served->settings : nullptr;
-  auto identified = identify(settings, proof);
+  const auto rules = rules_of(served);
+  auto identified = identify(rules.get(), proof);
   if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
   auto& visitor = std::get<auth::Visitor>(identified);
   if (!is_named) {
@@ -304,15 +304,15 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
     if (!routed) return not_yours();
     address = *std::move(routed);
   }
-  return lead_in(address, settings, std::move(visitor), std::move(proof), request);
+  return lead_in(address, rules.get(), std::move(visitor), std::move(proof), request);
 }
 
 std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lead_in(
-    std::string_view address, const runtime::ClassSettings* settings, auth::Visitor visitor,
-    ClientProof proof, const net::HttpRequest& request) const {
+    std::string_view address, const EntryRules* own, auth::Visitor visitor, ClientProof proof,
+    const net::HttpRequest& request) const {
   auto resolved = resolve(address);
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
-  const EffectiveAuth rules = auth_of(edge_, settings);
+  const EffectiveAuth rules = auth_of(edge_, own);
   auto& to = std::get<Destination>(resolved);
   const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
   if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
@@ -330,18 +330,18 @@ std::variant<std::string, net::HttpResponse> AgentsEndpoint::claims_for(
     const net::HttpRequest& request, std::string_view agent_class, std::string_view name) const {
   auto served = runtime_.classes().find_for_client(agent_class);
   if (served == nullptr) served = runtime_.classes().find_by_name(agent_class);
-  const runtime::ClassSettings* const settings = served ? &served->settings : nullptr;
-  auto identified = identify(settings, proof_of(request));
+  const auto rules = rules_of(served);
+  auto identified = identify(rules.get(), proof_of(request));
   if (const auto* refusal = std::get_if<Refusal>(&identified)) return answer_of(*refusal);
   auto& visitor = std::get<auth::Visitor>(identified);
-  const std::string_view rule = auth_of(edge_, settings).name;
+  const std::string_view rule = auth_of(edge_, rules.get()).name;
   if (rule.empty() || is_named_by(rule, visitor.values, name)) return std::move(visitor.claims);
   return answer_of(not_yours());
 }
 
 std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
-    const runtime::ClassSettings* settings, const ClientProof& proof) const {
-  const ProofKind wanted = auth_of(edge_, settings).type;
+    const EntryRules* rules, const ClientProof& proof) const {
+  const ProofKind wanted = auth_of(edge_, rules).type;
   if (wanted == ProofKind::kNone) return auth::Visitor{};
   if (proof.is_ambiguous) return unauthorized("send one token, in one place");
   auto verdict = edge_.authenticator == nullptr ? auth::Refusal::kBadProof
@@ -366,7 +366,7 @@ CorsRules AgentsEndpoint::cors(std::string_view path) const {
     }
   }
   const auto served = segment.empty() ? nullptr : runtime_.classes().find_for_client(segment);
-  return cors_of(edge_, served ? &served->settings : nullptr);
+  return cors_of(edge_, rules_of(served).get());
 }
 
 net::HttpResponse AgentsEndpoint::answer_of(const Refusal& refusal) const {
@@ -429,6 +429,11 @@ std::variant<AgentsEndpoint::Destination, AgentsEndpoint::Refusal> AgentsEndpoin
   return from;
 }
 
+std::shared_ptr<const EntryRules> AgentsEndpoint::rules_of(
+    const std::shared_ptr<const runtime::ServedClass>& served) const {
+  return served == nullptr ? nullptr : runtime_.classes().entry_rules(served->segment);
+}
+
 std::shared_ptr<const runtime::ServedClass> AgentsEndpoint::listed_class(
     const net::HttpRequest& request) const {
   if (request.method != "GET" && request.method != "HEAD") return nullptr;
@@ -439,7 +444,7 @@ std::shared_ptr<const runtime::ServedClass> AgentsEndpoint::listed_class(
   const std::string_view segment = protocol::class_alone(target);
   if (segment.empty() || readiness_.phase() != Readiness::Phase::kReady) return nullptr;
   auto served = runtime_.classes().find_for_client(segment);
-  return served != nullptr && served->settings.list_methods ? served : nullptr;
+  return served != nullptr && rules_of(served)->list_methods ? served : nullptr;
 }
 
 bool AgentsEndpoint::is_known(std::string_view segment) const {

@@ -130,11 +130,11 @@ class AgentsEndpoint {
   [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
   // One who may be let in to the agent at `address`, which the class's rules have a say in.
   [[nodiscard]] std::variant<Guest, Refusal> lead_in(std::string_view address,
-                                                     const runtime::ClassSettings* settings,
-                                                     auth::Visitor visitor, ClientProof proof,
+                                                     const EntryRules* rules, auth::Visitor visitor,
+                                                     ClientProof proof,
                                                      const net::HttpRequest& request) const;
-  [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(
-      const runtime::ClassSettings* settings, const ClientProof& proof) const;
+  [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(const EntryRules* rules,
+                                                              const ClientProof& proof) const;
   using Opener =
       std::function<std::shared_ptr<net::WebSocketListener>(std::shared_ptr<net::WebSocket>)>;
   [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect,
@@ -148,6 +148,9 @@ class AgentsEndpoint {
   [[nodiscard]] std::optional<Refusal> not_ready() const;
   [[nodiscard]] net::HttpResponse answer_of(const Refusal& refusal) const;
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;
+  // Null without a class.
+  [[nodiscard]] std::shared_ptr<const EntryRules> rules_of(
+      const std::shared_ptr<const runtime::ServedClass>& served) const;
   // Null if the request is for something else, or the class does not list its methods.
   [[nodiscard]] std::shared_ptr<const runtime::ServedClass> listed_class(
       const net::HttpRequest& request) const;

@@ -21,17 +21,16 @@ std::optional<std::string_view> rest_of(std::string_view rule, std::string_view 
 
 }  // namespace
 
-const CorsRules& cors_of(const EdgeRules& server, const runtime::ClassSettings* settings) {
-  return settings == nullptr || settings->cors.origins.empty() ? server.cors : settings->cors;
+const CorsRules& cors_of(const EdgeRules& server, const EntryRules* own) {
+  return own == nullptr || own->cors.origins.empty() ? server.cors : own->cors;
 }
 
-EffectiveAuth auth_of(const EdgeRules& server, const runtime::ClassSettings* settings) {
+EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own) {
   const ProofKind servers = server.auth.type.value_or(ProofKind::kNone);
   const std::string_view servers_name = server.auth.name ? *server.auth.name : std::string_view();
-  if (settings == nullptr) return {servers, servers_name};
-  const AuthRules& own = settings->auth;
-  const ProofKind type = own.type.value_or(servers);
-  if (own.name) return {type, *own.name};
+  if (own == nullptr) return {servers, servers_name};
+  const ProofKind type = own->auth.type.value_or(servers);
+  if (own->auth.name) return {type, *own->auth.name};
   return {type, type == ProofKind::kJwt ? servers_name : std::string_view()};
 }
 

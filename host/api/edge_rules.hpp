@@ -4,8 +4,8 @@
 
 #include "auth/authenticator.hpp"
 #include "base/client_rules.hpp"
+#include "json/json.hpp"
 #include "net/http.hpp"
-#include "runtime/class_settings.hpp"
 
 #include <optional>
 #include <string>
@@ -22,15 +22,13 @@ struct EdgeRules {
   auth::Authenticator* authenticator = nullptr;
 };
 
-// What holds for a class; without settings, for what is of no class.
-[[nodiscard]] const CorsRules& cors_of(const EdgeRules& server,
-                                       const runtime::ClassSettings* settings);
+// What holds for a class; null: for what is of no class.
+[[nodiscard]] const CorsRules& cors_of(const EdgeRules& server, const EntryRules* own);
 struct EffectiveAuth {
   ProofKind type = ProofKind::kNone;
   std::string_view name;  // a template; empty: any. Points into the rules
 };
-[[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server,
-                                    const runtime::ClassSettings* settings);
+[[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own);
 
 // The rule of a path (without a query): the first that has it or what is above it. Null: none.
 [[nodiscard]] const RouteRule* find_route(const EdgeRules& rules, std::string_view path);

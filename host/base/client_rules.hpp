@@ -31,6 +31,14 @@ struct CorsRules {
   std::chrono::milliseconds max_age = std::chrono::hours(24);
 };
 
+// What a class asks of clients before an agent of it hears of them. No agent sees it.
+struct EntryRules {
+  AuthRules auth;
+  CorsRules cors;
+  // Whether everybody may read the class's methods, not administrators alone.
+  bool list_methods = false;
+};
+
 // A path that is not /agents/... and what it leads to. Exactly one of the three is set.
 struct RouteRule {
   std::string path;         // "/api/agents": itself and what is below it

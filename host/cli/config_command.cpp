@@ -47,7 +47,8 @@ config::ClassConfig completed(config::ClassConfig agent_class, const config::Ser
   if (auth.name) return agent_class;
   api::EdgeRules edge;
   edge.auth = server.auth.rules;
-  const api::EffectiveAuth holds = api::auth_of(edge, &agent_class.settings);
+  const EntryRules own = agent_class.settings.entry_rules();
+  const api::EffectiveAuth holds = api::auth_of(edge, &own);
   const auto from = server.sources.find("auth.name");
   if (!holds.name.empty() && from != server.sources.end()) agent_class.sources.insert(*from);
   auth.name = std::string(holds.name);

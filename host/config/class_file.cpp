@@ -258,12 +258,17 @@ std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConf
   return changed_settings(class_settings(), before.settings, after.settings);
 }
 
+bool is_of_entry(std::string_view key) {
+  return key == kAliases || key == "list_methods" || key.starts_with("auth.") ||
+         key.starts_with("cors.");
+}
+
 std::string settings_text(const ClassSettings& settings) {
   Json text = Json::object();
   const ClassSettings defaults;
   for (const Setting<ClassSettings>& setting : class_settings()) {
     Json value = setting.value(settings);
-    if (setting.path == kAliases || dump_json(value) == dump_json(setting.value(defaults)))
+    if (is_of_entry(setting.path) || dump_json(value) == dump_json(setting.value(defaults)))
       continue;
     const SplitPath split = split_path(setting.path);
     Json& section =

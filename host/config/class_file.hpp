@@ -42,8 +42,12 @@ struct ClassFile {
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
 
-// The values that differ from the defaults, without the aliases, on one line: settings with equal
-// texts are the same to an agent. Options stand there as they are, and may be secret.
+// Whether a key of changed_keys() is about the way in alone: aliases, and what EntryRules has. No
+// agent notices a change of it.
+[[nodiscard]] bool is_of_entry(std::string_view key);
+
+// The values that differ from the defaults, without those of is_of_entry(), on one line: settings
+// with equal texts are the same to an agent. Options stand there as they are, and may be secret.
 [[nodiscard]] std::string settings_text(const runtime::ClassSettings& settings);
 
 // The settings of such a text.

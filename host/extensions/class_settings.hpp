@@ -78,12 +78,14 @@ struct ClassSettings {
   bool send_identity = true;
 
   // Whether everybody may read the class's methods (runtime/agent_class.hpp), not administrators
-  // alone.
+  // alone. Who may be a client of the agents, and which pages may read their answers. No agent sees
+  // these: they are in a table as well, and hold whichever version of the class is served.
   bool list_methods = false;
-
-  // Who may be a client of the agents, and which pages may read their answers. No agent sees them.
   AuthRules auth;
   CorsRules cors;
+  [[nodiscard]] EntryRules entry_rules() const {
+    return {.auth = auth, .cors = cors, .list_methods = list_methods};
+  }
 
   Durability durability = Durability::kProcess;
 

@@ -41,6 +41,8 @@ bool ClassRegistry::add(ServedClass served) {
   std::string segment = served.segment;
   if (!served.starts->news) served.starts->news = news_;
   expected_[segment] = true;
+  entry_rules_.try_emplace(segment,
+                           std::make_shared<const EntryRules>(served.settings.entry_rules()));
   return classes_
       .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
       .second;
@@ -93,6 +95,18 @@ std::vector<std::string> ClassRegistry::aliases_of(std::string_view segment) con
     if (target == segment) aliases.push_back(alias);
   }
   return aliases;
+}
+
+void ClassRegistry::set_entry_rules(EntryTable rules) {
+  const MutexLock lock(mutex_);
+  entry_rules_ = std::move(rules);
+}
+
+std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view segment) const {
+  static const auto kDefaults = std::make_shared<const EntryRules>();
+  const MutexLock lock(mutex_);
+  const auto found = entry_rules_.find(segment);
+  return found == entry_rules_.end() ? kDefaults : found->second;
 }
 
 void ClassRegistry::expect(std::string segment) {

@@ -2,6 +2,7 @@
 // Which classes are served now, under which segments and with which settings; and which are not,
 // but are expected back.
 
+#include "base/client_rules.hpp"
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "extensions/call_order.hpp"
@@ -94,6 +95,14 @@ class ClassRegistry {
   // In their order.
   [[nodiscard]] std::vector<std::string> aliases_of(std::string_view segment) const;
 
+  // What classes ask of clients, by segment: `rules` takes the place of all that were set before,
+  // and a class that is not in it has the defaults. A class that is added has those of its settings
+  // unless its segment is in the table already.
+  using EntryTable = std::map<std::string, std::shared_ptr<const EntryRules>, std::less<>>;
+  void set_entry_rules(EntryTable rules);
+  // Never null.
+  [[nodiscard]] std::shared_ptr<const EntryRules> entry_rules(std::string_view segment) const;
+
   // There is reason to think that the segment will be served: agents of the class are stored, or it
   // has settings.
   void expect(std::string segment);
@@ -140,6 +149,7 @@ class ClassRegistry {
   // Segments, and whether a library has had the class.
   std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);
+  EntryTable entry_rules_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::runtime

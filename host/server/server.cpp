@@ -268,6 +268,7 @@ void Server::Parts::expect_classes() {
   for (const auto& [name, settings] : config.classes)
     runtime->classes().expect(protocol::kebab_case(name));
   runtime->classes().set_aliases(configuration->aliases());
+  runtime->classes().set_entry_rules(configuration->entry_rules());
 }
 
 Result<void> Server::Parts::load_plugins() {

@@ -320,6 +320,23 @@ TEST_F(SettingsRollbackTest, SettingsThatWereTakenBackAreTriedAgainOnceTheFileOr
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(SettingsRollbackTest, WhoWasLockedOutStaysSoWhenSettingsAreTakenBack) {
+  put("tokens", "0123456789abcdef\n");
+  put("hearth.yaml", "reload: {quiet_time: 20ms}\nauth: {token_file: tokens}\n");
+  auto server = start();
+  EXPECT_EQ(ask(*server, ""), "ok");
+  put("classes/crashes.yaml",
+      "class: Crashes\noptions: {at_start: \"segv\"}\nauth: {type: token}\n");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  for (int i = 0; i < 2; ++i) {
+    server = start();
+    expect_settings_taken_back(*server);
+    EXPECT_EQ(request(*server, "GET", "/agents/crashes/a?how=").status, 401);
+    EXPECT_EQ(request(*server, "GET", "/agents/crashes/a?how=&token=0123456789abcdef").body, "ok");
+    EXPECT_EQ(server->stop(), kClean);
+  }
+}
+
 TEST_F(SettingsRollbackTest, SettingsThatAreProvenStay) {
   configure(", probation: 0s");
   auto server = start();

@@ -112,6 +112,29 @@ TEST_F(AliasTest, AClassUnderItsOwnSegmentComesBeforeIt) {
   EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("counter"));
 }
 
+TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
+  ClassSettings open;
+  open.list_methods = true;
+  const auto add = [&](const std::string& segment) {
+    EXPECT_TRUE(classes_.add({segment, std::make_shared<testing::ScriptedClass>(script_), open}));
+  };
+  add("counter");
+  EXPECT_TRUE(classes_.entry_rules("counter")->list_methods) << "nothing else is known of it";
+  EntryRules closed;
+  closed.auth.type = ProofKind::kJwt;
+  classes_.set_entry_rules({{"counter", std::make_shared<const EntryRules>(closed)},
+                            {"room", std::make_shared<const EntryRules>(closed)}});
+  add("room");
+  classes_.put(std::make_shared<const ServedClass>(
+      ServedClass{"counter", std::make_shared<testing::ScriptedClass>(script_), open}));
+  for (const char* segment : {"counter", "room"}) {
+    EXPECT_EQ(classes_.entry_rules(segment)->auth.type, ProofKind::kJwt) << segment;
+    EXPECT_FALSE(classes_.entry_rules(segment)->list_methods) << segment;
+  }
+  classes_.set_entry_rules({});
+  EXPECT_EQ(classes_.entry_rules("counter")->auth.type, std::nullopt);
+}
+
 TEST(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
   ClassRegistry classes;
   classes.expect("chat-room");

@@ -68,6 +68,9 @@ void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts
     return;
   }
   before->aliases = said->settings.aliases;
+  before->list_methods = said->settings.list_methods;
+  before->auth = said->settings.auth;
+  before->cors = said->settings.cors;
   held_[segment] = {.name = name_of(segment),
                     .settings = std::make_shared<const config::ClassConfig>(config::ClassConfig{
                         .settings = *std::move(before), .file = proven.file, .sources = {}})};
@@ -109,6 +112,13 @@ void ClassConfiguration::use_aliases(const std::string& segment,
   std::erase_if(aliases_, [&segment](const auto& each) { return each.second == segment; });
   // Another class that still has it has lost it in its own file: else that were a mistake.
   for (const std::string& alias : aliases) aliases_[alias] = segment;
+}
+
+runtime::ClassRegistry::EntryTable ClassConfiguration::entry_rules() const {
+  runtime::ClassRegistry::EntryTable table;
+  for (const auto& [segment, said] : said_)
+    table[segment] = std::make_shared<const EntryRules>(said.settings->settings.entry_rules());
+  return table;
 }
 
 std::string ClassConfiguration::paths(std::string_view segment) const {

@@ -4,6 +4,7 @@
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
 #include "plugins/versions/version_ledger.hpp"
+#include "runtime/class_registry.hpp"
 
 #include <filesystem>
 #include <map>
@@ -28,8 +29,9 @@ namespace hearth::plugins {
 //  P3 Not twice    Settings that were taken back do not hold again because something else has
 //                  changed, or because the server starts again: only when they are other ones, when
 //                  try_again() is called, or when read_again() is told to.
-//  P4 Aliases      They are those that were read last, whatever is taken back: no agent can fail
-//                  because of one.
+//  P4 The way in   Aliases and entry rules are those that were read last, whatever is taken back:
+//                  no agent can fail because of them, and a crash lets in nobody whom they lock
+//                  out.
 //
 // Threads    One at a time. What it gives may be used on any.
 // Lifetime   The ledger outlives it.
@@ -74,6 +76,8 @@ class ClassConfiguration {
   // The segment of its class by alias.
   using Aliases = std::map<std::string, std::string, std::less<>>;
   [[nodiscard]] const Aliases& aliases() const { return aliases_; }
+  // By segment, of the classes that have a file.
+  [[nodiscard]] runtime::ClassRegistry::EntryTable entry_rules() const;
   // Where clients find a class, for people: "/agents/chat-room, /agents/my-chat".
   [[nodiscard]] std::string paths(std::string_view segment) const;
 

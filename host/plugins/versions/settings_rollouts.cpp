@@ -48,6 +48,7 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
     return {};
   }
   classes.set_aliases(parts_.configuration.aliases());
+  classes.set_entry_rules(parts_.configuration.entry_rules());
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
     const bool has_settings = !parts_.configuration.of(change.agent_class)->file.empty();
@@ -102,8 +103,8 @@ void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
       const std::vector<std::string> keys = config::changed_keys(*version.settings, *settings);
       if (keys.empty()) {
         version.settings = settings;  // the same values of another file
-      } else if (keys == std::vector<std::string>{"aliases"}) {
-        // They are there already, and no agent has to know them.
+      } else if (std::ranges::all_of(keys, config::is_of_entry)) {
+        // It holds already, and no agent has to know of it.
         version.settings = settings;
         tell_change(version, keys, 0);
         tell_done(version);

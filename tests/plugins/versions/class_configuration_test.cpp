@@ -367,6 +367,45 @@ TEST_F(OnTrialTest, AliasesHoldWhateverIsTakenBack) {
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}}));
 }
 
+TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
+  const std::string closed =
+      "auth: {type: jwt, name: '{sub}'}\ncors: {origins: ['https://app.example']}\n"
+      "list_methods: true\n";
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n" + closed);
+  read();
+  const auto expect_closed = [this] {
+    const auto table = configuration_->entry_rules();
+    const auto settings = configuration_->of("counter");
+    for (const EntryRules& rules : {*table.at("counter"), settings->settings.entry_rules()}) {
+      EXPECT_EQ(rules.auth.type, ProofKind::kJwt);
+      EXPECT_EQ(rules.auth.name, "{sub}");
+      EXPECT_EQ(rules.cors.origins, std::vector<std::string>{"https://app.example"});
+      EXPECT_TRUE(rules.list_methods);
+    }
+  };
+  expect_closed();
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
+  EXPECT_EQ(configuration_->taken_back().size(), 1U);
+  expect_closed();
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+  EXPECT_TRUE(read().changes.empty()) << "no agent has others";
+  EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, std::nullopt);
+}
+
+TEST_F(ClassConfigurationTest, WhatIsTakenBackWhileTheServerRunsLetsNobodyIn) {
+  const auto before = configuration_->of("counter");
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\nauth: {type: token}\n");
+  read();
+  configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, ProofKind::kToken);
+  std::filesystem::remove(classes() / "counter.yaml");
+  read("", true);
+  EXPECT_FALSE(configuration_->entry_rules().contains("counter"));
+}
+
 TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
   const auto before = configuration_->of("counter");
   put("room.yaml", "class: room\n");

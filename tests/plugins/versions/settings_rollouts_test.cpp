@@ -176,6 +176,26 @@ TEST_F(SettingsRolloutsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
   EXPECT_EQ(runtime_.classes().find_for_client("tally"), nullptr);
 }
 
+TEST_F(SettingsRolloutsTest, WhoMayConnectHoldsAtOnceAndMovesNoAgent) {
+  const auto before = runtime_.classes().find("counter");
+  const auto type = [this] { return runtime_.classes().entry_rules("counter")->auth.type; };
+  put("class: counter\nauth: {type: token}\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().keys, std::vector<std::string>{"auth.type"});
+  EXPECT_TRUE(reloader_->moving().empty());
+  EXPECT_EQ(runtime_.classes().find("counter"), before) << "another version would move the agents";
+  EXPECT_EQ(type(), ProofKind::kToken);
+  put("class: counter\nauth: {type: jwt}\noptions: {start: 5}\n");
+  EXPECT_TRUE(reload());
+  EXPECT_EQ(type(), ProofKind::kJwt) << "also while the other settings are on trial";
+  wait_until_settled();
+  put("class: counter\nauth: {type: basic}\n");
+  EXPECT_TRUE(reload());
+  EXPECT_EQ(type(), ProofKind::kJwt) << "a mistake changes nothing";
+}
+
 TEST_F(SettingsRolloutsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
   put("class: counter\naliases: [chat-room]\noptions: {start: 5}\n");
   const auto outcomes = reload();
