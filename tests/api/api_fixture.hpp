@@ -100,6 +100,8 @@ class ApiFixture : public ::testing::Test {
     HttpApiOptions api_options;
     api_options.max_name_bytes = 256;
     api_options.edge = edge_;
+    api_options.objects = object_actions_;
+    api_options.definitions = definition_actions_;
     if (admin_actions_ != nullptr) {
       admin_ = std::make_unique<AdminApi>(*admin_actions_, kAdminToken, logger_, metrics_);
       api_options.admin = admin_.get();
@@ -164,8 +166,10 @@ class ApiFixture : public ::testing::Test {
   net::NetOptions net_options_;
   EdgeRules edge_;                 // set before start()
   runtime::RuntimeLimits limits_;  // ... too
-  AdminActions* admin_actions_ =
-      nullptr;  // what /admin asks; set before start(), and outlives this
+  // What /admin and /objects ask; set before start(), and outlive this. Null: nothing is there.
+  AdminActions* admin_actions_ = nullptr;
+  ObjectActions* object_actions_ = nullptr;
+  DefinitionActions* definition_actions_ = nullptr;
   storage::SyncCalls* sync_calls_ = nullptr;  // what syncs; set before start(), and outlives this
   Readiness readiness_;
   hearth::testing::RecordingLogger logger_;

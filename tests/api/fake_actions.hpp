@@ -1,7 +1,10 @@
 #pragma once
-// Actions of administrators that only note what they were asked.
+// Actions of administrators that only note what they were asked, and those of a server where there
+// are no objects and no definitions.
 
 #include "api/admin_actions.hpp"
+#include "api/definition_actions.hpp"
+#include "api/object_actions.hpp"
 
 #include <optional>
 #include <string>
@@ -103,6 +106,41 @@ class FakeActions final : public AdminActions {
     if (failure) return answer(*failure);
     answer(value);
   }
+};
+
+inline Error not_there() {
+  return {Errc::kNotFound, "there is none"};
+}
+
+class NoObjects final : public ObjectActions {
+ public:
+  void list(ObjectPageRequest, Answer<ObjectPage> answer) override { answer(not_there()); }
+  void show(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
+  void find(std::string, Answer<ObjectView> answer) override { answer(not_there()); }
+  void create(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
+  void remove(ObjectName, std::string, Answer<ObjectView> answer) override { answer(not_there()); }
+  void hibernate(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
+  void storage(ObjectName, std::string, std::size_t, Answer<std::string> answer) override {
+    answer(not_there());
+  }
+  void patch_storage(ObjectName, std::string, Answer<std::string> answer) override {
+    answer(not_there());
+  }
+  void set_alarm(ObjectName, ObjectAlarm, Answer<std::string> answer) override {
+    answer(not_there());
+  }
+  void alarms(ObjectName, Answer<std::string> answer) override { answer(not_there()); }
+  void cancel_alarm(ObjectName, std::string, Answer<std::string> answer) override {
+    answer(not_there());
+  }
+};
+
+class NoDefinitions final : public DefinitionActions {
+ public:
+  void list(Answer answer) override { answer(not_there()); }
+  void show(std::string, Answer answer) override { answer(not_there()); }
+  void set(std::string, std::string, Mode, Answer answer) override { answer(not_there()); }
+  void remove(std::string, Answer answer) override { answer(not_there()); }
 };
 
 }  // namespace hearth::api::testing

@@ -42,7 +42,11 @@ bool is_let_in(Access access, Asker asker) {
 
 TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
   FakeActions actions;
+  NoObjects objects;
+  NoDefinitions definitions;
   admin_actions_ = &actions;
+  object_actions_ = &objects;
+  definition_actions_ = &definitions;
   open();
   const std::pair<Asker, std::string> askers[] = {
       {Asker::kNobody, ""},
@@ -70,7 +74,7 @@ TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
       EXPECT_NE(reply.head.find("WWW-Authenticate: Bearer"), std::string::npos);
     }
   }
-  EXPECT_GE(rows, 19U);
+  EXPECT_GE(rows, 55U) << "a part of the server is not there; proofs_test.cpp asks a real one";
   for (const auto& [asker, header] : askers) {
     const bool is_admin = asker == Asker::kAdministrator;
     EXPECT_EQ(ask(http("GET", "/admin/nothing", header)).status, is_admin ? 404 : 401);

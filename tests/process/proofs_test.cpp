@@ -1,10 +1,13 @@
 // Where the real server has the tokens and keys of its clients from: files that change, and a URL.
 #include "auth/token_maker.hpp"
+#include "json/json.hpp"
 #include "process/process_fixture.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -84,6 +87,36 @@ class ProofsTest : public ProcessTest {
         .status;
   }
 };
+
+// A path with values for what its template leaves open.
+std::string filled_in(std::string path) {
+  for (auto open = path.find('{'); open != std::string::npos; open = path.find('{')) {
+    const auto end = path.find('}', open);
+    const bool is_class = path.substr(open, end - open) == "{class";
+    path.replace(open, end + 1 - open, is_class ? "counter" : "a");
+  }
+  return path;
+}
+
+TEST_F(ProofsTest, EachOperationAsksForAProofUnlessTheDocumentSaysThatItDoesNot) {
+  put("tokens", "0123456789abcdef\n");
+  put("hearth.yaml", "auth: {type: token, token_file: tokens}\n");
+  put("classes/counter.yaml", "class: counter\nobjects: true\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  const Json document = parse_json(request(*server, "GET", "/openapi.json").body).value();
+  std::size_t operations = 0;
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      std::string verb = method;
+      std::ranges::transform(verb, verb.begin(), [](unsigned char c) { return std::toupper(c); });
+      const int status = request(*server, verb, filled_in(path)).status;
+      EXPECT_EQ(status == 401, !operation.at("security").empty()) << verb << ' ' << path << status;
+      ++operations;
+    }
+  }
+  EXPECT_GE(operations, 55U);
+  EXPECT_EQ(server->stop(), kClean);
+}
 
 TEST_F(ProofsTest, FilesOfTokensAndKeysAreTakenWhenTheyChange) {
   const TokenMaker first("EdDSA");
