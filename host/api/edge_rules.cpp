@@ -10,13 +10,23 @@ namespace {
 
 constexpr std::string_view kHeaderPrefix = "header:";
 
+// Takes the first segment off `path`, with the slashes before it: empty segments count for nothing,
+// as in addresses of agents.
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  const std::string_view segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
+
 // What the path has beyond the rule's; nothing if it is not below it.
 std::optional<std::string_view> rest_of(std::string_view rule, std::string_view path) {
-  while (rule.ends_with('/')) rule.remove_suffix(1);
-  if (!path.starts_with(rule)) return std::nullopt;
-  const std::string_view rest = path.substr(rule.size());
-  if (!rest.empty() && rest.front() != '/') return std::nullopt;
-  return rest;
+  if (!path.starts_with('/')) return std::nullopt;
+  while (true) {
+    const std::string_view wanted = take_segment(rule);
+    if (wanted.empty()) return path;
+    if (take_segment(path) != wanted) return std::nullopt;
+  }
 }
 
 }  // namespace

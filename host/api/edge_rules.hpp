@@ -31,6 +31,7 @@ struct EffectiveAuth {
 [[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own);
 
 // The rule of a path (without a query): the first that has it or what is above it. Null: none.
+// Empty segments count for nothing, so that //old is /old.
 [[nodiscard]] const RouteRule* find_route(const EdgeRules& rules, std::string_view path);
 
 // A claim as a name: a text, or a whole number. Nothing if it is absent or of another kind.

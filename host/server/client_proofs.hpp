@@ -68,8 +68,9 @@ class ClientProofs {
   std::unique_ptr<KeyDownload> download_;  // answers to the authenticator: goes before it
 };
 
-// Tells the log of what an operator would not want: a file of tokens that others on this machine
-// can read, and classes whose clients must prove something that nothing is there to check with.
+// Tells the log of what an operator would not want: a file of tokens, or of keys that sign, that
+// others on this machine can read; and classes whose clients must prove something that nothing is
+// there to check with, or must have claims and have none.
 void warn_of_proofs(const config::Config& config, Logger& logger);
 
 // What is wrong with the files that `settings` names; nothing if they can be used.

@@ -368,6 +368,8 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
                   leads_to("/team", "open", "{header:x-team}-room"),
                   leads_to("/lobby", "guarded", "lobby"),
                   refused("/old", 410),
+                  refused("/v1/agents/open/secret", 410),
+                  prefix("/v1/agents"),
                   refused("/", 421)};
   open();
   const std::string u1 = bearer(jwt("u/1"));
@@ -391,6 +393,11 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
       {"/lobby/echo", "", 401, ""},
       {"/old", "", 410, ""},
       {"/old/x", "", 410, ""},
+      {"//old", "", 410, ""},
+      {"/v1/agents/open/secret", "", 410, ""},
+      {"/v1/agents//open/secret/echo", "", 410, ""},
+      {"/v1//agents/open///secret", "", 410, ""},
+      {"/v1/agents//open/a/target", "", 200, "/v1/agents//open/a/target"},
       {"/anything", "", 421, ""},
       {"/healthz", "", 200, R"({"status":"ok"})"},
       {"/agents/open/a/target", "", 200, "/agents/open/a/target"},
