@@ -195,7 +195,14 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
   plan.loop = index;
   plan.subprotocol = std::move(guest.subprotocol);
   plan.max_frame = to.served->settings.max_frame;
-  plan.opened = opener(std::move(to), std::move(connect), request.address);
+  plan.opened = [this, rules = std::move(guest.rules), asked = std::move(guest.asked),
+                 opened = opener(std::move(to), std::move(connect), request.address)](
+                    const std::shared_ptr<net::WebSocket>& socket) {
+    // Those that were there have been told already.
+    if (has_changed(*rules, asked))
+      return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
+    return opened(socket);
+  };
   if (guest.visitor.ends_at) {
     plan.opened = [&loop, ends_at = *guest.visitor.ends_at,
                    opened = std::move(plan.opened)](const std::shared_ptr<net::WebSocket>& socket) {
@@ -304,16 +311,23 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
     if (!routed) return not_yours();
     address = *std::move(routed);
   }
-  return lead_in(address, rules.get(), std::move(visitor), std::move(proof), request);
+  return lead_in(address, rules, std::move(visitor), std::move(proof), request);
+}
+
+bool AgentsEndpoint::has_changed(const EntryRules& rules, std::string_view segment) const {
+  return runtime_.classes().entry_rules(segment)->auth != rules.auth;
 }
 
 std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lead_in(
-    std::string_view address, const EntryRules* own, auth::Visitor visitor, ClientProof proof,
-    const net::HttpRequest& request) const {
+    std::string_view address, std::shared_ptr<const EntryRules> own, auth::Visitor visitor,
+    ClientProof proof, const net::HttpRequest& request) const {
   auto resolved = resolve(address);
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
-  const EffectiveAuth rules = auth_of(edge_, own);
   auto& to = std::get<Destination>(resolved);
+  std::string asked = to.gates.empty() ? to.served->segment : to.gates.front().segment;
+  if (own == nullptr || has_changed(*own, asked))
+    return Refusal{503, 0, "unavailable", "the class has just come or changed: try again"};
+  const EffectiveAuth rules = auth_of(edge_, own.get());
   const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
   if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
   // Each spelling is an agent of its own, and one claim has one agent.
@@ -321,6 +335,8 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
   std::string target = request.target;
   if (rules.type != ProofKind::kNone) target = std::move(proof.target);
   return Guest{.to = std::move(to),
+               .rules = std::move(own),
+               .asked = std::move(asked),
                .target = std::move(target),
                .visitor = std::move(visitor),
                .subprotocol = std::move(proof.subprotocol)};

@@ -62,7 +62,8 @@ namespace hearth::api {
 //            below others it is the class of the topmost one. A token is looked at only where one
 //            is asked for. The agent then gets its claims, and a target without it. A socket is
 //            closed with 4401 when its token ends. The administrators' token opens no agent. Where
-//            claims give the name, only its one spelling in edge_rules.hpp is let in.
+//            claims give the name, only its one spelling in edge_rules.hpp is let in. Rules that
+//            change while a client comes in have it come again (503, or close 1012).
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
@@ -115,7 +116,9 @@ class AgentsEndpoint {
   // A client that may go where it wants.
   struct Guest {
     Destination to;
-    std::string target;  // what the agent sees
+    std::shared_ptr<const EntryRules> rules;  // of the class that has let it in
+    std::string asked;                        // ... whose segment this is
+    std::string target;                       // what the agent sees
     auth::Visitor visitor;
     std::string subprotocol;  // of the answer to an upgrade
   };
@@ -130,9 +133,11 @@ class AgentsEndpoint {
   [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
   // One who may be let in to the agent at `address`, which the class's rules have a say in.
   [[nodiscard]] std::variant<Guest, Refusal> lead_in(std::string_view address,
-                                                     const EntryRules* rules, auth::Visitor visitor,
-                                                     ClientProof proof,
+                                                     std::shared_ptr<const EntryRules> own,
+                                                     auth::Visitor visitor, ClientProof proof,
                                                      const net::HttpRequest& request) const;
+  // Whether who may connect to a class is another one now.
+  [[nodiscard]] bool has_changed(const EntryRules& rules, std::string_view segment) const;
   [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(const EntryRules* rules,
                                                               const ClientProof& proof) const;
   using Opener =

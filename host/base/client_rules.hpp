@@ -18,6 +18,8 @@ struct AuthRules {
   // A template (base/name_template.hpp) of claims: the agent's name must be what it gives. Empty:
   // any name. Nothing: of a class whose clients have claims, the server's; else any.
   std::optional<std::string> name;
+
+  friend bool operator==(const AuthRules&, const AuthRules&) = default;
 };
 
 // Which pages may read answers (the CORS protocol of https://fetch.spec.whatwg.org). None without

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace hearth {
 
@@ -23,6 +24,9 @@ inline constexpr CloseCode kCloseTooBig = 1009;          // a message above the 
 inline constexpr CloseCode kCloseInternalError = 1011;   // the agent failed, or the server did
 inline constexpr CloseCode kCloseServiceRestart = 1012;  // drained for a restart: come back
 inline constexpr CloseCode kCloseTryAgainLater = 1013;   // overload, or a client that is too slow
+
+// The reason of a 1012 whose client is to be asked anew who it is.
+inline constexpr std::string_view kAccessChanged = "who may connect has changed: connect again";
 
 // Clients stop after these, and report the reason to their user.
 inline constexpr CloseCode kClosePolicyViolation = 1008;  // a transport that is not spoken here

@@ -194,6 +194,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // come again later.
   void class_is_back();
   void class_is_gone();
+  void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }
 
   // ---- LiveAgentOwner ----
   [[nodiscard]] const storage::AgentKey& key() const override { return key_; }

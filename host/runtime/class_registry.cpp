@@ -97,9 +97,9 @@ std::vector<std::string> ClassRegistry::aliases_of(std::string_view segment) con
   return aliases;
 }
 
-void ClassRegistry::set_entry_rules(EntryTable rules) {
+ClassRegistry::EntryTable ClassRegistry::set_entry_rules(EntryTable rules) {
   const MutexLock lock(mutex_);
-  entry_rules_ = std::move(rules);
+  return std::exchange(entry_rules_, std::move(rules));
 }
 
 std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view segment) const {

@@ -99,7 +99,8 @@ class ClassRegistry {
   // and a class that is not in it has the defaults. A class that is added has those of its settings
   // unless its segment is in the table already.
   using EntryTable = std::map<std::string, std::shared_ptr<const EntryRules>, std::less<>>;
-  void set_entry_rules(EntryTable rules);
+  // Gives the table before.
+  EntryTable set_entry_rules(EntryTable rules);
   // Never null.
   [[nodiscard]] std::shared_ptr<const EntryRules> entry_rules(std::string_view segment) const;
 

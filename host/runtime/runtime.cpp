@@ -188,6 +188,15 @@ void Runtime::class_is_gone(const std::string& segment) {
   }
 }
 
+void Runtime::end_clients(const std::string& agent_class, std::uint16_t code,
+                          const std::string& why) {
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), agent_class, code, why] {
+      shard->end_clients(agent_class, code, why);
+    });
+  }
+}
+
 void Runtime::start_alarms() {
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get()] { shard->start_alarms(); });

@@ -91,6 +91,8 @@ class Runtime final : public extensions::AgentDirectory {
   void trial_is_over(const std::string& segment);
   void class_is_back(const std::string& segment);
   void class_is_gone(const std::string& segment);
+  // As Shard::end_clients(), when each loop comes to it. Any thread.
+  void end_clients(const std::string& agent_class, std::uint16_t code, const std::string& why);
 
   // From now on agents are woken when their time has come, and interrupted work is recovered. Call
   // it once the classes are loaded. Any thread, while the loops run.

@@ -149,6 +149,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   // Its agents that were put off, or wait for this version, are looked at now.
   void hurry(std::string_view segment);
   void class_is_gone(std::string_view segment);
+  // Closes the clients of the agents of a class, and of all agents below those.
+  void end_clients(std::string_view agent_class, std::uint16_t code, std::string_view why);
 
   // ---- what an administrator asks (shard_admin.cpp) ----
   // What is to be said of an agent, which need not exist.

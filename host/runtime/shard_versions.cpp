@@ -40,4 +40,14 @@ void Shard::class_is_gone(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->class_is_gone();
 }
 
+void Shard::end_clients(std::string_view agent_class, std::uint16_t code, std::string_view why) {
+  std::vector<AgentSlot*> found;
+  for (const auto& [key, slot] : slots_) {
+    const bool is_root = !key.is_sub_agent();
+    if ((is_root ? key.agent_class : key.root().agent_class) == agent_class)
+      found.push_back(slot.get());
+  }
+  for (AgentSlot* slot : found) slot->end_clients(code, why);
+}
+
 }  // namespace hearth::runtime

@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <ranges>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -119,7 +121,7 @@ Result<std::unique_ptr<ClientProofs>> ClientProofs::open(const config::AuthConfi
                                                          runtime::AsioLoop& loop,
                                                          net::OutboundHttp& http,
                                                          const Clock& clock, Logger& logger) {
-  std::unique_ptr<ClientProofs> proofs(new ClientProofs());
+  std::unique_ptr<ClientProofs> proofs(new ClientProofs(settings.token_file));
   auth::ProofSources sources = sources_of(settings);
   if (!settings.keys_url.empty()) {
     proofs->download_ = std::make_unique<KeyDownload>(loop, http, settings.keys_url);
@@ -130,7 +132,26 @@ Result<std::unique_ptr<ClientProofs>> ClientProofs::open(const config::AuthConfi
   }
   proofs->authenticator_ = std::make_unique<auth::Authenticator>(std::move(sources), clock, logger);
   if (auto failure = proofs->authenticator_->refresh()) return *std::move(failure);
+  (void)proofs->take_tokens();
   return proofs;
+}
+
+bool ClientProofs::refresh() {
+  authenticator_->refresh();
+  return take_tokens();
+}
+
+bool ClientProofs::take_tokens() {
+  if (token_file_.empty()) return false;
+  auto text = read_file(token_file_, auth::BearerTokens::kMaxBytes);
+  const auto now = text ? auth::BearerTokens::parse(*text) : text.error();
+  if (!now) return false;
+  const std::string before = std::exchange(tokens_, *std::move(text));
+  return std::ranges::any_of(std::views::split(before, '\n'), [&now](const auto& line) {
+    std::string_view token(line.begin(), line.end());
+    if (token.ends_with('\r')) token.remove_suffix(1);
+    return !token.empty() && !token.starts_with('#') && !now->has(token);
+  });
 }
 
 void warn_of_proofs(const config::Config& config, Logger& logger) {

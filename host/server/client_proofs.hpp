@@ -9,9 +9,11 @@
 #include "net/outbound_http.hpp"
 #include "runtime/asio_loop.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace hearth::server {
 
@@ -56,14 +58,19 @@ class ClientProofs {
                                                     Logger& logger);
 
   // Once more, for an operator who has changed them. What cannot be read is logged, and what was
-  // read before goes on.
-  void refresh() { authenticator_->refresh(); }
+  // read before goes on. True: a token that was good is no more.
+  bool refresh();
 
   [[nodiscard]] auth::Authenticator& authenticator() { return *authenticator_; }
 
  private:
-  ClientProofs() = default;
+  explicit ClientProofs(std::filesystem::path token_file) : token_file_(std::move(token_file)) {}
 
+  // Reads the tokens once more for what refresh() tells.
+  bool take_tokens();
+
+  const std::filesystem::path token_file_;  // empty: none
+  std::string tokens_;                      // its text, when it could be used last
   std::unique_ptr<auth::Authenticator> authenticator_;
   std::unique_ptr<KeyDownload> download_;  // answers to the authenticator: goes before it
 };

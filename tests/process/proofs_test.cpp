@@ -156,6 +156,52 @@ TEST_F(ProofsTest, FilesOfTokensAndKeysAreTakenWhenTheyChange) {
     EXPECT_EQ(server->log().find(secret), std::string::npos);
 }
 
+TEST_F(ProofsTest, WhoIsConnectedIsAskedAnewWhenAccessIsWithdrawn) {
+  const std::string kept = "?token=0123456789abcdef-kept";
+  const std::string lost = "?token=0123456789abcdef-lost";
+  const std::string both = "0123456789abcdef-kept\n0123456789abcdef-lost\n";
+  put("tokens", both);
+  put("hearth.yaml", "auth: {token_file: tokens}\nreload: {quiet_time: 50ms}\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  const auto connect = [&server](const std::string& query) {
+    auto client = std::make_unique<RawClient>(server->port());
+    EXPECT_EQ(client->upgrade("/agents/counter/a" + query).status, 101);
+    return client;
+  };
+  const auto close_code = [](RawClient& client) {
+    for (;;) {
+      const Frame frame = client.read_frame();
+      if (frame.opcode == 8) return frame.close_code();
+    }
+  };
+  const auto is_let_in = [&](const std::string& query) {
+    return connect(query)->read_frame().opcode != 8;
+  };
+  auto stranger = connect("");
+  put("classes/counter.yaml", "class: counter\nauth: {type: token}\n");
+  EXPECT_EQ(close_code(*stranger), 1012) << "the class asks for a token now";
+  EXPECT_EQ(close_code(*connect("")), 4401) << "which ends it";
+
+  auto holder = connect(kept);
+  auto other = connect(lost);
+  put("tokens", both + "0123456789abcdef-more\n");
+  server->wait_for_log("auth.source_read", 2);
+  put("tokens", "0123456789abcdef-kept\n");
+  EXPECT_EQ(close_code(*other), 1012);
+  EXPECT_EQ(close_code(*holder), 1012);
+  EXPECT_TRUE(is_let_in(kept));
+  EXPECT_EQ(close_code(*connect(lost)), 4401);
+
+  auto last = connect(kept);
+  put("classes/counter.yaml", "class: counter\nauth: {type: none}\n");
+  server->wait_for_log("config.done", 2);
+  last->send(RawClient::frame(9, "ping"));
+  Frame frame = last->read_frame();
+  while (frame.opcode == 1) frame = last->read_frame();
+  EXPECT_EQ(frame.opcode, 10) << "everybody may stay";
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(ProofsTest, KeysOfAUrlAreFetchedAndStayWhenItFails) {
   const TokenMaker maker("EdDSA", "one");
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(

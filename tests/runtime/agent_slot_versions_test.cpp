@@ -41,6 +41,24 @@ TEST_F(AgentSlotVersionsTest, WhoLeftWhileTheClassWasAwaitedIsForgottenWhenItIsG
   EXPECT_EQ(shard_.shard().counts().slots, 0U);
 }
 
+TEST_F(AgentSlotVersionsTest, ClientsOfAClassAndOfAllBelowItCanBeSentAway) {
+  const auto client = shard_.connect();
+  ShardFixture::Client below;
+  ConnectRequest request;
+  request.target = "/agents/counter/a/sub/other/b";
+  below.id = shard_.shard().connect(kUsualAgent.child("Other", "b"), "other", std::move(request),
+                                    std::make_unique<FakePort>(below.sight));
+  shard_.settle();
+  const auto before = client.sight->size();
+  shard_.runtime().end_clients("Other", 1012, "not these");
+  shard_.settle();
+  EXPECT_EQ(client.sight->size(), before) << "another class is above it";
+  shard_.runtime().end_clients("Counter", 1012, "come again");
+  shard_.settle();
+  EXPECT_EQ(client.sight->back(), "close 1012 come again");
+  EXPECT_EQ(below.sight->back(), "close 1012 come again");
+}
+
 TEST_F(AgentSlotVersionsTest, WhoWaitsForAClassIsToldWhenTheServerStops) {
   const auto client = shard_.connect();
   shard_.settle();

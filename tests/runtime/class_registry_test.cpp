@@ -122,8 +122,10 @@ TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
   EXPECT_TRUE(classes_.entry_rules("counter")->list_methods) << "nothing else is known of it";
   EntryRules closed;
   closed.auth.type = ProofKind::kJwt;
-  classes_.set_entry_rules({{"counter", std::make_shared<const EntryRules>(closed)},
-                            {"room", std::make_shared<const EntryRules>(closed)}});
+  const auto before =
+      classes_.set_entry_rules({{"counter", std::make_shared<const EntryRules>(closed)},
+                                {"room", std::make_shared<const EntryRules>(closed)}});
+  EXPECT_EQ(before.size(), 1U);
   add("room");
   classes_.put(std::make_shared<const ServedClass>(
       ServedClass{"counter", std::make_shared<testing::ScriptedClass>(script_), open}));
@@ -131,7 +133,7 @@ TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
     EXPECT_EQ(classes_.entry_rules(segment)->auth.type, ProofKind::kJwt) << segment;
     EXPECT_FALSE(classes_.entry_rules(segment)->list_methods) << segment;
   }
-  classes_.set_entry_rules({});
+  EXPECT_EQ(classes_.set_entry_rules({}).size(), 2U);
   EXPECT_EQ(classes_.entry_rules("counter")->auth.type, std::nullopt);
 }
 

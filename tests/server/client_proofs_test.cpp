@@ -72,13 +72,17 @@ TEST_F(ClientProofsTest, FilesAreReadAtTheStartAndWhenTheOperatorSaysSo) {
   EXPECT_TRUE(is_good(kOldToken));
   (void)put("tokens", kOldToken + "\n" + kNewToken + "\n");
   EXPECT_FALSE(is_good(kNewToken));
-  (*proofs)->refresh();
+  EXPECT_FALSE((*proofs)->refresh()) << "none has gone";
   EXPECT_TRUE(is_good(kOldToken));
   EXPECT_TRUE(is_good(kNewToken));
   (void)put("tokens", "");
-  (*proofs)->refresh();
+  EXPECT_FALSE((*proofs)->refresh());
   EXPECT_TRUE(is_good(kNewToken)) << "what cannot be read takes nothing away";
   EXPECT_TRUE(logger_.contains("auth.source_failed"));
+  (void)put("tokens", "# the old one\r\n" + kNewToken + "\r\n");
+  EXPECT_TRUE((*proofs)->refresh()) << "its holders are to be asked anew";
+  EXPECT_FALSE(is_good(kOldToken));
+  EXPECT_FALSE((*proofs)->refresh());
 }
 
 TEST_F(ClientProofsTest, AFileOfNoUseStopsTheStartAndSaysWhich) {

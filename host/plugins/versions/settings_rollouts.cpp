@@ -1,5 +1,6 @@
 #include "plugins/versions/settings_rollouts.hpp"
 
+#include "base/close_codes.hpp"
 #include "config/class_file.hpp"
 #include "protocol/class_segment.hpp"
 
@@ -48,7 +49,8 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
     return {};
   }
   classes.set_aliases(parts_.configuration.aliases());
-  classes.set_entry_rules(parts_.configuration.entry_rules());
+  const auto before = classes.set_entry_rules(parts_.configuration.entry_rules());
+  ask_clients_anew(before);
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
     const bool has_settings = !parts_.configuration.of(change.agent_class)->file.empty();
@@ -72,6 +74,20 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
   }
   parts_.board.set_mistakes({});
   return std::move(reading.segments);
+}
+
+void SettingsRollouts::ask_clients_anew(const runtime::ClassRegistry::EntryTable& before) {
+  const runtime::ClassRegistry& classes = parts_.runtime.classes();
+  for (const Served& served : classes.all()) {
+    const auto known = before.find(served->segment);
+    const AuthRules was = known == before.end() ? AuthRules{} : known->second->auth;
+    const AuthRules is = classes.entry_rules(served->segment)->auth;
+    if (is == was || is.type == ProofKind::kNone) continue;
+    const std::string agent_class(served->agent_class->name());
+    parts_.runtime.end_clients(agent_class, kCloseServiceRestart, std::string(kAccessChanged));
+    parts_.logger.write(LogLevel::kInfo, "auth.clients_asked_anew",
+                        {{"class", agent_class}, {"reason", "its auth has changed"}});
+  }
 }
 
 void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes) {

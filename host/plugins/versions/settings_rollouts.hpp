@@ -79,6 +79,8 @@ class SettingsRollouts {
     [[nodiscard]] const ClassVersion& next() const { return rollout->next().begin()->second; }
   };
 
+  // `before`: the rules that clients were let in by.
+  void ask_clients_anew(const runtime::ClassRegistry::EntryTable& before);
   void refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes);
   void begin_one(const std::filesystem::path& file, ServedLibrary& library,
                  const std::string& segment, const std::vector<std::string>& keys,
