@@ -1,5 +1,7 @@
 #include "server/client_proofs.hpp"
 
+#include "api/edge_rules.hpp"
+#include "base/close_codes.hpp"
 #include "base/egress_rules.hpp"
 #include "base/files.hpp"
 #include "json/json.hpp"
@@ -185,6 +187,21 @@ void warn_of_proofs(const config::Config& config, Logger& logger) {
     if (advice.empty()) continue;
     logger.write(LogLevel::kWarn, "class.nobody_may_connect",
                  {{"class", name}, {"file", each.file}, {"advice", advice}});
+  }
+}
+
+void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
+                    runtime::Runtime& runtime, Logger& logger) {
+  if (!proofs.refresh()) return;
+  api::EdgeRules edge;
+  edge.auth = settings.rules;
+  for (const auto& served : runtime.classes().all()) {
+    const auto rules = runtime.classes().entry_rules(served->segment);
+    if (api::auth_of(edge, rules.get()).type != ProofKind::kToken) continue;
+    const std::string agent_class(served->agent_class->name());
+    runtime.end_clients(agent_class, kCloseServiceRestart, std::string(kAccessChanged));
+    logger.write(LogLevel::kInfo, "auth.clients_asked_anew",
+                 {{"class", agent_class}, {"reason", "auth.token_file has lost a token"}});
   }
 }
 

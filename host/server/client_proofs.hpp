@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "net/outbound_http.hpp"
 #include "runtime/asio_loop.hpp"
+#include "runtime/runtime.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -79,6 +80,11 @@ class ClientProofs {
 // others on this machine can read; and classes whose clients must prove something that nothing is
 // there to check with, or must have claims and have none.
 void warn_of_proofs(const config::Config& config, Logger& logger);
+
+// ClientProofs::refresh(). If a token is good no more, the clients of all classes that ask for one
+// are closed with 1012 and connect again: those that came with that token cannot be told apart.
+void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
+                    runtime::Runtime& runtime, Logger& logger);
 
 // What is wrong with the files that `settings` names; nothing if they can be used.
 [[nodiscard]] std::optional<Error> check_proof_files(const config::AuthConfig& settings);

@@ -89,7 +89,6 @@ struct Server::Parts {
   Result<void> open_admin();
   Result<void> listen();
   void watch_files();
-  void ask_holders_of_tokens();
   Result<void> announce();
   Result<void> publish();
   void tell_full(std::string_view what, const Error& error, std::string_view next);
@@ -505,29 +504,15 @@ Result<void> Server::Parts::listen() {
 
 void Server::Parts::watch_files() {
   const config::AuthConfig& auth = config.server.auth;
-  std::vector<FileGroup> groups{{.files = {auth.token_file, auth.keys_file}, .read_again = [this] {
-                                   if (client_proofs->refresh()) ask_holders_of_tokens();
-                                 }}};
+  std::vector<FileGroup> groups{
+      {{auth.token_file, auth.keys_file},
+       [this] { refresh_proofs(*client_proofs, config.server.auth, *runtime, logger); }}};
   if (const net::TlsOptions& tls = config.server.net.tls; tls.is_used()) {
     certificate = std::make_unique<ServedCertificate>(*http, tls, clock, metrics, logger);
     groups.push_back({{tls.certificate, tls.key}, [this] { certificate->reload(); }});
   }
   watched_files = std::make_unique<WatchedFiles>(std::move(groups), std::move(files_before),
                                                  config.server.reload, logger);
-}
-
-// Who has connected with a token that is good no more cannot be told from the others.
-void Server::Parts::ask_holders_of_tokens() {
-  api::EdgeRules edge;
-  edge.auth = config.server.auth.rules;
-  for (const auto& served : runtime->classes().all()) {
-    const auto rules = runtime->classes().entry_rules(served->segment);
-    if (api::auth_of(edge, rules.get()).type != ProofKind::kToken) continue;
-    const std::string agent_class(served->agent_class->name());
-    runtime->end_clients(agent_class, kCloseServiceRestart, std::string(kAccessChanged));
-    logger.write(LogLevel::kInfo, "auth.clients_asked_anew",
-                 {{"class", agent_class}, {"reason", "auth.token_file has lost a token"}});
-  }
 }
 
 std::string Server::Parts::shown_address() const {

@@ -45,14 +45,14 @@ TEST_F(AgentSlotVersionsTest, ClientsOfAClassAndOfAllBelowItCanBeSentAway) {
   const auto client = shard_.connect();
   ShardFixture::Client below;
   ConnectRequest request;
-  request.target = "/agents/counter/a/sub/other/b";
-  below.id = shard_.shard().connect(kUsualAgent.child("Other", "b"), "other", std::move(request),
-                                    std::make_unique<FakePort>(below.sight));
+  request.target = "/agents/counter/a/sub/counter/b";
+  below.id = shard_.shard().connect(kUsualAgent.child("Counter", "b"), "counter",
+                                    std::move(request), std::make_unique<FakePort>(below.sight));
   shard_.settle();
-  const auto before = client.sight->size();
+  const auto told = std::pair(client.sight->size(), below.sight->size());
   shard_.runtime().end_clients("Other", 1012, "not these");
   shard_.settle();
-  EXPECT_EQ(client.sight->size(), before) << "another class is above it";
+  EXPECT_EQ(std::pair(client.sight->size(), below.sight->size()), told) << "another class";
   shard_.runtime().end_clients("Counter", 1012, "come again");
   shard_.settle();
   EXPECT_EQ(client.sight->back(), "close 1012 come again");
