@@ -130,7 +130,7 @@ Json to_json(const AgentView& agent) {
 }
 
 Json to_json(const storage::AuditEntry& entry) {
-  auto detail = parse_json(entry.detail);
+  auto detail = parse_host_json(entry.detail);
   return {{"id", entry.id},
           {"at_ms", entry.at_ms},
           {"event", entry.event},
@@ -242,7 +242,7 @@ Result<OperationQuery> operation_query(std::string_view text) {
 
 // JSON of our own.
 Json parsed(const std::string& text) {
-  auto json = parse_json(text);
+  auto json = parse_host_json(text);
   return json ? *std::move(json) : Json();
 }
 

@@ -206,7 +206,7 @@ Result<Json> AdminClient::ask(std::string_view method, std::string_view target,
   if (head_end != std::string::npos && answer->starts_with("HTTP/1.") && answer->size() > 12)
     std::from_chars(answer->data() + 9, answer->data() + 12, status);
   if (status == 0) return unreachable(record_.address, "it went away without an answer");
-  Result<Json> json = parse_json(std::string_view(*answer).substr(head_end + 4));
+  Result<Json> json = parse_host_json(std::string_view(*answer).substr(head_end + 4));
   if (status != 200) return refusal(status, json);
   if (!json) return unreachable(record_.address, "its answer is cut off");
   return json;

@@ -92,18 +92,17 @@ Result<std::string> KvExtension::get(std::string_view key) {
   return Error{Errc::kNotFound, "nothing is kept under this key"};
 }
 
-Result<void> KvExtension::put(std::string_view key, std::string_view json) {
-  const KvSettings& limits = agent_.settings().kv;
+Result<void> check_entry(const KvSettings& limits, std::string_view key, std::string_view json) {
   if (!is_key(key)) return no_key();
   if (json.size() > limits.max_value_bytes) {
     return Error{Errc::kLimitExceeded,
                  "a value has at most " + std::to_string(limits.max_value_bytes) + " bytes"};
   }
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "a value must be JSON"};
-  const std::uint64_t before = size_of(key);
-  KvUsage used = usage();
-  used.keys += before == 0 ? 1 : 0;
-  used.bytes += key.size() + json.size() - before;
+  return {};
+}
+
+Result<void> check_usage(const KvSettings& limits, const KvUsage& used) {
   if (used.keys > limits.max_keys) {
     return Error{Errc::kLimitExceeded,
                  "an agent has at most " + std::to_string(limits.max_keys) + " keys"};
@@ -112,6 +111,17 @@ Result<void> KvExtension::put(std::string_view key, std::string_view json) {
     return Error{Errc::kLimitExceeded, "the keys and values of an agent have at most " +
                                            std::to_string(limits.max_total_bytes) + " bytes"};
   }
+  return {};
+}
+
+Result<void> KvExtension::put(std::string_view key, std::string_view json) {
+  const KvSettings& limits = agent_.settings().kv;
+  if (auto checked = check_entry(limits, key, json); checked.has_error()) return checked;
+  const std::uint64_t before = size_of(key);
+  KvUsage used = usage();
+  used.keys += before == 0 ? 1 : 0;
+  used.bytes += key.size() + json.size() - before;
+  if (auto checked = check_usage(limits, used); checked.has_error()) return checked;
   agent_.database().begin_write();
   if (!exists()) {
     sqlite3& connection = agent_.database().connection();

@@ -26,6 +26,12 @@ struct KvUsage {
   std::uint64_t bytes = 0;  // of all keys and values
 };
 
+// Whether an agent may keep this value under this key. kInvalidArgument, kLimitExceeded.
+[[nodiscard]] Result<void> check_entry(const KvSettings& limits, std::string_view key,
+                                       std::string_view json);
+// ... and so much in all. kLimitExceeded.
+[[nodiscard]] Result<void> check_usage(const KvSettings& limits, const KvUsage& used);
+
 // The values that one agent keeps by key.
 //
 // On disk   cf_agents_kv(key, value), and cf_agents_kv_usage, one row that counts them; both made

@@ -30,6 +30,13 @@ class PatchSavepoint {
   storage::AgentDatabase& database_;
 };
 
+Result<Json> read_patch(std::string_view patch) {
+  auto parsed = parse_json(patch);
+  if (parsed && !parsed->is_object())
+    return Error{Errc::kInvalidArgument, "a patch of the storage must be a JSON object"};
+  return parsed;
+}
+
 Result<void> patch_value(KvExtension& kv, const std::string& key, const Json& patch) {
   if (patch.is_null()) {
     auto removed = kv.remove(key);
@@ -38,7 +45,9 @@ Result<void> patch_value(KvExtension& kv, const std::string& key, const Json& pa
   }
   Json value;
   if (const auto old = kv.get(key)) {
-    if (auto parsed = parse_json(*old)) value = *std::move(parsed);
+    auto parsed = parse_host_json(*old);
+    if (!parsed) return parsed.error();  // a merge into nothing would replace it
+    value = *std::move(parsed);
   }
   value.merge_patch(patch);
   return kv.put(key, dump_json(value));
@@ -49,7 +58,7 @@ Result<void> patch_value(KvExtension& kv, const std::string& key, const Json& pa
 Result<std::string> storage_page(AgentContext& agent, std::string_view after, std::size_t limit) {
   const auto listed = agent.of<KvExtension>().list({.after = after, .limit = limit + 1});
   if (!listed) return listed.error();
-  auto entries = parse_json(*listed);
+  auto entries = parse_host_json(*listed);
   if (!entries) return entries.error();
   Json storage = Json::object();
   Json next = nullptr;
@@ -69,11 +78,25 @@ Result<std::string> storage_page(AgentContext& agent, std::string_view after, st
   return dump_json({{"storage", std::move(storage)}, {"next", std::move(next)}});
 }
 
-Result<void> patch_storage(AgentContext& agent, std::string_view patch) {
-  const auto parsed = parse_json(patch);
+Result<void> check_first_patch(const KvSettings& limits, std::string_view patch) {
+  const auto parsed = read_patch(patch);
   if (!parsed) return parsed.error();
-  if (!parsed->is_object())
-    return Error{Errc::kInvalidArgument, "a patch of the storage must be a JSON object"};
+  KvUsage used;
+  for (const auto& [key, change] : parsed->items()) {
+    if (change.is_null()) continue;
+    Json value;
+    value.merge_patch(change);
+    const std::string json = dump_json(value);
+    if (auto checked = check_entry(limits, key, json); checked.has_error()) return checked;
+    ++used.keys;
+    used.bytes += key.size() + json.size();
+  }
+  return check_usage(limits, used);
+}
+
+Result<void> patch_storage(AgentContext& agent, std::string_view patch) {
+  const auto parsed = read_patch(patch);
+  if (!parsed) return parsed.error();
   KvExtension& kv = agent.of<KvExtension>();
   PatchSavepoint savepoint(agent.database());
   // What is removed makes room for what is set.

@@ -22,4 +22,7 @@ namespace hearth::extensions {
 //   Failure  kInvalidArgument: no JSON object. Else as KvExtension::put().
 Result<void> patch_storage(AgentContext& agent, std::string_view patch);
 
+// What patch_storage() would say to an agent that keeps nothing.
+[[nodiscard]] Result<void> check_first_patch(const KvSettings& limits, std::string_view patch);
+
 }  // namespace hearth::extensions

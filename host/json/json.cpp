@@ -137,6 +137,13 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
   return invalid(builder.error());
 }
 
+Result<Json> parse_host_json(std::string_view text) {
+  constexpr int kLevelsAround = 8;  // more than any answer has around a value
+  auto value = parse_json(text, kMaxJsonDepth + kLevelsAround);
+  if (value) return value;
+  return Error{Errc::kInternal, "a document of the server is no JSON, " + value.error().message};
+}
+
 std::string dump_json(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -27,9 +27,14 @@ inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 // the text, so it may be shown to whoever sent it.
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 
+// The value of a document that the host has made: around values that parse_json() or is_json() has
+// accepted, which may have used up all of kMaxJsonDepth, and with a few levels of its own.
+// kInternal: it is no JSON, and that is no client's fault.
+Result<Json> parse_host_json(std::string_view text);
+
 // Compact text. Invalid UTF-8 inside strings is replaced by U+FFFD, never thrown; infinities and
 // not-a-number become null. Recurses once a level: what was built from outside text is bounded by
-// kMaxJsonDepth, what a program builds must be too.
+// kMaxJsonDepth and the levels that the host adds, what a program builds must be too.
 std::string dump_json(const Json& value);
 
 // An object's member of this name if that is a text; otherwise, and of what is no object, an empty

@@ -55,7 +55,7 @@ std::string all_of(List list, bool newest_first) {
   for (;;) {
     const Result<std::string> text = list(after);
     if (text.has_error()) throw std::runtime_error(text.error().message);
-    const Json page = *parse_json(*text);
+    const Json page = *parse_host_json(*text);
     if (page.empty()) break;
     for (const Json& each : page) all.push_back(each);
     after = text_member(page.back(), "id");

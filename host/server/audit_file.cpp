@@ -55,7 +55,7 @@ std::string audit_line(const storage::AuditEntry& entry) {
             {"actor", entry.actor}};
   if (!entry.agent_class.empty()) line["class"] = entry.agent_class;
   if (!entry.agent.empty()) line["agent"] = entry.agent;
-  if (auto detail = parse_json(entry.detail)) line["detail"] = *std::move(detail);
+  if (auto detail = parse_host_json(entry.detail)) line["detail"] = *std::move(detail);
   return dump_json(line);
 }
 

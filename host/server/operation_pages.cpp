@@ -61,7 +61,7 @@ std::optional<OperationCursor> read_cursor(const std::string& text) {
 std::string add_records(const storage::AgentKey& key, const std::string& array,
                         std::vector<std::string>& all) {
   std::string id;
-  const auto records = parse_json(array);
+  const auto records = parse_host_json(array);
   if (!records || !records->is_array()) return id;
   for (const Json& record : *records) {
     id = record.value("id", "");
