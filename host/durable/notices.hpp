@@ -32,6 +32,7 @@ struct Notice {
 struct NoticeDelivery {
   std::string id;
   Notice notice;
+  bool is_alarm = false;  // of durable/alarms.hpp: no agent notifies, a time has come
   std::chrono::milliseconds timeout{0};  // of the call; 0: as long as any call
 };
 

@@ -185,8 +185,10 @@ Result<void> CallExtension::remove(std::string_view id) {
 
 AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery) {
   auto origin = std::make_shared<Origin>();
-  origin->agent = caller;
-  origin->notification = std::move(delivery.id);
+  if (!delivery.is_alarm) {  // a client may have set the alarm: it is no word of the agent
+    origin->agent = caller;
+    origin->notification = std::move(delivery.id);
+  }
   origin->depth = 1;
   origin->trace = std::move(delivery.notice.trace);
   return {.agent_class = std::move(delivery.notice.agent_class),

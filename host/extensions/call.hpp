@@ -47,7 +47,7 @@ class CallExtension {
   AgentContext& agent_;
 };
 
-// The call that delivers a notification of `caller`.
+// The call that delivers a notification of `caller`, or an alarm of it, which comes from no agent.
 [[nodiscard]] AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery);
 // What the end of that call means. Delivered: the callee's code has answered, but for BUSY.
 [[nodiscard]] durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome,

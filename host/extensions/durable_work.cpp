@@ -393,6 +393,7 @@ std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
   if (!alarm) return std::nullopt;
   durable::NoticeDelivery delivery;
   delivery.id = std::move(alarm->id);
+  delivery.is_alarm = true;
   delivery.notice = {.agent_class = agent_.agent_class,
                      .name = agent_.name,
                      .method = std::move(alarm->method),

@@ -127,7 +127,7 @@ class DurableWork {
   // The next thing that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
   std::optional<DueWork> next(bool may_recover);
   // The next notification that leaves now, claimed as P2 says. It is no event of this agent. An
-  // alarm is a notification to the agent itself, and is a call that it gets.
+  // alarm leaves like a notification to the agent itself, and is a call that it gets from no agent.
   std::optional<durable::NoticeDelivery> next_notice();
   // Its callee has answered, or could not be reached.
   void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);

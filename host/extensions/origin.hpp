@@ -20,7 +20,7 @@ struct WaitingAgent {
 // Immutable: the event, its repetitions and the calls that it makes share it. An event without one
 // comes from whom its kind says (EventRule::sender), and nothing waits for it but its sink.
 struct Origin {
-  storage::AgentKey agent;   // the caller; no name: a client, HTTP or the host
+  storage::AgentKey agent;   // the caller; no name: a client, an alarm, HTTP or the host
   std::string notification;  // its id, the same at each delivery; empty: it is none
   unsigned depth = 0;        // so many calls between agents wait for it
   // Those that wait for it and are of classes whose calls may hold up each other.

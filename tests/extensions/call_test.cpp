@@ -259,5 +259,25 @@ TEST_F(CallExtensionTest, WhatCountsAsDelivered) {
   EXPECT_FALSE(delivered(Error{Errc::kNotFound, "no class"}, 0)) << "nothing has run";
 }
 
+TEST(CallOfTest, ANotificationComesFromItsAgentAndAnAlarmFromNone) {
+  const storage::AgentKey sender{"Shop", "a"};
+  for (const bool is_alarm : {false, true}) {
+    durable::NoticeDelivery delivery;
+    delivery.id = "n1";
+    delivery.notice = {.agent_class = "Shop",
+                       .name = "a",
+                       .method = "sold",
+                       .arguments = "[1]",
+                       .trace = "00-trace"};
+    delivery.is_alarm = is_alarm;
+    const AgentCall call = call_of(sender, std::move(delivery));
+    EXPECT_EQ(call.method, "sold");
+    EXPECT_EQ(call.origin->is_agent(), !is_alarm);
+    EXPECT_EQ(call.origin->notification, is_alarm ? "" : "n1");
+    EXPECT_EQ(call.origin->trace, "00-trace");
+    EXPECT_EQ(call.origin->depth, 1U);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::extensions

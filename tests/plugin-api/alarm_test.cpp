@@ -26,6 +26,8 @@ class Biller : public hearth::Agent {
     m.add("alarms", &Biller::all);
     m.add("cancel", &Biller::cancel);
     m.add("note", &Biller::note);
+    m.add("guarded", &Biller::guarded);
+    m.add("guarded_in", &Biller::guarded_in);
   }
   void bill(const std::string& plan, int count) {
     set_state({{"plan", plan}, {"count", count}});
@@ -39,6 +41,12 @@ class Biller : public hearth::Agent {
   std::vector<hearth::Alarm> all() { return alarms(); }
   bool cancel(const std::string& id) { return cancel_alarm(id); }
   void note(const std::string& what) { audit(what); }
+  void guarded() {
+    const auto caller = caller_agent();
+    if (!caller || !caller->notification) throw hearth::Error(HEARTH_E_FORBIDDEN, "notify me");
+    set_state("reached");
+  }
+  void guarded_in(int wait_seconds) { set_alarm(seconds(wait_seconds), "guarded"); }
 };
 
 class AlarmTest : public ::testing::Test {
@@ -83,6 +91,13 @@ TEST_F(AlarmTest, A4_ThreeAttemptsFailAndItIsDead) {
   EXPECT_EQ(all[0]["is_dead"], true);
   host_.advance(std::chrono::hours(1));
   EXPECT_EQ(agent_.call("alarms")[0]["attempts"], 3);
+}
+
+TEST_F(AlarmTest, TheMethodSeesNoAgentThatCallsIt) {
+  agent_.call("guarded_in", 1);
+  host_.advance(seconds(1));
+  EXPECT_EQ(agent_.state(), nullptr);
+  EXPECT_EQ(agent_.call("alarms")[0]["last_error"], "notify me");
 }
 
 TEST_F(AlarmTest, AnEntryOfTheAuditLogIsALineOfTheHostsLog) {

@@ -265,7 +265,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   [[nodiscard]] AgentRef parent_agent(CallOptions options = {}) {
     return {live(), {{}, {}, options, HEARTH_CALL_ABOVE}};
   }
-  // The agent whose call is being handled; nullopt: a client, HTTP, or the host.
+  // The agent whose call is being handled; nullopt: a client, an alarm, HTTP, or the host.
   [[nodiscard]] std::optional<AgentCaller> caller_agent() const {
     return detail::find_caller(live());
   }
