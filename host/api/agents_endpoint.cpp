@@ -343,9 +343,8 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
 }
 
 std::variant<std::string, net::HttpResponse> AgentsEndpoint::claims_for(
-    const net::HttpRequest& request, std::string_view agent_class, std::string_view name) const {
-  auto served = runtime_.classes().find_for_client(agent_class);
-  if (served == nullptr) served = runtime_.classes().find_by_name(agent_class);
+    const net::HttpRequest& request, const std::shared_ptr<const runtime::ServedClass>& served,
+    std::string_view name) const {
   const auto rules = rules_of(served);
   auto identified = identify(rules.get(), proof_of(request));
   if (const auto* refusal = std::get_if<Refusal>(&identified)) return answer_of(*refusal);

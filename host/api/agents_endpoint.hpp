@@ -94,10 +94,11 @@ class AgentsEndpoint {
   [[nodiscard]] net::UpgradePlan on_upgrade(const net::HttpRequest& request);
 
   // A client wants to reach an agent by another path than its own: the claims of its token, or why
-  // it may not. `agent_class`: a segment, an alias, or the class's own name; `name`: as it stands
-  // in the agent's URL.
+  // it may not. `served`: the agent's class; null: none, so that the server's rules hold. `name`:
+  // as it stands in the agent's URL.
   [[nodiscard]] std::variant<std::string, net::HttpResponse> claims_for(
-      const net::HttpRequest& request, std::string_view agent_class, std::string_view name) const;
+      const net::HttpRequest& request, const std::shared_ptr<const runtime::ServedClass>& served,
+      std::string_view name) const;
 
   // Whether the operator's routes (EdgeRules::routes) have this path.
   [[nodiscard]] bool has_route(std::string_view path) const {

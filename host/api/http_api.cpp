@@ -4,6 +4,7 @@
 #include "api/cors.hpp"
 #include "api/http_errors.hpp"
 #include "api/object_answer.hpp"
+#include "api/object_lookup.hpp"
 #include "api/openapi.hpp"
 #include "base/secret.hpp"
 #include "json/json.hpp"
@@ -81,8 +82,11 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
   }
   objects_.add_routes(routes_);
   if (options.objects != nullptr) {
-    objects_admin_.emplace(*options.objects, runtime.loop(0).clock(), options.max_name_bytes);
+    objects_admin_.emplace(*options.objects, options.max_name_bytes);
     objects_admin_->add_routes(routes_);
+    object_alarms_.emplace(*options.objects, runtime.classes(), readiness, runtime.loop(0).clock(),
+                           options.max_name_bytes);
+    object_alarms_->add_routes(routes_);
   }
   if (admin_ != nullptr) admin_->add_routes(routes_);
   openapi_ = openapi_document(routes_, !objects_token_.empty());
@@ -147,7 +151,13 @@ std::variant<std::string, net::HttpResponse> HttpApi::admit(const net::HttpReque
     return std::string();
   }
   if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::string();
-  return agents_.claims_for(request, found.values[0], protocol::object_name(found.values[1]));
+  auto asked = class_of_objects(runtime_.classes(), readiness_, found.values[0]);
+  const auto* const served = std::get_if<std::shared_ptr<const runtime::ServedClass>>(&asked);
+  // Which classes there are is told to those whom the server lets in.
+  auto claims = agents_.claims_for(request, served == nullptr ? nullptr : *served,
+                                   protocol::object_name(found.values[1]));
+  if (served != nullptr || std::holds_alternative<net::HttpResponse>(claims)) return claims;
+  return std::get<net::HttpResponse>(std::move(asked));
 }
 
 void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,

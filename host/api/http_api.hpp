@@ -5,6 +5,7 @@
 #include "api/agents_endpoint.hpp"
 #include "api/definitions_endpoint.hpp"
 #include "api/edge_rules.hpp"
+#include "api/object_alarms.hpp"
 #include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
@@ -84,7 +85,8 @@ class HttpApi final : public net::HttpHandler {
   // What was not refused for where it comes from.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
   // The refusal of a request that may not ask for this path; or the claims of its client's token,
-  // where a class of objects has asked for one.
+  // where a class of objects has asked for one. A path for users whose class cannot be told is
+  // refused, because nobody can tell whom that class lets in.
   [[nodiscard]] std::variant<std::string, net::HttpResponse> admit(
       const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;
@@ -99,6 +101,7 @@ class HttpApi final : public net::HttpHandler {
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
   std::optional<ObjectsAdmin> objects_admin_;
+  std::optional<ObjectAlarms> object_alarms_;
   std::optional<DefinitionsEndpoint> definitions_;
   AdminApi* const admin_;
   const std::string objects_token_;

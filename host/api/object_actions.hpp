@@ -2,11 +2,14 @@
 // What /objects asks of a server beside calls. api knows neither files nor shards' threads: the
 // server implements it.
 
+#include "api/object_lookup.hpp"
 #include "base/error.hpp"
+#include "net/http.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +49,14 @@ struct ObjectAlarm {
   std::string method;
   std::string arguments;   // JSON array
   std::int64_t at_ms = 0;  // Unix time
+  // The client's address, which may have made too many objects (api/new_agents.hpp); null: no
+  // address is limited.
+  std::shared_ptr<const net::ClientAddress> setter = {};
+};
+
+struct AlarmPageRequest {
+  std::string after;  // "next" of the page before; empty: the first
+  std::size_t limit = 0;
 };
 
 // What is asked of an object's data runs no code of its class: a cold object is opened for it
@@ -72,8 +83,10 @@ class ObjectActions {
 
   // `actor`: the client that asks for it, as the audit log names it.
   //
-  // It is listed, and has no data. kConflict: it is there already.
-  virtual void create(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
+  // It is listed, and keeps what the patch says (extensions::patch_storage(); empty: nothing). A
+  // patch that its class refuses makes no object. kConflict: it is there already.
+  virtual void create(ObjectName name, std::string patch, std::string actor,
+                      Answer<ObjectView> answer) = 0;
   // Nothing of it is left. That is certain when it answers: what is asked next is asked of a new
   // object.
   virtual void remove(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
@@ -89,11 +102,14 @@ class ObjectActions {
   virtual void storage(ObjectName name, std::string after, std::size_t limit,
                        Answer<std::string> answer) = 0;
 
-  // The record of the alarm, with "replaced". kLimitExceeded.
-  virtual void set_alarm(ObjectName name, ObjectAlarm alarm, Answer<std::string> answer) = 0;
-  // A JSON array of records (durable/alarms.hpp).
-  virtual void alarms(ObjectName name, Answer<std::string> answer) = 0;
-  virtual void cancel_alarm(ObjectName name, std::string id, Answer<std::string> answer) = 0;
+  // ---- of users. Nothing of it waits for what administrators ask. ----
+  // The record of the alarm, with "replaced". Makes the object if need be. kInvalidArgument;
+  // kLimitExceeded: the address has made too many objects, or the object has too many alarms.
+  virtual void set_alarm(ObjectAddress object, ObjectAlarm alarm, Answer<std::string> answer) = 0;
+  // A page: extensions::alarm_page().
+  virtual void alarms(ObjectAddress object, AlarmPageRequest request,
+                      Answer<std::string> answer) = 0;
+  virtual void cancel_alarm(ObjectAddress object, std::string id, Answer<std::string> answer) = 0;
 };
 
 }  // namespace hearth::api

@@ -108,6 +108,11 @@ net::HttpResponse object_error(const Error& error) {
                       is_private ? "the method failed" : std::string_view(error.message));
 }
 
+net::HttpResponse object_refusal(const Error& error) {
+  if (error.code != Errc::kNotFound) return object_error(error);
+  return object_error(404, "object_not_found", error.message);
+}
+
 net::HttpResponse as_object_error(net::HttpResponse response) {
   const auto body = parse_json(response.body);
   if (!body || !body->is_object() || !body->contains("error")) return response;

@@ -35,6 +35,9 @@ namespace hearth::api {
 // What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
 
+// The same for what is asked of an object beside calls: kNotFound is 404 object_not_found.
+[[nodiscard]] net::HttpResponse object_refusal(const Error& error);
+
 // An error of the other paths, {"error":{"code","message"}}, as /objects says it, with the same
 // status and headers. Any other response stays as it is.
 [[nodiscard]] net::HttpResponse as_object_error(net::HttpResponse response);

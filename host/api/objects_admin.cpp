@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -18,19 +17,12 @@ namespace {
 
 using Exchange = std::shared_ptr<net::HttpExchange>;
 
-constexpr std::int64_t kObjectsListed = 100;
-constexpr std::int64_t kMostObjectsListed = 1000;
-constexpr std::size_t kMaxMethodBytes = 256;
-constexpr double kMaxDelaySeconds = 10.0 * 366 * 24 * 3600;
-
 void refuse_object(net::HttpExchange& exchange, std::string_view why) {
   exchange.respond(object_error(400, "invalid_argument", why));
 }
 
 void refuse_object(net::HttpExchange& exchange, const Error& error) {
-  if (error.code == Errc::kNotFound)
-    return exchange.respond(object_error(404, "object_not_found", error.message));
-  exchange.respond(object_error(error));
+  exchange.respond(object_refusal(error));
 }
 
 Json view_json(const ObjectView& object) {
@@ -63,51 +55,9 @@ ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
   };
 }
 
-// The limit of a page.
-Result<std::size_t> page_limit(std::string_view query) {
-  const auto limit = number_in(query, "limit", 1, kMostObjectsListed);
-  if (!limit) return limit.error();
-  return static_cast<std::size_t>(limit->value_or(kObjectsListed));
-}
-
 std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
-}
-
-// `record` is one of durable/alarms.hpp.
-Json alarm_json(Json record) {
-  record["fire_at"] = protocol::rfc3339(record.value("fire_at", std::int64_t{0}));
-  return record;
-}
-
-Result<ObjectAlarm> read_alarm(std::string_view body, const Clock& clock) {
-  const auto wrong = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
-  const auto parsed = parse_json(body);
-  if (!parsed || !parsed->is_object()) return wrong("the body must be a JSON object");
-  ObjectAlarm alarm;
-  alarm.method = text_member(*parsed, "method");
-  if (alarm.method.empty() || alarm.method.size() > kMaxMethodBytes ||
-      alarm.method.starts_with("__"))
-    return wrong("`method` must be the name of a method");
-  const auto args = parsed->find("args");
-  alarm.arguments =
-      protocol::positional_arguments(args == parsed->end() ? std::string() : dump_json(*args));
-  const auto fire_at = parsed->find("fire_at");
-  const auto delay = parsed->find("delay_seconds");
-  if ((fire_at == parsed->end()) == (delay == parsed->end()))
-    return wrong("one of `fire_at` and `delay_seconds` must say when");
-  if (fire_at != parsed->end()) {
-    const auto at = protocol::parse_rfc3339(text_member(*parsed, "fire_at"));
-    if (!at) return wrong("`fire_at` must be a time of RFC 3339, such as 2026-02-16T00:00:00Z");
-    alarm.at_ms = *at;
-    return alarm;
-  }
-  const double seconds = delay->is_number() ? delay->get<double>() : -1;
-  if (!(seconds >= 0 && seconds <= kMaxDelaySeconds))
-    return wrong("`delay_seconds` must be a number from 0 to ten years");
-  alarm.at_ms = unix_millis(clock.wall_now()) + std::llround(seconds * 1000);
-  return alarm;
 }
 
 }  // namespace
@@ -181,24 +131,6 @@ void ObjectsAdmin::add_routes(Routes& routes) {
        "Changes the storage of an object by a JSON merge patch.",
        &ObjectsAdmin::patch,
        {.body = "MergePatch", .answer = "Done"}},
-      {"POST",
-       "/objects/{class}/{id}/alarms",
-       Access::kUser,
-       "Sets an alarm: a call of a method at a time.",
-       &ObjectsAdmin::set_alarm,
-       {.body = "NewAlarm", .status = 201, .answer = "AlarmAnswer"}},
-      {"GET",
-       "/objects/{class}/{id}/alarms",
-       Access::kUser,
-       "The alarms of an object.",
-       &ObjectsAdmin::list_alarms,
-       {.answer = "AlarmList"}},
-      {"DELETE",
-       "/objects/{class}/{id}/alarms/{alarm}",
-       Access::kUser,
-       "Removes an alarm.",
-       &ObjectsAdmin::cancel_alarm,
-       {.answer = "Done"}},
   };
   for (const Row& row : kRows) {
     routes.add({row.method, row.pattern, row.access, row.summary,
@@ -258,16 +190,13 @@ void ObjectsAdmin::create(const RouteCall& call) {
   if (storage != body->end() && !storage->is_null()) patch = dump_json(*storage);
   if (!patch.empty() && !storage->is_object())
     return refuse_object(*exchange, "`storage` must be a JSON object");
-  const std::string actor = actor_of(*exchange);
-  actions_.create(name, actor, [this, exchange, name, patch, actor](const auto& made) {
-    if (!made && made.error().code == Errc::kConflict)
-      return exchange->respond(object_error(409, "object_exists", made.error().message));
-    if (!made || patch.empty()) return view_answer(exchange, 201)(made);
-    actions_.patch_storage(name, patch, actor, [exchange, made](const auto& stored) {
-      if (!stored) return refuse_object(*exchange, stored.error());
-      view_answer(exchange, 201)(made);
-    });
-  });
+  actions_.create(
+      std::move(name), std::move(patch), actor_of(*exchange),
+      [exchange](const Result<ObjectView>& made) {
+        if (!made && made.error().code == Errc::kConflict)
+          return exchange->respond(object_error(409, "object_exists", made.error().message));
+        view_answer(exchange, 201)(made);
+      });
 }
 
 void ObjectsAdmin::show_by_uuid(const RouteCall& call) {
@@ -323,10 +252,10 @@ void ObjectsAdmin::show(const Exchange& exchange, const ObjectName& name, std::s
         name, after, limit,
         [exchange, shown = view_json(*object)](const Result<std::string>& page) mutable {
           if (!page) return refuse_object(*exchange, page.error());
-          if (auto read = parse_json(*page)) {
-            shown["storage"] = std::move((*read)["storage"]);
-            shown["storage_next"] = std::move((*read)["next"]);
-          }
+          auto read = parse_host_json(*page);
+          if (!read) return refuse_object(*exchange, read.error());
+          shown["storage"] = std::move((*read)["storage"]);
+          shown["storage_next"] = std::move((*read)["next"]);
           exchange->respond(object_data(dump_json(shown)));
         });
   });
@@ -355,41 +284,6 @@ void ObjectsAdmin::patch(const RouteCall& call) {
   if (!name) return;
   actions_.patch_storage(*name, call.exchange->request().body, actor_of(*call.exchange),
                          done_answer(call.exchange));
-}
-
-// ---- alarms -------------------------------------------------------------------------------------
-
-void ObjectsAdmin::set_alarm(const RouteCall& call) {
-  const auto name = named(call);
-  if (!name) return;
-  auto alarm = read_alarm(call.exchange->request().body, clock_);
-  if (!alarm) return refuse_object(*call.exchange, alarm.error());
-  actions_.set_alarm(
-      *name, *std::move(alarm), [exchange = call.exchange](const Result<std::string>& set) {
-        if (!set) return refuse_object(*exchange, set.error());
-        auto record = parse_json(*set);
-        if (!record) return refuse_object(*exchange, record.error());
-        exchange->respond(object_data(dump_json(alarm_json(*std::move(record))), 201));
-      });
-}
-
-void ObjectsAdmin::list_alarms(const RouteCall& call) {
-  const auto name = named(call);
-  if (!name) return;
-  actions_.alarms(*name, [exchange = call.exchange](const Result<std::string>& listed) {
-    if (!listed) return refuse_object(*exchange, listed.error());
-    auto records = parse_json(*listed);
-    if (!records) return refuse_object(*exchange, records.error());
-    Json alarms = Json::array();
-    for (Json& record : *records) alarms.push_back(alarm_json(std::move(record)));
-    exchange->respond(object_data(dump_json({{"alarms", std::move(alarms)}})));
-  });
-}
-
-void ObjectsAdmin::cancel_alarm(const RouteCall& call) {
-  const auto name = named(call);
-  if (!name) return;
-  actions_.cancel_alarm(*name, std::string(call.values[2]), done_answer(call.exchange));
 }
 
 }  // namespace hearth::api

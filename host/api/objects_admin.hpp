@@ -1,9 +1,8 @@
 #pragma once
-// /objects beside calls: their life, their storage and their alarms.
+// /objects beside calls and alarms: the life of objects and their storage.
 
 #include "api/object_actions.hpp"
 #include "api/routes.hpp"
-#include "base/clock.hpp"
 #include "net/http.hpp"
 
 #include <cstddef>
@@ -27,21 +26,16 @@ namespace hearth::api {
 //  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
 //  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
 //  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
-// For users, as calls are:
-//  POST   /objects/{class}/{id}/alarms             201; body: {"method","args"?,"fire_at"
-//                                                  (RFC 3339) or "delay_seconds"}
-//  GET    /objects/{class}/{id}/alarms             {"alarms":[...]}
-//  DELETE /objects/{class}/{id}/alarms/{alarm}
 //
 // An object: {"id","class","object_id","status","sandbox_name","created_at","last_active",
 // "storage"?,"storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded.
 // Answers are {"success":true,"data":X}, errors as object_answer.hpp has them.
 //
-// Threads, Lifetime  As AdminApi; the clock outlives it.
+// Threads, Lifetime  As AdminApi.
 class ObjectsAdmin {
  public:
-  ObjectsAdmin(ObjectActions& actions, const Clock& clock, std::size_t max_name_bytes)
-      : actions_(actions), clock_(clock), max_name_bytes_(max_name_bytes) {}
+  ObjectsAdmin(ObjectActions& actions, std::size_t max_name_bytes)
+      : actions_(actions), max_name_bytes_(max_name_bytes) {}
 
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
@@ -57,9 +51,6 @@ class ObjectsAdmin {
   void hibernate(const RouteCall& call);
   void checkpoint(const RouteCall& call);
   void patch(const RouteCall& call);
-  void set_alarm(const RouteCall& call);
-  void list_alarms(const RouteCall& call);
-  void cancel_alarm(const RouteCall& call);
 
   // Nothing: the client has been told what is wrong with the path.
   [[nodiscard]] std::optional<ObjectName> named(const RouteCall& call) const;
@@ -67,7 +58,6 @@ class ObjectsAdmin {
             std::string_view query);
 
   ObjectActions& actions_;
-  const Clock& clock_;
   const std::size_t max_name_bytes_;
 };
 

@@ -64,50 +64,31 @@ void ObjectsEndpoint::add_routes(Routes& routes) {
               {.body = "Anything", .answer = "CallResult"}});
 }
 
-std::variant<ObjectsEndpoint::Object, net::HttpResponse> ObjectsEndpoint::find(
-    std::string_view agent_class, std::string_view id) const {
-  if (readiness_.phase() != Readiness::Phase::kReady)
-    return object_error(503, "sandbox_unavailable", "the server is starting or stopping");
-  std::string name = protocol::object_name(id);
-  if (const auto problem = protocol::name_problem(name, max_name_bytes_); !problem.empty())
-    return object_error(400, "invalid_argument", problem);
-  const runtime::ClassRegistry& classes = runtime_.classes();
-  auto served = classes.find_for_client(agent_class);
-  if (served == nullptr) served = classes.find_by_name(agent_class);
-  if (served == nullptr &&
-      (classes.is_expected(agent_class) || classes.is_expected_name(agent_class)))
-    return classes.had_library(agent_class)
-               ? object_error(503, "sandbox_unavailable", "the class is not loaded now")
-               : object_error(422, "library_missing", "no library has had this class yet");
-  if (served == nullptr || !served->settings.is_object)
-    return object_error(404, "class_not_found", "there are no objects of such a class");
-  if (!served->refusal.empty()) return object_error(503, "sandbox_unavailable", served->refusal);
-  return Object{served->segment,
-                served->settings.object_call_timeout,
-                {std::string(served->agent_class->name()), std::move(name)}};
+std::variant<ObjectAddress, net::HttpResponse> ObjectsEndpoint::find(const RouteCall& call) const {
+  return object_at(runtime_.classes(), readiness_, call.values[0], call.values[1], max_name_bytes_);
 }
 
 void ObjectsEndpoint::call(const RouteCall& call) {
-  auto found = find(call.values[0], call.values[1]);
+  auto found = find(call);
   if (auto* refusal = std::get_if<net::HttpResponse>(&found))
     return call.exchange->respond(std::move(*refusal));
   auto read = protocol::read_object_call(call.exchange->request().body);
   if (!read) return call.exchange->respond(object_error(read.error()));
-  deliver(call, std::get<Object>(std::move(found)), std::move(read->method),
+  deliver(call, std::get<ObjectAddress>(std::move(found)), std::move(read->method),
           std::move(read->arguments));
 }
 
 void ObjectsEndpoint::call_method(const RouteCall& call) {
-  auto found = find(call.values[0], call.values[1]);
+  auto found = find(call);
   if (auto* refusal = std::get_if<net::HttpResponse>(&found))
     return call.exchange->respond(std::move(*refusal));
   auto arguments = protocol::read_object_arguments(call.exchange->request().body);
   if (!arguments) return call.exchange->respond(object_error(arguments.error()));
-  deliver(call, std::get<Object>(std::move(found)), protocol::percent_decode(call.values[2]),
+  deliver(call, std::get<ObjectAddress>(std::move(found)), protocol::percent_decode(call.values[2]),
           *std::move(arguments));
 }
 
-void ObjectsEndpoint::deliver(const RouteCall& asked, Object object, std::string method,
+void ObjectsEndpoint::deliver(const RouteCall& asked, ObjectAddress object, std::string method,
                               std::string arguments) {
   const Exchange& exchange = asked.exchange;
   if (method.starts_with(kReserved))
@@ -115,10 +96,10 @@ void ObjectsEndpoint::deliver(const RouteCall& asked, Object object, std::string
         object_error(404, "invalid_method", "names of methods do not begin with __"));
   runtime::Shard::AgentCallIn call;
   call.key = std::move(object.key);
-  call.segment = std::move(object.segment);
+  call.segment = object.served->segment;
   call.method = std::move(method);
   call.arguments = std::move(arguments);
-  call.timeout = object.call_timeout;
+  call.timeout = object.served->settings.object_call_timeout;
   call.is_of_client = true;
   const net::HttpRequest& request = exchange->request();
   if (const auto key = net::find_header(request.headers, "Idempotency-Key")) {

@@ -1,6 +1,7 @@
 #pragma once
 // /objects: agents as durable objects, for clients of plain HTTP and JSON.
 
+#include "api/object_lookup.hpp"
 #include "api/readiness.hpp"
 #include "api/routes.hpp"
 #include "runtime/runtime.hpp"
@@ -24,12 +25,9 @@ namespace hearth::api {
 // is the one argument.
 //
 // Answers    object_answer.hpp has their shape, and the statuses of what an object answers. Beside
-//            those:
-//              400 invalid_argument          a body, an id or an Idempotency-Key that cannot be
-//              404 class_not_found           no class of this name, or it has no objects
+//            those of object_lookup.hpp:
+//              400 invalid_argument          a body or an Idempotency-Key that cannot be
 //              404 invalid_method            also for names that begin with __, which are reserved
-//              422 library_missing           the class has settings, and never had a library
-//              503 sandbox_unavailable       the server starts or stops, or the class is not loaded
 //
 // Once       A call with the header Idempotency-Key (1 to 255 printable ASCII characters) runs
 //            once. Whoever sends it again, with the same method and the same arguments, gets the
@@ -52,19 +50,14 @@ class ObjectsEndpoint {
   void add_routes(Routes& routes);
 
  private:
-  struct Object {
-    std::string segment;
-    std::chrono::milliseconds call_timeout{0};
-    storage::AgentKey key;
-  };
   using Exchange = std::shared_ptr<net::HttpExchange>;
 
   // The object, or what the client is told.
-  [[nodiscard]] std::variant<Object, net::HttpResponse> find(std::string_view agent_class,
-                                                             std::string_view id) const;
+  [[nodiscard]] std::variant<ObjectAddress, net::HttpResponse> find(const RouteCall& call) const;
   void call(const RouteCall& call);
   void call_method(const RouteCall& call);
-  void deliver(const RouteCall& asked, Object object, std::string method, std::string arguments);
+  void deliver(const RouteCall& asked, ObjectAddress object, std::string method,
+               std::string arguments);
 
   runtime::Runtime& runtime_;
   const Readiness& readiness_;

@@ -49,9 +49,11 @@ constexpr std::string_view kSchemas = R"json({
   "fire_at": {"type": "string", "format": "date-time"}, "replaced": {"type": "boolean"}}},
 "AlarmAnswer": {"type": "object", "required": ["success", "data"], "properties": {
   "success": {"const": true}, "data": {"$ref": "#/components/schemas/Alarm"}}},
-"AlarmList": {"type": "object", "required": ["success", "data"], "properties": {
-  "success": {"const": true}, "data": {"type": "object", "required": ["alarms"], "properties": {
-    "alarms": {"type": "array", "items": {"$ref": "#/components/schemas/Alarm"}}}}}},
+"AlarmPage": {"type": "object", "required": ["success", "data"], "properties": {
+  "success": {"const": true},
+  "data": {"type": "object", "required": ["alarms", "next"], "properties": {
+    "alarms": {"type": "array", "items": {"$ref": "#/components/schemas/Alarm"}},
+    "next": {"type": ["string", "null"], "description": "The cursor of the next page."}}}}},
 
 "Definition": {"type": "object", "required": ["class"], "properties": {
   "class": {"type": "string"}, "idle_timeout_seconds": {"type": "number"},

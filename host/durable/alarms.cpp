@@ -4,6 +4,8 @@
 #include "json/json_text.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace hearth::durable {
@@ -14,6 +16,32 @@ namespace {
 
 constexpr std::size_t kMaxAlarmErrorBytes = 4096;
 constexpr std::string_view kCrashedAgain = "the server crashed again and again in its middle";
+
+// Where an alarm stands in the list: whether it is dead, its time and its seq. It says what comes
+// behind it even when the alarm itself is gone.
+using AlarmPlace = std::array<std::int64_t, 3>;
+
+std::string place_of(const Job& job) {
+  return std::to_string(job.dead ? 1 : 0) + '.' + std::to_string(job.next_at_ms) + '.' +
+         std::to_string(job.seq);
+}
+
+// Empty: before all alarms.
+std::optional<AlarmPlace> read_place(std::string_view text) {
+  AlarmPlace place{-1, 0, 0};
+  if (text.empty()) return place;
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    const auto [end, problem] =
+        std::from_chars(text.data(), text.data() + text.size(), place.at(i));
+    if (problem != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (i + 1 == place.size()) break;
+    if (!text.starts_with('.')) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  if (!text.empty()) return std::nullopt;
+  return place;
+}
 
 }  // namespace
 
@@ -90,6 +118,30 @@ std::string Alarms::list() {
     return true;
   });
   return all + "]";
+}
+
+Result<Alarms::Page> Alarms::page(std::string_view after, std::size_t limit) {
+  const auto last = read_place(after);
+  if (!last) return Error{Errc::kInvalidArgument, "the cursor is of no page of alarms"};
+  Page page{.records = "[", .next = {}};
+  std::size_t count = 0;
+  std::string here;
+  if (jobs_.exists()) {
+    jobs_.each("WHERE kind = 6 AND (dead, next_at, seq) > (?1, ?2, ?3) ORDER BY dead, next_at, seq",
+               std::array{Param((*last)[0]), Param((*last)[1]), Param((*last)[2])},
+               [&](const Job& job) {
+                 if (count == limit || page.records.size() > kMaxPageBytes) {
+                   page.next = here;
+                   return false;
+                 }
+                 if (count++ > 0) page.records += ',';
+                 page.records += record_json(job);
+                 here = place_of(job);
+                 return true;
+               });
+  }
+  page.records += ']';
+  return page;
 }
 
 Result<void> Alarms::remove(std::string_view id) {

@@ -66,6 +66,8 @@ class Alarms {
  public:
   static constexpr std::size_t kMostDead = 100;
   static constexpr std::size_t kMostRunning = 16;
+  // Whoever shows a page holds it a few times over, on the agent's shard.
+  static constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
          AlarmSettings settings)
@@ -87,6 +89,14 @@ class Alarms {
   // A JSON array of {"id","method","args","fire_at","state","attempts","last_error"}, the next due
   // first; `fire_at` in Unix milliseconds, `state` "waiting", "running" or "dead".
   std::string list();
+  // A part of list(): at most `limit` records, of which none begins behind kMaxPageBytes.
+  // `after`: Page::next of the page before, empty for the first. An alarm that another attempt puts
+  // off meanwhile may come twice. kInvalidArgument: `after` is no such text.
+  struct Page {
+    std::string records;  // JSON array
+    std::string next;     // empty: there are no more
+  };
+  Result<Page> page(std::string_view after, std::size_t limit);
   Result<void> remove(std::string_view id);  // kNotFound
 
   // The next one that is due, claimed; nothing if none is.

@@ -3,6 +3,7 @@
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
+#include "json/json_text.hpp"
 
 #include <utility>
 
@@ -14,16 +15,18 @@ static_assert(HEARTH_ALARMS_DEFAULT == durable::AlarmSettings().max_alarms);
 // No client and no alarm calls a method whose name begins so.
 constexpr std::string_view kReservedMethods = "__";
 
-Result<durable::AlarmRequest> read_alarm_request(const AgentContext& agent, std::string_view method,
-                                                 std::string_view arguments) {
+}  // namespace
+
+Result<durable::AlarmRequest> checked_alarm(std::string_view method, std::string_view arguments,
+                                            std::int64_t at_ms, std::size_t max_bytes) {
   const auto wrong = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
   if (method.empty() || method.size() > HEARTH_ALARM_METHOD_MAX ||
       method.starts_with(kReservedMethods))
     return wrong("an alarm calls a method: a name of 1 to 256 bytes that does not begin with __");
-  if (arguments.size() > agent.settings().sql.max_value_bytes)
+  if (arguments.size() > max_bytes)
     return Error{Errc::kLimitExceeded,
                  "the arguments of an alarm are larger than limits.max_value"};
-  durable::AlarmRequest request{.method = std::string(method), .arguments = "[]"};
+  durable::AlarmRequest request{.method = std::string(method), .arguments = "[]", .at_ms = at_ms};
   if (arguments.empty()) return request;
   const auto parsed = parse_json(arguments);
   if (!parsed || !parsed->is_array()) return wrong("the arguments of an alarm are a JSON array");
@@ -31,8 +34,28 @@ Result<durable::AlarmRequest> read_alarm_request(const AgentContext& agent, std:
   return request;
 }
 
-hearth_status set_alarm(const hearth_host* host, hearth_agent agent,
-                        const hearth_alarm_request* request, hearth_bytes* record) noexcept {
+Result<std::string> set_alarm(AgentContext& agent, const durable::AlarmRequest& request) {
+  auto set = agent.work().alarms().set(request);
+  if (!set) return set.error();
+  agent.work().report(DurableEvent::kAlarmSet, set->id, request.method);
+  return durable::with_replaced(*std::move(set));
+}
+
+Result<std::string> alarm_page(AgentContext& agent, std::string_view after, std::size_t limit) {
+  auto page = agent.work().alarms().page(after, limit);
+  if (!page) return page.error();
+  std::string json = R"({"alarms":)" + std::move(page->records) + R"(,"next":)";
+  if (page->next.empty()) return json + "null}";
+  append_json_string(json, page->next);
+  return json + "}";
+}
+
+// ---- its C functions ----------------------------------------------------------------------------
+
+namespace {
+
+hearth_status set_agents_alarm(const hearth_host* host, hearth_agent agent,
+                               const hearth_alarm_request* request, hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -40,14 +63,10 @@ hearth_status set_alarm(const hearth_host* host, hearth_agent agent,
     const auto arguments = text_of(given->arguments);
     if (!method || !arguments) return bad_slice(it);
     if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    auto wanted = read_alarm_request(it, *method, *arguments);
+    const auto wanted =
+        checked_alarm(*method, *arguments, given->at_ms, it.settings().sql.max_value_bytes);
     if (!wanted) return fail(it, wanted.error());
-    wanted->at_ms = given->at_ms;
-    auto set = it.work().alarms().set(*wanted);
-    if (!set) return fail(it, set.error());
-    it.work().report(DurableEvent::kAlarmSet, set->id, *method);
-    lend(it, durable::with_replaced(*std::move(set)), record);
-    return kOk;
+    return lend_result(it, set_alarm(it, *wanted), record);
   });
 }
 
@@ -69,7 +88,7 @@ hearth_status cancel_alarm(const hearth_host* host, hearth_agent agent, hearth_b
 }
 
 constexpr hearth_alarms_v1 kAlarms = {
-    .set = set_alarm, .list = list_alarms, .cancel = cancel_alarm};
+    .set = set_agents_alarm, .list = list_alarms, .cancel = cancel_alarm};
 
 }  // namespace
 

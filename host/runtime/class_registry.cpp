@@ -172,6 +172,11 @@ std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view 
   return nullptr;
 }
 
+std::shared_ptr<const ServedClass> ClassRegistry::find_by_any_name(std::string_view name) const {
+  auto served = find_for_client(name);
+  return served != nullptr ? served : find_by_name(name);
+}
+
 std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
   const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const ServedClass>> result;

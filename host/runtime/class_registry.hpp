@@ -133,6 +133,9 @@ class ClassRegistry {
   // By the class's own name ("ChatRoom"). Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find_by_name(std::string_view name) const;
 
+  // As find_for_client(), and by the class's own name where there is no such segment.
+  [[nodiscard]] std::shared_ptr<const ServedClass> find_by_any_name(std::string_view name) const;
+
   // In the order of the segments.
   [[nodiscard]] std::vector<std::shared_ptr<const ServedClass>> all() const;
 

@@ -1,5 +1,7 @@
 #include "server/object_desk.hpp"
 
+#include "api/new_agents.hpp"
+#include "extensions/alarms.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv_storage.hpp"
 #include "protocol/class_segment.hpp"
@@ -45,6 +47,14 @@ class VisitAnswer final : public runtime::CallSink {
  private:
   api::ObjectActions::Answer<std::string> answer_;
 };
+
+std::function<Result<std::string>(extensions::AgentContext&)> patch_with(std::string patch) {
+  return [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
+    if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
+      return done.error();
+    return std::string();
+  };
+}
 
 std::string cursor_of(const storage::AgentKey& key) {
   return key.agent_class + '/' + key.name;
@@ -96,15 +106,15 @@ storage::Directory& ObjectDesk::directory() {
 
 // ---- which object -------------------------------------------------------------------------------
 
-// One that is served, or one that has agents.
+// One that is served, or one that has agents. Administrators alone come here: whom a class lets in
+// that is not served is not known.
 Result<std::pair<std::string, std::string>> ObjectDesk::class_of(const std::string& given) {
-  auto served = runtime_.classes().find_for_client(given);
-  if (served == nullptr) served = runtime_.classes().find_by_name(given);
+  const auto served = runtime_.classes().find_by_any_name(given);
   if (served != nullptr)
     return std::pair(std::string(served->agent_class->name()), served->segment);
-  std::string segment = protocol::kebab_case(given);
   for (std::string& recorded : directory().classes()) {
-    if (recorded == given || protocol::kebab_case(recorded) == segment)
+    std::string segment = protocol::kebab_case(recorded);
+    if (recorded == given || segment == given)
       return std::pair(std::move(recorded), std::move(segment));
   }
   return Error{Errc::kNotFound, "there are no objects of such a class"};
@@ -240,26 +250,35 @@ void ObjectDesk::record(const AdminAct& act, const storage::AgentKey& key) {
                  {{"class", key.agent_class}, {"agent", key.name}, {"actor", act.actor}});
 }
 
-void ObjectDesk::create(ObjectName name, std::string actor, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer),
-                  [this, name = std::move(name), actor = std::move(actor)](const auto& told) {
-                    auto made = created(name);
-                    if (made) {
-                      const auto its_class = class_of(name.agent_class);
-                      record({"admin.object_created", actor},
-                             {its_class ? its_class->first : made->segment, made->name});
-                    }
-                    told(std::move(made));
-                  });
+void ObjectDesk::create(ObjectName name, std::string patch, std::string actor,
+                        Answer<ObjectView> answer) {
+  ask<ObjectView>(std::move(answer), [this, name = std::move(name), patch = std::move(patch),
+                                      actor = std::move(actor)](const auto& told) {
+    auto made = created(name, patch);
+    if (!made) return told(made.error());
+    record({"admin.object_created", actor}, made->entry.key);
+    auto seen = view(made->entry);
+    if (!seen || patch.empty()) return told(std::move(seen));
+    visit_known(*made, patch_with(patch),
+                [told, seen = *std::move(seen)](const Result<std::string>& stored) {
+                  if (!stored) return told(stored.error());
+                  told(seen);
+                });
+  });
 }
 
-Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
-  const auto its_class = class_of(name.agent_class);
+// The patch is looked at first: one that is refused makes no object.
+Result<ObjectDesk::Known> ObjectDesk::created(const ObjectName& name, const std::string& patch) {
+  auto its_class = class_of(name.agent_class);
   if (!its_class) return its_class.error();
   const auto served = runtime_.classes().find(its_class->second);
   if (served == nullptr) return Error{Errc::kUnavailable, "the class is not loaded now"};
   if (!served->settings.is_object)
     return Error{Errc::kNotFound, "there are no objects of such a class"};
+  if (!patch.empty()) {
+    if (auto good = extensions::check_first_patch(served->settings.kv, patch); good.has_error())
+      return good.error();
+  }
   const storage::AgentKey key{its_class->first, name.name};
   const auto is_new =
       ask_one<Result<bool>>(runtime_, runtime_.shard_index(key), shard_patience_,
@@ -267,9 +286,9 @@ Result<ObjectView> ObjectDesk::created(const ObjectName& name) {
   if (!is_new) return no_loop();
   if (!*is_new) return is_new->error();
   if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
-  const auto entry = directory().object(key);
+  auto entry = directory().object(key);
   if (!entry) return no_object();
-  return view(*entry);
+  return Known{*std::move(entry), std::move(its_class->second)};
 }
 
 void ObjectDesk::remove(ObjectName name, std::string actor, Answer<ObjectView> answer) {
@@ -285,12 +304,7 @@ void ObjectDesk::remove(ObjectName name, std::string actor, Answer<ObjectView> a
 }
 
 void ObjectDesk::wait_for_cold(const Known& known, Answer<std::string> then) {
-  const unsigned index = runtime_.shard_index(known.entry.key);
-  runtime_.loop(index).post([&shard = runtime_.shard(index), key = known.entry.key,
-                             segment = known.segment,
-                             sink = std::make_shared<VisitAnswer>(std::move(then))] {
-    shard.visit(key, segment, {.work = {}, .sink = sink});
-  });
+  visit_known(known, {}, std::move(then));
 }
 
 Result<ObjectView> ObjectDesk::removed(const Known& known) {
@@ -332,27 +346,25 @@ void ObjectDesk::hibernate(ObjectName name, std::string actor, Answer<ObjectView
 
 // ---- what is asked of its data ------------------------------------------------------------------
 
-void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, bool creates,
-                       AdminAct act) {
+void ObjectDesk::visit_known(const Known& known, Visit work, Answer<std::string> answer) {
+  const unsigned index = runtime_.shard_index(known.entry.key);
+  runtime_.loop(index).post([&shard = runtime_.shard(index), key = known.entry.key,
+                             segment = known.segment, work = std::move(work),
+                             sink = std::make_shared<VisitAnswer>(std::move(answer))] {
+    shard.visit(key, segment, {.work = work, .sink = sink});
+  });
+}
+
+void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, AdminAct act) {
   ask<std::string>(std::move(answer), [this, name = std::move(name), work = std::move(work),
-                                       creates, act = std::move(act)](const auto& told) {
-    auto known = existing(name);
-    if (!known && creates && known.error().code == Errc::kNotFound) {
-      const auto made = created(name);
-      if (!made && made.error().code != Errc::kConflict) return told(made.error());
-      known = existing(name);
-    }
+                                       act = std::move(act)](const auto& told) {
+    const auto known = existing(name);
     if (!known) return told(known.error());
-    const unsigned index = runtime_.shard_index(known->entry.key);
-    auto done = [this, told, act, key = known->entry.key](Result<std::string> outcome) {
-      if (outcome) record(act, key);
-      told(std::move(outcome));
-    };
-    runtime_.loop(index).post([&shard = runtime_.shard(index), key = known->entry.key,
-                               segment = std::move(known->segment), work,
-                               sink = std::make_shared<VisitAnswer>(std::move(done))] {
-      shard.visit(key, segment, {.work = work, .sink = sink});
-    });
+    visit_known(*known, work,
+                [this, told, act, key = known->entry.key](Result<std::string> outcome) {
+                  if (outcome) record(act, key);
+                  told(std::move(outcome));
+                });
   });
 }
 
@@ -374,44 +386,76 @@ void ObjectDesk::checkpoint(ObjectName name, std::string actor, Answer<ObjectVie
         if (!seen) return answer(seen.error());
         show(name, answer);
       },
-      false, {"admin.object_checkpointed", std::move(actor)});
+      {"admin.object_checkpointed", std::move(actor)});
 }
 
 void ObjectDesk::patch_storage(ObjectName name, std::string patch, std::string actor,
                                Answer<std::string> answer) {
-  visit(std::move(name),
-        [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
-          if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
-            return done.error();
-          return std::string();
-        },
-        std::move(answer), false, {"admin.object_patched", std::move(actor)});
+  visit(std::move(name), patch_with(std::move(patch)), std::move(answer),
+        {"admin.object_patched", std::move(actor)});
 }
 
-void ObjectDesk::set_alarm(ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) {
-  visit(
-      std::move(name),
-      [alarm = std::move(alarm)](extensions::AgentContext& agent) -> Result<std::string> {
-        auto set = agent.work().alarms().set({alarm.method, alarm.arguments, alarm.at_ms});
-        if (!set) return set.error();
-        agent.work().report(extensions::DurableEvent::kAlarmSet, set->id, alarm.method);
-        return durable::with_replaced(*std::move(set));
-      },
-      std::move(answer), true);
+// ---- what users ask -----------------------------------------------------------------------------
+
+namespace {
+
+Result<void> object_is_there(runtime::Shard& shard, const storage::AgentKey& key) {
+  try {
+    if (shard.exists(key)) return {};
+    return no_object();
+  } catch (const StorageError&) {  // agent boundary
+    return Error{Errc::kInternal, "the directory of agents cannot be read"};
+  }
 }
 
-void ObjectDesk::alarms(ObjectName name, Answer<std::string> answer) {
-  visit(
-      std::move(name),
-      [](extensions::AgentContext& agent) -> Result<std::string> {
-        return agent.work().alarms().list();
+}  // namespace
+
+void ObjectDesk::visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
+                                Answer<std::string> answer) {
+  const unsigned index = runtime_.shard_index(object.key);
+  runtime_.loop(index).post([&shard = runtime_.shard(index), object = std::move(object),
+                             may_visit = std::move(may_visit), work = std::move(work),
+                             sink = std::make_shared<VisitAnswer>(std::move(answer))] {
+    if (const auto fine = may_visit(shard, object.key); fine.has_error())
+      return sink->finish({}, fine.error());
+    shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
+  });
+}
+
+void ObjectDesk::set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
+                           Answer<std::string> answer) {
+  auto request = extensions::checked_alarm(alarm.method, alarm.arguments, alarm.at_ms,
+                                           object.served->settings.sql.max_value_bytes);
+  if (!request) return answer(request.error());
+  const auto make_it = [setter = std::move(alarm.setter)](
+                           runtime::Shard& shard, const storage::AgentKey& key) -> Result<void> {
+    if (api::makes_too_many(shard, setter.get(), key))
+      return Error{Errc::kLimitExceeded, net::too_many_reason(api::kNewAgents)};
+    if (const auto made = shard.create_object(key); !made) return made.error();
+    return {};
+  };
+  visit_for_user(
+      std::move(object), make_it,
+      [request = *std::move(request)](extensions::AgentContext& agent) {
+        return extensions::set_alarm(agent, request);
       },
       std::move(answer));
 }
 
-void ObjectDesk::cancel_alarm(ObjectName name, std::string id, Answer<std::string> answer) {
-  visit(
-      std::move(name),
+void ObjectDesk::alarms(api::ObjectAddress object, api::AlarmPageRequest request,
+                        Answer<std::string> answer) {
+  visit_for_user(
+      std::move(object), object_is_there,
+      [request = std::move(request)](extensions::AgentContext& agent) {
+        return extensions::alarm_page(agent, request.after, request.limit);
+      },
+      std::move(answer));
+}
+
+void ObjectDesk::cancel_alarm(api::ObjectAddress object, std::string id,
+                              Answer<std::string> answer) {
+  visit_for_user(
+      std::move(object), object_is_there,
       [id = std::move(id)](extensions::AgentContext& agent) -> Result<std::string> {
         if (const auto done = agent.work().alarms().remove(id); done.has_error())
           return done.error();

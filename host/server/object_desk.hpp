@@ -24,7 +24,8 @@ struct AdminAct {
   std::string actor = {};
 };
 
-// Promises, Bounded, Threads, Lifetime  As AdminDesk.
+// Promises, Bounded, Threads, Lifetime  As AdminDesk, but for what users ask: that goes to the
+// object's loop at once, and is bounded as calls are.
 class ObjectDesk final : public api::ObjectActions {
  public:
   static constexpr std::chrono::milliseconds kShardPatience{5000};
@@ -38,7 +39,8 @@ class ObjectDesk final : public api::ObjectActions {
   void list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) override;
   void show(api::ObjectName name, Answer<api::ObjectView> answer) override;
   void find(std::string uuid, Answer<api::ObjectView> answer) override;
-  void create(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
+  void create(api::ObjectName name, std::string patch, std::string actor,
+              Answer<api::ObjectView> answer) override;
   void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
   void hibernate(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
   void checkpoint(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
@@ -46,9 +48,13 @@ class ObjectDesk final : public api::ObjectActions {
                Answer<std::string> answer) override;
   void patch_storage(api::ObjectName name, std::string patch, std::string actor,
                      Answer<std::string> answer) override;
-  void set_alarm(api::ObjectName name, api::ObjectAlarm alarm, Answer<std::string> answer) override;
-  void alarms(api::ObjectName name, Answer<std::string> answer) override;
-  void cancel_alarm(api::ObjectName name, std::string id, Answer<std::string> answer) override;
+
+  // ---- on the object's loop, without the pool: users do not wait behind administrators ----
+  void set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
+                 Answer<std::string> answer) override;
+  void alarms(api::ObjectAddress object, api::AlarmPageRequest request,
+              Answer<std::string> answer) override;
+  void cancel_alarm(api::ObjectAddress object, std::string id, Answer<std::string> answer) override;
 
  private:
   using Visit = std::function<Result<std::string>(extensions::AgentContext&)>;
@@ -61,9 +67,14 @@ class ObjectDesk final : public api::ObjectActions {
   template <class T>
   void ask(Answer<T> answer, std::function<void(const Answer<T>&)> work);
   void record(const AdminAct& act, const storage::AgentKey& key);
-  // `creates`: an object that is not there is made first. `act` is recorded when it is done.
-  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, bool creates = false,
-             AdminAct act = {});
+  // `act` is recorded when it is done.
+  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, AdminAct act = {});
+  void visit_known(const Known& known, Visit work, Answer<std::string> answer);
+  // For a user. `may_visit` runs first, on the object's loop: it sees to it that the object is
+  // there, or says why nothing is done.
+  using Gate = std::function<Result<void>(runtime::Shard&, const storage::AgentKey&)>;
+  void visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
+                      Answer<std::string> answer);
 
   // Until it is not in memory, and its files are gone if it was destroyed.
   void wait_for_cold(const Known& known, Answer<std::string> then);
@@ -81,7 +92,7 @@ class ObjectDesk final : public api::ObjectActions {
       const std::vector<storage::ObjectEntry>& entries, std::vector<api::ObjectView>& views,
       const api::ObjectPageRequest& request, std::vector<api::ObjectView>& page);
   [[nodiscard]] Result<api::ObjectPage> page(const api::ObjectPageRequest& request);
-  [[nodiscard]] Result<api::ObjectView> created(const api::ObjectName& name);
+  [[nodiscard]] Result<Known> created(const api::ObjectName& name, const std::string& patch);
   [[nodiscard]] Result<api::ObjectView> removed(const Known& known);
 
   runtime::Runtime& runtime_;

@@ -106,6 +106,7 @@ class ApiFixture : public ::testing::Test {
       admin_ = std::make_unique<AdminApi>(*admin_actions_, kAdminToken, logger_, metrics_);
       api_options.admin = admin_.get();
     }
+    api_options.objects = object_actions_;
     api_ =
         std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
     for (const auto& loop : loops_) loop->start();

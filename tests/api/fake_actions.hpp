@@ -112,29 +112,6 @@ inline Error not_there() {
   return {Errc::kNotFound, "there is none"};
 }
 
-class NoObjects final : public ObjectActions {
- public:
-  void list(ObjectPageRequest, Answer<ObjectPage> answer) override { answer(not_there()); }
-  void show(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
-  void find(std::string, Answer<ObjectView> answer) override { answer(not_there()); }
-  void create(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
-  void remove(ObjectName, std::string, Answer<ObjectView> answer) override { answer(not_there()); }
-  void hibernate(ObjectName, Answer<ObjectView> answer) override { answer(not_there()); }
-  void storage(ObjectName, std::string, std::size_t, Answer<std::string> answer) override {
-    answer(not_there());
-  }
-  void patch_storage(ObjectName, std::string, Answer<std::string> answer) override {
-    answer(not_there());
-  }
-  void set_alarm(ObjectName, ObjectAlarm, Answer<std::string> answer) override {
-    answer(not_there());
-  }
-  void alarms(ObjectName, Answer<std::string> answer) override { answer(not_there()); }
-  void cancel_alarm(ObjectName, std::string, Answer<std::string> answer) override {
-    answer(not_there());
-  }
-};
-
 class NoDefinitions final : public DefinitionActions {
  public:
   void list(Answer answer) override { answer(not_there()); }

@@ -1,6 +1,7 @@
 // Routes, and clients with and without proofs of who they are.
 #include "api/edge_fixture.hpp"
 #include "api/fake_actions.hpp"
+#include "api/fake_objects.hpp"
 
 #include <iomanip>
 #include <sstream>
@@ -42,7 +43,7 @@ bool is_let_in(Access access, Asker asker) {
 
 TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
   FakeActions actions;
-  NoObjects objects;
+  FakeObjects objects;
   NoDefinitions definitions;
   admin_actions_ = &actions;
   object_actions_ = &objects;
@@ -106,6 +107,63 @@ TEST_F(WhoMayConnectTest, ObjectsAreForWhoMayReachTheirAgents) {
     const bool is_refused = status == 401 || status == 403;
     EXPECT_EQ(is_refused ? status : 0, each.refused) << each.path;
   }
+}
+
+// Who is let in and which class answers are one question: no spelling of a class is known to one
+// and unknown to the other.
+TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
+  FakeObjects objects;
+  object_actions_ = &objects;
+  open();
+  runtime_->classes().expect_again("gone-now");
+  runtime_->classes().expect("never-there");
+  struct Route {
+    std::string method, path, body, asked;
+  };
+  const Route routes[] = {
+      {"POST", "/call", R"({"method":"echo"})", ""},
+      {"POST", "/call/echo", "", ""},
+      {"POST", "/alarms", R"({"method":"echo","delay_seconds":1})", "set echo Guarded a"},
+      {"GET", "/alarms", "", "alarms Guarded a"},
+      {"DELETE", "/alarms/x", "", "cancel x Guarded a"},
+  };
+  struct Class {
+    std::string spelled;
+    int without, with;  // the statuses without a token and with one; 0: success
+  };
+  const Class classes[] = {
+      {"guarded", 401, 0},       {"Guarded", 401, 0},    {"GUARDED", 503, 503},
+      {"guarded_", 503, 503},    {"gUARDED", 503, 503},  {"gone-now", 503, 503},
+      {"GoneNow", 503, 503},     {"GONE_NOW", 503, 503}, {"never-there", 422, 422},
+      {"NEVER_THERE", 422, 422}, {"nobody", 404, 404},   {"%67uarded", 404, 404},
+  };
+  for (const Class& its : classes) {
+    for (const Route& route : routes) {
+      const std::string path = "/objects/" + its.spelled + "/a" + route.path;
+      for (const bool has_token : {false, true}) {
+        const Reply reply =
+            ask(http(route.method, path, has_token ? bearer(kClientToken) : "", route.body));
+        const int status = reply.status < 300 ? 0 : reply.status;
+        EXPECT_EQ(status, has_token ? its.with : its.without) << route.method << ' ' << path;
+        const auto asked = objects.take_asked();
+        const bool reached = has_token && its.with == 0 && !route.asked.empty();
+        EXPECT_EQ(asked, reached ? std::vector{route.asked} : std::vector<std::string>())
+            << route.method << ' ' << path;
+      }
+    }
+  }
+}
+
+TEST_F(WhoMayConnectTest, AlarmsAreForThoseWhoseNameTheirObjectHas) {
+  FakeObjects objects;
+  object_actions_ = &objects;
+  open();
+  const std::string body = R"({"method":"echo","delay_seconds":1})";
+  const std::string u1 = bearer(jwt("u1"));
+  for (const auto& [path, status] :
+       {std::pair("/objects/mine/u1/alarms", 201), std::pair("/objects/ours/u1/alarms", 201),
+        std::pair("/objects/Mine/u2/alarms", 403), std::pair("/objects/MINE/u2/alarms", 503)})
+    EXPECT_EQ(ask(http("POST", path, u1, body)).status, status) << path;
 }
 
 // ---- proofs ----

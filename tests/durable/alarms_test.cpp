@@ -77,6 +77,38 @@ TEST_F(AlarmsTest, A1_AnAlarmRunsAtItsTimeWithItsArguments) {
   EXPECT_TRUE(alarms_->wake().none());
 }
 
+TEST_F(AlarmsTest, APageIsBoundedInNumberAndInBytesAndLosesNoneThatStays) {
+  const auto page = [this](const std::string& after, std::size_t limit) {
+    const auto read = alarms_->page(after, limit);
+    EXPECT_TRUE(read) << after;
+    std::string methods;
+    for (const Json& each : parse_json(read->records).value())
+      methods += each["method"].get<std::string>();
+    return std::pair(methods, read->next);
+  };
+  EXPECT_EQ(page("", 5), std::pair(std::string(), std::string()));
+  EXPECT_FALSE(database_->exists()) << "looking writes nothing";
+  set("b", seconds(2));
+  set("a", seconds(1));
+  const std::string large = "[\"" + std::string(Alarms::kMaxPageBytes, 'x') + "\"]";
+  const auto id = set("c", seconds(3), large).id;
+  const auto [first, after_first] = page("", 1);
+  EXPECT_EQ(first, "a");
+  EXPECT_EQ(page(after_first, 1).first, "b");
+  EXPECT_EQ(page("", 3), std::pair(std::string("abc"), std::string())) << "the last one is large";
+
+  clock_.advance(seconds(1));
+  EXPECT_EQ(begin(), "a[]");
+  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(page(after_first, 9).first, "bc") << "where the page ends outlives its last alarm";
+  set("b", seconds(9), large);
+  const auto [large_one, after_large] = page("", 9);
+  EXPECT_EQ(large_one, "c");
+  EXPECT_EQ(page(after_large, 9), std::pair(std::string("b"), std::string()));
+  for (const char* wrong : {"x", "0", "0.1", "0.1.", "0.1.2.3", "0.1.2 ", ".."})
+    EXPECT_EQ(alarms_->page(wrong, 9).error().code, Errc::kInvalidArgument) << wrong;
+}
+
 TEST_F(AlarmsTest, A3_ASecondOneOfAMethodReplacesAndAnotherMethodCoexists) {
   set("ring", seconds(5));
   EXPECT_TRUE(set("ring", seconds(1), "[2]").replaced);

@@ -1,6 +1,7 @@
 #include "extensions/alarms.hpp"
 
 #include "extensions/abi_fixture.hpp"
+#include "json/json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -66,6 +67,28 @@ TEST_F(AbiAlarmsTest, A8_WhatIsNoAlarmAndOneTooManyAreRefused) {
     ASSERT_EQ(set("m" + std::to_string(i)), HEARTH_OK) << i;
   EXPECT_EQ(set("one-more"), HEARTH_E_LIMIT);
   EXPECT_EQ(set("m7"), HEARTH_OK) << "it takes the place of another one";
+}
+
+TEST_F(AbiAlarmsTest, APageSaysWhereTheNextOneBegins) {
+  EXPECT_EQ(alarm_page(agent_, "", 9).value(), R"({"alarms":[],"next":null})");
+  ASSERT_EQ(set("a", "[1]"), HEARTH_OK);
+  ASSERT_EQ(set("b", "[2]", 5'000'000'000'000), HEARTH_OK);
+  const auto first = parse_host_json(alarm_page(agent_, "", 1).value()).value();
+  ASSERT_EQ(first["alarms"].size(), 1U);
+  EXPECT_EQ(first["alarms"][0]["method"], "a");
+  const auto second =
+      parse_host_json(alarm_page(agent_, first["next"].get<std::string>(), 1).value()).value();
+  EXPECT_EQ(second["alarms"][0]["method"], "b");
+  EXPECT_EQ(second["next"], nullptr);
+  EXPECT_EQ(alarm_page(agent_, "x", 1).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(AbiAlarmsTest, ArgumentsAsDeepAsAnyAreShown) {
+  const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  ASSERT_EQ(set("m", deepest), HEARTH_OK);
+  EXPECT_TRUE(parse_host_json(list()));
+  EXPECT_TRUE(parse_host_json(alarm_page(agent_, "", 9).value()));
+  EXPECT_EQ(set("m", "[" + deepest + "]"), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiAlarmsTest, NoneIsSetWhileDataAreMigrated) {

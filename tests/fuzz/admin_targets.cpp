@@ -1,6 +1,7 @@
 // What administrators send: paths, queries and JSON.
 #include "api/admin_api.hpp"
 #include "api/fake_actions.hpp"
+#include "api/object_alarms.hpp"
 #include "api/objects_admin.hpp"
 #include "fuzz/targets.hpp"
 #include "json/json_scanner.hpp"
@@ -25,7 +26,8 @@ class NoObjects final : public api::ObjectActions {
   void find(std::string /*uuid*/, Answer<api::ObjectView> answer) override {
     answer(api::ObjectView{});
   }
-  void create(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
+  void create(api::ObjectName name, std::string /*patch*/, std::string actor,
+              Answer<api::ObjectView> answer) override {
     act(name, actor, answer);
   }
   void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override {
@@ -48,15 +50,18 @@ class NoObjects final : public api::ObjectActions {
     require(!actor.empty(), "somebody asks for it");
     answer(std::string("{}"));
   }
-  void set_alarm(api::ObjectName /*name*/, api::ObjectAlarm alarm,
+  void set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
                  Answer<std::string> answer) override {
-    require(!alarm.method.empty() && alarm.method.size() <= 256, "a method has a name");
-    answer(std::string("{}"));
+    require(object.served != nullptr, "an alarm is one of a class");
+    require(is_json(alarm.arguments), "arguments are JSON");
+    answer(std::string(R"({"fire_at":1})"));
   }
-  void alarms(api::ObjectName /*name*/, Answer<std::string> answer) override {
-    answer(std::string("[]"));
+  void alarms(api::ObjectAddress /*object*/, api::AlarmPageRequest request,
+              Answer<std::string> answer) override {
+    require(request.limit > 0 && request.limit <= 1000, "a page of alarms is bounded");
+    answer(std::string(R"({"alarms":[],"next":null})"));
   }
-  void cancel_alarm(api::ObjectName /*name*/, std::string /*id*/,
+  void cancel_alarm(api::ObjectAddress /*object*/, std::string /*id*/,
                     Answer<std::string> answer) override {
     answer(std::string("null"));
   }
@@ -71,6 +76,23 @@ class NoObjects final : public api::ObjectActions {
     require(!name.agent_class.empty() && !name.name.empty(), "an object has a class and a name");
     answer(api::ObjectView{});
   }
+};
+
+// A class whose objects are never woken.
+class NoCode final : public runtime::AgentClass {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "Counter"; }
+  [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
+  [[nodiscard]] std::string_view origin() const override { return "fuzz"; }
+  [[nodiscard]] bool checks_state() const override { return false; }
+  [[nodiscard]] bool watches_state() const override { return false; }
+  Result<std::unique_ptr<runtime::AgentInstance>> create(
+      extensions::AgentContext& /*host*/, std::string_view /*options*/,
+      std::string_view /*state*/) const override {
+    return Error{Errc::kUnsupported, "there is no code"};
+  }
+  [[nodiscard]] bool runs_jobs() const override { return false; }
+  Result<void> run_job(std::uint64_t /*job*/, bool /*cancelled*/) const override { return {}; }
 };
 
 class FuzzedExchange final : public net::HttpExchange {
@@ -111,11 +133,20 @@ void admin_request(std::string_view bytes) {
   hearth::testing::ManualClock clock;
   api::testing::FakeActions actions;
   NoObjects objects;
+  runtime::ClassRegistry classes;
+  runtime::ServedClass counter{
+      .segment = "counter", .agent_class = std::make_shared<NoCode>(), .settings = {}};
+  counter.settings.is_object = true;
+  classes.add(std::move(counter));
+  api::Readiness readiness;
+  readiness.set(api::Readiness::Phase::kReady);
   api::AdminApi admin(actions, "a token of sixteen or more", *logger, metrics);
-  api::ObjectsAdmin objects_admin(objects, clock, 256);
+  api::ObjectsAdmin objects_admin(objects, 256);
+  api::ObjectAlarms object_alarms(objects, classes, readiness, clock, 256);
   api::Routes routes;
   admin.add_routes(routes);
   objects_admin.add_routes(routes);
+  object_alarms.add_routes(routes);
   const std::string_view target = exchange->request().target;
   const std::string_view path = target.substr(0, target.find('?'));
   auto found = routes.find(exchange->request().method, path);

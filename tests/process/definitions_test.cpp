@@ -69,6 +69,10 @@ TEST_F(DefinitionsTest, O19_ADefinitionIsAsGoodAsAClassFileAndChangesWithoutARes
   EXPECT_EQ(data(200, "POST", "/objects/counter/a/call/increment", "[]"), 2) << "it is kept";
   EXPECT_EQ(data(200, "DELETE", "/objects/definitions/counter")["class"], "counter");
   EXPECT_EQ(data(404, "POST", "/objects/counter/a/call/get"), "class_not_found");
+  EXPECT_EQ(
+      data(404, "POST", "/objects/counter/a/alarms", R"({"method":"reset","delay_seconds":3600})"),
+      "class_not_found");
+  EXPECT_EQ(data(404, "GET", "/objects/counter/a/alarms"), "class_not_found");
   EXPECT_EQ(data(200, "GET", "/objects/definitions"), Json::array());
   const Json entries = parse_json(RawClient(server_->port())
                                       .request("GET /admin/audit?class=counter HTTP/1.1\r\nHost: "

@@ -63,6 +63,27 @@ TEST_F(EdgeTest, NewNamesAreCountedByAddressAndKnownOnesAreNot) {
   EXPECT_EQ(server_->log().find("127.0.0.1 "), std::string::npos);
 }
 
+TEST_F(EdgeTest, AnAlarmThatMakesAnObjectCountsAsACallThatMakesOne) {
+  put("classes/counter.yaml", "class: Counter\nobjects: true\n");
+  start("  new_agents: 2\n");
+  const std::string body = R"({"method":"reset","delay_seconds":3600})";
+  const auto set = [&body](RawClient& client, const std::string& id) {
+    return client
+        .request("POST /objects/counter/" + id +
+                 "/alarms HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                 std::to_string(body.size()) + "\r\n\r\n" + body)
+        .status;
+  };
+  const auto one = from("127.0.0.1");
+  EXPECT_EQ(set(*one, "a"), 201);
+  EXPECT_EQ(post(*one, "/objects/counter/b/call/get"), 200);
+  EXPECT_EQ(set(*one, "c"), 429);
+  EXPECT_EQ(set(*one, "a"), 201) << "it exists";
+  EXPECT_EQ(set(*one, "b"), 201) << "it exists";
+  EXPECT_EQ(set(*from("127.0.0.2"), "d"), 201);
+  EXPECT_TRUE(has_metric("hearth_addresses_limited_total{limit=\"new_agents\"} 1\n"));
+}
+
 TEST_F(EdgeTest, AFloodOfConnectionsFromOneAddressLeavesTheOthersAlone) {
   start("  new_connections: 5\n  connections: 20\n");
   int refused = 0;

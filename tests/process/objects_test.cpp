@@ -1,7 +1,6 @@
 // /objects of a real server: what an object is asked beside calls, and what becomes of it.
 
-#include "json/json.hpp"
-#include "process/process_fixture.hpp"
+#include "process/objects_fixture.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -15,62 +14,6 @@
 
 namespace hearth::testing {
 namespace {
-
-class ObjectsTest : public ProcessTest {
- protected:
-  ObjectsTest() {
-    install(bundled("counter"), "counter.so");
-    install(bundled("chat-room"), "chat-room.so");
-    object_class("");
-  }
-
-  void object_class(const std::string& more) const {
-    put("classes/counter.yaml", "class: counter\nobjects: true\n" + more);
-  }
-  void start(const std::string& more = "") {
-    put("hearth.yaml", "log:\n  level: debug\n" + more);
-    server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
-    token_ = read_token();
-  }
-  void restart() {
-    EXPECT_EQ(server_->stop(), kClean);
-    server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
-  }
-
-  void install_durable_agent() const {
-    install(built::agent("durable-agent"), "durable-agent.so");
-    put("classes/durable-agent.yaml", "class: DurableAgent\nobjects: true\n");
-  }
-
-  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
-            bool is_admin = true) const {
-    std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
-    if (is_admin) text += "Authorization: Bearer " + token_ + "\r\n";
-    text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    return RawClient(server_->port()).request(text);
-  }
-  // The data of an answer with this status.
-  Json data(int status, const std::string& method, const std::string& path,
-            const std::string& body = "") const {
-    const Reply reply = ask(method, path, body);
-    EXPECT_EQ(reply.status, status) << method << ' ' << path << ' ' << reply.body;
-    const auto parsed = parse_json(reply.body);
-    if (!parsed) return {};
-    return parsed->value(status < 400 ? "data" : "code", Json());
-  }
-  Json increment(const std::string& id) const {
-    return data(200, "POST", "/objects/counter/" + id + "/call/increment", "[]");
-  }
-
-  [[nodiscard]] std::string read_token() const {
-    std::string token = read_file(root_ / "data/admin.token", 4096).value();
-    token.erase(token.find_last_not_of(" \n") + 1);
-    return token;
-  }
-
-  std::unique_ptr<ServerProcess> server_;
-  std::string token_;
-};
 
 TEST_F(ObjectsTest, O4_O5_AnObjectHibernatesAndWakesWithItsStorage) {
   start();
@@ -292,6 +235,35 @@ TEST_F(ObjectsTest, O16_AnObjectIsMadeOnce) {
             "object_not_found");
 }
 
+TEST_F(ObjectsTest, O16_AnObjectWhoseStorageIsRefusedIsNotMade) {
+  object_class("kv: {max_value: 1KiB}\n");
+  start();
+  const auto body = [](std::size_t bytes) {
+    return R"({"class":"counter","object_id":"a","storage":{"k":")" + std::string(bytes, 'x') +
+           "\"}}";
+  };
+  EXPECT_EQ(data(429, "POST", "/objects", body(1024)), "limit_exceeded");
+  EXPECT_EQ(data(404, "GET", "/objects/counter/a"), "object_not_found");
+  EXPECT_EQ(data(201, "POST", "/objects", body(1000))["object_id"], "a");
+  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["storage"]["k"].get<std::string>().size(),
+            1000U);
+}
+
+TEST_F(ObjectsTest, AValueAsDeepAsABodyCanHaveItIsKeptAndShown) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  constexpr std::size_t kDeepest = kMaxJsonDepth - 1;  // the patch is one level
+  const std::string path = "/objects/counter/a";
+  const auto patch = [](std::size_t levels) {
+    return R"({"k":)" + std::string(levels, '[') + std::string(levels, ']') + "}";
+  };
+  EXPECT_EQ(data(400, "PATCH", path + "/storage", patch(kDeepest + 1)), "invalid_argument");
+  EXPECT_EQ(ask("PATCH", path + "/storage", patch(kDeepest)).status, 200);
+  const Reply shown = ask("GET", path);
+  EXPECT_EQ(shown.status, 200) << shown.body;
+  EXPECT_NE(shown.body.find("\"storage\":" + patch(kDeepest)), std::string::npos);
+}
+
 // All its bytes, or those that a path may not hold, in hexadecimal digits.
 std::string encoded(std::string_view id, const char* digits, bool all) {
   std::string path;
@@ -442,64 +414,6 @@ TEST_F(ObjectsTest, O21_TheAuditLogIsLinesOfJsonAndCanBeTurnedOff) {
   start("audit:\n  max_entries: 0\n");
   EXPECT_EQ(increment("b"), 1);
   EXPECT_EQ(parse_json(ask("GET", "/admin/audit").body).value()["entries"], Json::array());
-}
-
-TEST_F(ObjectsTest, A1_A2_AnAlarmWakesItsObjectWithinASecond) {
-  start();
-  EXPECT_EQ(increment("a"), 1);
-  data(200, "POST", "/objects/counter/a/hibernate");
-  const Json set = data(201, "POST", "/objects/counter/a/alarms",
-                        R"({"method":"increment","args":5,"delay_seconds":0.3})");
-  EXPECT_EQ(set["method"], "increment");
-  EXPECT_EQ(set["args"], Json::parse("[5]"));
-  EXPECT_EQ(set["replaced"], false);
-  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["status"], "Hibernating");
-  const auto began = std::chrono::steady_clock::now();
-  server_->wait_for_log("alarm:woken class=Counter agent=a");
-  server_->wait_for_log("alarm:done class=Counter agent=a");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(1300));
-  EXPECT_EQ(data(200, "POST", "/objects/counter/a/call/get", "[]"), 6);
-  EXPECT_EQ(data(200, "GET", "/objects/counter/a/alarms")["alarms"], Json::array());
-}
-
-TEST_F(ObjectsTest, A3_A8_A10_AlarmsAreReplacedBoundedAndCancelled) {
-  start();
-  const std::string path = "/objects/counter/a/alarms";
-  const auto body = [](const std::string& method) {
-    return R"({"method":")" + method + R"(","fire_at":"2999-02-16T00:00:00Z"})";
-  };
-  for (int i = 0; i < 100; ++i) data(201, "POST", path, body("m" + std::to_string(i)));
-  EXPECT_EQ(data(429, "POST", path, body("one-more")), "limit_exceeded");
-  const Json replaced = data(201, "POST", path, body("m7"));
-  EXPECT_EQ(replaced["replaced"], true);
-  EXPECT_EQ(replaced["fire_at"], "2999-02-16T00:00:00.000Z");
-  EXPECT_EQ(data(200, "GET", path)["alarms"].size(), 100U);
-  EXPECT_EQ(data(200, "DELETE", path + "/" + replaced["id"].get<std::string>()), nullptr);
-  EXPECT_EQ(data(200, "GET", path)["alarms"].size(), 99U);
-  EXPECT_EQ(ask("DELETE", path + "/nothing").status, 404);
-  for (const char* wrong :
-       {"", "[]", R"({"fire_at":"2999-02-16T00:00:00Z"})", R"({"method":"get"})",
-        R"({"method":"get","fire_at":"tomorrow"})", R"({"method":"__x","delay_seconds":1})",
-        R"({"method":"get","delay_seconds":-1})", R"({"method":"get","delay_seconds":"1"})",
-        R"({"method":"get","delay_seconds":1,"fire_at":"2999-02-16T00:00:00Z"})"})
-    EXPECT_EQ(data(400, "POST", path, wrong), "invalid_argument") << wrong;
-}
-
-TEST_F(ObjectsTest, A1_A3_AnAlarmThatTheAgentSetsIsOneOfTheObjects) {
-  install_durable_agent();
-  start();
-  const std::string path = "/objects/durable-agent/a";
-  const Json far = data(200, "POST", path + "/call/alarm_in", R"([3600000, "late"])");
-  const Json listed = data(200, "GET", path + "/alarms")["alarms"];
-  ASSERT_EQ(listed.size(), 1U);
-  EXPECT_EQ(listed[0]["id"], far["id"]);
-  EXPECT_EQ(listed[0]["method"], "write");
-  const Json near = data(200, "POST", path + "/call/alarm_in", R"([200, "soon"])");
-  EXPECT_EQ(near["replaced"], true);
-  data(200, "POST", path + "/hibernate");
-  server_->wait_for_log("alarm:done class=DurableAgent agent=a");
-  EXPECT_EQ(data(200, "POST", path + "/call/journal").back(), "soon");
-  EXPECT_EQ(data(200, "GET", path + "/alarms")["alarms"], Json::array());
 }
 
 TEST_F(ObjectsTest, AnAgentsOwnEntriesStandInTheAuditLogUpToALimit) {

@@ -17,6 +17,17 @@ TEST(ClassRegistryTest, ASegmentBelongsToTheFirstWhoAddsIt) {
   EXPECT_EQ(classes.find("other"), nullptr);
 }
 
+TEST(ClassRegistryTest, AClassHasASegmentItsAliasesAndItsOwnName) {
+  testing::Script script;
+  ClassRegistry classes;
+  classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
+  classes.set_aliases({{"tally", "counter"}});
+  for (const char* name : {"counter", "tally", "Counter"})
+    EXPECT_NE(classes.find_by_any_name(name), nullptr) << name;
+  for (const char* name : {"COUNTER", "counter_", "Tally", ""})
+    EXPECT_EQ(classes.find_by_any_name(name), nullptr) << name;
+}
+
 TEST(ClassRegistryTest, WhoeverUsesAClassKeepsItAfterItWasCleared) {
   testing::Script script;
   ClassRegistry classes;

@@ -58,6 +58,21 @@ TEST_F(ObjectDeskTest, AnObjectThatWasFoundByItsIdIsNotTakenForALaterOneOfItsNam
   EXPECT_EQ(remove({"chat-room", "a", "first"}).error().code, Errc::kNotFound);
   EXPECT_EQ(show({"chat-room", "a", "second"}).value().created_at_ms, 200);
   EXPECT_EQ(show({"ChatRoom", "a"}).value().uuid, "second") << "without an id any will do";
+  for (const char* other : {"CHATROOM", "chat_room", "chat-room_"})
+    EXPECT_EQ(show({other, "a"}).error().code, Errc::kNotFound) << other;
+}
+
+// The desk's thread may wait for a loop that hangs, and users must not wait with it.
+TEST_F(ObjectDeskTest, WhatUsersAskDoesNotNeedTheThreadOfAdministrators) {
+  desk_.stop();
+  EXPECT_EQ(show({"chat-room", "a"}).error().code, Errc::kClosing);
+  const api::ObjectAddress object{
+      std::make_shared<const runtime::ServedClass>(runtime::ServedClass{"chat-room", nullptr, {}}),
+      {"ChatRoom", "a"}};
+  std::promise<Result<std::string>> told;
+  desk_.alarms(object, {.after = {}, .limit = 1},
+               [&told](Result<std::string> answer) { told.set_value(std::move(answer)); });
+  EXPECT_EQ(told.get_future().get().error().code, Errc::kNotFound);
 }
 
 }  // namespace
