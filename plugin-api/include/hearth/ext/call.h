@@ -100,7 +100,8 @@ typedef struct hearth_call_v1 {
    *   {"class":"ChatRoom","name":"lobby","notification":"<id>"}
    * The name of a sub-agent is the way to it; a call may name it so.
    * The last member only if it is a notification.
-   * Errors: NOT_FOUND (no agent: a client, HTTP, the host; or no such event). [instance] */
+   * Errors: NOT_FOUND (no agent: a client, an alarm, HTTP, the host; or no such event).
+   * [instance] */
   hearth_status (*caller)(const hearth_host* host, hearth_agent agent, uint64_t call,
                           hearth_bytes* caller);
 
