@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/files.hpp"
+#include "protocol/class_segment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,29 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNameBytes = 40;
+
+// Names whose project would not build, or not be served.
+struct TakenName {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr std::string_view kTargetOfCMake = "CMake has a target of that name";
+constexpr std::string_view kStructInside = "the class would hold a struct of its own name";
+constexpr std::string_view kTypeOfPlugin = "HEARTH_PLUGIN makes a type of that name";
+constexpr std::array kTakenNames = std::to_array<TakenName>({
+    {"all", kTargetOfCMake},
+    {"clean", kTargetOfCMake},
+    {"help", kTargetOfCMake},
+    {"install", kTargetOfCMake},
+    {"preinstall", kTargetOfCMake},
+    {"test", kTargetOfCMake},
+    {"dl", "unit tests are linked with a library of that name"},
+    {"null", "YAML reads that as no name at all"},
+    {"options", kStructInside},
+    {"state", kStructInside},
+    {"hearth-plugin", kTypeOfPlugin},
+    {"hearth-plugin-text", kTypeOfPlugin},
+});
 
 bool is_lower_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -35,6 +59,13 @@ std::string class_name(std::string_view name) {
     starts_word = false;
   }
   return result;
+}
+
+bool has_form_of_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  if (name.front() < 'a' || name.front() > 'z' || name.back() == '-') return false;
+  if (name.find("--") != std::string_view::npos) return false;
+  return std::ranges::all_of(name, [](char c) { return is_lower_or_digit(c) || c == '-'; });
 }
 
 Answer refuse(int status, const std::string& why) {
@@ -89,11 +120,21 @@ std::string next_steps(const fs::path& directory, const std::string& name) {
 
 }  // namespace
 
-bool is_project_name(std::string_view name) {
-  if (name.empty() || name.size() > kMaxNameBytes) return false;
-  if (name.front() < 'a' || name.front() > 'z' || name.back() == '-') return false;
-  if (name.find("--") != std::string_view::npos) return false;
-  return std::ranges::all_of(name, [](char c) { return is_lower_or_digit(c) || c == '-'; });
+std::string project_name_problem(std::string_view name) {
+  if (!has_form_of_name(name)) {
+    return "expected up to 40 lower-case letters, digits and single hyphens, the first a letter, "
+           "such as chat-room";
+  }
+  const auto taken = std::ranges::find(kTakenNames, name, &TakenName::name);
+  if (taken != kTakenNames.end())
+    return std::string(taken->why) + "; take another one, such as " + std::string(name) + "-agent";
+  const std::string agent_class = class_name(name);
+  const std::string segment = protocol::kebab_case(agent_class);
+  if (segment != name) {
+    return "the URL of its class " + agent_class + " would be /agents/" + segment + "; take " +
+           segment;
+  }
+  return {};
 }
 
 std::string fill_in(std::string_view text, std::string_view name) {
@@ -123,11 +164,8 @@ std::string fill_in(std::string_view text, std::string_view name) {
 }
 
 Answer make_project(const NewCommand& command) {
-  if (!is_project_name(command.name)) {
-    return refuse(kExitBadUsage,
-                  quote_text(command.name, 100) +
-                      " cannot be its name: expected up to 40 lower-case letters, digits and "
-                      "single hyphens, the first a letter, such as chat-room");
+  if (const std::string problem = project_name_problem(command.name); !problem.empty()) {
+    return refuse(kExitBadUsage, quote_text(command.name, 100) + " cannot be its name: " + problem);
   }
   if (const std::string problem = problem_with(command.directory); !problem.empty()) {
     return refuse(kExitBadUsage, problem);

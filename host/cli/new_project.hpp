@@ -21,10 +21,11 @@ struct TemplateFile {
 // The files of plugin-api/template, compiled into this program.
 [[nodiscard]] std::span<const TemplateFile> template_files();
 
-// Whether a project can be called that: 1 to 40 lower-case letters, digits and hyphens, the first a
-// letter, no hyphen at the end or beside another. Such a name is a file name, a URL segment and a
-// CMake target as it is.
-[[nodiscard]] bool is_project_name(std::string_view name);
+// Why a project cannot be called that; empty if it can. 1 to 40 lower-case letters, digits and
+// hyphens, the first a letter, no hyphen at the end or beside another: such a name is a file name
+// and a CMake target as it is. The URL segment of the class that is made of it must be the name
+// again, and neither CMake nor what the template includes may have the name for something else.
+[[nodiscard]] std::string project_name_problem(std::string_view name);
 
 // `text` with the names for `name` in the place of its placeholders. What stands between other @
 // signs stays.

@@ -15,18 +15,49 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(ProjectNameTest, IsLowerCaseWordsWithSingleHyphens) {
-  for (const char* name : {"a", "greeter", "chat-room", "a1-2b", "v2"}) {
-    EXPECT_TRUE(is_project_name(name)) << name;
+  for (const char* name : {"a", "greeter", "chat-room", "a1b-b2", "v2", "json", "run", "agent"}) {
+    EXPECT_EQ(project_name_problem(name), "") << name;
   }
 }
 
 TEST(ProjectNameTest, IsNothingThatAPathOrATargetCouldTrip) {
   for (const char* name :
        {"", "-a", "a-", "a--b", "A", "1a", "a_b", "a b", "a/b", "..", "a.b", "\xC3\xA9"}) {
-    EXPECT_FALSE(is_project_name(name)) << name;
+    EXPECT_NE(project_name_problem(name), "") << name;
   }
-  EXPECT_TRUE(is_project_name(std::string(40, 'a')));
-  EXPECT_FALSE(is_project_name(std::string(41, 'a')));
+  EXPECT_EQ(project_name_problem(std::string(40, 'a')), "");
+  EXPECT_NE(project_name_problem(std::string(41, 'a')), "");
+}
+
+TEST(ProjectNameTest, IsNoNameThatStandsForSomethingElseInTheProject) {
+  struct Case {
+    const char* name;
+    const char* why;
+  };
+  for (const Case& each : {
+           Case{"all", "CMake has a target"},
+           Case{"clean", "CMake has a target"},
+           Case{"help", "CMake has a target"},
+           Case{"install", "CMake has a target"},
+           Case{"preinstall", "CMake has a target"},
+           Case{"test", "CMake has a target"},
+           Case{"dl", "linked with a library"},
+           Case{"null", "YAML reads"},
+           Case{"options", "a struct of its own name"},
+           Case{"state", "a struct of its own name"},
+           Case{"hearth-plugin", "HEARTH_PLUGIN makes"},
+           Case{"hearth-plugin-text", "HEARTH_PLUGIN makes"},
+       }) {
+    const std::string problem = project_name_problem(each.name);
+    EXPECT_NE(problem.find(each.why), std::string::npos) << each.name << ": " << problem;
+    EXPECT_NE(problem.find(std::string(each.name) + "-agent"), std::string::npos) << problem;
+  }
+}
+
+TEST(ProjectNameTest, IsTheUrlSegmentOfItsClass) {
+  // A class of capitals alone could be a macro, such as EOF, as well.
+  EXPECT_NE(project_name_problem("e-o-f").find("be /agents/eof; take eof"), std::string::npos);
+  EXPECT_NE(project_name_problem("room-2b").find("be /agents/room2b"), std::string::npos);
 }
 
 TEST(FillInTest, PutsEachSpellingOfTheNameInItsPlace) {
