@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dying_lambda_tests {
 namespace {
@@ -18,6 +20,16 @@ using hearth::Task;
 using hearth::testing::AgentHandle;
 using hearth::testing::Host;
 using std::chrono::milliseconds;
+
+template <class Function>
+class Holder {
+ public:
+  explicit Holder(Function function) : function_(std::move(function)) {}
+  auto operator()() { return function_(); }
+
+ private:
+  Function function_;
+};
 
 class Lambdas : public hearth::Agent {
  public:
@@ -31,6 +43,11 @@ class Lambdas : public hearth::Agent {
     m.add("without_captures", &Lambdas::without_captures);
     m.add("as_a_parameter", &Lambdas::as_a_parameter);
     m.add("made_by_a_kept_one", &Lambdas::made_by_a_kept_one);
+    m.add("made_by_a_kept_function", &Lambdas::made_by_a_kept_function);
+    m.add("made_by_a_kept_binding", &Lambdas::made_by_a_kept_binding);
+    m.add("made_by_a_kept_object", &Lambdas::made_by_a_kept_object);
+    m.add("made_by_a_kept_pointer", &Lambdas::made_by_a_kept_pointer);
+    m.add("a_reference_is_kept", &Lambdas::a_reference_is_kept);
   }
 
   Task<int> returned() {
@@ -56,8 +73,10 @@ class Lambdas : public hearth::Agent {
     int sum = co_await run_fiber("work", as_fiber);
     sum += co_await retry(plain);
     sum += co_await keep_alive_while(plain);
-    const std::function<Task<int>()> wrapped = plain;
-    sum += co_await keep_alive_while(wrapped);
+    for (const auto& wrapped : wrappings()) sum += co_await keep_alive_while(wrapped);
+    const auto added = [this](int more) -> Task<int> { co_return more + co_await later(); };
+    sum += co_await keep_alive_while(std::bind(added, 0));
+    sum += co_await keep_alive_while(Holder<decltype(plain)>(plain));
     after_turn([this]() -> Task<void> { log.info(std::to_string(co_await later())); });
     co_return sum;
   }
@@ -71,11 +90,38 @@ class Lambdas : public hearth::Agent {
   Task<int> made_by_a_kept_one() {
     co_return co_await keep_alive_while([this] { return returned(); });
   }
+  Task<int> made_by_a_kept_function() {
+    const std::function<Task<int>()> function = [this] { return returned(); };
+    co_return co_await keep_alive_while(function);
+  }
+  Task<int> made_by_a_kept_binding() {
+    co_return co_await keep_alive_while(std::bind(&Lambdas::returned, this));
+  }
+  Task<int> made_by_a_kept_object() {
+    auto made = [this] { return returned(); };
+    co_return co_await keep_alive_while(Holder<decltype(made)>(made));
+  }
+  Task<int> made_by_a_kept_pointer() { co_return co_await keep_alive_while(&Lambdas::of_nobody); }
+  // What is kept is the reference.
+  Task<int> a_reference_is_kept() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    return keep_alive_while(std::cref(work));
+  }
   Task<int> as_a_parameter() {
     return call_it([this]() -> Task<int> { co_return co_await later(); });
   }
 
  private:
+  // Of what a std::function has room for, and of what it puts elsewhere.
+  std::vector<std::function<Task<int>()>> wrappings() {
+    const std::array<char, 100> large{};
+    return {[this]() -> Task<int> { co_return co_await later(); },
+            [this, large]() -> Task<int> { co_return large[0] + co_await later(); }};
+  }
+  static Task<int> of_nobody() {
+    const int seven = 7;
+    return [seven]() -> Task<int> { co_return seven; }();
+  }
   Task<int> later() {
     co_await sleep(milliseconds(1));
     co_return 7;
@@ -100,14 +146,16 @@ constexpr const char* kRefusal =
     "which keep it";
 
 TEST_F(DyingLambdaTest, WhatNobodyKeepsIsRefused) {
-  for (const char* const method : {"returned", "returned_at_once", "made_by_a_helper", "awaited",
-                                   "awaited_at_once", "as_a_parameter", "made_by_a_kept_one"})
+  for (const char* const method :
+       {"returned", "returned_at_once", "made_by_a_helper", "awaited", "awaited_at_once",
+        "as_a_parameter", "made_by_a_kept_one", "made_by_a_kept_function", "made_by_a_kept_binding",
+        "made_by_a_kept_object", "made_by_a_kept_pointer", "a_reference_is_kept"})
     EXPECT_EQ(outcome(method), kRefusal) << method;
 }
 
 TEST_F(DyingLambdaTest, WhatIsKeptOrHasNothingToLoseRuns) {
   EXPECT_EQ(outcome("without_captures"), "7");
-  EXPECT_EQ(outcome("kept"), "28");
+  EXPECT_EQ(outcome("kept"), "49");
   EXPECT_NE(host_.log().back().find('7'), std::string::npos);
 }
 

@@ -2,13 +2,17 @@
 // Refuses a coroutine that is a lambda with captures, unless the SDK keeps the lambda.
 //
 // A coroutine keeps its parameters, and of a lambda only a pointer to it. So a lambda with captures
-// must live as long as its coroutine does: run_fiber() and its like keep what they are given. Any
-// other one is gone as soon as the function that made it returns, or the statement is over.
+// must live as long as its coroutine does: run_fiber() and its like keep what they are given, also
+// in a std::function, std::bind() or a template around it. Any other one is gone as soon as the
+// function that made it returns, or the statement is over. One of which a kept object's type does
+// not tell, such as a std::function that is its member, is refused, too.
 
 #include <hearth/error.hpp>
 
+#include <functional>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 namespace hearth::detail {
@@ -23,30 +27,65 @@ template <class T>
 inline constexpr bool kIsLambda = type_text<T>().find("= (lambda at ") != std::string_view::npos ||
                                   type_text<T>().find("::<lambda(") != std::string_view::npos;
 
-// Its address tells lambdas apart; what may hold one (std::function) is void.
+// Its address tells types apart.
 template <class T>
 inline constexpr char kTypeTag = 0;
-template <class T>
-inline constexpr const char* kTagOf = &kTypeTag<std::conditional_t<kIsLambda<T>, T, void>>;
 
-// The type of the function that call_kept() calls on this thread. Trivial, so it does not pin the
-// library.
-inline constinit thread_local const char* kept_type = nullptr;
+// Whether an object of type T is that of the tag, or a template that was made for it and so has it
+// inside: Wrapper<Closure>, std::bind(closure, 1).
+template <class T>
+struct Inside {
+  static bool has(const char* tag) { return tag == &kTypeTag<T>; }
+};
+template <class T>
+struct Inside<const T> : Inside<T> {};
+template <template <class...> class Wrapper, class... Parts>
+struct Inside<Wrapper<Parts...>> {
+  static bool has([[maybe_unused]] const char* tag) { return (Inside<Parts>::has(tag) || ...); }
+};
+template <class T, class... Parts>
+struct Inside<T(Parts...)> {
+  static bool has(const char* tag) {
+    return (Inside<T>::has(tag) || ... || Inside<Parts>::has(tag));
+  }
+};
+template <class T>
+struct Inside<std::reference_wrapper<T>> {
+  static bool has(const char* /*tag*/) { return false; }
+};
+
+// A function that its caller keeps.
+struct Kept {
+  bool (*has)(const char* tag);            // of which closures
+  const std::type_info* target = nullptr;  // of a std::function: what it holds
+
+  template <class Closure>
+  [[nodiscard]] bool holds() const {
+    return has(&kTypeTag<Closure>) || (target != nullptr && *target == typeid(Closure));
+  }
+};
+
+// What call_kept() calls on this thread. Trivial, so it does not pin the library.
+inline constinit thread_local const Kept* kept_function = nullptr;
 
 // Calls a function that the caller keeps until its Task has ended.
 template <class Function, class... Arguments>
 decltype(auto) call_kept(Function& function, Arguments&&... arguments) {
   struct Restore {
-    const char* outer = std::exchange(kept_type, kTagOf<std::remove_const_t<Function>>);
-    ~Restore() { kept_type = outer; }
-  } const restore;
+    const Kept* outer;
+    ~Restore() { kept_function = outer; }
+  };
+  Kept kept{.has = Inside<std::remove_const_t<Function>>::has};
+  if constexpr (requires { function.target_type(); }) kept.target = &function.target_type();
+  const Restore restore{std::exchange(kept_function, &kept)};
   return function(std::forward<Arguments>(arguments)...);
 }
 
 // `Closure` has been called, and is a coroutine.
 template <class Closure>
 void refuse_dying_lambda() {
-  if (std::is_empty_v<Closure> || kept_type == kTagOf<Closure> || kept_type == kTagOf<void>) return;
+  if (std::is_empty_v<Closure>) return;
+  if (kept_function != nullptr && kept_function->holds<Closure>()) return;
   throw Error(HEARTH_E_INVALID,
               "a lambda with captures is a coroutine that may outlive it: make it a member "
               "function, or give it to start_fiber(), run_fiber(), retry(), keep_alive_while(), "
