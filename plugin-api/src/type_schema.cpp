@@ -82,11 +82,4 @@ void SchemaText::append_quoted(std::string& out, std::string_view name) {
   out += '"';
 }
 
-bool SchemaText::has_name(std::string_view names, std::string_view name) {
-  while (!names.empty()) {
-    if (next_name(names) == name) return true;
-  }
-  return false;
-}
-
 }  // namespace hearth::detail

@@ -14,6 +14,10 @@ FIBER = ("the function of a fiber takes hearth::FiberContext& (a reference): "
          "[this](hearth::FiberContext& fiber) { ... }")
 NUMBER = "this option is a whole number: write 3, without quotes or a unit"
 TIME = "this option is a time: write std::chrono::seconds(5) or, with std::chrono_literals, 5s or 100ms"
+FLAG = "this option is true or false: write true, without quotes"
+TEXT = 'this option is a text: write "order 1", or std::to_string(n) for a number'
+POLICY = "this option is a policy: write hearth::FiberPolicy::kJoin, kReject, kReplace or kReplaceFailed"
+REQUIRED = "a member in HEARTH_REQUIRED(a) is read only if HEARTH_FIELDS(a, b) lists it, too"
 UNIT = "a time has a unit: write std::chrono::seconds(60) or, with std::chrono_literals, 60s or 10min"
 
 # name: (what the class has, what the first line says). `Point` is a struct without HEARTH_FIELDS.
@@ -43,6 +47,16 @@ MISTAKES = {
         ('void f() { start_fiber("f", 1, {.max_retries = \'3\'}); } METHOD', NUMBER),
     "a number as the option that is a time":
         ('void f() { start_fiber("f", 1, {.retry_delay = 5}); } METHOD', TIME),
+    "a number as the key of a fiber":
+        ('void f() { start_fiber("f", 1, {.key = 5}); } METHOD', TEXT),
+    "a number as the id of a fiber":
+        ('void f() { start_fiber("f", 1, {.id = 5}); } METHOD', TEXT),
+    "a text as the option that is true or false":
+        ('void f() { start_fiber("f", 1, {.keep_record = "yes"}); } METHOD', FLAG),
+    "a number as the option that is true or false":
+        ('void f() { start_fiber("f", 1, {.turn = 1}); } METHOD', FLAG),
+    "a text as the policy of a fiber":
+        ('void f() { start_fiber("f", 1, {.policy = "replace"}); } METHOD', POLICY),
     "a text as the time of a call":
         ('void f() { (void)agent("a", "b", {.timeout = "5s"}); } METHOD', TIME),
     "a schedule in no unit":
@@ -107,6 +121,12 @@ MISTAKES = {
     "a required field that there is not":
         ("struct Box { int n = 0; HEARTH_FIELDS(n) HEARTH_REQUIRED(m) }; int f(Box b) { return b.n; } METHOD",
          "use of undeclared identifier 'm'"),
+    "a required field that is not listed":
+        ("struct Box { int n = 0; int m = 0; HEARTH_FIELDS(n) HEARTH_REQUIRED(m) }; int f(Box b) { return b.n; } METHOD",
+         REQUIRED),
+    "a required field of an input that is not listed":
+        ("struct Box { int n = 0; int m = 0; HEARTH_FIELDS(n) HEARTH_REQUIRED(n, m) };"
+         " void f(Box, hearth::FiberContext&) {} FIBER", REQUIRED),
     "a coroutine that takes a reference":
         ("hearth::Task<int> f(const std::string& s) { co_return s.size(); } METHOD",
          "a method that returns a Task takes its parameters by value"),

@@ -8,6 +8,7 @@
 #include <hearth/time.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,18 +24,44 @@ enum class FiberPolicy : std::uint32_t {
   kReplaceFailed = HEARTH_FIBER_REPLACE_FAILED,  // the answer if it completed, else replaced
 };
 
+// .policy = hearth::FiberPolicy::kReplace
+class FiberPolicyOption {
+ public:
+  template <class Given>
+  constexpr FiberPolicyOption(Given given)  // NOLINT(google-explicit-constructor): as a policy
+      : value_(policy_of(given)) {}
+  constexpr operator FiberPolicy() const noexcept {  // NOLINT(google-explicit-constructor): as one
+    return value_;
+  }
+
+ private:
+  template <class Given>
+  static constexpr FiberPolicy policy_of(const Given& given) {
+    constexpr bool kFits = std::same_as<Given, FiberPolicy>;
+    static_assert(kFits,
+                  "this option is a policy: write hearth::FiberPolicy::kJoin, kReject, kReplace or "
+                  "kReplaceFailed");
+    if constexpr (kFits)
+      return given;
+    else
+      return {};
+  }
+
+  FiberPolicy value_;
+};
+
 struct FiberOptions {
-  std::optional<std::string> id = std::nullopt;   // nullopt: the host makes one
-  std::optional<std::string> key = std::nullopt;  // both: 1 to 256 bytes
+  TextOption id = std::nullopt;   // nullopt: the host makes one
+  TextOption key = std::nullopt;  // both: 1 to 256 bytes
   // Only of a function that is not listed: what a hook needs to begin it anew.
   Json input = nullptr;
   Json metadata = nullptr;  // for people and lists
-  FiberPolicy policy = FiberPolicy::kJoin;
-  bool keep_record = false;  // after its end, for who asks later
+  FiberPolicyOption policy = FiberPolicy::kJoin;
+  FlagOption keep_record = false;  // after its end, for who asks later
   // Work that somebody waits for: it is recovered fibers.max_turn_recoveries (5) times in all, and
   // clients that speak the protocol hear of it (hearth/ext/fibers_2.h, "Turns"). Not of a fiber
   // that another one waits for.
-  bool turn = false;
+  FlagOption turn = false;
   NumberOption<int> max_retries = 0;  // how often the work begins again after it has failed
   // The wait before that doubles with each failure, plus up to a quarter at random.
   TimeOption retry_delay = std::chrono::seconds(1);

@@ -101,6 +101,21 @@ constexpr std::string_view next_name(std::string_view& names) {
   return name;
 }
 
+// Whether a name is among those in "start, greeting".
+constexpr bool has_name(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    if (next_name(names) == name) return true;
+  }
+  return false;
+}
+
+constexpr bool has_names(std::string_view names, std::string_view wanted) {
+  while (!wanted.empty()) {
+    if (!has_name(names, next_name(wanted))) return false;
+  }
+  return true;
+}
+
 // Where in a value the reader is: a chain on the stack, made text only for an error.
 struct Place {
   const Place* outer;
@@ -176,7 +191,7 @@ class FieldReader {
     (read(next_name(rest), fields), ...);
     if (unknown_ == UnknownKeys::kIgnored) return;
     for (const auto& [key, member] : object_.get_ref<const Json::object_t&>()) {
-      if (!known(names, key))
+      if (!has_name(names, key))
         refuse(Place{&place_, key, 0}, "unknown; known are " + std::string(names));
     }
   }
@@ -187,15 +202,8 @@ class FieldReader {
     const auto member = object_.find(name);
     if (member != object_.end())
       field = read_json<Field>(*member, Place{&place_, name, 0}, unknown_);
-    else if (known(required_, name))
+    else if (has_name(required_, name))
       refuse(Place{&place_, name, 0}, "missing, " + std::string(expected_name<Field>()));
-  }
-
-  static bool known(std::string_view names, std::string_view key) {
-    while (!names.empty()) {
-      if (next_name(names) == key) return true;
-    }
-    return false;
   }
 
   const Json& object_;
@@ -204,12 +212,25 @@ class FieldReader {
   std::string_view required_;
 };
 
+// What HEARTH_FIELDS lists, as a text.
+struct ListedFields {
+  static constexpr std::string_view named(std::string_view names) { return names; }
+};
+struct ListedFieldsOf {
+  template <class... Fields>
+  ListedFields operator()(Fields&...) const;
+};
+
 template <class T>
 constexpr std::string_view required_of() {
-  if constexpr (requires { T::hearth_required(); })
+  if constexpr (requires { T::hearth_required(); }) {
+    static_assert(has_names(T::hearth_types(ListedFieldsOf()), T::hearth_required()),
+                  "a member in HEARTH_REQUIRED(a) is read only if HEARTH_FIELDS(a, b) lists it, "
+                  "too");
     return T::hearth_required();
-  else
+  } else {
     return {};
+  }
 }
 
 class FieldWriter {

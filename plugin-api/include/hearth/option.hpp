@@ -1,12 +1,14 @@
 #pragma once
-// The types of options that are numbers and times. They are an int and std::chrono::milliseconds to
-// whoever reads them; a value of another kind does not compile, and the compiler says what to write
-// instead of which overloads there are.
+// The types of options. To code that reads them they are an int, std::chrono::milliseconds, a bool
+// and a std::optional<std::string>. A value of another kind does not compile, and the compiler says
+// what to write instead of which overloads there are.
 
 #include <hearth/error.hpp>
 
 #include <chrono>
 #include <concepts>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -61,6 +63,52 @@ class TimeOption : public std::chrono::milliseconds {
     static_assert(kFits,
                   "this option is a time: write std::chrono::seconds(5) or, with "
                   "std::chrono_literals, 5s or 100ms");
+    if constexpr (kFits)
+      return given;
+    else
+      return {};
+  }
+};
+
+// .keep_record = true
+class FlagOption {
+ public:
+  template <class Given>
+  constexpr FlagOption(const Given& given)  // NOLINT(google-explicit-constructor): as a bool
+      : value_(flag_of(given)) {}
+  constexpr operator bool() const noexcept {  // NOLINT(google-explicit-constructor): read as one
+    return value_;
+  }
+
+ private:
+  template <class Given>
+  static constexpr bool flag_of(const Given& given) {
+    // Neither numbers nor pointers: a text would be true.
+    constexpr bool kFits = std::same_as<Given, bool> ||
+                           (std::is_class_v<Given> && std::is_convertible_v<const Given&, bool>);
+    static_assert(kFits, "this option is true or false: write true, without quotes");
+    if constexpr (kFits)
+      return given;
+    else
+      return {};
+  }
+
+  bool value_;
+};
+
+// .key = "order 1"
+class TextOption : public std::optional<std::string> {
+ public:
+  template <class Given>
+  // NOLINTNEXTLINE(google-explicit-constructor): written as a text
+  TextOption(const Given& given) : std::optional<std::string>(text_of(given)) {}
+
+ private:
+  template <class Given>
+  static std::optional<std::string> text_of(const Given& given) {
+    constexpr bool kFits = std::is_convertible_v<const Given&, std::optional<std::string>>;
+    static_assert(kFits,
+                  "this option is a text: write \"order 1\", or std::to_string(n) for a number");
     if constexpr (kFits)
       return given;
     else

@@ -62,7 +62,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   const std::string metadata = to_text(options.metadata);
   hearth_fiber_start request = {};
   request.struct_size = sizeof request;
-  request.policy = static_cast<std::uint32_t>(options.policy);
+  request.policy = static_cast<std::uint32_t>(FiberPolicy(options.policy));
   if (options.keep_record) request.flags |= HEARTH_FIBER_KEEP_RECORD;
   if (options.turn) request.flags |= HEARTH_FIBER_TURN;
   // Whoever asks for it can do the work, but a class with the hook wants to be asked first.

@@ -124,8 +124,6 @@ class SchemaText {
   // A name of C++ needs no escapes.
   static void append_quoted(std::string& out, std::string_view name);
 
-  static bool has_name(std::string_view names, std::string_view name);
-
   std::string take() { return out_.size() > kMaxBytes ? std::string() : std::move(out_); }
 
   const bool written_;  // what the class writes; else what it reads
