@@ -52,16 +52,22 @@ std::string names_of(const std::vector<fs::path>& files) {
   return text;
 }
 
-DirectoryImage look_at_sources(const fs::path& project) {
+// Where an author writes, and what the server writes there meanwhile.
+struct Project {
+  fs::path path;
+  fs::path data;
+};
+
+DirectoryImage look_at_sources(const Project& project) {
   std::vector<WatchedDirectory> directories;
-  for (fs::path& each : source_directories(project)) {
+  for (fs::path& each : source_directories(project.path, project.data)) {
     directories.push_back({.path = std::move(each),
                            .extensions = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx",
                                           ".ipp", ".inc", ".txt", ".cmake"},
                            .follows_links = true});
   }
   DirectoryImage image = look_at(directories);
-  image.merge(look_at_presets(project));
+  image.merge(look_at_presets(project.path));
   return image;
 }
 
@@ -98,7 +104,7 @@ class SpokenBuild {
 class Rebuilder {
  public:
   // `known`: the sources as they were before the last build.
-  Rebuilder(fs::path project, DirectoryImage known, SpokenBuild& build)
+  Rebuilder(Project project, DirectoryImage known, SpokenBuild& build)
       : project_(std::move(project)), known_(std::move(known)), build_(build) {
     sigset_t all{};
     sigset_t before{};
@@ -149,7 +155,7 @@ class Rebuilder {
     return !is_over_;
   }
 
-  const fs::path project_;
+  const Project project_;
   DirectoryImage known_;  // the thread's
   SpokenBuild& build_;
   Mutex mutex_;
@@ -170,8 +176,8 @@ void offer_package() {
 }  // namespace
 
 int develop(const DevCommand& command) {
-  const fs::path project = fs::current_path();
-  if (!fs::exists(project / "CMakeLists.txt")) {
+  const fs::path directory = fs::current_path();
+  if (!fs::exists(directory / "CMakeLists.txt")) {
     say("there is no CMakeLists.txt here; `hearth new greeter && cd greeter` begins a project");
     return kExitBadUsage;
   }
@@ -181,13 +187,14 @@ int develop(const DevCommand& command) {
     return kExitBadUsage;
   }
   offer_package();
+  const Project project{.path = directory, .data = loaded->server.data};
   const DirectoryImage known = look_at_sources(project);
-  SpokenBuild build(project);
-  if (!fs::exists(project / "build")) say("the first build compiles the headers of Hearth, too");
+  SpokenBuild build(directory);
+  if (!fs::exists(directory / "build")) say("the first build compiles the headers of Hearth, too");
   build.run();
   std::error_code failure;
   // If this fails, the server says what is amiss.
-  fs::create_directories(project / ProjectBuild::kServed, failure);
+  fs::create_directories(directory / ProjectBuild::kServed, failure);
 
   const auto logger =
       make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);

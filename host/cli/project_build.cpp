@@ -67,10 +67,14 @@ int start(const std::vector<std::string>& command, const fs::path& directory, in
   return error;
 }
 
-bool may_hold_sources(const fs::path& directory, bool is_at_the_top) {
+bool may_hold_sources(const fs::path& directory, const fs::path& data, bool is_at_the_top) {
   const std::string name = directory.filename().string();
   if (name.starts_with('.')) return false;
-  return !is_at_the_top || (!name.starts_with("build") && name != "data" && name != "node_modules");
+  if (is_at_the_top && (name == "build" || name == "node_modules")) return false;
+  // The cache comes at the end of the first configuring.
+  std::error_code absent;
+  if (name == "CMakeFiles" || fs::exists(directory / "CMakeCache.txt", absent)) return false;
+  return !fs::equivalent(directory, data, absent);
 }
 
 }  // namespace
@@ -92,7 +96,7 @@ CommandEnd run_quietly(const std::vector<std::string>& command, const fs::path& 
   return {.is_good = status == 0, .output = all_of(output.get()), .took = Clock::now() - begin};
 }
 
-std::vector<fs::path> source_directories(const fs::path& project) {
+std::vector<fs::path> source_directories(const fs::path& project, const fs::path& data) {
   std::vector<fs::path> found{project};
   std::error_code failure;
   fs::recursive_directory_iterator entry(project, fs::directory_options::skip_permission_denied,
@@ -100,7 +104,7 @@ std::vector<fs::path> source_directories(const fs::path& project) {
   for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
     std::error_code gone;
     if (entry->is_symlink(gone) || !entry->is_directory(gone)) continue;
-    if (!may_hold_sources(entry->path(), entry.depth() == 0)) {
+    if (!may_hold_sources(entry->path(), data, entry.depth() == 0)) {
       entry.disable_recursion_pending();
       continue;
     }

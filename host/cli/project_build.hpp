@@ -25,10 +25,11 @@ struct CommandEnd {
 // The files that hold CMake's presets, of those at the top of a project: CMake*.json.
 [[nodiscard]] plugins::DirectoryImage look_at_presets(const std::filesystem::path& project);
 
-// The directories of a project that may hold sources: all but hidden ones and, at the top, those
-// whose name begins with "build", and "data" and "node_modules". At most 1,000.
+// The directories of a project that may hold sources: the project, and all below it but hidden
+// ones, what CMake builds in (a directory with a CMakeCache.txt, and each CMakeFiles), `build` and
+// `node_modules` at the top, and `data`, where the server keeps its agents. At most 1,000.
 [[nodiscard]] std::vector<std::filesystem::path> source_directories(
-    const std::filesystem::path& project);
+    const std::filesystem::path& project, const std::filesystem::path& data);
 
 // Brings the libraries in `served` to those in `built`. Makes the directory if it is absent.
 //   Promises  A library is replaced in one step, and only if its bytes differ. A library that

@@ -31,22 +31,43 @@ TEST(RunQuietlyTest, AProgramThatIsNotThereIsNamed) {
   EXPECT_EQ(end.output, "no-such-tool cannot be started: No such file or directory\n");
 }
 
-TEST(SourceDirectoriesTest, LeavesOutWhatIsBuiltOrInstalledOrHidden) {
-  const testing::TempDirectory temporary;
-  const fs::path& project = temporary.path();
-  for (const char* const each : {"src/deep", "test", "lib/build", "build/CMakeFiles",
-                                 "build-release", "data/agents", "node_modules/ws", ".git/objects"})
-    fs::create_directories(project / each);
-  fs::create_directory_symlink(project, project / "src/round");
-  std::vector<std::string> found;
-  for (const fs::path& each : source_directories(project))
-    found.push_back(each.lexically_relative(project).string());
-  std::ranges::sort(found);
-  EXPECT_EQ(found, (std::vector<std::string>{".", "lib", "lib/build", "src", "src/deep", "test"}));
+class SourceDirectoriesTest : public ::testing::Test {
+ protected:
+  void make(const std::vector<std::string>& directories) const {
+    for (const std::string& each : directories) fs::create_directories(project_ / each);
+  }
+  [[nodiscard]] std::vector<std::string> found(const std::string& data = "data") const {
+    std::vector<std::string> names;
+    for (const fs::path& each : source_directories(project_, project_ / data))
+      names.push_back(each.lexically_relative(project_).string());
+    std::ranges::sort(names);
+    return names;
+  }
+
+  const testing::TempDirectory temporary_;
+  const fs::path& project_ = temporary_.path();
+};
+
+TEST_F(SourceDirectoriesTest, LeavesOutWhatIsBuiltOrInstalledOrHidden) {
+  make({"src/deep", "test", "lib/build", "build/CMakeFiles", "build-release/src",
+        "out/CMakeFiles/3", "data/agents", "node_modules/ws", ".git/objects"});
+  std::ofstream(project_ / "build-release/CMakeCache.txt") << "";
+  fs::create_directory_symlink(project_, project_ / "src/round");
+  EXPECT_EQ(found(),
+            (std::vector<std::string>{".", "lib", "lib/build", "out", "src", "src/deep", "test"}));
 }
 
-TEST(SourceDirectoriesTest, AProjectThatIsGoneHasOnlyItself) {
-  EXPECT_EQ(source_directories("/no/such/project").size(), 1U);
+TEST_F(SourceDirectoriesTest, SourcesMayHaveTheNameOfWhatIsBuiltOrServed) {
+  make({"builders", "build_rules", "data/tables", "src/node_modules"});
+  EXPECT_EQ(found("elsewhere"),
+            (std::vector<std::string>{".", "build_rules", "builders", "data", "data/tables", "src",
+                                      "src/node_modules"}));
+  EXPECT_EQ(found("data/tables/.."),
+            (std::vector<std::string>{".", "build_rules", "builders", "src", "src/node_modules"}));
+}
+
+TEST_F(SourceDirectoriesTest, AProjectThatIsGoneHasOnlyItself) {
+  EXPECT_EQ(source_directories("/no/such/project", "/no/data").size(), 1U);
 }
 
 TEST(LookAtPresetsTest, SeesThePresetsAndNoOtherJson) {

@@ -128,6 +128,15 @@ TEST_F(DevTest, SourcesInNewDirectoriesAreSeen) {
   EXPECT_EQ(dev->stop(), kClean);
 }
 
+TEST_F(DevTest, SourcesInADirectoryWhoseNameBeginsWithBuildAreSeen) {
+  save("versioned-1");
+  put("builders/tower.cmake", "");
+  auto dev = develop();
+  put("builders/tower.cmake", "# saved again\n");
+  dev->wait_for_log("hearth dev: tower.cmake changed");
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
 TEST_F(DevTest, TheServerGoesWithIt) {
   save("versioned-1");
   auto dev = develop();
