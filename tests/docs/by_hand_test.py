@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The project that plugin-api/README.md writes by hand: CMake takes its three files, the command for those without CMake builds its
-source, and a server that was started as printed serves it with its settings.
+"""The project that plugin-api/README.md writes by hand: CMake builds its three files as printed, the command for those without CMake
+builds its source, and a server that was started as printed serves it with its settings. In its place, `hearth check` says of a
+library with the mistake that the guide shows what the guide prints.
 
-    by_hand_test.py SOURCES BUILD_DIRECTORY
+    by_hand_test.py SOURCES BUILD_DIRECTORY FAULTY_LIBRARY
 """
 import os
 import pathlib
@@ -29,7 +30,19 @@ def fence(text, language):
     return re.match(r"(?:#|//) (\S+)", snippet).group(1), snippet
 
 
-def main(sources, build):
+def check_as_printed(text, place, environment, faulty):
+    """The one fence of an unnamed terminal; "..." stands for any lines."""
+    command, *printed = re.search(r"^```console\n\$ (.*?)^```$", text, re.MULTILINE | re.DOTALL).group(1).splitlines()
+    shutil.copy(faulty, place / command.split()[-1])
+    done = subprocess.run(command.split(), cwd=place, env=environment, timeout=PATIENCE_SECONDS, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    wanted = "\n".join(".*" if line.strip() == "..." else re.escape(line) for line in printed)
+    if done.returncode != 1 or not re.fullmatch(wanted + "\n", done.stdout, re.DOTALL):
+        sys.exit(f"by_hand_test: {command}: status {done.returncode}; it should print\n" + "\n".join(printed) +
+                 f"\nand prints\n{done.stdout}")
+
+
+def main(sources, build, faulty):
     text = (pathlib.Path(sources) / "plugin-api/README.md").read_text()
     with tempfile.TemporaryDirectory(prefix="hearth-by-hand-") as scratch:
         place = pathlib.Path(scratch)
@@ -38,8 +51,9 @@ def main(sources, build):
             (place / name).parent.mkdir(exist_ok=True)
             (place / name).write_text(snippet)
         environment = {**os.environ, "PATH": f"{build}/bin:{os.environ['PATH']}"}
-        configure = re.search(r"^    (cmake -S .*) && cmake --build build$", text, re.MULTILINE).group(1)
-        run(configure, place, environment)
+        with_cmake = re.search(r"^    (cmake -S .* && cmake --build build)$", text, re.MULTILINE).group(1)
+        run(with_cmake, place, environment)
+        os.remove(place / "build/plugins/night-watch.so")
 
         without_cmake = re.search(r"^    (clang\+\+-19 .*? name\.cpp .*?)$", text, re.MULTILINE | re.DOTALL).group(1)
         shutil.copy(pathlib.Path(sources) / "plugin-api/cmake/plugin.map", place)
@@ -47,7 +61,6 @@ def main(sources, build):
         environment["CPATH"] = f"{sources}/plugin-api/include"
         environment["LIBRARY_PATH"] = f"{build}/plugin-api"
         run(without_cmake.replace("name.", "night_watch."), place, environment)
-        (place / "build/plugins").mkdir(exist_ok=True)
         os.rename(place / "night_watch.so", place / "build/plugins/night-watch.so")
 
         serve = re.search(r"^    (hearth serve --plugins build/plugins)$", text, re.MULTILINE).group(1)
@@ -62,6 +75,7 @@ def main(sources, build):
         served = [line for line in told.splitlines() if "class.served" in line and "NightWatch" in line]
         if "listening on" not in ready or not served or "classes/night-watch.yaml" not in served[0]:
             sys.exit(f"by_hand_test: it is not served with its settings:\n{told}")
+        check_as_printed(text, place, environment, faulty)
 
 
 if __name__ == "__main__":

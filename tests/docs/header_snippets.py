@@ -3,16 +3,26 @@
 
     header_snippets.py SOURCES OUTPUT_DIRECTORY
 
-Code in a comment is a block of lines that are indented by five spaces or more and follow an empty line of the comment: text,
-pictures and the lines below a label ("Failure   ...") do not look so. Each block has an entry in WRAPPERS with what it leaves out:
-"@" stands for the block. Where its parts need different places, "@1", "@2" ... are the parts: one begins after an empty line, and
-with a line that begins with "...". In code, "..." is an empty statement.
+Code in a comment is a block of lines that are indented by five spaces or more. It follows an empty line of the comment, or one
+that ends with a colon and is indented less: text, pictures and the lines below a label ("Failure   ...") do not look so. Each
+block has an entry in WRAPPERS or TESTS with what it leaves out: "@" stands for the block. Where its parts need different places,
+"@1", "@2" ... are the parts: one begins after an empty line, and with a line that begins with "...". In code, "..." is an empty
+statement. A block that begins with {" is JSON, and is parsed.
 """
+import json
 import pathlib
 import re
 import sys
 
+# Pictures, tables and texts that are laid out as code is.
+NOT_CODE = {
+    ("abi.h", "file found -> note read"),
+    ("ext/operations.h", "READ, IDEMPOTENT  RUN"),
+    ("ext/operations.h", "operation <id> may have executed"),
+}
+
 WRAPPERS = {
+    ("abi.h", "HEARTH_PLUGIN_NOTE"): "@",
     ("agent.hpp", "class Counter"): "@",
     ("alarm.hpp", "set_alarm"): """
 class Biller : public hearth::Agent {
@@ -41,6 +51,11 @@ class Importer : public hearth::Agent {
   hearth::Task<void> begin(Order order) {
 @2@3  }
 };""",
+    ("fiber.hpp", "fiber.once"): """
+class Answerer : public hearth::Agent {
+  void work(std::string answer, hearth::FiberContext& fiber) {
+@  }
+};""",
     ("fiber_calls.hpp", 'start_fiber("charge"'): """
 class Till : public hearth::Agent {
   struct Order {
@@ -61,6 +76,12 @@ class Shop : public hearth::Agent {
     HEARTH_FIELDS(cents)
   };
 @};""",
+    ("operations.hpp", "hearth::FetchRequest request"): """
+class Payer : public hearth::Agent {
+  hearth::Task<void> pay(hearth::OperationAttempt attempt) {
+@    co_await fetch(std::move(request));
+  }
+};""",
     ("fiber_record.hpp", "settle_fiber"): """
 using hearth::FiberOutcome;
 class Settler : public hearth::Agent {
@@ -179,27 +200,54 @@ class Counter : public hearth::Agent {
 
 TEST(HeaderSnippetTest, TheMockHostDoesWhatItsHeaderShows) {
 @}""",
+    ("testing/host.hpp", "host.on_fetch"): """
+using hearth::testing::FetchReply;
+using hearth::testing::SentRequest;
+class Reader : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Reader>& m) { m.add("read", &Reader::read); }
+  hearth::Task<std::string> read() {
+    auto page = co_await fetch("https://a.example/page");
+    const std::string text = co_await page.text();
+    co_return std::to_string(page.status()) + " " + text;
+  }
+};
+
+TEST(HeaderSnippetTest, RequestsAreAnsweredAsTheHeaderShows) {
+  hearth::testing::Host host;
+@  auto call = host.create<Reader>("a").start("read");
+  host.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(call.value(), "404 no https://a.example/page");
+}""",
 }
 
-LINE = re.compile(r"^ *//(?P<text>.*)$")
+LINE = re.compile(r"^ *(?://|/\*+|\*(?!/))(?P<text>.*?)(?:\*/)?$")
+TEXT = re.compile(r" *(?:\S+ {2,})?(?=\S)")  # what is before the text of a line: spaces, and a label
+
+
+def indent_of(line):
+    return len(line) - len(line.lstrip(" "))
 
 
 def blocks(text):
     """The blocks of code in the comments of a header."""
-    found, block, is_after_empty = [], [], False
+    found, block, before = [], [], None
     for line in [*text.splitlines(), ""]:
         comment = LINE.match(line)
-        inside = comment.group("text") if comment else None
-        is_empty = inside is not None and not inside.strip()
-        is_indented = inside is not None and re.match(r" {5,}\S", inside)
-        if is_indented and (block or is_after_empty):
-            block.append(inside[5:])
-        elif block and is_empty:
+        inside = comment.group("text").rstrip() if comment else None
+        if inside and block and indent_of(inside) >= indent_of(block[0]):
+            block.append(inside)
+        elif inside == "" and block:
             block.append("")
-        elif block:
-            found.append("\n".join(block).strip("\n") + "\n")
-            block = []
-        is_after_empty = is_empty
+        else:
+            if block:
+                code = [each[indent_of(block[0]):] for each in block]
+                found.append("\n".join(code).strip("\n") + "\n")
+                block = []
+            after_colon = before and before.endswith(":") and indent_of(inside or "") > TEXT.match(before).end()
+            if inside and indent_of(inside) >= 5 and (before == "" or after_colon):
+                block.append(inside)
+        before = inside
     return found
 
 
@@ -211,6 +259,12 @@ def parts(code):
         if line:
             found[-1].append(line)
     return ["\n".join(part) + "\n" for part in found if part]
+
+
+def parse_all(text):
+    """Values of JSON, one after the other."""
+    while text := text.strip():
+        text = text[json.JSONDecoder().raw_decode(text)[1]:]
 
 
 def without_dots(code):
@@ -232,18 +286,24 @@ def extract(sources, output):
     fragments = ["// Written by header_snippets.py.\n#include <hearth/agent.hpp>\n"]
     tests = ["// Written by header_snippets.py.\n#include <hearth/testing/host.hpp>\n#include <gtest/gtest.h>\n"]
     used = set()
-    for header in sorted(include.rglob("*.hpp")):
+    for header in sorted([*include.rglob("*.hpp"), *include.rglob("*.h")]):
         name = str(header.relative_to(include))
         for code in blocks(header.read_text()):
-            entries = [key for key in {**WRAPPERS, **TESTS} if key[0] == name and key[1] in code]
+            if code.startswith('{"'):
+                parse_all(code)
+                continue
+            entries = [key for key in [*WRAPPERS, *TESTS, *NOT_CODE] if key[0] == name and key[1] in code]
             if len(entries) != 1:
                 line = code.split("\n", 1)[0]
                 sys.exit(f"header_snippets.py: {len(entries)} entries for this code of {name}: {line}")
             entry = entries[0]
+            if entry in NOT_CODE:
+                used.add(entry)
+                continue
             target, table = (fragments, WRAPPERS) if entry in WRAPPERS else (tests, TESTS)
             target.append(f"namespace header_{len(used)} {{  // {name}\n{wrapped(table[entry], code, name).strip()}\n}}\n")
             used.add(entry)
-    if missing := (WRAPPERS.keys() | TESTS.keys()) - used:
+    if missing := (WRAPPERS.keys() | TESTS.keys() | NOT_CODE) - used:
         sys.exit(f"header_snippets.py: code that is in no header any more: {sorted(missing)}")
     (output / "header_fragments.cpp").write_text("\n".join(fragments))
     (output / "header_snippet_test.cpp").write_text("\n".join(tests))

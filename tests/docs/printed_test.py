@@ -20,7 +20,8 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/READ
 
 # The languages of fences, and what tries them. Those without a language are pictures, and outputs that have a test below.
 TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py; tests/e2e/objects.test.mjs",
-                   "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py", "console": "tests/e2e/transcript.test.mjs",
+                   "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py",
+                   "console": "tests/e2e/transcript.test.mjs; by_hand_test.py",
                    "text": "a picture", "mermaid": "a picture", "": "a picture or an output"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -5,8 +5,10 @@
 //     class Counter : public hearth::Agent {
 //      public:
 //       hearth::Json initial_state() override { return {{"count", 0}}; }
-//       static void methods(hearth::Methods<Counter>& m) { m.add("increment", &Counter::increment);
-//       } int increment(std::optional<int> by) {
+//       static void methods(hearth::Methods<Counter>& m) {
+//         m.add("increment", &Counter::increment);
+//       }
+//       int increment(std::optional<int> by) {
 //         const int count = state().at("count").get<int>() + by.value_or(1);
 //         set_state({{"count", count}});
 //         return count;

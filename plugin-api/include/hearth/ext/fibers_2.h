@@ -25,19 +25,20 @@
  * Turns     A fiber with HEARTH_FIBER_TURN is dead after fibers.max_turn_recoveries (5), counted
  *           over its checkpoints. ("turn": true in its record.) The agent's clients that speak the
  *           protocol hear of each recovery:
- *             {"type":"session.status_rescheduled","turn":id,"reason":"recovery 2 of 5"}
+ *             {"type":"session.status_rescheduled","turn":"...","reason":"recovery 2 of 5"}
  *           and of the end of one that is dead:
- *             {"type":"session.error","turn":id,"error":{"type":"turn_interrupted",
+ *             {"type":"session.error","turn":"...","error":{"type":"turn_interrupted",
  *              "retry_status":"exhausted","message":"..."}}
- *             {"type":"session.status_idle","turn":id,"stop_reason":{"type":"retries_exhausted"}}
+ *             {"type":"session.status_idle","turn":"...","stop_reason":{"type":"retries_exhausted"}}
  * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not
  *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
  *           listed ("waits_for_code": true in its record) and offered again by each instance, and
  *           when the class's version changes. After fibers.keep_failed, an hour at least, it is
  *           dead.
- * Poison    A run that ended the process counts until the next checkpoint: after
- *           fibers.max_crashes of them the fiber is dead.
+ * Poison    A run that ended the process counts: after fibers.max_crashes of them the fiber is
+ *           dead. They no longer count once a run has worked for five minutes and then stashes
+ *           another checkpoint.
  * Plan      HEARTH_EVENT_FIBERS_RECOVERED comes for a single fiber too. Its answer has one more
  *           member, "skip": ids that are not to be offered; they are let go as by a hook.
  * Earlier   What hearth.fibers/1 began is offered without "managed"; resume makes it a brief fiber
