@@ -172,10 +172,11 @@ Settings<ClassSettings> make_own_settings() {
                {seconds(0), hours(24 * 365 * 10)},
                "the same for one that has failed; interrupted and dead ones with a record stay "
                "until they are removed. And how long a dead fiber without a record stays, from "
-               "its death; `0s`: it goes at once. A fiber that has waited as long as this, and an "
-               "hour at least, for a version of its class that goes on with it is dead"),
+               "its death; `0s`: it goes at once"),
       count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
-            {1, 1'000'000}, "records of fibers of one agent"),
+            {1, 1'000'000},
+            "records of fibers of one agent, those among them that wait for a version of the class "
+            "that goes on with them"),
       duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),
                {milliseconds(10), hours(24)}, "one run of a schedule, until it has failed"),
       count("schedules.max_schedules", at(&Class::schedules, &ScheduleSettings::max_schedules),

@@ -388,8 +388,6 @@ void Fibers::unknown(std::string_view id) {
   job.state = JobState::kWaiting;
   job.due_at_ms = kNextVersion;
   write(job);
-  jobs_.run("UPDATE cf_agents_jobs SET missing = coalesce(missing, ?2) WHERE seq = ?1",
-            std::array{Param(job.seq), Param(now_ms())});
 }
 
 Result<void> Fibers::retry(std::string_view id) {

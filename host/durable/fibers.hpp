@@ -89,9 +89,8 @@ struct FiberStanding {
 //                                                         max_attempts; unknown() -> waits for
 //                                                         code; a crash -> interrupted, with the
 //                                                         attempt counted
-// waits for code the row, due at kNextVersion, missing =  load() of the next instance ->
-//                since when                               interrupted; take_up() -> running;
-//                                                         ManagedFibers::give_up_waiting()
+// waits for code the row, due at kNextVersion             load() of the next instance ->
+//                                                         interrupted; take_up() -> running
 // dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after
 //                                                         keep_dead -> no row
 // erase() ends any of them.

@@ -244,7 +244,7 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
     const bool is_retry = record.is_retry();
     record.status = FiberStatus::kRunning;
     record.next_at_ms = 0;
-    jobs_.run("UPDATE cf_agents_jobs SET status = 'running', missing = NULL WHERE seq = ?",
+    jobs_.run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
               std::array{Param(record.seq)});
     parents_.insert(record.id);  // an earlier instance may have left values for it
     if (!is_retry) note_turn(record.id);
@@ -314,8 +314,6 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
   record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
   store(*record, JobState::kClaimed);
-  jobs_.run("UPDATE cf_agents_jobs SET missing = NULL WHERE seq = ? AND missing IS NOT NULL",
-            std::array{Param(record->seq)});
   parents_.insert(record->id);  // an earlier instance may have left values for it
   return handle;
 }
@@ -470,7 +468,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   for (const JobPart part : {JobPart::kResult, JobPart::kError, JobPart::kLastError})
     jobs_.put(record->seq, part, std::nullopt);
   jobs_.run(
-      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0, missing = NULL "
+      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 "
       "WHERE seq = ?",
       std::array{Param(record->seq)});
   store(*record, JobState::kWaiting);

@@ -100,7 +100,7 @@ struct ManagedChange {
 //                  is settled, and not told: a parent that is run again finds its value. One that
 //                  may be revived keeps it. A kept record outlives that, and gives back a key that
 //                  begins with its parent's id and a slash.
-//  P7 Code         What has waited for code for keep_failed, an hour at least, is dead.
+//  P7 Code         What waits for code waits for as long as it takes, and counts among max_records.
 //  P8 Turns        Each recovery of a turn, and its end by giving it up, is in take_turn_news().
 //  P9 Once         once() says of each mark of a fiber for the first time that it is new: over all
 //                  recoveries, in the turn that does what it stands for. kMostMarks of a fiber.
@@ -212,9 +212,6 @@ class ManagedFibers {
   bool sweep();
   // The dead ones that sweep() has removed since the last call.
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
-  // Those that have waited for code for too long, a few at a time: dead from now on. Cheap when
-  // none waits.
-  std::vector<PassedOver> give_up_waiting();
 
   // True if next_untold() would find something now.
   [[nodiscard]] bool due() const;

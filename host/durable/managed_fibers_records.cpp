@@ -34,10 +34,6 @@ constexpr std::size_t kRecordsListedByDefault = 50;
 constexpr std::size_t kMostRemoved = 500;
 constexpr std::size_t kRemovedByDefault = 100;
 constexpr std::size_t kRecordsSweptAtOnce = 100;  // a millisecond's work
-// However short failed ones are kept: a version is taken back, and the next one comes.
-constexpr std::chrono::milliseconds kShortestWaitForCode = std::chrono::hours(1);
-constexpr std::string_view kNoCode =
-    "no version of the class has gone on with it for as long as fibers.keep_failed says";
 constexpr std::size_t kMaxRecordPageBytes = std::size_t{4} << 20;
 constexpr std::uint32_t kOpenBits = 7;
 
@@ -245,20 +241,6 @@ bool ManagedFibers::sweep() {
   sweep_kept("completed", settings_.keep_completed);
   sweep_kept("failed", settings_.keep_failed);
   return erased > 0;
-}
-
-std::vector<PassedOver> ManagedFibers::give_up_waiting() {
-  const auto longest = std::max(settings_.keep_failed, kShortestWaitForCode);
-  std::vector<PassedOver> given_up;
-  jobs_.each("WHERE kind = 2 AND state = 0 AND due_at >= ?1 AND missing <= ?2 LIMIT ?3",
-             std::array{Param(kFirstOfNextVersion), Param(now_ms() - longest.count()),
-                        Param(static_cast<std::int64_t>(kRecordsSweptAtOnce))},
-             [&](Job& job) {
-               given_up.push_back({std::move(job.id), kNoCode});
-               return true;
-             });
-  for (const PassedOver& each : given_up) died(each.id, each.why);
-  return given_up;
 }
 
 bool ManagedFibers::due() const {

@@ -10,10 +10,8 @@ namespace hearth::durable {
 // The moment of what waits for another version of its class, whose coming wakes it: the year 2255,
 // which a duration in nanoseconds still holds.
 inline constexpr std::int64_t kNextVersion = 9'000'000'000'000;
-inline constexpr std::int64_t kFirstOfNextVersion =
-    kNextVersion / 10 * 9;  // a clock that is set moves all moments
 [[nodiscard]] constexpr bool is_next_version(std::int64_t at_ms) {
-  return at_ms >= kFirstOfNextVersion;
+  return at_ms >= kNextVersion / 10 * 9;  // a clock that is set moves all moments
 }
 
 // Everything that an agent must do later, as one value. It is a pure function of the agent's rows

@@ -267,10 +267,6 @@ std::optional<DueWork> DurableWork::next_unknown() {
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
-  if (managed_) {
-    for (const durable::PassedOver& dead : managed_->give_up_waiting())
-      report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
-  }
   for (int portion = 0; managed_ && portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
   }
   if (managed_) {

@@ -158,7 +158,6 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   const bool is_unknown =
       refused || (outcome.has_error() && outcome.error().code == Errc::kNotFound);
   if (is_unknown && managed_ && managed_->unknown(id, refused)) {
-    next_sweep_ = {};  // it may have waited long enough
     return report(DurableEvent::kFiberUnknown, id,
                   "this version of the class does not go on with it: it waits for one that does");
   }

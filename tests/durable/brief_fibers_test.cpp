@@ -92,6 +92,20 @@ TEST_F(BriefFibersTest, P5_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
   EXPECT_EQ(rows(), 0);
 }
 
+TEST_F(BriefFibersTest, P5_ADeadOneKeepsItsKeyUntilItIsReplaced) {
+  fiber_settings_.max_attempts = 1;
+  begin("x", "k");
+  crash();
+  ASSERT_TRUE(recover());
+  hook_fails("x", "no");
+  const auto asked = begin("", "k");
+  EXPECT_EQ(asked.fiber, 0U);
+  EXPECT_EQ(parse_json(asked.record)->at("dead"), true);
+  ManagedRequest anew = brief("y", "k");
+  anew.policy = SettledKey::kReplaceFailed;
+  EXPECT_NE(start(anew).fiber, 0U);
+}
+
 TEST_F(BriefFibersTest, P5_OneWithoutARecordBecomesOneWhenItIsResumed) {
   const auto before = fibers_->start("old", "");
   EXPECT_TRUE(fibers_->stash(before->handle, "5"));
@@ -330,60 +344,39 @@ TEST_F(BriefFibersTest, OneOfTheFirstVersionWaitsTooUnlessItsCodeRecoversNothing
   EXPECT_EQ(inspect("x").at("attempts"), 0);
 }
 
-TEST_F(BriefFibersTest, P7_WhatHasWaitedForCodeAsLongAsFailedOnesAreKeptIsDead) {
-  begin("x");
-  const auto wait_for_code = [&] {
+TEST_F(BriefFibersTest, P7_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
+  begin("x", "k");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_TRUE(managed_->unknown("x", false));
+  database_->commit();
+  for (int life = 0; life < 3; ++life) {
+    clock_.advance(10 * settings_.keep_failed);
+    EXPECT_FALSE(managed_->sweep());
+    EXPECT_FALSE(fibers_->due());
+    EXPECT_TRUE(inspect("x").at("waits_for_code"));
     crash();
-    ASSERT_TRUE(recover());
+    ASSERT_TRUE(recover()) << "each instance is asked";
     EXPECT_TRUE(managed_->unknown("x", false));
     database_->commit();
-  };
-  wait_for_code();
-  clock_.advance(settings_.keep_failed - seconds(1));
-  wait_for_code();  // the time goes on counting
-  EXPECT_TRUE(managed_->give_up_waiting().empty());
-  clock_.advance(seconds(1));
-  const auto given_up = managed_->give_up_waiting();
-  database_->commit();
-  ASSERT_EQ(given_up.size(), 1U);
-  EXPECT_EQ(given_up[0].id, "x");
-  EXPECT_TRUE(inspect("x").at("dead"));
-  EXPECT_EQ(inspect("x").at("error"), given_up[0].why);
-  EXPECT_TRUE(managed_->give_up_waiting().empty());
-  ASSERT_TRUE(managed_->next_untold());
-  managed_->told("x", true);
-  clock_.advance(settings_.keep_failed);
-  EXPECT_TRUE(managed_->sweep());
-  EXPECT_EQ(managed_->take_expired(), std::vector<std::string>{"x"});
+  }
+  crash();
+  ASSERT_TRUE(recover());
+  settle(resume("x"), FiberStatus::kCompleted);
   EXPECT_EQ(rows(), 0);
 }
 
-TEST_F(BriefFibersTest, P7_CodeThatGoesOnBeginsTheWaitAnewAndACancelEndsIt) {
-  settings_.keep_failed = seconds(0);  // an hour at least
+TEST_F(BriefFibersTest, P7_ItCountsAmongTheRecordsAndACancelEndsIt) {
+  settings_.max_records = 1;
   begin("x", "k");
-  for (const bool is_taken_up : {false, true, false}) {
-    crash();
-    clock_.advance(hours(1));  // an attempt that took the process with it is followed by a wait
-    ASSERT_TRUE(recover());
-    EXPECT_TRUE(managed_->unknown("x", false));
-    clock_.advance(hours(1) - seconds(1));
-    EXPECT_TRUE(managed_->give_up_waiting().empty());
-    ManagedRequest again = brief("", "k");
-    again.take_up = true;
-    if (is_taken_up) {
-      EXPECT_NE(start(again).fiber, 0U);
-    } else {
-      crash();
-      ASSERT_TRUE(recover());
-      resume("x");
-    }
-  }
   crash();
-  clock_.advance(hours(1));
   ASSERT_TRUE(recover());
   EXPECT_TRUE(managed_->unknown("x", false));
+  database_->commit();
+  EXPECT_EQ(managed_->start(brief("y")).error().code, Errc::kLimitExceeded);
   EXPECT_TRUE(managed_->cancel("x", "", "nobody can do it"));
   EXPECT_EQ(rows(), 0);
+  EXPECT_NE(begin("y").fiber, 0U);
 }
 
 // ---- poison -------------------------------------------------------------------------------------

@@ -34,8 +34,7 @@
  *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
  *           listed ("waits_for_code": true in its record) and offered again by each instance, and
- *           when the class's version changes. After fibers.keep_failed, an hour at least, it is
- *           dead.
+ *           when the class's version changes, for as long as it takes.
  * Poison    A run that ended the process counts: after fibers.max_crashes of them the fiber is
  *           dead. They no longer count once a run has worked for five minutes and then stashes
  *           another checkpoint.
