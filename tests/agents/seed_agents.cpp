@@ -2,7 +2,8 @@
 // Plugin "seed-agents".
 //
 //   ResearchAgent   a lambda that stashes what it has completed, and a hook that goes on with it.
-//                   startResearch(topic); steps() -> what was done, in order
+//                   startResearch(topic); steps() -> what was done, in order; fibers() -> how many
+//                   there are
 //   MyAgent         a named function with a payload: doResearch. startResearch({topic}) -> the
 //                   fiber's id; turns(id); the state has the result at the end: result()
 //
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +33,7 @@ class ResearchAgent : public hearth::Agent {
   static void methods(hearth::Methods<ResearchAgent>& m) {
     m.add("startResearch", &ResearchAgent::start_research);
     m.add("steps", &ResearchAgent::steps);
+    m.add("fibers", &ResearchAgent::fibers);
   }
 
   struct Snapshot {
@@ -45,6 +48,9 @@ class ResearchAgent : public hearth::Agent {
     if (snapshot) {
       // Resume from checkpoint
       do_research(snapshot->topic, snapshot->completed_steps);
+    } else {
+      // There a hook that does nothing ends the fiber; here such a fiber waits for other code
+      settle_fiber(ctx, hearth::FiberOutcome::interrupted());
     }
     return {};
   }
@@ -54,6 +60,7 @@ class ResearchAgent : public hearth::Agent {
   std::vector<std::string> steps() {
     return sql("SELECT step FROM done ORDER BY rowid").rows<std::string>();
   }
+  std::size_t fibers() { return list_fibers().size(); }
 
  private:
   void do_research(const std::string& topic, const std::vector<std::string>& before) {

@@ -70,6 +70,25 @@ TEST_F(NamedFiberProcessTest, TheResearchAgentGoesOnFromItsCheckpointAfterAKill)
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(NamedFiberProcessTest, TheResearchAgentLetsGoWhatWasKilledBeforeItsFirstCheckpoint) {
+  put_in_place("seed-agents", "seed-agents.so");
+  give("research-agent", "options:\n  step_ms: 60000\n");
+  {
+    auto server = serve_agents();
+    AgentClient agent(*server, "/agents/research-agent/a");
+    agent.call("startResearch", R"(["moss"])");
+    EXPECT_EQ(agent.call("fibers"), 1);
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  auto server = serve_agents();
+  {
+    AgentClient agent(*server, "/agents/research-agent/a");
+    ask_until(agent, "fibers", "[]", [](const Json& fibers) { return fibers == 0; });
+    EXPECT_EQ(agent.call("steps"), Json::array());
+  }
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAgain) {
   put_in_place("seed-agents", "seed-agents.so");
   give("my-agent", "options:\n  step_ms: 10\n");
