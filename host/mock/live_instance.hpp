@@ -138,7 +138,7 @@ class LiveInstance final : public extensions::AgentContext,
   Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override {
     parts_.world.log.add(level, text);
-    if (text.starts_with("misuse: ")) misuse_ = text;
+    if (text.starts_with("misuse: ")) (closing_ ? parts_.world.misuse : misuse_) = text;
   }
   Result<void> audit(std::string_view what, std::string_view detail) override {
     parts_.world.log.add(LogLevel::kInfo, "audit " + std::string(what) +

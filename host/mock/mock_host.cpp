@@ -1,9 +1,11 @@
 #include "mock/mock_host.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <stdlib.h>
 
@@ -59,6 +61,10 @@ MockHost::~MockHost() {
   agents_.clear();
   std::error_code ignored;
   fs::remove_all(directory_, ignored);
+  if (world_.misuse.empty()) return;
+  // A destructor throws nothing, and a test that has ended well is to fail all the same.
+  std::fputs((world_.misuse + "\n").c_str(), stderr);
+  std::abort();
 }
 
 testing::detail::MockAgent& MockHost::add(const hearth_class& definition, std::string agent_class,
@@ -102,6 +108,7 @@ void MockHost::settle() {
   constexpr int kMostRounds = 100'000;
   for (const auto& agent : agents_) agent->end_turn();
   for (int round = 0; round < kMostRounds; ++round) {
+    if (!world_.misuse.empty()) throw std::logic_error(std::exchange(world_.misuse, {}));
     if (!step()) return;
   }
   throw std::runtime_error("the agents do not come to rest: something repeats without waiting");

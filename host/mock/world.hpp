@@ -106,6 +106,7 @@ struct World {
   MockSubAgents* sub_agents = nullptr;
   // The agent of this key: the one that is there, or a new one.
   std::function<StoredAgent&(const hearth_class&, storage::AgentKey, std::string options)> agent_of;
+  std::string misuse;  // of the SDK, by the code of an agent that has left: the test fails
   std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs
   // Does what is due in all agents; the second one moves the clocks before. Not from inside an
   // agent.

@@ -131,6 +131,7 @@ Activation::~Activation() {
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
   while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
   kept_work_.clear();
+  const Watch watch(*this);  // over what the agent has kept as a member
   agent_.reset();
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@ class Forgetful : public hearth::Agent {
     m.add("throws_between", &Forgetful::throws_between);
     m.add("moves", &Forgetful::moves);
     m.add("holds", &Forgetful::holds);
+    m.add("keeps", &Forgetful::keeps);
+    m.add("awaits_what_it_keeps", &Forgetful::awaits_what_it_keeps);
   }
   Task<int> answer() { co_return 42; }
 
@@ -54,11 +57,20 @@ class Forgetful : public hearth::Agent {
     auto second = std::move(first);
     co_return co_await std::move(second);
   }
+  void keeps() { kept_.emplace(answer()); }
+  Task<int> awaits_what_it_keeps() {
+    auto kept = std::move(*kept_);
+    kept_.reset();
+    co_return co_await std::move(kept);
+  }
   Task<int> holds() {
     auto later = answer();
     co_await sleep(std::chrono::hours(1));
     co_return co_await std::move(later);
   }
+
+ private:
+  std::optional<Task<int>> kept_;
 };
 
 // It forgets before its first event.
@@ -112,6 +124,25 @@ TEST_F(UnawaitedTest, FailsTheTestAlsoInAConstructorAndInTheInitialState) {
 TEST_F(UnawaitedTest, FailsTheTestAlsoAfterAWait) {
   auto call = agent_.start("drops_late");
   EXPECT_EQ(failure([&] { host_.advance(milliseconds(1)); }), kMisuse);
+}
+
+TEST_F(UnawaitedTest, FailsTheTestAlsoWhenTheAgentGoesWithWhatItHasKept) {
+  agent_.call("keeps");
+  EXPECT_EQ(failure([&] { agent_.evict(); }), kMisuse);
+  EXPECT_EQ(host_.log().back(), std::string("error ") + kMisuse);
+  agent_.call("keeps");
+  EXPECT_EQ(agent_.call("awaits_what_it_keeps"), 42);
+  EXPECT_EQ(failure([&] { agent_.evict(); }), "");
+}
+
+TEST(UnawaitedDeathTest, EndsTheProcessIfTheTestHasEndedByThen) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        Host host;
+        host.create<Forgetful>("a").call("keeps");
+      },
+      "misuse: a Task was made and never awaited");
 }
 
 TEST_F(UnawaitedTest, WhatIsAwaitedLateOrMovedIsNone) {

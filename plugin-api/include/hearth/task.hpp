@@ -11,7 +11,10 @@
 //           destroys the frame with everything in it, innermost first: that is how an eviction ends
 //           work that waits.
 // Failure   What it throws comes out of the co_await. A task that goes without ever having been
-//           awaited is a mistake: the log says so, and a unit test on the mock host fails.
+//           awaited is a mistake, also one that the agent keeps as a member until it leaves memory:
+//           the log says so, and a unit test on the mock host fails. The compiler warns of one that
+//           is dropped, but static_cast<void>(run_fiber(...)) silences it: C++ offers no more, so
+//           that is found at run time only.
 // A task that need not wait is made from its value, without a frame: `return 5;`, `return {};` for
 // Task<void>.
 //
@@ -52,7 +55,7 @@ class TaskWatch {
  protected:
   ~TaskWatch() = default;
 };
-// Whose code this thread runs; null where tasks may go so (their agent does, or is cancelled).
+// Whose code this thread runs; null where tasks may go so (their frame's event is cut off).
 // Trivial, so it does not pin the library.
 inline constinit thread_local TaskWatch* task_watch = nullptr;
 

@@ -213,7 +213,7 @@ class Activation final : private TaskWatch {
     TaskWatch* outer_;  // of an agent of a test that calls another one's
   };
 
-  // The agent is being made: a Task that its code drops is told.
+  // The agent is being made, or goes: a Task that its code drops is told.
   class Watch {
    public:
     explicit Watch(Activation& activation) : outer_(task_watch) { task_watch = &activation; }

@@ -353,7 +353,8 @@ class AgentHandle {
   detail::MockAgent* agent_;
 };
 
-// Lifetime  Outlives its handles. Destroys all agents.
+// Lifetime  Outlives its handles. Destroys all agents. A Task that one of them has kept and never
+//           awaited ends the process then, with a line on stderr: the test has failed.
 // Threads   One: the one that made it.
 class Host {
  public:
