@@ -3,6 +3,7 @@
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
+#include "config/class_file.hpp"
 #include "config/server_file.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
@@ -43,8 +44,10 @@ void print_line(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-// The last part of --check-config: the files that must exist because they are named.
-int check_named_files(const config::ServerConfig& server) {
+// The last part of --check-config: the files that must exist because they are named, and what is
+// hardly meant.
+int check_beside_mistakes(const config::Config& config) {
+  const config::ServerConfig& server = config.server;
   for (const auto& [setting, file] : {std::pair("admin", server.admin.token_file),
                                       std::pair("objects", server.objects.token_file)}) {
     if (file.empty()) continue;
@@ -66,6 +69,10 @@ int check_named_files(const config::ServerConfig& server) {
   }
   if (const std::string doubts = config::doubts(server); !doubts.empty())
     print_line(stderr, "hearth: warning: " + doubts);
+  for (const auto& [name, settings] : config.classes) {
+    if (const std::string doubts = config::doubts(settings); !doubts.empty())
+      print_line(stderr, "hearth: warning: " + settings.file + ": " + doubts);
+  }
   print_line(stdout, "configuration ok");
   return kExitClean;
 }
@@ -148,6 +155,11 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
   server::claim_descriptors(config, logger);
   if (const std::string doubts = config::doubts(config.server); !doubts.empty())
     logger.write(LogLevel::kWarn, "config.doubtful", {{"advice", doubts}});
+  for (const auto& [name, settings] : config.classes) {
+    if (const std::string doubts = config::doubts(settings); !doubts.empty())
+      logger.write(LogLevel::kWarn, "config.doubtful",
+                   {{"class", name}, {"file", settings.file}, {"advice", doubts}});
+  }
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
   auto started = server::Server::start(std::move(config), logger);
   if (!started) {
@@ -186,7 +198,7 @@ int serve(const ServeCommand& command) {
     std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
     return kExitBadUsage;
   }
-  if (command.check_config) return check_named_files(loaded->server);
+  if (command.check_config) return check_beside_mistakes(*loaded);
   // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
   // whoever started it, also in a data directory that others may enter.
   ::umask(077);

@@ -154,9 +154,12 @@ Settings<ClassSettings> make_own_settings() {
             "bound"),
       count("fibers.max_turn_recoveries", at(&Class::fibers, &FiberSettings::max_turn_recoveries),
             {1, 1'000}, "recoveries in all until a turn (`FiberOptions::turn`) is given up"),
-      count("fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
-            "runs of a fiber that ended the server until it is dead; a run that lasts five minutes "
-            "and has a checkpoint begins the count anew; `0`: no bound"),
+      count(
+          "fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
+          "runs of a fiber that ended the server until it is dead; a run that lasts five minutes "
+          "and has a checkpoint begins the count anew; `0`: no bound. With 4 or more, or `0`, one "
+          "such fiber brings its class into quarantine, which comes with the fourth crash in five "
+          "minutes: the server warns (`config.doubtful`)"),
       duration("fibers.retry_base", at(&Class::fibers, &FiberSettings::retry_base),
                {milliseconds(1), minutes(5)},
                "the wait after the first failed recovery; doubles up to 5m; up to a quarter "
@@ -329,6 +332,15 @@ ClassFile read_class_file(const YamlNode& root, Report& report, bool all_are_obj
   check_class_auth(file.config, report);
   if (file.config.settings.is_object) fill_in_object_defaults(file.config);
   return file;
+}
+
+std::string doubts(const ClassConfig& config) {
+  const int max_crashes = config.settings.fibers.max_crashes;
+  if (max_crashes > 0 && max_crashes <= kMaxClassCrashes) return {};
+  return "with fibers.max_crashes: " + std::to_string(max_crashes) +
+         " a fiber that ends the server each time it runs brings its whole class into quarantine, "
+         "which comes with crash " +
+         std::to_string(kMaxClassCrashes + 1) + ": set 1 to " + std::to_string(kMaxClassCrashes);
 }
 
 ClassConfig class_without_file(bool all_are_objects) {

@@ -28,6 +28,13 @@ struct ClassFile {
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report,
                                         bool all_are_objects = false);
 
+// How many crashes within five minutes a class may have; one more, and it is in quarantine.
+inline constexpr int kMaxClassCrashes = 3;
+
+// What is no mistake and hardly meant, with what to do; empty: nothing. A fiber that ends the
+// server each time it runs brings its class into quarantine before it is dead itself.
+[[nodiscard]] std::string doubts(const ClassConfig& config);
+
 // What holds for a class without a file.
 [[nodiscard]] ClassConfig class_without_file(bool all_are_objects);
 

@@ -357,6 +357,19 @@ TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
             "classes/c.yaml:2:20: queue.max_items: must be from 1 to 10000000, found \"0\"");
 }
 
+TEST_F(ClassFileTest, CrashesThatMakeAClassSuspectBeforeItsFiberAreDoubtful) {
+  for (const char* const doubtful : {"0", "4", "1000"}) {
+    const std::string doubt =
+        doubts(class_c("fibers: {max_crashes: " + std::string(doubtful) + "}\n"));
+    EXPECT_NE(doubt.find("fibers.max_crashes: " + std::string(doubtful) + " a fiber"),
+              std::string::npos)
+        << doubt;
+    EXPECT_NE(doubt.find("set 1 to 3"), std::string::npos) << doubt;
+  }
+  for (const char* const meant : {"", "fibers: {max_crashes: 1}\n", "fibers: {max_crashes: 3}\n"})
+    EXPECT_EQ(doubts(class_c(meant)), "") << meant;
+}
+
 TEST_F(ClassFileTest, OptionsAreAMapping) {
   EXPECT_EQ(class_c("options:\n").settings.options, "{}");
   EXPECT_EQ(class_mistake("class: c\noptions: [1]\n"),

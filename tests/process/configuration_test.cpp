@@ -81,6 +81,19 @@ TEST_F(ConfigurationTest, AllClassesAsObjectsUnderTheDefaultLimitAreWarnedOf) {
   EXPECT_NE(server->log().find("config.doubtful"), std::string::npos) << server->log();
 }
 
+TEST_F(ConfigurationTest, AFiberThatMayBringItsClassIntoQuarantineIsWarnedOf) {
+  put("hearth.yaml", "shards: 1\n");
+  put("classes/counter.yaml", "class: Counter\nfibers: {max_crashes: 4}\n");
+  const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+  EXPECT_EQ(check->wait(), kClean);
+  EXPECT_NE(check->log().find("classes/counter.yaml: with fibers.max_crashes: 4"),
+            std::string::npos)
+      << check->log();
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  server->wait_for_log("config.doubtful class=Counter");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {
   put_five_mistakes();
   const auto server = run({"serve", "--config", "hearth.yaml"});

@@ -163,6 +163,12 @@ void SettingsRollouts::tell_change(const ClassVersion& version,
        {"keys", named(keys)},
        {"file", version.settings->file.empty() ? "defaults" : version.settings->file},
        {"trying", trying}});
+  if (const std::string doubts = config::doubts(*version.settings); !doubts.empty()) {
+    parts_.logger.write(LogLevel::kWarn, "config.doubtful",
+                        {{"class", version.served->agent_class->name()},
+                         {"file", version.settings->file},
+                         {"advice", doubts}});
+  }
 }
 
 void SettingsRollouts::tell_done(const ClassVersion& version) {

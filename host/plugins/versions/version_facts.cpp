@@ -1,6 +1,7 @@
 #include "plugins/versions/version_facts.hpp"
 
 #include "base/utf8.hpp"
+#include "config/class_file.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 #include "protocol/class_segment.hpp"
 
@@ -12,6 +13,8 @@ namespace hearth::plugins {
 namespace {
 
 constexpr std::size_t kMaxReason = 1024;
+
+static_assert(kMaxCrashes == config::kMaxClassCrashes, "what operators are told is what holds");
 
 std::string cut_reason(std::string_view reason) {
   reason = reason.substr(0, kMaxReason);
