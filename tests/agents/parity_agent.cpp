@@ -15,8 +15,8 @@
 //             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys
 //             itself transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after
 //             each. Transactions that are left are undone. hand_back(what): lets the host have a
-//             part of what it has lent; -> what came of it ring_in(ms): an alarm that calls ring,
-//             which says who has called it
+//             part of what it has lent; -> what came of it ring_soon(): an alarm, due at once,
+//             that calls ring, which says who has called it
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws
 //   always;
 //             stuck: waits for an hour
@@ -85,7 +85,7 @@ class ParityAgent : public hearth::Agent {
     m.add("hand_back", &ParityAgent::hand_back);
     m.add("nap", &ParityAgent::nap);
     m.add("alone", &ParityAgent::nap, hearth::kExclusive | hearth::kIdempotent);
-    m.add("ring_in", &ParityAgent::ring_in);
+    m.add("ring_soon", &ParityAgent::ring_soon);
     m.add("ring", &ParityAgent::ring);
     m.add("journal", &ParityAgent::journal);
     m.callback("note", &ParityAgent::note);
@@ -94,7 +94,8 @@ class ParityAgent : public hearth::Agent {
     m.callback("stuck", &ParityAgent::stuck);
   }
 
-  void ring_in(int ms) { set_alarm(std::chrono::milliseconds(ms), "ring"); }
+  // The beginning of time: the clock of a library is not the one that scenarios move.
+  void ring_soon() { set_alarm(std::chrono::sys_time<std::chrono::milliseconds>(), "ring"); }
   void ring() {
     const auto caller = caller_agent();
     note("rung by " + (caller ? caller->class_name : std::string("no agent")));

@@ -121,8 +121,8 @@ TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
     std::string method, path, body, asked;
   };
   const Route routes[] = {
-      {"POST", "/call", R"({"method":"echo"})", ""},
-      {"POST", "/call/echo", "", ""},
+      {"POST", "/call", R"({"method":"claims"})", ""},
+      {"POST", "/call/claims", "", ""},
       {"POST", "/alarms", R"({"method":"echo","delay_seconds":1})", "set echo Guarded a"},
       {"GET", "/alarms", "", "alarms Guarded a"},
       {"DELETE", "/alarms/x", "", "cancel x Guarded a"},

@@ -91,6 +91,13 @@ TEST(JsonTest, DepthIsBoundedAndTheOffsetIsThatOfTheBracket) {
   EXPECT_TRUE(parse_json("1", 0));
 }
 
+TEST(JsonTest, ADocumentOfTheHostHasAFewLevelsAroundADeepValue) {
+  const std::string deepest = nested(kMaxJsonDepth);
+  EXPECT_TRUE(parse_host_json(R"({"data":{"alarms":[{"args":)" + deepest + "}]}}"));
+  for (const std::string& wrong : {nested(kMaxJsonDepth + 9), std::string("["), std::string()})
+    EXPECT_EQ(parse_host_json(wrong).error().code, Errc::kInternal);
+}
+
 TEST(JsonTest, ADeepBombNeitherOverflowsTheStackNorCostsMuch) {
   EXPECT_FALSE(parse_json(std::string(4 << 20, '[')));
   std::string objects;
