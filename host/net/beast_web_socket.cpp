@@ -77,6 +77,18 @@ std::pair<std::uint16_t, std::string_view> fault_of(Unpacked outcome) {
   }
 }
 
+// Whether a text, of which Beast has found nothing wrong so far, stops inside a character. When the
+// last fragment of a message is empty, Beast of Boost 1.81 does not look.
+bool ends_within_character(std::string_view text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80) continue;
+    const std::size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length > back;
+  }
+  return false;
+}
+
 // RFC 6455 5.2: the head of an unmasked, unfragmented message; RFC 7692 6: of a compressed one.
 std::string_view frame_head(std::size_t length, bool is_text, bool is_packed,
                             std::array<char, 10>& into) {
@@ -278,6 +290,7 @@ void BeastWebSocket::deliver() {
   const std::string_view bytes(static_cast<const char*>(arrived.data()), arrived.size());
   ReceivedMessage message{.payload = bytes, .is_text = socket().got_text()};
   if (packing_) message = packing_->receive(bytes, max_frame_);
+  if (socket().got_text() && ends_within_character(bytes)) message.outcome = Unpacked::kNotText;
   const bool is_told = tell(message, bytes.size());
   if (packing_) packing_->done();
   if (!is_told) return;

@@ -322,6 +322,23 @@ TEST_F(WebSocketTest, InvalidUtf8Is1007) {
   EXPECT_EQ(binary.read_text(), "\xFF");
 }
 
+TEST_F(WebSocketTest, ATextMayNotStopInsideACharacterHoweverItIsCut) {
+  start();
+  const std::string_view whole[] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "x\xF0\x9F\x8C\xB1"};
+  for (const std::string_view text : whole) {
+    for (std::size_t size = 0; size <= text.size(); ++size) {
+      const std::string begin(text.substr(0, size));
+      RawClient client(port());
+      client.upgrade();
+      client.send(RawClient::frame(1, begin, false) + RawClient::frame(0, ""));
+      const auto reply = client.read_frame();
+      const bool is_right = size <= 1 ? (begin.empty() || begin[0] > 0) : size == text.size();
+      EXPECT_EQ(reply.close_code(), is_right ? 0 : 1007) << text << ' ' << size;
+      if (is_right) EXPECT_EQ(reply.payload, begin);
+    }
+  }
+}
+
 TEST_F(WebSocketTest, BrokenFramesAre1002) {
   start();
   const std::string broken[] = {
