@@ -103,10 +103,10 @@ ClassRegistry::EntryTable ClassRegistry::set_entry_rules(EntryTable rules) {
 }
 
 std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view segment) const {
-  static const auto kDefaults = std::make_shared<const EntryRules>();
+  static const auto defaults = std::make_shared<const EntryRules>();
   const MutexLock lock(mutex_);
   const auto found = entry_rules_.find(segment);
-  return found == entry_rules_.end() ? kDefaults : found->second;
+  return found == entry_rules_.end() ? defaults : found->second;
 }
 
 void ClassRegistry::expect(std::string segment) {
