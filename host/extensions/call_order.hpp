@@ -3,10 +3,13 @@
 
 #include "extensions/types.hpp"
 
+#include <hearth/abi.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::extensions {
 
@@ -26,5 +29,8 @@ struct CallOrder {
     return serial || (kind == EventKind::kCall && std::ranges::binary_search(exclusive, name));
   }
 };
+
+// Those that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted. Requires  A table that can be trusted.
+[[nodiscard]] std::vector<std::string> exclusive_methods(const hearth_class& definition);
 
 }  // namespace hearth::extensions

@@ -2,7 +2,6 @@
 
 #include "base/close_codes.hpp"
 #include "durable/jobs.hpp"
-#include "extensions/abi_call.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/state.hpp"
 #include "json/json.hpp"
@@ -10,12 +9,8 @@
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 
-#include <hearth/ext/methods_2.h>
-
 #include <algorithm>
-#include <array>
 #include <exception>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -64,20 +59,6 @@ std::string all_of(List list, bool newest_first) {
   return dump_json(all);
 }
 
-std::vector<std::string> exclusive_methods(const hearth_class& definition) {
-  std::vector<std::string> names;
-  if (!HEARTH_HAS(&definition, hearth_class, get_extension)) return names;
-  const auto* const table = static_cast<const hearth_methods_v2*>(
-      definition.get_extension(&definition, HEARTH_EXT_METHODS_2));
-  if (table == nullptr) return names;
-  for (const hearth_method_2& method : std::span(table->methods, table->count)) {
-    const auto name = extensions::text_of(method.name);
-    if (name && (method.flags & HEARTH_METHOD_EXCLUSIVE) != 0) names.emplace_back(*name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 bool is_refusal(const Result<void>& outcome) {
   return outcome.has_error() && outcome.error().code != Errc::kUnsupported;
 }
@@ -106,7 +87,7 @@ StoredAgent::StoredAgent(World& world, const hearth_class& definition, std::file
                          storage::AgentKey key, std::string options)
     : world_(world),
       definition_(&definition),
-      exclusive_(exclusive_methods(definition)),
+      exclusive_(extensions::exclusive_methods(definition)),
       file_(std::move(file)),
       key_(std::move(key)),
       target_("/agents/agent-under-test/" + key_.root().name +
@@ -217,7 +198,7 @@ void StoredAgent::kill() {
 void StoredAgent::become(const hearth_class& definition) {
   evict(0, 0);
   definition_ = &definition;
-  exclusive_ = exclusive_methods(definition);
+  exclusive_ = extensions::exclusive_methods(definition);
 }
 
 void StoredAgent::end_turn() {
@@ -284,10 +265,9 @@ void StoredAgent::send(Incoming event) {
   const auto rule = extensions::rule_of(event.kind);
   const Client* const client = clients_.find_client(event.connection);
   if (client != nullptr && rule.sender == EventSender::kClient) event.origin = client->known.origin;
-  const bool is_agents = event.origin && event.origin->is_agent();
-  const bool is_behind = !held_up_.empty() && (settings_.serial_calls || !is_agents);
-  if (must_wait(event) || (rule.runs_method && is_behind))
-    return held_up_.push_back(std::move(event));
+  const bool may_pass = !settings_.serial_calls && event.origin && event.origin->is_agent();
+  const bool is_behind = rule.runs_method && !held_up_.empty() && !may_pass;
+  if (must_wait(event) || is_behind) return held_up_.push_back(std::move(event));
   begin(std::move(event));
 }
 
@@ -589,13 +569,8 @@ std::string StoredAgent::fiber_records() {
 
 std::string StoredAgent::schedules() {
   return with_stored([](auto& /*database*/, extensions::DurableWork& work) {
-    return all_of(
-        [&](const std::string& after) -> Result<std::string> {
-          durable::ScheduleFilter page;
-          page.after = after;
-          return work.schedules().list(page);
-        },
-        false);
+    return all_of([&](const std::string& after) { return work.schedules().list({.after = after}); },
+                  false);
   });
 }
 

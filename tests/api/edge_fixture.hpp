@@ -11,7 +11,8 @@ inline const std::string kClientToken = "0123456789abcdef-of-a-client";
 class EdgeFixture : public ApiFixture {
  protected:
   // Classes: open asks nobody, guarded for a token, users for a JSON Web Token, mine for one whose
-  // `sub` is the agent's name. Other classes are as the server says.
+  // `sub` is the agent's name, and so does named, the only one without objects. Other classes are
+  // as the server says.
   void open(ProofKind servers = ProofKind::kNone) {
     auth::ProofSources sources;
     sources.tokens = [](const auth::ProofSources::Answer& answer) { answer(kClientToken); };
@@ -28,15 +29,16 @@ class EdgeFixture : public ApiFixture {
     serve_with("Guarded", {.type = ProofKind::kToken, .name = {}});
     serve_with("Users", {.type = ProofKind::kJwt, .name = {}});
     serve_with("Mine", {.type = ProofKind::kJwt, .name = "{sub}"});
+    serve_with("Named", {.type = ProofKind::kJwt, .name = "{sub}"}, {}, false);
     runtime_->classes().set_aliases({{"ours", "mine"}});
   }
 
-  void serve_with(std::string name, AuthRules auth, CorsRules cors = {}) {
+  void serve_with(std::string name, AuthRules auth, CorsRules cors = {}, bool is_object = true) {
     runtime::ClassSettings settings;
     settings.auth = std::move(auth);
     settings.cors = std::move(cors);
     settings.list_methods = true;
-    settings.is_object = true;
+    settings.is_object = is_object;
     serve(std::move(name), sampler, settings);
   }
 

@@ -1,0 +1,23 @@
+#include "extensions/call_order.hpp"
+
+#include "extensions/abi_call.hpp"
+
+#include <hearth/ext/methods_2.h>
+
+namespace hearth::extensions {
+
+std::vector<std::string> exclusive_methods(const hearth_class& definition) {
+  std::vector<std::string> names;
+  if (!HEARTH_HAS(&definition, hearth_class, get_extension)) return names;
+  const auto* const table = static_cast<const hearth_methods_v2*>(
+      definition.get_extension(&definition, HEARTH_EXT_METHODS_2));
+  if (table == nullptr) return names;
+  for (const hearth_method_2& method : std::span(table->methods, table->count)) {
+    const auto name = text_of(method.name);
+    if (name && (method.flags & HEARTH_METHOD_EXCLUSIVE) != 0) names.emplace_back(*name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace hearth::extensions
