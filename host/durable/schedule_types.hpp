@@ -46,12 +46,12 @@ struct ScheduleRequest {
 };
 
 struct ScheduleFilter {
-  std::optional<ScheduleType> type;
-  std::string_view callback;
-  std::string_view state;
+  std::optional<ScheduleType> type{};
+  std::string_view callback{};
+  std::string_view state{};
   std::int64_t from_ms = 0;
   std::int64_t until_ms = 0;  // 0: none
-  std::string_view after;
+  std::string_view after{};
   std::size_t limit = 100;
 };
 
