@@ -232,7 +232,7 @@ class ProbeAgent : public hearth::Agent {
   }
   hearth::Task<std::string> destroy_and_wait() {
     destroy();
-    co_await sleep(std::chrono::milliseconds(1));
+    co_await sleep(std::chrono::hours(1));
     co_return "too late";
   }
   // A fiber that never ends.

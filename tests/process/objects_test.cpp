@@ -395,8 +395,8 @@ TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
   EXPECT_EQ(events, (std::vector<std::string>{"ObjectCreated", "ObjectWoken", "ObjectHibernated",
                                               "ObjectWoken", "ObjectDeleted"}));
   EXPECT_EQ(acts, (std::vector<std::string>{"AdminObjectCreated", "AdminObjectPatched",
-                                            "AdminObjectPatched", "AdminObjectHibernated",
-                                            "AdminObjectCheckpointed", "AdminObjectRemoved"}));
+                                            "AdminObjectHibernated", "AdminObjectCheckpointed",
+                                            "AdminObjectRemoved"}));
 }
 
 TEST_F(ObjectsTest, O21_TheAuditLogIsLinesOfJsonAndCanBeTurnedOff) {
