@@ -20,6 +20,9 @@ namespace {
 // As many shards as there can be, and as many threads for jobs.
 constexpr std::size_t kMaxThreads = 512;
 
+// Of a fiber: the library has not told. Rows count from 1.
+constexpr std::int64_t kUntold = -1;
+
 // A handler that finds its way around in the records, and a stack overflow that comes at the wrong
 // moment.
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
@@ -39,6 +42,7 @@ struct alignas(64) CallSlot {
   std::atomic<std::size_t> call_bytes{0};
   std::atomic<std::int64_t> since_ns{0};
   using Label = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>>;
+  std::atomic<std::int64_t> fiber{kUntold};
   Label agent{};
   Label method{};
 };
@@ -127,6 +131,8 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   into.since = std::chrono::nanoseconds(slot.since_ns.load(std::memory_order_acquire));
   read_label(slot.agent, into.agent_bytes);
   read_label(slot.method, into.method_bytes);
+  const std::int64_t fiber = slot.fiber.load(std::memory_order_acquire);
+  into.fiber = fiber == kUntold ? std::nullopt : std::optional(fiber);
   into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
   into.thread = static_cast<std::uint64_t>(&slot - slots.data());
   into.number = number;
@@ -159,7 +165,7 @@ AgentLabel::AgentLabel(std::string_view name) {
 }
 
 CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-                     const AgentLabel& method) noexcept
+                     const AgentLabel& method, std::optional<std::int64_t> fiber) noexcept
     : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
   if (slot_ == nullptr) return;
   const std::uint64_t number = slot_->number.load(std::memory_order_relaxed);
@@ -174,7 +180,12 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentL
   slot_->since_ns.store(call_clock().count(), std::memory_order_release);
   publish(agent, slot_->agent);
   publish(method, slot_->method);
+  works_for(fiber);
   slot_->number.store(number + 1, std::memory_order_release);
+}
+
+void CallScope::works_for(std::optional<std::int64_t> fiber) noexcept {
+  if (slot_ != nullptr) slot_->fiber.store(fiber.value_or(kUntold), std::memory_order_release);
 }
 
 CallScope::~CallScope() {

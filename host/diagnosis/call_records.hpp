@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,15 +57,19 @@ struct CallSlot;
 
 // Publishes that this thread is in a call, until it is destroyed. One inside another is not seen:
 // the outer one is.
-//   Threads   Any. The characters of `call` live for ever; the owner outlives the object, the
-//             labels need not.
+//   Threads   Any; works_for() the one that made it. The characters of `call` live for ever; the
+//             owner outlives the object, the labels need not.
 class CallScope {
  public:
+  // `fiber`: as RunningCall::fiber.
   CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-            const AgentLabel& method = {}) noexcept;
+            const AgentLabel& method = {}, std::optional<std::int64_t> fiber = {}) noexcept;
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
+
+  // What runs from now on is the work of this fiber.
+  void works_for(std::optional<std::int64_t> fiber) noexcept;
 
  private:
   CallSlot* slot_;  // null: nothing is published
@@ -80,6 +85,9 @@ struct RunningCall {
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
+  // The row of the fiber whose work runs, in the agent's database; 0: no fiber's; nothing: the
+  // library has not told.
+  std::optional<std::int64_t> fiber;
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is about none
   // What of the class runs: "increment", "POST", a callback; empty: the call says it all.

@@ -68,6 +68,12 @@ void read_number(std::string_view text, Number& into) {
   if (error == std::errc() && end == text.data() + text.size()) into = number;
 }
 
+void read_number(std::string_view text, std::optional<std::int64_t>& into) {
+  std::int64_t number = -1;
+  read_number(text, number);
+  if (number >= 0) into = number;
+}
+
 void read_line(std::string_view key, std::string_view value, CrashRecord& record) {
   if (key == "reason") record.reason = value;
   if (key == "time_ms") read_number(value, record.time_ms);
@@ -77,6 +83,7 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "generation") read_number(value, record.generation);
   if (key == "class") record.agent_class = value;
   if (key == "agent") record.agent = value;
+  if (key == "fiber") read_number(value, record.fiber);
   if (key == "call") record.call = value;
   if (key == "method") record.method = value;
   if (key == "stack") record.stack = value;
@@ -109,6 +116,7 @@ std::string_view format_crash(const CrashReport& report,
   writer.line("call", report.call);
   writer.line("method", report.method);
   writer.line("agent", report.agent);
+  if (report.fiber) writer.line("fiber", unsigned_of(*report.fiber));
   writer.line("generation", report.generation);
   writer.line("running_ms", unsigned_of(report.running_ms));
   writer.line("library", report.library);

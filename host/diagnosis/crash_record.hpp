@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ struct CrashFacts {
   std::uint64_t generation = 0;
   Text agent_class;  // all of the library's, with commas between them, where it is about no agent
   Text agent;        // the beginning of its name
-  Text call;         // "message", "create", "offload"
-  Text method = {};  // "increment", "POST", a callback; empty: the call says it all
+  std::optional<std::int64_t> fiber = {};  // RunningCall::fiber
+  Text call;                               // "message", "create", "offload"
+  Text method = {};             // "increment", "POST", a callback; empty: the call says it all
   std::int64_t running_ms = 0;  // since the call began
   Text stack = {};              // join_stack() of the functions it was in; empty: unknown
 };

@@ -82,6 +82,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
                      .generation = 0,
                      .agent_class = {},
                      .agent = {},
+                     .fiber = {},
                      .call = {},
                      .method = {},
                      .running_ms = 0,
@@ -92,6 +93,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
     report.generation = call->owner->generation;
     report.agent_class = call->owner->agent_class;
     report.agent = call->agent();
+    report.fiber = call->fiber;
     report.call = call->call;
     report.method = call->method();
     report.running_ms = (call_clock() - call->since).count() / 1'000'000;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <latch>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,6 +84,32 @@ TEST_F(CallRecordsTest, AMethodIsSeenAndTheNextCallHasNothingOfIt) {
     EXPECT_EQ(call.method(), method);
     EXPECT_EQ(call.agent(), "lobby");
   }
+}
+
+TEST_F(CallRecordsTest, TheFiberWhoseWorkRunsIsSeenAndTheNextCallHasNothingOfIt) {
+  RunningCall call;
+  const auto seen_fiber = [&call] {
+    EXPECT_TRUE(find_running_call(call));
+    return call.fiber;
+  };
+  const std::optional<std::int64_t> unknown;
+  {
+    CallScope scope(owner_, "on_result", AgentLabel("lobby"));
+    EXPECT_EQ(seen_fiber(), unknown);
+    for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(7), {0}, {1}}) {
+      scope.works_for(fiber);
+      EXPECT_EQ(seen_fiber(), fiber);
+    }
+    CallScope inner(owner_, "on_result", AgentLabel("other"));
+    inner.works_for(9);
+    EXPECT_EQ(seen_fiber(), 1) << "of a call inside a call the outer one is seen";
+  }
+  {
+    const CallScope scope(owner_, "on_result", AgentLabel("lobby"));
+    EXPECT_EQ(seen_fiber(), unknown);
+  }
+  const CallScope scope(owner_, "fiber_recovered", AgentLabel("lobby"), {}, 3);
+  EXPECT_EQ(seen_fiber(), 3);
 }
 
 TEST_F(CallRecordsTest, ALongNameIsCutBetweenCharacters) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace hearth::diagnosis {
@@ -17,6 +19,7 @@ CrashReport full() {
           .generation = 7,
           .agent_class = "Room",
           .agent = "lobby",
+          .fiber = {},
           .call = "call",
           .method = "add",
           .running_ms = 12,
@@ -46,6 +49,16 @@ TEST_F(CrashRecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(record.method, "add");
   EXPECT_EQ(record.running_ms, 12);
   EXPECT_EQ(record.stack, "inner+0x1 (a.so+0x2)");
+}
+
+TEST_F(CrashRecordTest, NoFiberIsAnotherThingThanAnUnknownOne) {
+  for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(), {0}, {17}}) {
+    CrashReport report = full();
+    report.fiber = fiber;
+    EXPECT_EQ(parse_crash(format(report)).value().fiber, fiber);
+  }
+  const std::string text = format(full());
+  EXPECT_EQ(parse_crash(text + "fiber=none\n").value().fiber, std::nullopt);
 }
 
 TEST_F(CrashRecordTest, FramesAreReadAndAStackIsAddedToThem) {
