@@ -42,14 +42,14 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
                FiberSettings settings)
     : jobs_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
 
-void Fibers::load(bool ended_process) {
+void Fibers::load(const std::optional<EndedProcess>& ended) {
   if (!jobs_.exists()) return;
   has_rows_ = true;
-  if (ended_process) {
+  if (ended) {
     jobs_.run(
         "UPDATE cf_agents_jobs SET fatal_attempts = fatal_attempts + 1 "
-        "WHERE kind IN (1, 2) AND state = 1 AND ended_at IS NULL",
-        {});
+        "WHERE kind IN (1, 2) AND state = 1 AND ended_at IS NULL AND seq = coalesce(?1, seq)",
+        std::array{storage::nullable(ended->fiber)});
   }
   for (const JobKind kind : kFiberKinds) {
     jobs_.release(kind, false, now_ms());
@@ -72,6 +72,18 @@ void Fibers::close() {
 std::map<FiberHandle, Job>::iterator Fibers::find_running(std::string_view id) {
   const auto handle = handles_.find(id);
   return handle == handles_.end() ? running_.end() : running_.find(handle->second);
+}
+
+FiberRow Fibers::row_of(FiberHandle fiber) const {
+  const auto running = running_.find(fiber);
+  return running == running_.end() ? kNoFiber : running->second.seq;
+}
+
+FiberRow Fibers::row_of(std::string_view id) const {
+  if (const auto handle = handles_.find(id); handle != handles_.end())
+    return row_of(handle->second);
+  const auto recovering = recovering_.find(id);
+  return recovering == recovering_.end() ? kNoFiber : recovering->second.seq;
 }
 
 // One that is not over, whether anything runs or not.

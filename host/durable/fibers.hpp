@@ -40,6 +40,16 @@ inline constexpr std::string_view kKeepDeadFiber = "dead";
 // A fiber whose work runs in this instance. Never reused.
 using FiberHandle = std::uint64_t;
 
+// The row of a fiber in its agent's database: what tells it apart after a crash.
+using FiberRow = std::int64_t;
+inline constexpr FiberRow kNoFiber = 0;
+
+// The process has crashed in an agent's code.
+struct EndedProcess {
+  // Whose work ran; kNoFiber: no fiber's; nothing: the code has not told.
+  std::optional<FiberRow> fiber;
+};
+
 // An interrupted fiber that is offered to the agent's code.
 struct Interrupted {
   std::string id;
@@ -115,9 +125,10 @@ struct FiberStanding {
 //                  nothing; the first one of its life is counted anyway. A turn (Job::is_turn())
 //                  is dead after max_turn_recoveries; its retries neither raise nor lower that
 //                  count.
-//  P8 Poison       A run that ended the process, as load() is told, is counted for each fiber that
-//                  ran in the agent, until one has run for five minutes and writes a checkpoint:
-//                  after max_crashes of them the fiber is dead, before its class is suspect.
+//  P8 Poison       A run that ended the process, as load() is told, is counted for the fiber whose
+//                  work it was; if that is not known, for each fiber that ran in the agent. A
+//                  checkpoint of a run that is five minutes old begins the count anew. After
+//                  max_crashes of them the fiber is dead, before its class is suspect.
 //
 // Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's
 //            business: start(replaces), finish(), recovered() and erase() leave such a row alone.
@@ -135,9 +146,9 @@ class Fibers {
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          FiberSettings settings);
 
-  // What an earlier instance left. Once, before anything else. `ended_process`: the process of that
-  // instance has crashed in this agent's code.
-  void load(bool ended_process = false);
+  // What an earlier instance left. Once, before anything else. `ended`: how the process of that
+  // instance has crashed, if it did so in this agent's code.
+  void load(const std::optional<EndedProcess>& ended = std::nullopt);
 
   // Gives up what holds the database; only wake() may be called afterwards.
   void close();
@@ -157,6 +168,9 @@ class Fibers {
   // attempt or a recovery is given back.
   void interrupt_on_purpose();
   [[nodiscard]] std::size_t running() const { return running_.size(); }
+  // kNoFiber: it has ended, or (by its id) neither runs nor is being recovered.
+  [[nodiscard]] FiberRow row_of(FiberHandle fiber) const;
+  [[nodiscard]] FiberRow row_of(std::string_view id) const;
 
   // ---- recovery ----
   // The oldest interrupted fiber that is due, now recovering; nothing if none is. A due one that

@@ -54,9 +54,9 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 // ---- life ---------------------------------------------------------------------------------------
 
-void DurableWork::load(bool ended_process) {
+void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
   if (!database_.exists() || !jobs_.exists()) return;
-  fibers_.load(ended_process);
+  fibers_.load(ended);
   if (jobs_.has_any(durable::JobKind::kManaged)) managed();
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();

@@ -77,9 +77,8 @@ class DurableWork {
               Random& random, const ClassSettings& settings, DurableEvents& events,
               StopPointsAtCommit& stops);
 
-  // What an earlier instance left. Once, before anything else. `ended_process`: the process of that
-  // instance has crashed in this agent's code.
-  void load(bool ended_process = false);
+  // What an earlier instance left. Once, before anything else. `ended`: as Fibers::load().
+  void load(const std::optional<durable::EndedProcess>& ended = std::nullopt);
   // Gives up what holds the database; only wake() and the questions may be called afterwards.
   void close();
   // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.

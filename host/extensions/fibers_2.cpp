@@ -104,6 +104,14 @@ hearth_status once_fiber_2(const hearth_host* host, hearth_agent agent, hearth_f
   });
 }
 
+hearth_status works_for_fiber_2(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                                std::uint64_t call) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    it.works_for(fiber, call);
+    return kOk;
+  });
+}
+
 }  // namespace
 
 const hearth_fibers_v2& fibers_2_extension() noexcept {
@@ -111,7 +119,7 @@ const hearth_fibers_v2& fibers_2_extension() noexcept {
   static const hearth_fibers_v2 table = {start_fiber_2,  resume_fiber_2,  fibers_extension().stash,
                                          records.settle, records.inspect, records.list,
                                          cancel_fiber_2, records.resolve, revive_fiber_2,
-                                         records.remove, once_fiber_2};
+                                         records.remove, once_fiber_2,    works_for_fiber_2};
   return table;
 }
 

@@ -192,7 +192,8 @@ constexpr auto kWatchedFibers2 =
           Member<&hearth_fibers_v2::resolve, "hearth.fibers/2 resolve">,
           Member<&hearth_fibers_v2::revive, "hearth.fibers/2 revive">,
           Member<&hearth_fibers_v2::remove, "hearth.fibers/2 remove">,
-          Member<&hearth_fibers_v2::once, "hearth.fibers/2 once">>();
+          Member<&hearth_fibers_v2::once, "hearth.fibers/2 once">,
+          Member<&hearth_fibers_v2::works_for, "hearth.fibers/2 works_for">>();
 
 constexpr auto kWatchedHttp =
     watch<hearth_http_v1, &http_extension, Member<&hearth_http_v1::target, "hearth.http/1 target">,

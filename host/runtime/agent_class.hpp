@@ -3,12 +3,14 @@
 // implement it in plain C++, so that the whole runtime is tested without a shared library.
 
 #include "base/error.hpp"
+#include "durable/fibers.hpp"
 #include "extensions/agent_context.hpp"
 #include "runtime/event.hpp"
 #include "runtime/types.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,10 +26,16 @@ struct OperationResult {
   std::uint32_t flags = 0;  // from bit 8 on (hearth_result.flags)
 };
 
+// Whose a job is: what remains if it takes the process with it.
+struct JobOrigin {
+  std::string agent;                         // its name
+  std::optional<durable::FiberRow> fiber{};  // as AgentInstance::works_for()
+};
+
 // The code of one live agent.
 //
-// Threads    All members on the agent's shard, one at a time, never from inside a call of the
-//            agent's context.
+// Threads    All members on the agent's shard, one at a time, never (but works_for()) from inside a
+//            call of the agent's context.
 // Failure    Members do not throw.
 // Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the
 //            host for nothing but logging and cancelling.
@@ -46,6 +54,10 @@ class AgentInstance {
   virtual void on_cancel(CallId call) = 0;
 
   virtual void on_result(const OperationResult& result) = 0;
+
+  // Whose work its code does from now on, for who records crashes: the row of a fiber, or
+  // durable::kNoFiber; nothing: that is not known. Also from inside one of the calls above.
+  virtual void works_for(std::optional<durable::FiberRow> /*fiber*/) {}
 };
 
 // Threads    create() on the shard of the agent; all else from any thread.
@@ -95,7 +107,8 @@ class AgentClass {
 
   // Runs (or, if `cancelled`, only frees) a job of submit(offload). Any thread; may block.
   [[nodiscard]] virtual bool runs_jobs() const = 0;
-  virtual Result<void> run_job(std::uint64_t job, bool cancelled) const = 0;
+  virtual Result<void> run_job(std::uint64_t job, bool cancelled,
+                               const JobOrigin& origin) const = 0;
 };
 
 }  // namespace hearth::runtime

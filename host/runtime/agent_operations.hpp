@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SubmittedOperation {
   std::uint64_t token = 0;
   CallId call = 0;
   std::shared_ptr<const std::string> span = {};  // a traceparent; null: none
+  std::optional<std::int64_t> fiber = {};        // whose work it is: JobOrigin::fiber
 };
 
 // What operations ask of their agent.

@@ -193,6 +193,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event) {
   {
     const Call* const call = calls_.find(event.call);
     Entry entry(*this, event.call, call != nullptr ? call->span : nullptr);
+    if (const auto offered = offered_row(event.call); offered != durable::kNoFiber)
+      begin_work_of(offered);
     accepted = instance_->on_event(event);
   }
   state_chain_.reset();

@@ -199,6 +199,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
   void commit_now() override;
   void fiber_continued(std::string_view id) override;
+  void works_for(durable::FiberHandle fiber, CallId call) override;
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override;
@@ -246,6 +247,7 @@ class LiveAgent final : public extensions::AgentContext,
       agent_.entered_ = true;
       agent_.current_call_ = call;
       agent_.current_span_ = std::move(span);
+      agent_.begin_work_of(agent_.tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt);
       ++agent_.turns_;
     }
     ~Entry() {
@@ -278,7 +280,7 @@ class LiveAgent final : public extensions::AgentContext,
 
   // OperationsOwner
   bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override;
-  void drop_job(const JobEffect& job) override { (void)class_->run_job(job.job, true); }
+  void drop_job(const JobEffect& job) override;
   [[nodiscard]] bool has_client(ConnectionId id) const override {
     return clients_.connection(id) != nullptr;
   }
@@ -322,6 +324,17 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] Span span_of(std::string_view cause);
   void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
   bool send_notice();
+  // ---- whose work the instance does, for the record of a crash ----
+  void begin_work_of(std::optional<durable::FiberRow> fiber) {
+    if (fiber == fiber_) return;
+    fiber_ = fiber;
+    if (instance_) instance_->works_for(fiber);
+  }
+  // That of a fiber which this event offers; else kNoFiber.
+  [[nodiscard]] durable::FiberRow offered_row(CallId call);
+  [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
+    return {owner_.key().name, job.fiber};
+  }
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
   // Of the fibers that an earlier instance left.
@@ -380,6 +393,8 @@ class LiveAgent final : public extensions::AgentContext,
   bool notice_comes_first_ = false;
   CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
   Span current_span_;        // of that
+  std::optional<durable::FiberRow> fiber_;  // whose work it does; nothing: not known
+  bool tells_fibers_ = false;               // it has called works_for()
   InterruptibleEvents interruptible_;
   std::vector<Completion> completions_;
 

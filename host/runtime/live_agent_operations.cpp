@@ -22,7 +22,8 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   if (const auto may = may_submit(); may.has_error()) return may.error();
   const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
   if (read.has_error()) return read.error();
-  const AgentOperations::Submitted submitted{operation, token, current_call_, current_span_};
+  const AgentOperations::Submitted submitted{operation, token, current_call_, current_span_,
+                                             fiber_};
   switch (read->kind) {
     case extensions::OperationKind::kSleep:
       return operations_.sleep(submitted, std::chrono::milliseconds(read->number));
@@ -55,7 +56,11 @@ Result<void> LiveAgent::cancel(OperationId operation) {
 }
 
 bool LiveAgent::queue_job(const JobEffect& job, std::function<void(Result<void>)> done) {
-  return services_.run_job(class_, job.job, job.abandoned, std::move(done));
+  return services_.run_job(class_, job.job, origin_of(job), job.abandoned, std::move(done));
+}
+
+void LiveAgent::drop_job(const JobEffect& job) {
+  (void)class_->run_job(job.job, true, origin_of(job));
 }
 
 bool LiveAgent::keep(const std::function<void()>& write) {

@@ -92,6 +92,19 @@ void LiveAgent::end_work(const extensions::DueWork& work, const Result<std::stri
   }
 }
 
+durable::FiberRow LiveAgent::offered_row(CallId id) {
+  const Call* const call = calls_.find(id);
+  if (call == nullptr || !call->work || call->kind != EventKind::kFiberRecovered)
+    return durable::kNoFiber;
+  return work_.fibers().row_of(call->work->id);
+}
+
+void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
+  if (!instance_) return;  // it is being made, when no fiber runs
+  tells_fibers_ = true;
+  begin_work_of(fiber != 0 ? work_.fibers().row_of(fiber) : offered_row(call));
+}
+
 // Its hook may take as long as it likes.
 void LiveAgent::fiber_continued(std::string_view id) {
   work_.continued(id);

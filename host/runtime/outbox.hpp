@@ -60,6 +60,7 @@ struct JobEffect {
   OperationId operation = 0;
   std::uint64_t job = 0;
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
+  std::optional<std::int64_t> fiber{};           // whose work has submitted it: JobOrigin::fiber
 };
 
 // An operation that goes on outside of the agent. One that was cancelled meanwhile is not started.

@@ -22,15 +22,16 @@ void ShardServices::condemn(const storage::AgentKey& key) const {
 }
 
 bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
-                            std::shared_ptr<std::atomic<bool>> abandoned,
+                            JobOrigin origin, std::shared_ptr<std::atomic<bool>> abandoned,
                             std::function<void(Result<void>)> done) const {
   // A version each: one that is mended does not wait behind the jobs of the one that hangs.
   const std::string owner =
       std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
   return parts_.pool.run(
-      [agent_class = std::move(agent_class), job, abandoned = std::move(abandoned),
-       done = std::move(done), alive = parts_.alive, &loop = parts_.loop](bool cancelled) {
-        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned);
+      [agent_class = std::move(agent_class), job, origin = std::move(origin),
+       abandoned = std::move(abandoned), done = std::move(done), alive = parts_.alive,
+       &loop = parts_.loop](bool cancelled) {
+        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned, origin);
         loop.post([alive, done, outcome] {
           if (*alive) done(outcome);
         });

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,7 @@ class AgentClass;
 class BlockingPool;
 class CondemnedAgents;
 class DurabilityGate;
+struct JobOrigin;
 
 // The parts of a shard that its live agents use. It owns none of them.
 //
@@ -80,8 +82,9 @@ class ShardServices {
   [[nodiscard]] storage::SyncService& sync() const { return parts_.sync; }
   [[nodiscard]] const extensions::OutwardPorts& ports() const { return parts_.ports; }
 
-  // Whether the process before has ended itself in this agent's code. True once.
-  [[nodiscard]] bool take_crash(const storage::AgentKey& key) const {
+  // How the process before has ended itself, if it did so in this agent's code. Once.
+  [[nodiscard]] std::optional<durable::EndedProcess> take_crash(
+      const storage::AgentKey& key) const {
     return parts_.crashed.take(key);
   }
   [[nodiscard]] std::string state_frame(std::string_view state_json) const {
@@ -97,7 +100,7 @@ class ShardServices {
 
   // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
   // wait.
-  bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
+  bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job, JobOrigin origin,
                std::shared_ptr<std::atomic<bool>> abandoned,
                std::function<void(Result<void>)> done) const;
 

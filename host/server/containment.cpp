@@ -1,6 +1,12 @@
 #include "server/containment.hpp"
 
+#include "durable/fibers.hpp"
+
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace hearth::server {
 namespace {
@@ -23,6 +29,19 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
   recorder_.emplace(history_.pending());
   if (recorder_->lacks_file())
     tell_unknown(logger_, history_.pending().native() + " cannot be written");
+}
+
+const diagnosis::CrashRecord* Containment::crash_of_fiber() const {
+  if (!crash_before_) return nullptr;
+  // Where a library that tells nothing of its fibers works for them. What a client asks for runs in
+  // a call of its own; on_start may take fibers up.
+  constexpr std::array<std::string_view, 4> kCallsOfFibers = {"fiber_recovered", "offload",
+                                                              "on_result", "start"};
+  const bool is_fibers =
+      crash_before_->fiber
+          ? *crash_before_->fiber != durable::kNoFiber
+          : std::ranges::find(kCallsOfFibers, crash_before_->call) != kCallsOfFibers.end();
+  return is_fibers ? &*crash_before_ : nullptr;
 }
 
 bool Containment::catch_up() {
@@ -57,18 +76,15 @@ void Containment::tell(const diagnosis::CrashRecord& crash) const {
                   {{"reason", crash.reason}, {"pid", crash.pid}, {"stack", crash.stack}});
     return;
   }
-  logger_.write(LogLevel::kError, "server.crashed_before",
-                {{"reason", crash.reason},
-                 {"pid", crash.pid},
-                 {"library", crash.library},
-                 {"sha256", crash.sha256},
-                 {"generation", crash.generation},
-                 {"class", crash.agent_class},
-                 {"agent", crash.agent},
-                 {"call", crash.call},
-                 {"method", crash.method},
-                 {"running_ms", crash.running_ms},
-                 {"stack", crash.stack}});
+  std::vector<LogField> fields = {{"reason", crash.reason},         {"pid", crash.pid},
+                                  {"library", crash.library},       {"sha256", crash.sha256},
+                                  {"generation", crash.generation}, {"class", crash.agent_class},
+                                  {"agent", crash.agent},           {"call", crash.call},
+                                  {"method", crash.method}};
+  if (crash.fiber) fields.push_back({"fiber", *crash.fiber});
+  fields.push_back({"running_ms", crash.running_ms});
+  fields.push_back({"stack", crash.stack});
+  logger_.write(LogLevel::kError, "server.crashed_before", fields);
 }
 
 }  // namespace hearth::server

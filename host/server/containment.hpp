@@ -24,10 +24,9 @@ class Containment {
   // `data`: the directory whose lock this process holds.
   Containment(const std::filesystem::path& data, plugins::VersionLedger& ledger, Logger& logger);
 
-  // What the server before has left, if it crashed in an agent's code.
-  [[nodiscard]] const std::optional<diagnosis::CrashRecord>& crash_before() const {
-    return crash_before_;
-  }
+  // What the server before has left, if it crashed in an agent's code and that may have been the
+  // work of a fiber; else null.
+  [[nodiscard]] const diagnosis::CrashRecord* crash_of_fiber() const;
 
   // Writes what there was no room for at the start. True: nothing is missing. One thread.
   bool catch_up();

@@ -226,13 +226,10 @@ Result<void> Server::Parts::start_loops() {
   // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
-  // What a client asks for runs in its own call. A fiber runs where it is begun or taken up, which
-  // on_start may do, and in the results of what it waits for.
-  if (const auto& crash = containment->crash_before();
-      crash &&
-      (crash->call == "fiber_recovered" || crash->call == "on_result" || crash->call == "start")) {
+  if (const diagnosis::CrashRecord* const crash = containment->crash_of_fiber()) {
     options.crashed_class = crash->agent_class;
     options.crashed_agent = crash->agent;
+    options.crash.fiber = crash->fiber;
   }
   try {
     runtime =

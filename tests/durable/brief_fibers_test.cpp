@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,15 +33,15 @@ class BriefFibersTest : public ManagedFibersFixture {
                                std::string_view parent = "") {
     return start(brief(id, key, parent));
   }
-  // As crash(), in this agent's code.
-  void crash_in_its_code() {
+  // As crash(), in this agent's code. `fiber`: whose work that was; nothing: not known.
+  void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
     managed_.reset();
     fibers_.reset();
     database_.reset();
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
                                                          storage::AgentKey{"Worker", "a"});
     fibers_.emplace(*database_, clock_, random_, fiber_settings_);
-    fibers_->load(true);
+    fibers_->load(EndedProcess{fiber});
     managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
     managed_->load();
     database_->commit();
@@ -433,6 +434,58 @@ TEST_F(BriefFibersTest, P8_WhatDidNotRunIsNotToBlame) {
   for (int i = 0; i < 3; ++i) crash_in_its_code();
   clock_.advance(hours(1));
   EXPECT_TRUE(recover());
+}
+
+TEST_F(BriefFibersTest, P8_OnlyTheFiberWhoseWorkItWasCounts) {
+  begin("poison");
+  begin("patient");
+  for (int run = 0; run < 2; ++run) {
+    const FiberRow poison = fibers_->row_of("poison");
+    EXPECT_NE(poison, kNoFiber);
+    EXPECT_NE(poison, fibers_->row_of("patient"));
+    crash_in_its_code(poison);
+    clock_.advance(hours(1));
+    if (run == 1) break;
+    for (int i = 0; i < 2; ++i) {
+      const auto offered = fibers_->begin_recovery();
+      ASSERT_TRUE(offered);
+      (void)managed_->begin_recovery(offered->id);
+      resume(offered->id);
+    }
+  }
+  const auto offered = fibers_->begin_recovery();
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->id, "patient");
+  const auto dead = fibers_->take_passed_over();
+  EXPECT_EQ(dead, (std::vector<PassedOver>{{"poison", kPoison}}));
+  EXPECT_EQ(count("SELECT sum(fatal_attempts) FROM cf_agents_jobs WHERE id = 'patient'"), 0);
+}
+
+TEST_F(BriefFibersTest, P8_WhatWasNoFibersWorkCountsForNone) {
+  begin("x");
+  for (int i = 0; i < 3; ++i) {
+    crash_in_its_code(kNoFiber);
+    clock_.advance(hours(1));
+    ASSERT_TRUE(recover());
+    resume("x");
+  }
+}
+
+TEST_F(BriefFibersTest, ARowIsThatOfAFiberThatRunsOrIsBeingRecovered) {
+  const FiberHandle first = begin("x").fiber;
+  const FiberRow row = fibers_->row_of(first);
+  EXPECT_NE(row, kNoFiber);
+  EXPECT_EQ(fibers_->row_of("x"), row);
+  EXPECT_EQ(fibers_->row_of(first + 1), kNoFiber);
+  crash();
+  EXPECT_EQ(fibers_->row_of("x"), kNoFiber) << "it waits";
+  ASSERT_TRUE(recover());
+  EXPECT_EQ(fibers_->row_of("x"), row);
+  const FiberHandle again = resume("x");
+  EXPECT_EQ(fibers_->row_of(again), row);
+  EXPECT_TRUE(managed_->settle(again, FiberStatus::kCompleted, ""));
+  EXPECT_EQ(fibers_->row_of(again), kNoFiber);
+  EXPECT_EQ(fibers_->row_of("x"), kNoFiber);
 }
 
 TEST_F(BriefFibersTest, P8_NoughtIsNoBound) {

@@ -56,6 +56,8 @@ TEST_F(AbiFibers2Test, ItsOwnFunctionsKeepTheCommonRules) {
        [&](Host host, hearth_agent agent) {
          return fibers_.once(host, agent, 1, slice("m"), &is_first_);
        }},
+      {"works_for", false,
+       [&](Host host, hearth_agent agent) { return fibers_.works_for(host, agent, 1, 0); }},
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -120,6 +122,12 @@ TEST_F(AbiFibers2Test, ClientsHearOfATurn) {
              R"("retry_status":"exhausted","message":"too often"}} to 5)",
              R"(send 0 {"type":"session.status_idle","turn":"t","stop_reason":)"
              R"({"type":"retries_exhausted"}} to 5)"}));
+}
+
+TEST_F(AbiFibers2Test, WhoseWorkRunsIsTold) {
+  EXPECT_EQ(fibers_.works_for(host_, kAgent, 3, 0), HEARTH_OK);
+  EXPECT_EQ(fibers_.works_for(host_, kAgent, 0, 4), HEARTH_OK);
+  EXPECT_EQ(agent_.told, (Lines{"works for 3 0", "works for 0 4"}));
 }
 
 TEST_F(AbiFibers2Test, AMarkIsNewOnce) {

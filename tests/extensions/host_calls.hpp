@@ -120,6 +120,8 @@ class HostCalls {
   auto push_item(const durable::QueueRequest& request) { return queue().push(request); }
   auto list_items(const durable::QueueFilter& filter) { return queue().list(filter); }
 
+  void works_for(std::uint64_t fiber, extensions::CallId call) { agent_.works_for(fiber, call); }
+
   auto start_managed(const durable::ManagedRequest& request) { return managed().start(request); }
   auto resume_managed(std::string_view id) { return managed().resume(id); }
   auto settle_managed(std::uint64_t fiber, durable::FiberStatus status, std::string_view body) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -98,8 +99,9 @@ class TestAgent final : public extensions::AgentContext,
 
   // What it was told: "complete 7 ok [1,2]", "evict".
   std::vector<std::string> told;
-  std::optional<Error> answer;     // of the functions that give a Result
-  bool destruction_fails = false;  // destroy() throws StorageError
+  std::function<void()> when_told;  // inside of one of the functions that give a Result
+  std::optional<Error> answer;      // of those
+  bool destruction_fails = false;   // destroy() throws StorageError
   extensions::AgentPhase its_phase = extensions::AgentPhase::kRunning;
   extensions::RequestView view;
   std::unique_ptr<extensions::RemoteOperation> remote;  // the last one that was submitted
@@ -131,6 +133,9 @@ class TestAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override { return its_phase; }
   void commit_now() override { database_.commit(); }
   void fiber_continued(std::string_view id) override { work_.continued(id); }
+  void works_for(std::uint64_t fiber, extensions::CallId call) override {
+    told.push_back("works for " + std::to_string(fiber) + " " + std::to_string(call));
+  }
   Result<void> evict() override { return tell("evict"); }
   Result<void> destroy() override {
     if (destruction_fails) throw StorageError("the disk is gone");
@@ -199,6 +204,7 @@ class TestAgent final : public extensions::AgentContext,
   }
   Result<void> tell(std::string what) {
     told.push_back(std::move(what));
+    if (when_told) when_told();
     if (answer) return *answer;
     return {};
   }

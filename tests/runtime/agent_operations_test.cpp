@@ -151,6 +151,18 @@ TEST_F(AgentOperationsTest, P1_WhatReachesTheOutsideLeavesWithTheCommit) {
   EXPECT_NE(outside_.listener, nullptr);
 }
 
+TEST_F(AgentOperationsTest, AJobKeepsWhoseWorkHasSubmittedIt) {
+  auto submitted = kSubmitted;
+  for (const bool at_once : {true, false}) {
+    dirty_ = true;
+    submitted.fiber = at_once ? 5 : 6;
+    ASSERT_TRUE(operations_.run_job(submitted, 1, at_once));
+    outbox_.flush();
+    EXPECT_EQ(jobs_.back().first.fiber, submitted.fiber);
+  }
+  EXPECT_EQ(jobs_.size(), 2U);
+}
+
 TEST_F(AgentOperationsTest, AJobForWhichThereIsNoRoomIsRefusedOrItsWaiterIsTold) {
   is_full_ = true;
   const auto refused = operations_.run_job(kSubmitted, 1, false);

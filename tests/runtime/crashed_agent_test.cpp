@@ -8,10 +8,12 @@ namespace hearth::runtime {
 namespace {
 
 TEST(CrashedAgentTest, IsTakenOnceAndByNoOther) {
-  CrashedAgent crashed("Counter", "a");
+  CrashedAgent crashed("Counter", "a", {.fiber = 7});
   EXPECT_FALSE(crashed.take({"Counter", "b"}));
   EXPECT_FALSE(crashed.take({"Other", "a"}));
-  EXPECT_TRUE(crashed.take({"Counter", "a"}));
+  const auto how = crashed.take({"Counter", "a"});
+  ASSERT_TRUE(how);
+  EXPECT_EQ(how->fiber, 7);
   EXPECT_FALSE(crashed.take({"Counter", "a"}));
 }
 
@@ -23,9 +25,9 @@ TEST(CrashedAgentTest, ThereMayBeNone) {
 
 TEST(CrashedAgentTest, ARecordHoldsTheBeginningOfALongName) {
   const std::string kept(61, 'x');
-  CrashedAgent crashed("Counter", kept);
+  CrashedAgent crashed("Counter", kept, {});
   EXPECT_TRUE(crashed.take({"Counter", kept + "and more"}));
-  CrashedAgent whole("Counter", "xx");
+  CrashedAgent whole("Counter", "xx", {});
   EXPECT_FALSE(whole.take({"Counter", "xxx"})) << "a short name is the whole name";
 }
 

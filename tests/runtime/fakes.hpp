@@ -191,6 +191,8 @@ struct Script {
   std::function<Result<void>(HostCalls&, const AgentEvent&)> on_event;
   std::function<void(HostCalls&, const OperationResult&)> on_result;
   std::function<Result<void>(HostCalls&)> on_create;
+  std::function<void(const JobOrigin&)> on_job;                 // on a thread of the pool
+  std::function<void(std::optional<durable::FiberRow>)> works;  // whose work it does from now on
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
   std::uint32_t schema_version = 0;
@@ -224,6 +226,9 @@ class ScriptedInstance final : public AgentInstance {
   void on_result(const OperationResult& result) override {
     if (script_.on_result) script_.on_result(host_, result);
   }
+  void works_for(std::optional<durable::FiberRow> fiber) override {
+    if (script_.works) script_.works(fiber);
+  }
 
  private:
   Script& script_;
@@ -256,7 +261,8 @@ class ScriptedClass final : public AgentClass {
     return std::make_unique<ScriptedInstance>(script_, host);
   }
   [[nodiscard]] bool runs_jobs() const override { return true; }
-  Result<void> run_job(std::uint64_t job, bool cancelled) const override {
+  Result<void> run_job(std::uint64_t job, bool cancelled, const JobOrigin& origin) const override {
+    if (script_.on_job) script_.on_job(origin);
     if (cancelled) return Error{Errc::kCancelled, "cancelled"};
     if (job == 13) return Error{Errc::kPlugin, "unlucky"};
     return {};

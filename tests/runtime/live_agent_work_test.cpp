@@ -3,10 +3,15 @@
 // Schedules: live_agent_schedules_test.cpp.
 #include "work_fixture.hpp"
 
+#include <hearth/ext/offload.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <future>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -306,6 +311,99 @@ TEST_F(LiveAgentWorkTest, ThePluginsSqlCannotWriteTheTables) {
           << table;
     }
   });
+}
+
+// ---- whose work runs, for the record of a crash ----
+
+class WhoseWorkTest : public testing::WorkTest {
+ protected:
+  using Works = std::vector<std::optional<durable::FiberRow>>;
+
+  WhoseWorkTest() {
+    shard_.script.works = [this](std::optional<durable::FiberRow> fiber) {
+      works_.push_back(fiber);
+    };
+  }
+  // Its handle.
+  std::uint64_t begin(const char* id) {
+    std::uint64_t fiber = 0;
+    visit([&](HostCalls& host) {
+      const auto started = host.start_managed(managed("work", id));
+      ASSERT_TRUE(started);
+      fiber = started->fiber;
+    });
+    return fiber;
+  }
+
+  Works works_;
+};
+
+TEST_F(WhoseWorkTest, IsKnownFromTheFirstTimeOnThatItIsTold) {
+  const std::uint64_t fiber = begin("f");
+  const std::uint64_t other = begin("g");
+  EXPECT_TRUE(works_.empty()) << "an agent that never tells";
+  visit([&](HostCalls& host) {
+    host.works_for(fiber, 0);
+    host.works_for(other, 0);
+    host.works_for(0, 0);
+    host.works_for(fiber, 0);
+  });
+  ASSERT_EQ(works_.size(), 4U);
+  const auto row = works_[0];
+  const auto other_row = works_[1];
+  ASSERT_TRUE(row && other_row);
+  EXPECT_NE(*row, durable::kNoFiber);
+  EXPECT_NE(*row, *other_row);
+  act([](HostCalls&) {});
+  EXPECT_EQ(works_, (Works{row, other_row, durable::kNoFiber, row, durable::kNoFiber}))
+      << "the next call begins as the work of none";
+  works_.clear();
+  visit([&](HostCalls& host) {
+    host.works_for(other, 0);
+    EXPECT_TRUE(host.settle_managed(fiber, durable::FiberStatus::kCompleted, ""));
+    host.works_for(fiber, 0);
+  });
+  EXPECT_EQ(works_, (Works{other_row, durable::kNoFiber})) << "one that has ended";
+}
+
+TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) {
+  const std::uint64_t fiber = begin("f");
+  visit([&](HostCalls& host) { host.works_for(fiber, 0); });
+  const auto row = works_.at(0);
+  CallId hook = 0;
+  on_work = [&hook](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kFiberRecovered)
+      return host.complete(event.call, std::string_view());
+    hook = event.call;
+    return {};
+  };
+  shard_.restart();
+  works_.clear();
+  shard_.settle();
+  ASSERT_NE(hook, 0U);
+  EXPECT_EQ(works_, Works{row});
+  act([&](HostCalls& host) {
+    host.works_for(0, hook);
+    EXPECT_TRUE(host.complete(hook, std::string_view()));
+    host.works_for(0, hook);
+  });
+  EXPECT_EQ(works_, (Works{row, std::nullopt, row, durable::kNoFiber}));
+}
+
+TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
+  const std::uint64_t fiber = begin("f");
+  std::promise<JobOrigin> ran;
+  shard_.script.on_job = [&ran](const JobOrigin& origin) { ran.set_value(origin); };
+  const hearth_offload_request job = {1};
+  visit([&](HostCalls& host) {
+    host.works_for(fiber, 0);
+    EXPECT_TRUE(
+        host.submit(HEARTH_OP_OFFLOAD, {reinterpret_cast<const char*>(&job), sizeof job}, 1));
+    host.works_for(0, 0);
+  });
+  const JobOrigin origin = ran.get_future().get();
+  EXPECT_EQ(origin.agent, "a");
+  EXPECT_EQ(origin.fiber, works_.at(0));
 }
 
 }  // namespace

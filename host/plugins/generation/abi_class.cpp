@@ -8,6 +8,8 @@
 #include <hearth/ext/schema.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,21 +24,24 @@ using runtime::AgentEvent;
 using runtime::AgentInstance;
 using runtime::OperationResult;
 
-// Calls into the library, and lets it be known which agent the call is for, as `event` if that says
-// more than the function. Exceptions end here: see AbiClass.
+// Exceptions end here: see AbiClass.
 template <class Call>
-hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
-                          const diagnosis::AgentLabel& agent, const Call& call,
-                          std::string_view event = {},
-                          const diagnosis::AgentLabel& method = {}) noexcept {
-  const diagnosis::CallScope published(agent_class.call_owner(), event.empty() ? function : event,
-                                       agent, method);
+hearth_status catch_all(const AbiClass& agent_class, std::string_view function,
+                        const Call& call) noexcept {
   try {
     return call();
   } catch (...) {
     agent_class.report_exception(function);
     return HEARTH_E_PLUGIN;
   }
+}
+
+// Calls into the library, and lets it be known which agent the call is for.
+template <class Call>
+hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
+                          const diagnosis::AgentLabel& agent, const Call& call) noexcept {
+  const diagnosis::CallScope published(agent_class.call_owner(), function, agent);
+  return catch_all(agent_class, function, call);
 }
 
 // What an author or an operator looks for: a method, GET or POST, a callback. The names of other
@@ -64,7 +69,7 @@ class AbiInstance final : public AgentInstance {
       : class_(agent_class), table_(table), label_(label), instance_(instance) {}
 
   ~AbiInstance() override {
-    call_plugin(class_, "destroy", label_, [this] {
+    enter("destroy", [this] {
       table_.destroy(instance_);
       return hearth_status{HEARTH_OK};
     });
@@ -80,14 +85,14 @@ class AbiInstance final : public AgentInstance {
                                  .deadline_ms = event.deadline_ms,
                                  .flags = event.flags,
                                  .reserved = 0};
-    const hearth_status status = call_plugin(
-        class_, "on_event", label_, [&] { return table_.on_event(instance_, &passed); },
-        to_string(event.kind), method_of(event));
+    const hearth_status status = enter(
+        "on_event", [&] { return table_.on_event(instance_, &passed); }, to_string(event.kind),
+        method_of(event));
     return result_of(status, "the agent refused it");
   }
 
   void on_cancel(runtime::CallId call) override {
-    call_plugin(class_, "on_cancel", label_, [&] {
+    enter("on_cancel", [&] {
       table_.on_cancel(instance_, call);
       return hearth_status{HEARTH_OK};
     });
@@ -106,17 +111,36 @@ class AbiInstance final : public AgentInstance {
         .operation = result.operation,
         .token = result.token,
         .body = slice_of(ok ? *result.outcome : std::string_view(why))};
-    call_plugin(class_, "on_result", label_, [&] {
+    enter("on_result", [&] {
       table_.on_result(instance_, &passed);
       return hearth_status{HEARTH_OK};
     });
   }
 
+  void works_for(std::optional<std::int64_t> fiber) override {
+    fiber_ = fiber;
+    if (entered_ != nullptr) entered_->works_for(fiber);
+  }
+
  private:
+  // As call_plugin(); published as `event` if that says more than the function.
+  template <class Call>
+  hearth_status enter(std::string_view function, const Call& call, std::string_view event = {},
+                      const diagnosis::AgentLabel& method = {}) noexcept {
+    diagnosis::CallScope published(class_.call_owner(), event.empty() ? function : event, label_,
+                                   method, fiber_);
+    entered_ = &published;
+    const hearth_status status = catch_all(class_, function, call);
+    entered_ = nullptr;
+    return status;
+  }
+
   const AbiClass& class_;  // kept by the live agent for as long as its instance
   const hearth_class& table_;
   const diagnosis::AgentLabel label_;
   void* const instance_;
+  std::optional<std::int64_t> fiber_;
+  diagnosis::CallScope* entered_ = nullptr;  // the call that has not returned
 };
 
 // What the class gives for `id`, or null.
@@ -200,7 +224,8 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
                                                         std::string_view name,
                                                         std::string_view options) const {
   const hearth_class& table = *entry_.table;
-  const diagnosis::AgentLabel label(name);
+  // By the name that the host knows it by: that of a sub-agent says whose it is.
+  const diagnosis::AgentLabel label(host.key().name);
   void* instance = nullptr;
   const hearth_status status = call_plugin(*this, "create", label, [&] {
     return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
@@ -210,10 +235,13 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
   return std::make_unique<AbiInstance>(*this, table, label, instance);
 }
 
-Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled) const {
+Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
+                               const runtime::JobOrigin& origin) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  const hearth_status status = call_plugin(*this, "offload", diagnosis::AgentLabel(),
-                                           [&] { return offload_->run(job, cancelled ? 1U : 0U); });
+  const diagnosis::CallScope published(owner_, "offload", diagnosis::AgentLabel(origin.agent), {},
+                                       origin.fiber);
+  const hearth_status status =
+      catch_all(*this, "offload", [&] { return offload_->run(job, cancelled ? 1U : 0U); });
   return result_of(status, "the job failed");
 }
 

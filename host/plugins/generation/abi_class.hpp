@@ -48,7 +48,8 @@ class AbiClass final : public runtime::AgentClass {
                                                          std::string_view options) const override;
 
   [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
-  Result<void> run_job(std::uint64_t job, bool cancelled) const override;
+  Result<void> run_job(std::uint64_t job, bool cancelled,
+                       const runtime::JobOrigin& origin) const override;
 
   // As which calls into it are recorded.
   [[nodiscard]] const diagnosis::CallOwner& call_owner() const { return owner_; }

@@ -326,7 +326,7 @@ structs! {
         dead: u32,
     }
 
-    hearth_fibers_v2 88 => FibersV2 {
+    hearth_fibers_v2 96 => FibersV2 {
         start: unsafe extern "C" fn(
             *const Host, Agent, *const FiberStart, *mut FiberHandle, *mut Bytes,
         ) -> Status,
@@ -344,6 +344,7 @@ structs! {
         revive: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
         remove: unsafe extern "C" fn(*const Host, Agent, *const FiberFilter, *mut u64) -> Status,
         once: unsafe extern "C" fn(*const Host, Agent, FiberHandle, Bytes, *mut u32) -> Status,
+        works_for: unsafe extern "C" fn(*const Host, Agent, FiberHandle, u64) -> Status,
     }
 }
 

@@ -1,5 +1,6 @@
 #include "plugins/generation/plugin_generation.hpp"
 
+#include "diagnosis/call_records.hpp"
 #include "extensions/test_agent.hpp"
 #include "plugins/generation/abi_class.hpp"
 #include "plugins/test_libraries.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -226,6 +228,25 @@ TEST_F(AbiClassTest, EventsReachTheInstanceAndAnswersComeBack) {
                                 "complete 6 plugin_error as you wish"}));
 }
 
+TEST_F(AbiClassTest, WhoseWorkACallDoesIsRecorded) {
+  open("plain");
+  instance_ = class_->create(agent_, "what a parent calls it", "{}").value();
+  diagnosis::RunningCall seen;
+  agent_.when_told = [&seen] { EXPECT_TRUE(diagnosis::find_running_call(seen)); };
+  for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(), {0}, {7}}) {
+    instance_->works_for(fiber);
+    ASSERT_TRUE(call("echo", "[]"));
+    EXPECT_EQ(seen.fiber, fiber);
+    EXPECT_EQ(seen.agent(), agent_.key().name);
+  }
+  agent_.when_told = [&] {
+    instance_->works_for(9);
+    EXPECT_TRUE(diagnosis::find_running_call(seen));
+  };
+  ASSERT_TRUE(call("echo", "[]"));
+  EXPECT_EQ(seen.fiber, 9) << "told in the middle of the call";
+}
+
 TEST_F(AbiClassTest, RefusalsKeepTheirCode) {
   open("plain");
   make_instance();
@@ -285,9 +306,9 @@ TEST_F(AbiClassTest, KnowsWhichMethodsAreIdempotent) {
 
 TEST_F(AbiClassTest, JobsRunAndFail) {
   open("plain");
-  EXPECT_TRUE(class_->run_job(7, false));
-  EXPECT_TRUE(class_->run_job(8, true));
-  const auto failed = class_->run_job(8, false);
+  EXPECT_TRUE(class_->run_job(7, false, {}));
+  EXPECT_TRUE(class_->run_job(8, true, {}));
+  const auto failed = class_->run_job(8, false, {});
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, Errc::kPlugin);
 }
@@ -295,7 +316,7 @@ TEST_F(AbiClassTest, JobsRunAndFail) {
 TEST_F(AbiClassTest, NothingThatALibraryThrowsComesThrough) {
   open("throwing");
   EXPECT_FALSE(class_->runs_jobs());
-  EXPECT_FALSE(class_->run_job(1, false));
+  EXPECT_FALSE(class_->run_job(1, false, {}));
   const auto unmade = class_->create(agent_, "", "{}");
   ASSERT_FALSE(unmade);
   EXPECT_EQ(unmade.error().code, Errc::kPlugin);

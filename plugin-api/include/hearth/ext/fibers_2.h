@@ -37,7 +37,7 @@
  *           when the class's version changes, for as long as it takes.
  * Poison    A run that ended the process counts: after fibers.max_crashes of them the fiber is
  *           dead. They no longer count once a run has worked for five minutes and then stashes
- *           another checkpoint.
+ *           another checkpoint. works_for says whose run it is.
  * Plan      HEARTH_EVENT_FIBERS_RECOVERED comes for a single fiber too. Its answer has one more
  *           member, "skip": ids that are not to be offered; they are let go as by a hook.
  * Earlier   What hearth.fibers/1 began is offered without "managed"; resume makes it a brief fiber
@@ -88,8 +88,8 @@ typedef struct hearth_fiber_start {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_start) == 128, "frozen");
 
-/* Every function but inspect and list: INVALID while a savepoint of hearth.sql/1 is open, CLOSING.
- * [instance] */
+/* Every function but inspect, list and works_for: INVALID while a savepoint of hearth.sql/1 is
+ * open, CLOSING. [instance] */
 typedef struct hearth_fibers_v2 {
   /* Accepts a fiber. *fiber: the work that the plugin begins, or goes on with, before the turn
    * ends; 0 if id or key named a fiber that was there and is not the caller's to do. *record: that
@@ -145,9 +145,20 @@ typedef struct hearth_fibers_v2 {
    * record. GONE: the fiber has ended. INVALID, LIMIT. */
   hearth_status (*once)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                         hearth_bytes mark, uint32_t* is_first);
+
+  /* Whose work runs from now on, until this is called again or the call into the instance returns:
+   * that of `fiber`; if that is 0, that of the event `call`, which is the fiber that it offers if
+   * it is HEARTH_EVENT_FIBER_RECOVERED in progress, and else no fiber. If the process ends
+   * meanwhile, or in a job (ext/offload.h) that was submitted meanwhile, that counts for this fiber
+   * alone (Poison).
+   * A call into an instance that has used this function begins as the work of no fiber; of one that
+   * has not it is unknown, and then it counts for each fiber that runs in the agent. A
+   * HEARTH_EVENT_FIBER_RECOVERED always begins as the work of the fiber that it offers. */
+  hearth_status (*works_for)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                             uint64_t call);
 } hearth_fibers_v2;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v2) == 88, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fibers_v2) == 96, "frozen");
 
 #ifdef __cplusplus
 } /* extern "C" */
