@@ -103,6 +103,7 @@ void Activation::reap() noexcept {
     Root* const root = finished_.back();
     finished_.pop_back();
     const Context ended = root->context();
+    works_for(ended);
     root->answer();
     if (ended.fiber != 0)
       fibers_.erase(ended.fiber);

@@ -58,6 +58,15 @@ std::string FiberRoot::why() const noexcept {
   }
 }
 
+void Activation::tell_work(const Work& work) noexcept {
+  told_ = work;
+  const hearth_fibers_v2* const table = tables().fibers;
+  if (table == nullptr) return;
+  const FiberRoot* const fiber = find_fiber(*this, work.fiber);
+  static_cast<void>(
+      table->works_for(host(), id_, fiber == nullptr ? 0 : fiber->handle(), work.recovery));
+}
+
 FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept {
   const auto found = activation.fibers().find(number);
   return found == activation.fibers().end() ? nullptr

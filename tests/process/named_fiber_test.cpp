@@ -228,6 +228,54 @@ TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+// A fiber that sleeps in the same agent.
+class HealthyFiberTest : public NamedFiberProcessTest {
+ protected:
+  HealthyFiberTest() {
+    put_in_place("fragile-1", "fragile.so");
+    give("fragile", "fibers:\n  retry_base: 1ms\n");
+  }
+
+  static constexpr const char* kAgent = "/agents/fragile/mixed";
+
+  // The server ends by what is begun in the agent, beside the fiber that sleeps.
+  void begin_with(ServerProcess& server, const std::string& method, const std::string& arguments) {
+    AgentClient agent(server, kAgent);
+    agent.call("begin", R"(["patient"])");  // joins the one that is there
+    server.wait_for_log("patient sleeps");
+    agent.begin(method, arguments);
+    EXPECT_EQ(server.wait(), kCrashed);
+  }
+  // It is as healthy as before.
+  void expect_patient(ServerProcess& server, int dead) {
+    server.wait_for_log("patient sleeps");
+    EXPECT_EQ(AgentClient(server, kAgent).call("dead"), dead);
+    EXPECT_EQ(server.log().find("class.quarantined"), std::string::npos) << server.log();
+    EXPECT_EQ(server.stop(), kClean);
+  }
+};
+
+class PoisonBesideTest : public HealthyFiberTest,
+                         public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Poisons, PoisonBesideTest, ::testing::Values("poison", "offloading"),
+                         [](const auto& row) { return row.param; });
+
+TEST_P(PoisonBesideTest, IsDeadAloneBeforeItsClassIsInQuarantine) {
+  begin_with(*serve_agents(), "begin", std::string("[\"") + GetParam() + "\"]");
+  {
+    auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
+    EXPECT_EQ(server->wait(), kCrashed) << "its recovery";
+  }
+  auto server = serve_agents();
+  server->wait_for_log("fiber:recovery:dead");
+  expect_patient(*server, 1);
+}
+
+TEST_F(HealthyFiberTest, IsNotToBlameForAMethodThatCrashesAfterItsFirstWait) {
+  for (int crash = 0; crash < 2; ++crash) begin_with(*serve_agents(), "crash_later", "[]");
+  expect_patient(*serve_agents(), 0);
+}
+
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
   put_in_place("fragile-1", "fragile.so");
   give("fragile", "idle_timeout: 50ms\n");

@@ -4,8 +4,11 @@
 //   methods   begin(name)   begins the fiber of this name, and answers before its first step
 //             done()        the steps that were done, in order
 //             dead()        how many fibers were given up
+//             crash_later() a null pointer after its first wait
 //   fibers    poison        a checkpoint, and after its first wait a null pointer
+//             offloading    a null pointer on a thread of the pool
 //             sudden        a null pointer; the agent "eager" begins it in each START
+//             patient       sleeps for an hour, and logs "patient sleeps"
 //             steady        20 steps of 10 ms
 //             later         the same, and stops for an hour after the third in version 1; not
 //                           listed if KNOWS_LATER is 0
@@ -34,7 +37,10 @@ class Fragile : public hearth::Agent {
     m.add("begin", &Fragile::begin);
     m.add("done", &Fragile::done);
     m.add("dead", &Fragile::dead);
+    m.add("crash_later", &Fragile::crash_later);
+    m.fiber("patient", &Fragile::patient);
     m.fiber("poison", &Fragile::poison);
+    m.fiber("offloading", &Fragile::offloading);
     m.fiber("sudden", &Fragile::sudden);
     m.fiber("steady", &Fragile::steady);
 #if KNOWS_LATER
@@ -53,6 +59,17 @@ class Fragile : public hearth::Agent {
   std::size_t dead() { return list_dead_fibers().size(); }
 
   // A sanitizer would stop at what is done wrong here before it happens.
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> crash_later() {
+    co_await sleep(std::chrono::milliseconds(1));
+    *nowhere = 1;
+  }
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> offloading(hearth::FiberContext&) {
+    co_await offload([]() __attribute__((no_sanitize("undefined"))) { *nowhere = 1; });
+  }
+  hearth::Task<void> patient(hearth::FiberContext&) {
+    log.info("patient sleeps");
+    co_await sleep(std::chrono::hours(1));
+  }
   __attribute__((no_sanitize("undefined"))) hearth::Task<void> poison(hearth::FiberContext& fiber) {
     fiber.stash(fiber.snapshot<int>().value_or(0) + 1);
     co_await sleep(std::chrono::milliseconds(1));

@@ -199,6 +199,8 @@ class Activation final : private TaskWatch {
     Entry(Activation& activation, Context context) : activation_(activation), outer_(task_watch) {
       task_watch = &activation;
       activation_.context_ = context;
+      activation_.told_ = Work();
+      activation_.works_for(context);
     }
     ~Entry() {
       activation_.context_ = Context();
@@ -232,8 +234,12 @@ class Activation final : private TaskWatch {
     Scope(Activation& activation, Context context)
         : activation_(activation), outer_(activation.context_) {
       activation_.context_ = context;
+      activation_.works_for(context);
     }
-    ~Scope() { activation_.context_ = outer_; }
+    ~Scope() {
+      activation_.context_ = outer_;
+      activation_.works_for(outer_);
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
@@ -253,7 +259,22 @@ class Activation final : private TaskWatch {
   void warn_once(const std::string& text);
 
  private:
+  // Whose work runs, as the host needs it for the record of a crash: that of a fiber, or of the
+  // hook on_fiber_recovered of this event. Neither: what the host takes for granted in a call.
+  struct Work {
+    std::uint64_t fiber = 0;  // the SDK's number
+    std::uint64_t recovery = 0;
+    friend bool operator==(const Work&, const Work&) = default;
+  };
+
   void never_awaited() noexcept override;
+  // Tells the host, if it has been told otherwise in this call. The recovery of a context may be
+  // gone: it is not looked at.
+  void works_for(const Context& context) noexcept {
+    const Work work = {context.fiber, context.recovery == nullptr ? 0 : context.call};
+    if (work != told_) tell_work(work);
+  }
+  void tell_work(const Work& work) noexcept;
 
   static constexpr std::uint64_t kOwnWork = std::uint64_t{1} << 63;  // no host counts so far
   static constexpr std::size_t kMostWarnings = 100;
@@ -269,6 +290,7 @@ class Activation final : private TaskWatch {
   std::string options_;
   std::unique_ptr<Agent> agent_;
   Context context_;
+  Work told_;
   std::string answer_;
   StateCache state_;
   std::uint64_t last_token_ = 0;
