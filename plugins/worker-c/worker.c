@@ -123,7 +123,8 @@ static const char* write_run(const work* run, char* json) {
 /* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on
  * disk, and until then neither. With the checkpoint first, a kill in between could lose the step.
  * What a step does outside this database, such as a message sent, comes before the checkpoint too,
- * and a kill in between makes it happen twice. */
+ * and a kill in between makes it happen twice. A step that takes the server with it counts against
+ * its own run: works_for says whose it is. */
 static void on_result(void* instance, const hearth_result* result) {
   static const char insert[] =
       "INSERT INTO steps(run, step, at) VALUES('run-' || ?, ?, "
@@ -132,6 +133,7 @@ static void on_result(void* instance, const hearth_result* result) {
   char json[MAX_JSON];
   if (result->operation != HEARTH_OP_SLEEP || result->token >= MAX_RUNS) return;
   work* run = &self->runs[result->token];
+  fibers->works_for(AGENT(self), run->fiber, 0);
   ++run->done;
   hearth_status status = execute(self, insert, 2, run->number, run->done);
   if (status >= 0) status = fibers->stash(AGENT(self), run->fiber, text(write_run(run, json)));

@@ -56,6 +56,7 @@ impl<T: Agent> Instance<T> {
         if status < 0 {
             return self.host.evict();
         }
+        self.host.works_for(running.handle);
         let fiber = &running.fiber;
         let agent = self.host.id;
         let step = guard(agent, || self.run(0, 0, |agent, cx| agent.on_fiber(cx, fiber)));

@@ -224,6 +224,14 @@ impl HostAgent {
         self.check(unsafe { stash(self.tables.host, self.id, handle, text(json)) })
     }
 
+    /// What this call does from now on is the work of this fiber: if it takes the server with it,
+    /// that counts for this fiber and for no other.
+    pub fn works_for(&self, handle: FiberHandle) {
+        let works_for = self.tables.fibers.works_for;
+        // SAFETY: see above. What fails, in an agent that is at its end, is not missed.
+        let _ = unsafe { works_for(self.tables.host, self.id, handle, 0) };
+    }
+
     /// `status`: `HEARTH_FIBER_COMPLETED` or `_ERROR`.
     pub fn settle(&self, handle: FiberHandle, status: u32, body: &str) -> Result<()> {
         let settle = self.tables.fibers.settle;

@@ -348,6 +348,7 @@ fn a_fiber_goes_step_by_step_to_its_end() {
     assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 1", "stash 9 1", "sleep 40"]);
     assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 2", "stash 9 2", "sleep 40"]);
     assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 3", r#"settle 9 16 "far""#]);
+    assert_eq!(with_notes(20, |notes| notes.worked_for.clone()), [9, 9, 9], "each step says whose");
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Notes {
     pub state: String,
     /// The tokens of sleeps that have not ended.
     pub sleeping: Vec<u64>,
+    /// The fibers for which it was told to work.
+    pub worked_for: Vec<u64>,
     lent: String,
 }
 
@@ -202,6 +204,12 @@ unsafe extern "C" fn stash(_: *const Host, agent: u64, fiber: u64, json: Bytes) 
     note(agent, "stash", format!("{fiber} {}", text(json)))
 }
 
+unsafe extern "C" fn works_for(_: *const Host, agent: u64, fiber: u64, call: u64) -> i32 {
+    assert_eq!(call, 0);
+    with_notes(agent, |notes| notes.worked_for.push(fiber));
+    HEARTH_OK
+}
+
 unsafe extern "C" fn settle(
     _: *const Host,
     agent: u64,
@@ -251,7 +259,9 @@ unsafe extern "C" fn get_extension(_: *const Host, id: *const c_char) -> *const 
             cancel_fiber,
             never,
             never,
-            never
+            never,
+            never,
+            works_for
         ],
         b"hearth.http/1" => table![target, never, never, never, add_header],
         b"hearth.log/1" => table![write],
