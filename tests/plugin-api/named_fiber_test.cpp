@@ -413,7 +413,8 @@ TEST_F(NamedFiberTest, WhatWaitsForAVersionWaitsForAsLongAsItTakesUnlessItIsCanc
   agent_.become<Traveller>();
   agent_.wake();
   host_.advance(minutes(1));
-  EXPECT_EQ(agent_.call("list"), Json::array()) << "a version that lists it has ended it";
+  agent_.become<Homebody>();
+  EXPECT_EQ(agent_.call("list"), Json::array()) << "a version that knows it has ended it";
 }
 
 // ---- the hook -----------------------------------------------------------------------------------
