@@ -92,7 +92,10 @@ class NoCode final : public runtime::AgentClass {
     return Error{Errc::kUnsupported, "there is no code"};
   }
   [[nodiscard]] bool runs_jobs() const override { return false; }
-  Result<void> run_job(std::uint64_t /*job*/, bool /*cancelled*/) const override { return {}; }
+  Result<void> run_job(std::uint64_t /*job*/, bool /*cancelled*/,
+                       const runtime::JobOrigin& /*origin*/) const override {
+    return {};
+  }
 };
 
 class FuzzedExchange final : public net::HttpExchange {
