@@ -30,7 +30,8 @@ struct CallOrder {
   }
 };
 
-// Those that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted. Requires  A table that can be trusted.
+// Those that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted.
+//   Requires   A table that can be trusted.
 [[nodiscard]] std::vector<std::string> exclusive_methods(const hearth_class& definition);
 
 }  // namespace hearth::extensions

@@ -115,8 +115,10 @@ class Lambdas : public hearth::Agent {
   // Of what a std::function has room for, and of what it puts elsewhere.
   std::vector<std::function<Task<int>()>> wrappings() {
     const std::array<char, 100> large{};
-    return {[this]() -> Task<int> { co_return co_await later(); },
-            [this, large]() -> Task<int> { co_return large[0] + co_await later(); }};
+    std::vector<std::function<Task<int>()>> all;
+    all.emplace_back([this]() -> Task<int> { co_return co_await later(); });
+    all.emplace_back([this, large]() -> Task<int> { co_return large[0] + co_await later(); });
+    return all;
   }
   static Task<int> of_nobody() {
     const int seven = 7;
