@@ -1,8 +1,8 @@
 #pragma once
 // The WAL of a database that one connection has for itself.
 
-struct sqlite3_file;
-struct sqlite3_vfs;
+struct sqlite3_file;  // NOLINT(readability-identifier-naming): SQLite's name
+struct sqlite3_vfs;   // NOLINT(readability-identifier-naming): SQLite's name
 
 namespace hearth::storage {
 

@@ -91,7 +91,7 @@ TEST_F(AlarmsTest, APageIsBoundedInNumberAndInBytesAndLosesNoneThatStays) {
   set("b", seconds(2));
   set("a", seconds(1));
   const std::string large = "[\"" + std::string(Alarms::kMaxPageBytes, 'x') + "\"]";
-  const auto id = set("c", seconds(3), large).id;
+  set("c", seconds(3), large);
   const auto [first, after_first] = page("", 1);
   EXPECT_EQ(first, "a");
   EXPECT_EQ(page(after_first, 1).first, "b");

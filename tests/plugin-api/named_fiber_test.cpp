@@ -118,9 +118,10 @@ class Traveller : public hearth::Agent {
     co_return co_await run_fiber("step", step, options);
   }
 
-  std::string go(const Trip& trip, std::optional<std::string> key, std::optional<bool> keep) {
+  std::string go(const Trip& trip, const std::optional<std::string>& key,
+                 std::optional<bool> keep) {
     FiberOptions options;
-    options.key = std::move(key);
+    options.key = key;
     options.keep_record = keep.value_or(false);
     return start_fiber("trip", trip, options).id();
   }
