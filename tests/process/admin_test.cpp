@@ -176,6 +176,7 @@ TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
   wake("a");
   (void)ask({"reload"});
   (void)ask({"evict", "versioned", "a"});
+  server_->wait_for_log("agent.evicted class=Versioned agent=a reason=admin");
   const std::string last = ask({"audit", "-n", "1"});
   EXPECT_NE(last.find("  AdminEvicted  administrator  Versioned/a\n"), std::string::npos) << last;
   const auto follower = run({"audit", "-f", "--json", "--event", "AdminDestroyed"});
