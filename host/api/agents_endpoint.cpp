@@ -91,6 +91,17 @@ std::string_view class_of(std::string_view target) {
   return protocol::class_alone(target);
 }
 
+// The class of /objects/{class}/...; empty: the path is another. Empty segments count for nothing.
+std::string_view class_of_object(std::string_view path) {
+  const auto take = [&path] {
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    const std::string_view segment = path.substr(0, path.find('/'));
+    path.remove_prefix(segment.size());
+    return segment;
+  };
+  return take() == "objects" ? take() : std::string_view();
+}
+
 // Whether the claims give the name, as it stands in a URL in any spelling.
 bool is_named_by(std::string_view rule, const Json& claims, std::string_view name) {
   return name_of_claims(rule, claims) == protocol::object_name(name);
@@ -372,6 +383,9 @@ std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
 }
 
 CorsRules AgentsEndpoint::cors(std::string_view path) const {
+  // As the routes of objects find it (api/object_lookup.hpp).
+  if (const auto named = class_of_object(path); !named.empty())
+    return cors_of(edge_, rules_of(runtime_.classes().find_by_any_name(named)).get());
   std::string_view segment = class_of(path);
   std::string address;
   if (segment.empty()) {

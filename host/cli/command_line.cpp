@@ -364,7 +364,7 @@ void add_audit(CLI::App& app, AuditCommand& audit) {
   command.add_option("--event", audit.event, "Only these, such as ReloadDone")->type_name("NAME");
   command.add_option("--actor", audit.actor, "server, administrator, agent or client")
       ->type_name("WHO");
-  command.add_option("--class", audit.agent_class, "Of this class, as it is (ChatRoom)")
+  command.add_option("--class", audit.agent_class, "Of this class (ChatRoom, chat-room)")
       ->type_name("CLASS");
   command.add_option("--agent", audit.agent, "Of the agent of this name")->type_name("NAME");
   command.add_flag("--json", audit.json, "Each entry as one JSON object");

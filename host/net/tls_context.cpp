@@ -146,6 +146,8 @@ TlsContext::TlsContext(bool is_client)
   HEARTH_ASSERT(context_ != nullptr, "OpenSSL makes no context");
   SSL_CTX* const context = context_.get();
   SSL_CTX_set_mode(context, kModes);
+  // Else one read goes on for as long as the peer sends records without data, such as new keys.
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_security_level(context, 2);
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |

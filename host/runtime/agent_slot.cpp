@@ -81,12 +81,19 @@ bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId 
   if (live.lent() || live.checkpoint_due()) return false;
   if (live.client_events() >= resident.served->settings.max_events || live.is_crowded())
     return false;
-  if (rule_of(kind).runs_method && live.runs_method() &&
-      (live.runs_alone() || resident.served->call_order().runs_alone(kind, name)))
-    return false;
-  if (connection == 0 || kind == EventKind::kConnect) return true;
+  if (waits_for_calls(kind, name)) return false;
+  return connection == 0 || kind == EventKind::kConnect || !is_connecting(connection);
+}
+
+bool AgentSlot::is_connecting(ConnectionId connection) const {
   const Connection* client = parts_.services.connections().find(connection);
-  return client == nullptr || !client->connect_in_progress;
+  return client != nullptr && client->connect_in_progress;
+}
+
+bool AgentSlot::waits_for_calls(EventKind kind, std::string_view name) const {
+  const Resident& resident = *life_.resident();
+  return rule_of(kind).runs_method && resident.live->runs_method() &&
+         (resident.live->runs_alone() || resident.served->call_order().runs_alone(kind, name));
 }
 
 bool AgentSlot::deliver_next() {
@@ -104,7 +111,9 @@ bool AgentSlot::deliver_next() {
     const bool is_behind = one_waits_alone && is_method && !is_agents;
     if (!is_behind && deliverable(each.kind, each.name, each.connection)) return true;
     if (each.connection != 0 && order.holds_calls()) held.push_back(each.connection);
-    one_waits_alone |= is_method && order.runs_alone(each.kind, each.name);
+    // One that its client's CONNECT holds up does not wait for other calls.
+    one_waits_alone |= waits_for_calls(each.kind, each.name) && !is_connecting(each.connection) &&
+                       order.runs_alone(each.kind, each.name);
     return false;
   });
   if (!event) return false;

@@ -225,6 +225,10 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   [[nodiscard]] bool is_ready_for(const Event& incoming) const;
   [[nodiscard]] bool deliverable(EventKind kind, std::string_view name,
                                  ConnectionId connection) const;
+  // The client's CONNECT is in progress.
+  [[nodiscard]] bool is_connecting(ConnectionId connection) const;
+  // Calls in progress are in its way (P8).
+  [[nodiscard]] bool waits_for_calls(EventKind kind, std::string_view name) const;
   // Its class handles one call at a time.
   // Good while its class is.
   [[nodiscard]] extensions::CallOrder call_order() const;

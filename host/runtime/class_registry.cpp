@@ -143,9 +143,11 @@ bool ClassRegistry::is_expected(std::string_view segment) const {
 
 bool ClassRegistry::is_expected_name(std::string_view name) const {
   const MutexLock lock(mutex_);
-  return std::ranges::any_of(expected_, [wanted = plain_name(name)](const auto& each) {
-    return plain_name(each.first) == wanted;
-  });
+  const std::string wanted = plain_name(name);
+  for (const auto& each : expected_) {
+    if (plain_name(each.first) == wanted && !classes_.contains(each.first)) return true;
+  }
+  return false;
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {

@@ -119,8 +119,8 @@ class ClassRegistry {
   // expected ones.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
 
-  // Without the aliases, for a segment or a class's own name ("ChatRoom"): case, `-` and `_` count
-  // for nothing.
+  // Whether an expected class that is not served now has this segment or name ("ChatRoom"). Without
+  // the aliases; case, `-` and `_` count for nothing.
   [[nodiscard]] bool is_expected_name(std::string_view name) const;
 
   // Null if there is no such class.

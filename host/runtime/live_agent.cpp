@@ -86,7 +86,8 @@ Result<void> LiveAgent::start() {
   // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing. An
   // object that was only called is listed too.
   if (owner_.key().is_sub_agent() || settings().is_object) record();
-  if (settings().is_object && services_.files().record_object(owner_.key(), services_.random()) &&
+  const bool is_object = settings().is_object && !owner_.key().is_sub_agent();
+  if (is_object && services_.files().record_object(owner_.key(), services_.random()) &&
       gate_ != nullptr)
     gate_->directory_written();
   work_.load(services_.take_crash(owner_.key()));

@@ -19,9 +19,11 @@ constexpr std::array<const char*, 1> kAuditSteps = {
     "CREATE INDEX entries_of_agents ON entries(class, agent, id)",
 };
 
-// Settings name a class as its file does, agents as their library does.
+// Settings name a class as its file does, agents as their library does. Behind an actor may be its
+// address.
 constexpr std::string_view kFilters =
-    " FROM entries WHERE id > ?1 AND (?2 = '' OR event = ?2) AND (?3 = '' OR actor = ?3)"
+    " FROM entries WHERE id > ?1 AND (?2 = '' OR event = ?2) AND (?3 = '' OR actor = ?3"
+    " OR substr(actor, 1, length(?3) + 1) = ?3 || ' ')"
     " AND (?4 = '' OR lower(replace(replace(class, '-', ''), '_', '')) ="
     " lower(replace(replace(?4, '-', ''), '_', ''))) AND (?5 = '' OR agent = ?5)"
     " AND (?6 IS NULL OR at_ms >= ?6) AND (?7 IS NULL OR at_ms < ?7) ORDER BY id ";

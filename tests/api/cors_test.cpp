@@ -179,6 +179,13 @@ TEST_F(CorsTest, AClassHasRulesOfItsOwn) {
     EXPECT_EQ(ask(http("GET", path, kApp)).status, 403) << path;
   }
   EXPECT_EQ(ask(http("GET", "/readyz", "Origin: https://shop.example\r\n")).status, 403);
+  for (const char* path : {"/objects/widget/a/call/echo", "/objects/Widget/a/call/echo",
+                           "/objects/gadget/a/call/echo", "//objects//widget/a/call/echo"}) {
+    EXPECT_EQ(ask(http("POST", path, kApp)).status, 403) << path;
+    const Reply reply = ask(http("POST", path, "Origin: https://shop.example\r\n"));
+    EXPECT_NE(reply.status, 403) << path;
+    EXPECT_TRUE(has(reply, "Access-Control-Allow-Origin: https://shop.example")) << path;
+  }
 }
 
 TEST_F(CorsTest, AnyOriginNeedsNoVary) {

@@ -132,8 +132,8 @@ TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
     int without, with;  // the statuses without a token and with one; 0: success
   };
   const Class classes[] = {
-      {"guarded", 401, 0},       {"Guarded", 401, 0},    {"GUARDED", 503, 503},
-      {"guarded_", 503, 503},    {"gUARDED", 503, 503},  {"gone-now", 503, 503},
+      {"guarded", 401, 0},       {"Guarded", 401, 0},    {"GUARDED", 404, 404},
+      {"guarded_", 404, 404},    {"gUARDED", 404, 404},  {"gone-now", 503, 503},
       {"GoneNow", 503, 503},     {"GONE_NOW", 503, 503}, {"never-there", 422, 422},
       {"NEVER_THERE", 422, 422}, {"nobody", 404, 404},   {"%67uarded", 404, 404},
   };
@@ -162,7 +162,7 @@ TEST_F(WhoMayConnectTest, AlarmsAreForThoseWhoseNameTheirObjectHas) {
   const std::string u1 = bearer(jwt("u1"));
   for (const auto& [path, status] :
        {std::pair("/objects/mine/u1/alarms", 201), std::pair("/objects/ours/u1/alarms", 201),
-        std::pair("/objects/Mine/u2/alarms", 403), std::pair("/objects/MINE/u2/alarms", 503)})
+        std::pair("/objects/Mine/u2/alarms", 403), std::pair("/objects/MINE/u2/alarms", 404)})
     EXPECT_EQ(ask(http("POST", path, u1, body)).status, status) << path;
 }
 

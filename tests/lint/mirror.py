@@ -60,7 +60,6 @@ TESTED_ELSEWHERE = {
     "net/outbound_transfer": "tests/net/outbound_rules_test.cpp",
     "net/refused_connection": "tests/net/http_server_test.cpp",
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
-    "net/tls_session": "tests/net/tls_stream_test.cpp",
     "runtime/live_agent_visits": "tests/runtime/agent_slot_visits_test.cpp",
     "server/admin_desk_operations": "tests/fault/operations_kill_test.cpp",
     "server/agent_visits": "tests/fault/operations_kill_test.cpp",

@@ -32,6 +32,7 @@ struct CallingScript {
   std::function<void(const AgentEvent&)> on_message;
   Method on_schedule;
   bool idempotent = false;
+  bool holds_connects = false;         // CONNECT stays in progress
   std::vector<std::string> exclusive;  // methods, sorted
   std::string name;
 };
@@ -50,6 +51,7 @@ class CallingInstance final : public AgentInstance {
       script_.on_schedule(host_, event);
       return {};
     }
+    if (event.kind == EventKind::kConnect && script_.holds_connects) return {};
     if (event.kind != EventKind::kCall && event.kind != EventKind::kRequest)
       return event.call == 0 ? Result<void>() : host_.complete(event.call, std::string_view());
     script_.begun.push_back(name_ + " " + std::string(event.name));

@@ -209,6 +209,26 @@ TEST_F(SerialCallTest, AnExclusiveCallWaitsForOthersAndClientsWaitBehindIt) {
   EXPECT_EQ(open.size(), 5U) << "both plain ones";
 }
 
+TEST_F(SerialCallTest, AClientThatStillConnectsHoldsUpNoOther) {
+  room.exclusive = {"alone"};
+  for (const bool serial : {true, false}) {
+    ClassSettings settings;
+    settings.serial_calls = serial;
+    start({}, settings);
+    const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+    room.methods["alone"] = [](HostCalls& host, const AgentEvent& event) {
+      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
+    };
+    room.holds_connects = true;
+    const auto connecting = call_as_client(callee, "alone");
+    room.holds_connects = false;
+    EXPECT_EQ(call_as_client(callee, "alone")->end, "ok 1");
+    EXPECT_FALSE(connecting->end);
+    stop();
+  }
+  start();
+}
+
 TEST_F(SerialCallTest, ACircleThroughACallThatRunsAloneIsAnErrorAtOnce) {
   struct Case {
     std::string method;
