@@ -105,7 +105,7 @@ class Lambdas : public hearth::Agent {
   // What is kept is the reference.
   Task<int> a_reference_is_kept() {
     const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    return keep_alive_while(std::cref(work));
+    co_return co_await keep_alive_while(std::cref(work));
   }
   Task<int> as_a_parameter() {
     return call_it([this]() -> Task<int> { co_return co_await later(); });
