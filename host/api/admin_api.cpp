@@ -455,7 +455,7 @@ void AdminApi::reload(const RouteCall& call) {
   const Exchange& exchange = call.exchange;
   auto name = named_class(exchange->request().body);
   if (!name) return refuse(*exchange, name.error());
-  // What it leads to has entries of its own, without who asked.
+  // The loader records the versions that it loads, but does not know the administrator.
   logger_.record(LogLevel::kInfo, "admin.reload",
                  {{"class", *name}, {"peer", exchange->request().peer}});
   actions_.reload(*std::move(name), answer_to<std::vector<ReloadedFile>>(

@@ -137,7 +137,7 @@ class AgentsEndpoint {
                                                      std::shared_ptr<const EntryRules> own,
                                                      auth::Visitor visitor, ClientProof proof,
                                                      const net::HttpRequest& request) const;
-  // Whether who may connect to a class is another one now.
+  // Whether the class has other rules for its clients (EntryRules::auth) than these.
   [[nodiscard]] bool has_changed(const EntryRules& rules, std::string_view segment) const;
   [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(const EntryRules* rules,
                                                               const ClientProof& proof) const;

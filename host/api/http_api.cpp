@@ -153,7 +153,7 @@ std::variant<std::string, net::HttpResponse> HttpApi::admit(const net::HttpReque
   if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::string();
   auto asked = class_of_objects(runtime_.classes(), readiness_, found.values[0]);
   const auto* const served = std::get_if<std::shared_ptr<const runtime::ServedClass>>(&asked);
-  // Which classes there are is told to those whom the server lets in.
+  // A client that the server refuses does not learn whether the class is there.
   auto claims = agents_.claims_for(request, served == nullptr ? nullptr : *served,
                                    protocol::object_name(found.values[1]));
   if (served != nullptr || std::holds_alternative<net::HttpResponse>(claims)) return claims;

@@ -86,7 +86,7 @@ class HttpApi final : public net::HttpHandler {
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
   // The refusal of a request that may not ask for this path; or the claims of its client's token,
   // where a class of objects has asked for one. A path for users whose class cannot be told is
-  // refused, because nobody can tell whom that class lets in.
+  // refused, because its rules for clients are not known.
   [[nodiscard]] std::variant<std::string, net::HttpResponse> admit(
       const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;

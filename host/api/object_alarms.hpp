@@ -21,7 +21,7 @@ namespace hearth::api {
 //  DELETE /objects/{class}/{id}/alarms/{alarm}
 //
 // The first alarm of an object makes the object, as a call does. The method that an alarm calls
-// sees no client, whoever has set the alarm.
+// has no client: caller_claims() and caller_agent() give nothing in it.
 //
 // Answers    As ObjectsEndpoint; 404 object_not_found for what is not there.
 // Threads    Any of the server's loops, concurrently.

@@ -1,5 +1,6 @@
 // /objects of a real server: what an object is asked beside calls, and what becomes of it.
 
+#include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
 
 #include <algorithm>
@@ -331,6 +332,15 @@ TEST_F(ObjectsTest, O18_O20_AThousandOddIdsComeBackAndAddNoSeries) {
     if (file.path().extension() == ".db")
       EXPECT_EQ(file.path().string().find((root_ / "data").string()), 0U) << file.path();
   }
+}
+
+TEST_F(ObjectsTest, O17_AnAgentBelowAnObjectIsNoObject) {
+  start();
+  EXPECT_EQ(increment("x"), 1);
+  EXPECT_EQ(AgentClient(*server_, "/agents/counter/x/sub/counter/kid").call("increment"), 1);
+  const Json listed = data(200, "GET", "/objects?class=counter");
+  ASSERT_EQ(listed.size(), 1U) << listed;
+  EXPECT_EQ(listed[0]["object_id"], "x");
 }
 
 TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
