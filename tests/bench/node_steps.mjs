@@ -1,19 +1,20 @@
 // The yardstick for steps: the least Node server that keeps a checkpoint in SQLite and lets others in after each.
 //
-//   node node_steps.mjs FOLDER DATABASE    FOLDER has node_modules/better-sqlite3
-//   GET /N                                 takes N steps, then answers
+//   node node_steps.mjs FOLDER DATABASE SYNCHRONOUS    FOLDER has node_modules/better-sqlite3
+//   GET /N                                             takes N steps, then answers
 //
-// Durable as Hearth's default is: a step that was taken survives the process, not a loss of power.
+// A step that was taken survives the process, not a loss of power, as with Hearth's default. With the
+// value `NORMAL` a loss of power leaves a sound database, which Hearth's always is; with `OFF` it may not.
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {join, resolve} from "node:path";
 import {setImmediate} from "node:timers/promises"; // setTimeout(0) would wait a millisecond
 
-const [folder, file] = process.argv.slice(2);
+const [folder, file, synchronous] = process.argv.slice(2);
 const Database = createRequire(join(resolve(folder), "package.json"))("better-sqlite3");
 const database = new Database(file);
 database.pragma("journal_mode = WAL");
-database.pragma("synchronous = OFF");
+database.pragma(`synchronous = ${synchronous}`);
 database.exec("CREATE TABLE IF NOT EXISTS fibers (id TEXT PRIMARY KEY, name TEXT, snapshot TEXT, at INTEGER)");
 database.prepare("INSERT OR REPLACE INTO fibers VALUES ('walk', 'walk', NULL, ?)").run(Date.now());
 const stash = database.prepare("UPDATE fibers SET snapshot = ?, at = ? WHERE id = ?");
