@@ -116,7 +116,8 @@ struct ClassSettings {
   // each of them as soon as it has started. In files some other defaults go with it.
   bool is_object = false;
 
-  // One call over plain HTTP, until its caller gets a time-out. 0: limits.call_timeout.
+  // One call over plain HTTP, parts of its answer included, until its caller gets a time-out. 0:
+  // limits.call_timeout.
   std::chrono::milliseconds object_call_timeout{30'000};
 
   AnswerSettings answers;

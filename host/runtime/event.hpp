@@ -41,6 +41,8 @@ struct Interruptions {
   SteadyTime due{};
   // Until its end or the next part of its answer, as its caller said; 0: limits.call_timeout.
   std::chrono::milliseconds timeout{0};
+  // `due` holds for the whole answer: its caller reads no parts.
+  bool reads_no_parts = false;
 
   [[nodiscard]] bool has_due() const { return due != SteadyTime{}; }
 };

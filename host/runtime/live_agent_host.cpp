@@ -44,7 +44,8 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
   call->part_sent = true;
   forbid_another_try(*call);
-  if (call->deadline != 0) arm_deadline(id, *call, call->timeout);
+  if (call->deadline != 0 && !call->interruptions.reads_no_parts)
+    arm_deadline(id, *call, call->timeout);
   if (outbox_.open()) {
     call->sink->part(call->head, part);
   } else {

@@ -198,6 +198,7 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
   AgentSlot& slot = slot_for(call.key, call.segment);
   const auto timeout = call.timeout.count() > 0 ? call.timeout : slot.call_timeout();
   incoming.interruptions.timeout = timeout;
+  incoming.interruptions.reads_no_parts = call.is_of_client;
   incoming.interruptions.due = loop_.clock().steady_now() + timeout;
   slot.accept(std::move(incoming));
 }

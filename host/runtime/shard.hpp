@@ -119,7 +119,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     extensions::OriginPtr origin;
     std::chrono::milliseconds timeout{0};
     bool must_exist = false;
-    // A client calls, over plain HTTP, and may send the call again under this key.
+    // A client calls, over plain HTTP: it gets the end of the answer and no parts, and `timeout` is
+    // the time of the whole call. It may send the call again under this key.
     bool is_of_client = false;
     std::optional<extensions::CallKey> retry_key = {};
   };

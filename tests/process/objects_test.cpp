@@ -112,6 +112,7 @@ TEST_F(ObjectsTest, O13_EachLimitThatIsReachedHasItsStatusAndNothingIsLost) {
        "limit_exceeded"},
       {"POST", "/a/alarms", R"({"method":"more","delay_seconds":1})", 429, "limit_exceeded"},
       {"POST", "/a/call/count_to", "[9,60000]", 504, "call_timeout"},
+      {"POST", "/a/call/count_to", "[99,50]", 504, "call_timeout"},  // a part each 50 ms
   };
   for (const Case& each : cases)
     EXPECT_EQ(data(each.status, each.method, "/objects/counter" + each.path, each.body), each.code)

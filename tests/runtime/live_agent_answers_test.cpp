@@ -162,5 +162,17 @@ TEST_F(LiveAgentAnswersTest, P7_ACallThatTimesOutIsToldSoAgain) {
   EXPECT_EQ(runs_, 1);
 }
 
+TEST_F(LiveAgentAnswersTest, PartsThatNobodyReadsGiveACallNoMoreTime) {
+  const auto answer = call("hang");
+  for (int second = 0; second < 29; ++second) {
+    shard_.loop.advance(std::chrono::seconds(1));
+    EXPECT_TRUE(shard_.script.host->emit(shard_.script.open_calls.at(0), "1"));
+  }
+  EXPECT_FALSE(answer->end);
+  shard_.loop.advance(std::chrono::seconds(1));
+  shard_.settle();
+  EXPECT_EQ(answer->end, "error timeout: the agent did not answer in time");
+}
+
 }  // namespace
 }  // namespace hearth::runtime
