@@ -1,4 +1,6 @@
+#include <hearth/call.hpp>
 #include <hearth/detail/activation.hpp>
+#include <hearth/fetch.hpp>
 
 namespace hearth::detail {
 
@@ -6,9 +8,13 @@ Failure current_failure() noexcept {
   try {
     throw;
   } catch (const SqlError& error) {
-    return {HEARTH_E_PLUGIN, error.what(), error.sql()};
-  } catch (const HostError& error) {
+    return {HEARTH_E_PLUGIN, error.what(), error.sql(), error.code() == HEARTH_E_LIMIT};
+  } catch (const CallError& error) {  // the limits of another agent
     return {HEARTH_E_PLUGIN, error.what()};
+  } catch (const FetchError& error) {  // those of requests, such as an answer that is too long
+    return {HEARTH_E_PLUGIN, error.what()};
+  } catch (const HostError& error) {
+    return {HEARTH_E_PLUGIN, error.what(), {}, error.code() == HEARTH_E_LIMIT};
   } catch (const Error& error) {
     return {error.code() < 0 ? error.code() : HEARTH_E_PLUGIN, error.what()};
   } catch (const Json::exception& error) {
@@ -47,9 +53,11 @@ void Activation::complete_with_exception(const Context& context) noexcept {
   // that threw.
   const bool misleading =
       failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
-  const hearth_status told = host()->complete(
-      host(), id_, context.call, context.retried && misleading ? HEARTH_E_PLUGIN : failure.status,
-      slice(failure.text));
+  hearth_status status = failure.status;
+  if (context.retried && misleading) status = HEARTH_E_PLUGIN;
+  if (context.is_method && failure.is_limit) status = HEARTH_E_LIMIT;
+  const hearth_status told =
+      host()->complete(host(), id_, context.call, status, slice(failure.text));
   // Where somebody hears of it the host logs the text; the SQL is for the log alone.
   const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
   if (context.unheard) {

@@ -8,6 +8,7 @@ void dispatch_call(Activation& activation, const Context& outer, const hearth_ev
   for (const Method& method : activation.traits().methods().methods) {
     if (method.name != name) continue;
     context.handler = method.name;
+    context.is_method = true;
     try {
       method.invoke(method, activation, activation.agent(), context, view(event.body));
     } catch (...) {

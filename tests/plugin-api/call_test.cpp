@@ -32,6 +32,7 @@ class WordCounter : public hearth::Agent {
     m.add("add", &WordCounter::add);
     m.add("who", &WordCounter::who);
     m.add("fail", &WordCounter::fail);
+    m.add("full", &WordCounter::full);
     m.add("wait", &WordCounter::wait);
     m.add("note", &WordCounter::note);
     m.stream("words", &WordCounter::words);
@@ -48,6 +49,7 @@ class WordCounter : public hearth::Agent {
     return {caller->class_name, caller->name, caller->notification.has_value()};
   }
   void fail() { throw hearth::Error(HEARTH_E_CONFLICT, "taken"); }
+  void full() { throw hearth::Error(HEARTH_E_LIMIT, "the drawer is full"); }
   Task<int> wait() {
     co_await sleep(minutes(1));
     co_return 1;
@@ -77,6 +79,7 @@ class ReadingDesk : public hearth::Agent {
     m.add("sum", &ReadingDesk::sum);
     m.add("who", &ReadingDesk::who);
     m.add("fail", &ReadingDesk::fail);
+    m.add("full", &ReadingDesk::full);
     m.add("missing", &ReadingDesk::missing);
     m.add("wait", &ReadingDesk::wait);
     m.add("wait_shortly", &ReadingDesk::wait_shortly);
@@ -104,6 +107,7 @@ class ReadingDesk : public hearth::Agent {
     }
     co_return "no error";
   }
+  Task<void> full() { co_await agent("word-counter", "a").call<void>("full"); }
   Task<void> missing(std::string agent_class) {
     hearth::AgentRef nobody = agent(agent_class, "nobody", {.must_exist = true});
     co_await nobody.call<void>("add", 1);
@@ -186,6 +190,8 @@ TEST_F(CallTest, AFailureHasItsCodeItsTextAndWhetherItBegan) {
             "this test has no agent word-counter \"nobody\"");
   EXPECT_EQ(desk_.start("missing", "nothing").status(), HEARTH_E_PLUGIN)
       << "the code was the host's word to the caller";
+  EXPECT_EQ(desk_.start("full").error(), "the drawer is full");
+  EXPECT_EQ(desk_.start("full").status(), HEARTH_E_PLUGIN) << "nor is the limit its own";
 }
 
 TEST_F(CallTest, ACallWaitsAndEndsWithTheCallee) {

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -30,6 +34,9 @@ class NoteKeeper : public hearth::Agent {
     m.add("usage", &NoteKeeper::usage);
     m.add("regret", &NoteKeeper::regret);
     m.add("from_sql", &NoteKeeper::from_sql);
+    m.add("fill", &NoteKeeper::fill);
+    m.add("fill_later", &NoteKeeper::fill_later);
+    m.callback("fill_by_itself", &NoteKeeper::fill_by_itself);
   }
   void put(const std::string& key, const Draft& draft) { kv().put(key, draft); }
   std::optional<Draft> get(const std::string& key) { return kv().get<Draft>(key); }
@@ -48,6 +55,18 @@ class NoteKeeper : public hearth::Agent {
   std::string from_sql(const std::string& key) {
     return sql("SELECT value FROM cf_agents_kv WHERE key = ?", key).value<std::string>();
   }
+  void fill(std::size_t bytes) { kv().put("k", std::string(bytes, 'x')); }
+  hearth::Task<void> fill_later(std::size_t bytes) {
+    co_await sleep(std::chrono::milliseconds(1));
+    fill(bytes);
+  }
+  void fill_by_itself() { fill(kTooMuch); }
+  void on_error(std::string_view where, const std::exception_ptr& /*error*/) override {
+    told.emplace_back(where);
+  }
+
+  static constexpr std::size_t kTooMuch = std::size_t{1} << 20;  // with its quotes
+  std::vector<std::string> told;
 };
 
 TEST(KvTest, AValueIsKeptThroughAnEviction) {
@@ -84,6 +103,32 @@ TEST(KvTest, WhatCannotBeAKeyIsRefused) {
   auto agent = host.create<NoteKeeper>("a");
   EXPECT_THROW(agent.call("put", "", Draft{}), hearth::testing::CallError);
   EXPECT_THROW(agent.call("get", std::string(2049, 'x')), hearth::testing::CallError);
+}
+
+TEST(KvTest, ALimitThatAMethodReachesIsOneForItsCallerToo) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  auto client = agent.connect();
+  for (const char* method : {"fill", "fill_later"}) {
+    const auto call = agent.start(method, NoteKeeper::kTooMuch);
+    const auto of_client = client.start(method, NoteKeeper::kTooMuch);
+    host.advance(std::chrono::milliseconds(1));
+    EXPECT_EQ(call.status(), HEARTH_E_LIMIT) << method;
+    EXPECT_EQ(call.error(), "a value has at most 1048576 bytes");
+    EXPECT_EQ(of_client.error(), call.error());
+  }
+  const std::vector<std::string> told = {"fill", "fill", "fill_later", "fill_later"};
+  EXPECT_EQ(agent.as<NoteKeeper>().told, told) << "it is no answer of the author's";
+  EXPECT_EQ(agent.start("put", "", Draft{}).status(), HEARTH_E_PLUGIN)
+      << "other codes are the host's word to the agent";
+}
+
+TEST(KvTest, WorkOfItsOwnThatReachesALimitIsTriedAgain) {
+  Host host;
+  auto agent = host.create<NoteKeeper>("a");
+  agent.as<NoteKeeper>().queue("fill_by_itself");
+  host.advance(std::chrono::seconds(10));
+  EXPECT_EQ(agent.as<NoteKeeper>().told.size(), 3U);
 }
 
 }  // namespace

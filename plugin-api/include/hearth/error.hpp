@@ -27,7 +27,9 @@ class Error : public std::runtime_error {
 };
 
 // A function of the host failed. If it leaves a handler, the caller gets its text with
-// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller.
+// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. One code
+// is for both: a method that is left by LIMIT is answered with LIMIT. That does not hold for
+// CallError and FetchError, which tell of limits elsewhere.
 class HostError : public Error {
  public:
   using Error::Error;

@@ -43,6 +43,7 @@ struct Context {
   Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
   bool retried = false;           // the host gives the event again if it fails
   std::string_view handler = {};  // the hook, or what was called by its name
+  bool is_method = false;         // a method of the class, whose caller hears of limits
 };
 
 // An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
@@ -382,7 +383,8 @@ struct DeliverNothing {
 struct Failure {
   hearth_status status = HEARTH_E_PLUGIN;
   std::string text = "Unknown error occurred";
-  std::string sql = {};  // of a SqlError
+  std::string sql = {};   // of a SqlError
+  bool is_limit = false;  // the host has refused something that is past a limit of the agent
 };
 
 Failure current_failure() noexcept;
