@@ -37,6 +37,7 @@ void StartCounts::count_failure(const std::string& agent) {
 }
 
 bool ClassRegistry::add(ServedClass served) {
+  note_served(served.segment);
   const MutexLock lock(mutex_);
   std::string segment = served.segment;
   if (!served.starts->news) served.starts->news = news_;
@@ -49,6 +50,7 @@ bool ClassRegistry::add(ServedClass served) {
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
+  note_served(next->segment);
   const MutexLock lock(mutex_);
   if (!next->starts->news) next->starts->news = news_;
   awaited_.erase(next->segment);
@@ -125,13 +127,34 @@ void ClassRegistry::expect_no_more(std::string_view segment) {
   if (found != expected_.end() && !found->second) expected_.erase(found);
 }
 
+void ClassRegistry::remember(Segments known, std::function<void(const std::string& segment)> note) {
+  const MutexLock lock(mutex_);
+  remembered_ = std::move(known);
+  note_ = std::move(note);
+}
+
+// Without the lock while others are told: they may wait for the disk.
+void ClassRegistry::note_served(const std::string& segment) {
+  std::function<void(const std::string& segment)> note;
+  {
+    const MutexLock lock(mutex_);
+    if (!remembered_.insert(segment).second) return;
+    note = note_;
+  }
+  if (note) note(segment);
+}
+
 bool ClassRegistry::had_library(std::string_view name) const {
   const MutexLock lock(mutex_);
   const auto alias = aliases_.find(name);
   const std::string wanted = plain_name(alias == aliases_.end() ? name : alias->second);
-  return std::ranges::any_of(expected_, [&wanted](const auto& each) {
-    return each.second && plain_name(each.first) == wanted;
-  });
+  const auto is_wanted = [&wanted](const std::string& segment) {
+    return plain_name(segment) == wanted;
+  };
+  return std::ranges::any_of(remembered_, is_wanted) ||
+         std::ranges::any_of(expected_, [&is_wanted](const auto& each) {
+           return each.second && is_wanted(each.first);
+         });
 }
 
 bool ClassRegistry::is_expected(std::string_view segment) const {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -112,8 +113,13 @@ class ClassRegistry {
   // It has its settings no more: what expect() said is forgotten, unless a library has had the
   // class.
   void expect_no_more(std::string_view segment);
-  // Whether a library has had the class, as far as is known: it was served by this registry, or
-  // expected again. `name`: a segment, an alias, or a class's own name.
+  // Segments of classes that a library has had in an earlier life of the server. They are no more
+  // expected for that. `note` is called once for each other segment, before it is served for the
+  // first time and on the thread that serves it.
+  using Segments = std::set<std::string, std::less<>>;
+  void remember(Segments known, std::function<void(const std::string& segment)> note);
+  // Whether a library has had the class, as far as is known: it was served by this registry,
+  // expected again, or is remembered. `name`: a segment, an alias, or a class's own name.
   [[nodiscard]] bool had_library(std::string_view name) const;
   // For what find_for_client() does not find; served segments are expected as well, and aliases of
   // expected ones.
@@ -145,6 +151,8 @@ class ClassRegistry {
   [[nodiscard]] const std::shared_ptr<VersionNews>& news() const { return news_; }
 
  private:
+  void note_served(const std::string& segment);
+
   const std::shared_ptr<VersionNews> news_ = std::make_shared<VersionNews>();
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
@@ -152,6 +160,8 @@ class ClassRegistry {
   std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);  // segments
   // Segments, and whether a library has had the class.
   std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
+  Segments remembered_ GUARDED_BY(mutex_);
+  std::function<void(const std::string& segment)> note_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);
   EntryTable entry_rules_ GUARDED_BY(mutex_);
 };

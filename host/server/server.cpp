@@ -25,6 +25,7 @@
 #include "server/client_proofs.hpp"
 #include "server/containment.hpp"
 #include "server/data_loss.hpp"
+#include "server/expected_classes.hpp"
 #include "server/object_desk.hpp"
 #include "server/served_certificate.hpp"
 #include "server/server_metrics.hpp"
@@ -32,7 +33,6 @@
 #include "server/watched_files.hpp"
 #include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
-#include "storage/directory.hpp"
 
 #include <unistd.h>
 
@@ -256,14 +256,8 @@ Result<void> Server::Parts::start_loops() {
   return {};
 }
 
-// Those that have agents or settings, whatever libraries there are: clients of one whose library is
-// missing or refused must come back, not stop.
 void Server::Parts::expect_classes() {
-  for (const std::string& name :
-       storage::Directory(data->directory_path(), data->directory_vfs()).classes())
-    runtime->classes().expect_again(protocol::kebab_case(name));
-  for (const auto& [name, settings] : config.classes)
-    runtime->classes().expect(protocol::kebab_case(name));
+  server::expect_classes(runtime->classes(), *data, config.classes, logger);
   runtime->classes().set_aliases(configuration->aliases());
   (void)runtime->classes().set_entry_rules(configuration->entry_rules());
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 8> kSteps = {
+constexpr std::array<const char*, 9> kSteps = {
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
@@ -38,6 +38,7 @@ constexpr std::array<const char*, 8> kSteps = {
     // NULL: the agent has no operation that is not settled.
     "ALTER TABLE wakes ADD COLUMN unknown_operations INTEGER",
     "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL",
+    "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID",
 };
 
 constexpr std::int64_t kKeptUnknown = 0;
@@ -400,6 +401,19 @@ std::vector<std::string> Directory::classes() {
   std::vector<std::string> classes;
   for (Rows rows = statement.query(); rows.next();) classes.emplace_back(rows.text(0));
   return classes;
+}
+
+void Directory::record_served(std::string_view segment) {
+  Statement insert(connection_.handle(),
+                   "INSERT INTO served_classes(segment) VALUES(?) ON CONFLICT DO NOTHING");
+  insert.execute(std::array{Param(segment)});
+}
+
+std::vector<std::string> Directory::served_classes() {
+  Statement list(connection_.handle(), "SELECT segment FROM served_classes ORDER BY segment");
+  std::vector<std::string> segments;
+  for (Rows rows = list.query(); rows.next();) segments.emplace_back(rows.text(0));
+  return segments;
 }
 
 std::string damage_of(const std::filesystem::path& path) {

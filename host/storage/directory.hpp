@@ -114,6 +114,11 @@ class Directory {
   // The classes that have agents, in byte order.
   [[nodiscard]] std::vector<std::string> classes();
 
+  // Classes that a library has had, by segment and in byte order, whether they have agents or not.
+  // They are never forgotten.
+  void record_served(std::string_view segment);
+  [[nodiscard]] std::vector<std::string> served_classes();
+
   // ---- objects (directory_objects.cpp) ----
   // Notes that the agent is an object. One that is there already keeps its id. True if it is new.
   bool record_object(const AgentKey& key, std::string_view uuid, std::int64_t now_ms);

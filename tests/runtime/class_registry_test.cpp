@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace hearth::runtime {
 namespace {
 
@@ -159,6 +163,22 @@ TEST(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
   for (const char* name : {"chat-room", "ChatRoom", "chat"})
     EXPECT_TRUE(classes.had_library(name)) << name;
   EXPECT_FALSE(classes.had_library("counter"));
+}
+
+TEST(ClassRegistryTest, RemembersWhatHadALibraryAndNotesEachNewClassOnce) {
+  testing::Script script;
+  const auto code = std::make_shared<testing::ScriptedClass>(script);
+  std::vector<std::string> noted;
+  ClassRegistry classes;
+  classes.remember({"chat-room"},
+                   [&noted](const std::string& segment) { noted.push_back(segment); });
+  EXPECT_TRUE(classes.had_library("ChatRoom"));
+  EXPECT_FALSE(classes.is_expected("chat-room")) << "it may be gone for good";
+  classes.add({"counter", code, {}});
+  classes.put(std::make_shared<const ServedClass>(ServedClass{"counter", code, {}}));
+  classes.put(std::make_shared<const ServedClass>(ServedClass{"chat-room", code, {}}));
+  classes.put(std::make_shared<const ServedClass>(ServedClass{"tally", code, {}}));
+  EXPECT_EQ(noted, (std::vector<std::string>{"counter", "tally"}));
 }
 
 }  // namespace

@@ -138,6 +138,13 @@ TEST_F(DirectoryTest, CountsAndNamesClasses) {
   EXPECT_EQ(directory.classes(), (std::vector<std::string>{"A", "B"}));
 }
 
+TEST_F(DirectoryTest, ClassesThatWereServedAreKnownWithoutAnyAgent) {
+  for (const char* segment : {"b", "a", "b"}) Directory(path_).record_served(segment);
+  Directory directory(path_);
+  EXPECT_EQ(directory.served_classes(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(directory.classes().empty());
+}
+
 TEST_F(DirectoryTest, P1_ThreadsOpenAndWriteAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kAgents = 50;
