@@ -82,7 +82,7 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
   }
   objects_.add_routes(routes_);
   if (options.objects != nullptr) {
-    objects_admin_.emplace(*options.objects, options.max_name_bytes);
+    objects_admin_.emplace(*options.objects, runtime.classes(), readiness, options.max_name_bytes);
     objects_admin_->add_routes(routes_);
     object_alarms_.emplace(*options.objects, runtime.classes(), readiness, runtime.loop(0).clock(),
                            options.max_name_bytes);

@@ -11,6 +11,7 @@ int http_status(Errc code) noexcept {
     case Errc::kNotFound:
     case Errc::kUnsupported: return 404;
     case Errc::kConflict: return 409;
+    case Errc::kTooLarge: return 413;
     case Errc::kLimitExceeded: return 429;
     case Errc::kPlugin:
     case Errc::kInternal: return 500;

@@ -63,7 +63,8 @@ struct AlarmPageRequest {
 // (runtime/agent_visit.hpp).
 //
 // Promises   Each answer is called exactly once, maybe before the member returns.
-// Failure    kNotFound: no such class or object. kUnavailable: too much is asked at once, an event
+// Failure    kNotFound: no such object, or with the message kNoSuchClass no such class.
+//            kUnavailable: too much is asked at once, an event
 //            loop does not answer, or the class is not loaded. kClosing: the server stops.
 // Threads    All members from any thread; answers come on any.
 class ObjectActions {
@@ -94,7 +95,7 @@ class ObjectActions {
   virtual void hibernate(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
   // Answers when all that it has written is durable.
   virtual void checkpoint(ObjectName name, std::string actor, Answer<ObjectView> answer) = 0;
-  // extensions::patch_storage(). kInvalidArgument, kLimitExceeded.
+  // extensions::patch_storage(). kInvalidArgument, kTooLarge, kLimitExceeded.
   virtual void patch_storage(ObjectName name, std::string patch, std::string actor,
                              Answer<std::string> answer) = 0;
 
@@ -104,7 +105,7 @@ class ObjectActions {
 
   // ---- of users. Nothing of it waits for what administrators ask. ----
   // The record of the alarm, with "replaced". Makes the object if need be. kInvalidArgument;
-  // kLimitExceeded: the address has made too many objects, or the object has too many alarms.
+  // kTooLarge: the arguments; kLimitExceeded: the address has made too many objects, or the object has too many alarms.
   virtual void set_alarm(ObjectAddress object, ObjectAlarm alarm, Answer<std::string> answer) = 0;
   // A page: extensions::alarm_page().
   virtual void alarms(ObjectAddress object, AlarmPageRequest request,

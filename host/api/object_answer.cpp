@@ -25,6 +25,7 @@ std::string_view object_code(Errc code) {
     case Errc::kUnsupported: return "not_found";
     case Errc::kTimeout: return "call_timeout";
     case Errc::kPlugin: return "method_error";
+    case Errc::kTooLarge: return "limit_exceeded";  // as a body that is larger than any may be
     case Errc::kUnavailable:
     case Errc::kClosing:
     case Errc::kCancelled: return "sandbox_unavailable";
@@ -110,7 +111,8 @@ net::HttpResponse object_error(const Error& error) {
 
 net::HttpResponse object_refusal(const Error& error) {
   if (error.code != Errc::kNotFound) return object_error(error);
-  return object_error(404, "object_not_found", error.message);
+  const bool is_class = error.message == kNoSuchClass;
+  return object_error(404, is_class ? "class_not_found" : "object_not_found", error.message);
 }
 
 net::HttpResponse as_object_error(net::HttpResponse response) {

@@ -32,10 +32,15 @@ namespace hearth::api {
 //   kForbidden                403 forbidden                                503 sandbox_unavailable
 //   kConflict                 409 conflict        kPlugin                         500 method_error
 //   kLimitExceeded            429 limit_exceeded  kInternal                       500 internal
+//   kTooLarge                 413 limit_exceeded
 // What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
 
-// The same for what is asked of an object beside calls: kNotFound is 404 object_not_found.
+// What is said of a class that has no objects.
+inline constexpr std::string_view kNoSuchClass = "there are no objects of such a class";
+
+// The same for what is asked of an object beside calls: kNotFound is 404 object_not_found, or with
+// the message kNoSuchClass 404 class_not_found.
 [[nodiscard]] net::HttpResponse object_refusal(const Error& error);
 
 // An error of the other paths, {"error":{"code","message"}}, as /objects says it, with the same

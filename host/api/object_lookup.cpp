@@ -21,7 +21,7 @@ std::variant<std::shared_ptr<const runtime::ServedClass>, net::HttpResponse> cla
                ? object_error(503, "sandbox_unavailable", "the class is not loaded now")
                : object_error(422, "library_missing", "no library has had this class yet");
   if (served == nullptr || !served->settings.is_object)
-    return object_error(404, "class_not_found", "there are no objects of such a class");
+    return object_error(404, "class_not_found", kNoSuchClass);
   return served;
 }
 

@@ -1,6 +1,7 @@
 #include "api/objects_admin.hpp"
 
 #include "api/object_answer.hpp"
+#include "api/object_lookup.hpp"
 #include "api/query_words.hpp"
 #include "json/json.hpp"
 #include "protocol/agent_address.hpp"
@@ -11,6 +12,7 @@
 #include <cctype>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace hearth::api {
 namespace {
@@ -190,6 +192,9 @@ void ObjectsAdmin::create(const RouteCall& call) {
   if (storage != body->end() && !storage->is_null()) patch = dump_json(*storage);
   if (!patch.empty() && !storage->is_object())
     return refuse_object(*exchange, "`storage` must be a JSON object");
+  auto its_class = class_of_objects(classes_, readiness_, name.agent_class);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&its_class))
+    return exchange->respond(std::move(*refusal));
   actions_.create(
       std::move(name), std::move(patch), actor_of(*exchange),
       [exchange](const Result<ObjectView>& made) {

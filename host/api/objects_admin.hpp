@@ -2,8 +2,10 @@
 // /objects beside calls and alarms: the life of objects and their storage.
 
 #include "api/object_actions.hpp"
+#include "api/readiness.hpp"
 #include "api/routes.hpp"
 #include "net/http.hpp"
+#include "runtime/class_registry.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -18,7 +20,8 @@ namespace hearth::api {
 //                                                  status: Active or Hibernating in any case. A
 //                                                  page may have fewer than `limit`
 //  POST   /objects                                 201; body: {"class","object_id","storage"?}; 409
-//                                                  object_exists
+//                                                  object_exists; a class that cannot have objects
+//                                                  now is refused as in calls
 //  GET, DELETE /objects/{uuid}                     an object by its own id
 //  PATCH  /objects/{uuid}                          body: {"storage": a JSON merge patch}
 //  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
@@ -34,8 +37,12 @@ namespace hearth::api {
 // Threads, Lifetime  As AdminApi.
 class ObjectsAdmin {
  public:
-  ObjectsAdmin(ObjectActions& actions, std::size_t max_name_bytes)
-      : actions_(actions), max_name_bytes_(max_name_bytes) {}
+  ObjectsAdmin(ObjectActions& actions, const runtime::ClassRegistry& classes,
+               const Readiness& readiness, std::size_t max_name_bytes)
+      : actions_(actions),
+        classes_(classes),
+        readiness_(readiness),
+        max_name_bytes_(max_name_bytes) {}
 
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
@@ -58,6 +65,8 @@ class ObjectsAdmin {
             std::string_view query);
 
   ObjectActions& actions_;
+  const runtime::ClassRegistry& classes_;
+  const Readiness& readiness_;
   const std::size_t max_name_bytes_;
 };
 

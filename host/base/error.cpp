@@ -19,6 +19,7 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::kUnsupported: return "unsupported";
     case Errc::kPlugin: return "plugin_error";
     case Errc::kInternal: return "internal";
+    case Errc::kTooLarge: return "too_large";
   }
   return "internal";
 }

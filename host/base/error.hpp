@@ -29,6 +29,7 @@ enum class Errc : int {
   kUnsupported = 10,
   kPlugin = 11,    // the plugin's own code failed; the message is the plugin's
   kInternal = 12,  // our fault; the message carries no internals
+  kTooLarge = 13,  // past a limit by itself, whatever else there is; plugins get HEARTH_E_LIMIT
 };
 
 // Lower-case words, stable, safe to show to clients: "not_found".

@@ -9,7 +9,8 @@ hearth_status to_status(Errc code, hearth_status missing) noexcept {
     case Errc::kNotFound: return missing;
     case Errc::kConflict: return HEARTH_E_CONFLICT;
     case Errc::kInvalidArgument: return HEARTH_E_INVALID;
-    case Errc::kLimitExceeded: return HEARTH_E_LIMIT;
+    case Errc::kLimitExceeded:
+    case Errc::kTooLarge: return HEARTH_E_LIMIT;
     case Errc::kClosing: return HEARTH_E_CLOSING;
     case Errc::kUnavailable: return HEARTH_E_BUSY;
     case Errc::kTimeout: return HEARTH_E_TIMEOUT;

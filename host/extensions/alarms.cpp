@@ -24,8 +24,7 @@ Result<durable::AlarmRequest> checked_alarm(std::string_view method, std::string
       method.starts_with(kReservedMethods))
     return wrong("an alarm calls a method: a name of 1 to 256 bytes that does not begin with __");
   if (arguments.size() > max_bytes)
-    return Error{Errc::kLimitExceeded,
-                 "the arguments of an alarm are larger than limits.max_value"};
+    return Error{Errc::kTooLarge, "the arguments of an alarm are larger than limits.max_value"};
   durable::AlarmRequest request{.method = std::string(method), .arguments = "[]", .at_ms = at_ms};
   if (arguments.empty()) return request;
   const auto parsed = parse_json(arguments);

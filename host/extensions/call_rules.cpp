@@ -36,8 +36,10 @@ Answer judge_answer(EventKind kind, const Result<std::string_view>& outcome,
     return {std::move(error), {}};
   }
   if (outcome->size() > max_bytes) {
-    const Error error{Errc::kLimitExceeded, "the agent's answer is too large"};
-    return {error, error};
+    constexpr std::string_view kWhy = "the agent's answer is too large";
+    // Its caller would get no other one, however often it asked.
+    return {Error{Errc::kPlugin, std::string(kWhy)},
+            Error{Errc::kLimitExceeded, std::string(kWhy)}};
   }
   if (rule_of(kind).answers_json && !outcome->empty() && !is_json(*outcome)) {
     return {Error{Errc::kPlugin, "the agent's answer is not JSON"},

@@ -95,7 +95,7 @@ Result<std::string> KvExtension::get(std::string_view key) {
 Result<void> check_entry(const KvSettings& limits, std::string_view key, std::string_view json) {
   if (!is_key(key)) return no_key();
   if (json.size() > limits.max_value_bytes) {
-    return Error{Errc::kLimitExceeded,
+    return Error{Errc::kTooLarge,
                  "a value has at most " + std::to_string(limits.max_value_bytes) + " bytes"};
   }
   if (!is_json(json)) return Error{Errc::kInvalidArgument, "a value must be JSON"};

@@ -26,7 +26,7 @@ struct KvUsage {
   std::uint64_t bytes = 0;  // of all keys and values
 };
 
-// Whether an agent may keep this value under this key. kInvalidArgument, kLimitExceeded.
+// Whether an agent may keep this value under this key. kInvalidArgument, kTooLarge.
 [[nodiscard]] Result<void> check_entry(const KvSettings& limits, std::string_view key,
                                        std::string_view json);
 // ... and so much in all. kLimitExceeded.
@@ -45,7 +45,7 @@ class KvExtension final : public AgentExtension {
 
   // kNotFound, kInvalidArgument.
   Result<std::string> get(std::string_view key);
-  // kInvalidArgument; kLimitExceeded, as the class's settings say: nothing was changed.
+  // kInvalidArgument; kTooLarge, kLimitExceeded, as the class's settings say: nothing was changed.
   Result<void> put(std::string_view key, std::string_view json);
   // kNotFound, kInvalidArgument.
   Result<void> remove(std::string_view key);

@@ -1,6 +1,7 @@
 #include "server/object_desk.hpp"
 
 #include "api/new_agents.hpp"
+#include "api/object_answer.hpp"
 #include "extensions/alarms.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv_storage.hpp"
@@ -22,6 +23,9 @@ constexpr std::size_t kMostLookedAt = 5'000;
 
 Error no_object() {
   return Error{Errc::kNotFound, "there is no such object"};
+}
+Error no_class() {
+  return Error{Errc::kNotFound, std::string(api::kNoSuchClass)};
 }
 Error no_loop() {
   return Error{Errc::kUnavailable,
@@ -117,7 +121,7 @@ Result<std::pair<std::string, std::string>> ObjectDesk::class_of(const std::stri
     if (recorded == given || segment == given)
       return std::pair(std::move(recorded), std::move(segment));
   }
-  return Error{Errc::kNotFound, "there are no objects of such a class"};
+  return no_class();
 }
 
 Result<ObjectDesk::Known> ObjectDesk::existing(const ObjectName& name) {
@@ -273,8 +277,7 @@ Result<ObjectDesk::Known> ObjectDesk::created(const ObjectName& name, const std:
   if (!its_class) return its_class.error();
   const auto served = runtime_.classes().find(its_class->second);
   if (served == nullptr) return Error{Errc::kUnavailable, "the class is not loaded now"};
-  if (!served->settings.is_object)
-    return Error{Errc::kNotFound, "there are no objects of such a class"};
+  if (!served->settings.is_object) return no_class();
   if (!patch.empty()) {
     if (auto good = extensions::check_first_patch(served->settings.kv, patch); good.has_error())
       return good.error();

@@ -12,6 +12,7 @@ TEST(HttpErrorsTest, GivesEveryOutcomeAStatus) {
   EXPECT_EQ(http_status(Errc::kUnsupported), 404);
   EXPECT_EQ(http_status(Errc::kConflict), 409);
   EXPECT_EQ(http_status(Errc::kLimitExceeded), 429);
+  EXPECT_EQ(http_status(Errc::kTooLarge), 413);
   EXPECT_EQ(http_status(Errc::kPlugin), 500);
   EXPECT_EQ(http_status(Errc::kInternal), 500);
   EXPECT_EQ(http_status(Errc::kClosing), 503);

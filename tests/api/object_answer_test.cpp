@@ -24,6 +24,7 @@ TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
       {Errc::kForbidden, 403, "forbidden", false},
       {Errc::kConflict, 409, "conflict", false},
       {Errc::kLimitExceeded, 429, "limit_exceeded", true},
+      {Errc::kTooLarge, 413, "limit_exceeded", false},
       {Errc::kTimeout, 504, "call_timeout", false},
       {Errc::kUnavailable, 503, "sandbox_unavailable", true},
       {Errc::kClosing, 503, "sandbox_unavailable", true},
@@ -42,6 +43,17 @@ TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
     EXPECT_EQ(extensions::CallAnswers::keeps(each.error), !each.is_retryable)
         << "what is kept under a key would be told to be tried again";
   }
+}
+
+TEST(ObjectAnswerTest, ARefusalSaysWhetherTheClassOrTheObjectIsMissing) {
+  const auto code_of = [](std::string_view message) {
+    const net::HttpResponse refusal = object_refusal(Error{Errc::kNotFound, std::string(message)});
+    EXPECT_EQ(refusal.status, 404);
+    const std::size_t at = refusal.body.find(R"("code":")") + 8;
+    return refusal.body.substr(at, refusal.body.find('"', at) - at);
+  };
+  EXPECT_EQ(code_of(kNoSuchClass), "class_not_found");
+  EXPECT_EQ(code_of("there is no such object"), "object_not_found");
 }
 
 TEST(ObjectAnswerTest, AMethodIsLackedOnlyByAClassThatListsSome) {

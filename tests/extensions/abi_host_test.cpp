@@ -94,10 +94,11 @@ TEST_F(AbiHostTest, TheTextOfAFailureIsMadeFitAndCut) {
 }
 
 TEST_F(AbiHostTest, FailuresOfTheRuntimeBecomeStatuses) {
-  const std::array<std::pair<Errc, hearth_status>, 6> expected = {
+  const std::array<std::pair<Errc, hearth_status>, 7> expected = {
       {{Errc::kNotFound, HEARTH_E_GONE},
        {Errc::kInvalidArgument, HEARTH_E_INVALID},
        {Errc::kLimitExceeded, HEARTH_E_LIMIT},
+       {Errc::kTooLarge, HEARTH_E_LIMIT},
        {Errc::kClosing, HEARTH_E_CLOSING},
        {Errc::kUnsupported, HEARTH_E_UNSUPPORTED},
        {Errc::kForbidden, HEARTH_E_FORBIDDEN}}};

@@ -38,7 +38,7 @@ TEST(CallRulesTest, AnAnswerIsWhatItsKindAsksFor) {
       {EventKind::kCall, std::string_view(""), "ok ", "ok"},
       {EventKind::kCall, std::string_view("[1"), "plugin_error", "invalid_argument"},
       {EventKind::kRequest, std::string_view("[1"), "ok [1", "ok"},
-      {EventKind::kRequest, std::string_view(long_text), "limit_exceeded", "limit_exceeded"},
+      {EventKind::kRequest, std::string_view(long_text), "plugin_error", "limit_exceeded"},
       {EventKind::kCall, unsupported, "unsupported", "ok"},
       {EventKind::kStart, unsupported, "unsupported", "ok"},
       {EventKind::kFiberRecovered, unsupported, "plugin_error", "ok"},

@@ -74,7 +74,7 @@ TEST_F(KvStorageTest, AFirstPatchIsLookedAtAsItWouldBeKept) {
   };
   const Case cases[] = {
       {R"({"a":1,"b":{"x":null,"y":1},"c":null})", std::nullopt},
-      {R"({"a":"1234567"})", Errc::kLimitExceeded},
+      {R"({"a":"1234567"})", Errc::kTooLarge},
       {R"({"1":1,"2":2,"3":3,"4":4})", std::nullopt},
       {R"({"1":1,"2":2,"3":3,"4":4,"5":5})", Errc::kLimitExceeded},
       {R"({"1":1,"2":2,"3":3,"4":4,"5":null})", std::nullopt},

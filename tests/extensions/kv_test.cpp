@@ -200,12 +200,13 @@ ClassSettings small_settings() {
 TEST(KvLimitsTest, PastThemNothingIsChanged) {
   hearth::testing::TestAgent agent(7, small_settings());
   KvExtension& kv = agent.of<KvExtension>();
-  const auto refused = [&](std::string_view key, std::string_view json, std::string_view why) {
+  const auto refused = [&](std::string_view key, std::string_view json, std::string_view why,
+                           Errc code = Errc::kLimitExceeded) {
     const auto outcome = kv.put(key, json);
-    return outcome.has_error() && outcome.error().code == Errc::kLimitExceeded &&
+    return outcome.has_error() && outcome.error().code == code &&
            outcome.error().message.find(why) != std::string::npos;
   };
-  EXPECT_TRUE(refused("a", R"("123456789")", "a value has at most 10 bytes"));
+  EXPECT_TRUE(refused("a", R"("123456789")", "a value has at most 10 bytes", Errc::kTooLarge));
   EXPECT_TRUE(kv.put("a", R"("12345678")"));
   EXPECT_TRUE(refused("b", "12345", "the keys and values of an agent have at most 16 bytes"));
   EXPECT_TRUE(kv.put("b", "123"));

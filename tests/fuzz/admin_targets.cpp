@@ -144,7 +144,7 @@ void admin_request(std::string_view bytes) {
   api::Readiness readiness;
   readiness.set(api::Readiness::Phase::kReady);
   api::AdminApi admin(actions, "a token of sixteen or more", *logger, metrics);
-  api::ObjectsAdmin objects_admin(objects, 256);
+  api::ObjectsAdmin objects_admin(objects, classes, readiness, 256);
   api::ObjectAlarms object_alarms(objects, classes, readiness, clock, 256);
   api::Routes routes;
   admin.add_routes(routes);

@@ -79,7 +79,7 @@ TEST_F(ObjectAlarmsTest, ArgumentsHaveALimitAndPagesHaveOne) {
   const std::string path = "/objects/counter/a/alarms";
   const auto text = [](std::size_t bytes) { return "[\"" + std::string(bytes - 4, 'x') + "\"]"; };
   constexpr std::size_t kMaxValue = std::size_t{2} << 20;
-  EXPECT_EQ(data(429, "POST", path, alarm("m", text(kMaxValue + 1))), "limit_exceeded");
+  EXPECT_EQ(data(413, "POST", path, alarm("m", text(kMaxValue + 1))), "limit_exceeded");
   EXPECT_EQ(data(404, "GET", path), "object_not_found") << "what is refused makes no object";
   data(201, "POST", path, alarm("m", text(kMaxValue)));
   for (int i = 0; i < 5; ++i)

@@ -106,7 +106,7 @@ TEST_F(ObjectsTest, O13_EachLimitThatIsReachedHasItsStatusAndNothingIsLost) {
       {"POST", "/a/call/echo", value(65 * 1024), 413, "limit_exceeded"},
       {"POST", "/" + std::string(21, 'n') + "/call/get", "", 400, "invalid_argument"},
       {"PATCH", "/a/storage", R"({"c":3,"d":4})", 429, "limit_exceeded"},
-      {"PATCH", "/a/storage", R"({"a":)" + value(1025) + "}", 429, "limit_exceeded"},
+      {"PATCH", "/a/storage", R"({"a":)" + value(1025) + "}", 413, "limit_exceeded"},
       {"PATCH", "/a/storage",
        R"({"a":)" + value(1000) + R"(,"b":)" + value(1000) + R"(,"c":)" + value(100) + "}", 429,
        "limit_exceeded"},
@@ -170,7 +170,7 @@ TEST_F(ObjectsTest, O13_TheDefaultLimitsOfTheStorageAreReachedAndNothingIsLost) 
   constexpr std::size_t kValue = std::size_t{1} << 20;
   const auto value = [](std::size_t bytes) { return '"' + std::string(bytes - 2, 'x') + '"'; };
   EXPECT_EQ(patch("value", '{' + key("a", value(kValue)) + '}'), 200);
-  EXPECT_EQ(patch("value", '{' + key("a", value(kValue + 1)) + '}'), 429);
+  EXPECT_EQ(patch("value", '{' + key("a", value(kValue + 1)) + '}'), 413);
 
   // Each key has one byte, and the last value leaves room for all of them.
   constexpr int kValues = 50;
@@ -256,10 +256,9 @@ TEST_F(ObjectsTest, O16_AnObjectIsMadeOnce) {
                             R"({"class":"counter","object_id":".."})",
                             R"({"class":"counter","object_id":"a","storage":5})"})
     EXPECT_EQ(data(400, "POST", "/objects", wrong), "invalid_argument") << wrong;
-  EXPECT_EQ(data(404, "POST", "/objects", R"({"class":"nobody","object_id":"a"})"),
-            "object_not_found");
-  EXPECT_EQ(data(404, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})"),
-            "object_not_found");
+  for (const std::string name : {"nobody", "chat-room"})
+    EXPECT_EQ(data(404, "POST", "/objects", R"({"object_id":"a","class":")" + name + "\"}"),
+              "class_not_found");
 }
 
 TEST_F(ObjectsTest, O16_AnObjectWhoseStorageIsRefusedIsNotMade) {
@@ -269,7 +268,7 @@ TEST_F(ObjectsTest, O16_AnObjectWhoseStorageIsRefusedIsNotMade) {
     return R"({"class":"counter","object_id":"a","storage":{"k":")" + std::string(bytes, 'x') +
            "\"}}";
   };
-  EXPECT_EQ(data(429, "POST", "/objects", body(1024)), "limit_exceeded");
+  EXPECT_EQ(data(413, "POST", "/objects", body(1024)), "limit_exceeded");
   EXPECT_EQ(data(404, "GET", "/objects/counter/a"), "object_not_found");
   EXPECT_EQ(data(201, "POST", "/objects", body(1000))["object_id"], "a");
   EXPECT_EQ(data(200, "GET", "/objects/counter/a")["storage"]["k"].get<std::string>().size(),
@@ -397,7 +396,8 @@ TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
   for (const Json& object : found) active.insert(object["object_id"].get<std::string>());
   EXPECT_EQ(active, (std::set<std::string>{"o7", "o77", "only-called"}));
   EXPECT_EQ(data(200, "GET", "/objects?status=hibernating&limit=1000").size(), 998U);
-  EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "object_not_found");
+  EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "class_not_found");
+  EXPECT_EQ(data(404, "GET", "/objects/nobody/o7"), "class_not_found");
   EXPECT_EQ(data(400, "GET", "/objects?status=Deleted"), "invalid_argument");
   EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
   const std::string too_long(4097, 'x');
@@ -564,6 +564,7 @@ TEST_F(ObjectsTest, ErrorsBelowObjectsHaveOneShape) {
 
 TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
   put("classes/never.yaml", "class: NeverThere\nobjects: true\naliases: [\"nowhere\"]\n");
+  put("classes/chat-room.yaml", "class: ChatRoom\nobjects: true\n");
   start();
   EXPECT_EQ(increment("a"), 1);
   for (const char* name : {"never-there", "NeverThere", "nowhere"})
@@ -571,8 +572,20 @@ TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
               "library_missing");
   EXPECT_EQ(server_->stop(), kClean);
   std::filesystem::remove(root_ / "plugins/counter.so");
+  std::filesystem::remove(root_ / "plugins/chat-room.so");
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
-  EXPECT_EQ(data(503, "POST", "/objects/counter/a/call/get"), "sandbox_unavailable");
+  for (int life = 0; life < 2; ++life) {
+    // An object of the one has been called, and none of the other was ever made.
+    for (const char* name : {"counter", "chat-room"}) {
+      const std::string path = "/objects/" + std::string(name) + "/a/call/get";
+      EXPECT_EQ(data(503, "POST", path), "sandbox_unavailable") << name;
+    }
+    EXPECT_EQ(data(503, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})"),
+              "sandbox_unavailable");
+    EXPECT_EQ(data(422, "POST", "/objects", R"({"class":"NeverThere","object_id":"a"})"),
+              "library_missing");
+    restart();
+  }
 }
 
 TEST_F(ObjectsTest, AServerMayMakeAllClassesObjects) {
