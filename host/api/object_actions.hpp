@@ -52,12 +52,18 @@ struct ObjectAlarm {
   // The client's address, which may have made too many objects (api/new_agents.hpp); null: no
   // address is limited.
   std::shared_ptr<const net::ClientAddress> setter = {};
+  std::string actor = {};  // who sets it, as the audit log names clients
 };
 
 struct AlarmPageRequest {
   std::string after;  // "next" of the page before; empty: the first
   std::size_t limit = 0;
 };
+
+// The client that asks, as the audit log names it.
+[[nodiscard]] inline std::string actor_of(const net::HttpExchange& exchange) {
+  return "client " + exchange.request().peer;
+}
 
 // What is asked of an object's data runs no code of its class: a cold object is opened for it
 // (runtime/agent_visit.hpp).
@@ -110,7 +116,8 @@ class ObjectActions {
   // A page: extensions::alarm_page().
   virtual void alarms(ObjectAddress object, AlarmPageRequest request,
                       Answer<std::string> answer) = 0;
-  virtual void cancel_alarm(ObjectAddress object, std::string id, Answer<std::string> answer) = 0;
+  virtual void cancel_alarm(ObjectAddress object, std::string id, std::string actor,
+                            Answer<std::string> answer) = 0;
 };
 
 }  // namespace hearth::api

@@ -94,6 +94,7 @@ void ObjectAlarms::set(const RouteCall& call) {
   auto alarm = read_alarm(request.body, clock_);
   if (!alarm) return call.exchange->respond(object_error(alarm.error()));
   alarm->setter = request.address;
+  alarm->actor = actor_of(*call.exchange);
   actions_.set_alarm(
       *std::move(object), *std::move(alarm),
       [exchange = call.exchange](const Result<std::string>& set) {
@@ -126,7 +127,7 @@ void ObjectAlarms::cancel(const RouteCall& call) {
   auto object = find(call);
   if (!object) return;
   actions_.cancel_alarm(
-      *std::move(object), std::string(call.values[2]),
+      *std::move(object), std::string(call.values[2]), actor_of(*call.exchange),
       [exchange = call.exchange](const Result<std::string>& done) {
         exchange->respond(done ? object_data("null") : object_refusal(done.error()));
       });

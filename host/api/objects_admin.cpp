@@ -45,10 +45,6 @@ ObjectActions::Answer<ObjectView> view_answer(const Exchange& exchange, int stat
   };
 }
 
-std::string actor_of(const net::HttpExchange& exchange) {
-  return "client " + exchange.request().peer;
-}
-
 // The answer to what gives nothing.
 ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
   return [exchange](const Result<std::string>& done) {

@@ -29,6 +29,8 @@ std::string text_of(const LogField& field) {
 }
 
 constexpr std::string_view kAgentsOwn = "agent.audit";
+// What users of objects and agents' code add, and may add all day.
+constexpr std::string_view kOfUsers[] = {kAgentsOwn, "alarm.set", "alarm.removed"};
 
 // JSON already, and bounded by hearth.audit/1.
 void add_agents_own(const LogField& field, Json& detail) {
@@ -182,7 +184,8 @@ std::int64_t AuditLog::oldest_ms() const {
 void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
   // A class may add so many that those of operators would be gone within hours.
-  store.trim_event(audit_name(kAgentsOwn), options_.max_entries / 4);
+  for (const std::string_view event : kOfUsers)
+    store.trim_event(audit_name(event), options_.max_entries / 4);
   store.trim(options_.max_entries, oldest_ms());
 }
 

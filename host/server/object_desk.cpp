@@ -425,11 +425,31 @@ void ObjectDesk::visit_for_user(api::ObjectAddress object, Gate may_visit, Visit
   });
 }
 
+// Any client may set alarms, so that the entries are limited as those of agents are.
+ObjectDesk::Answer<std::string> ObjectDesk::recorded(std::string_view event,
+                                                     const storage::AgentKey& key,
+                                                     std::string actor, std::string_view what,
+                                                     std::string value,
+                                                     Answer<std::string> answer) {
+  return [this, event, key, actor = std::move(actor), what, value = std::move(value),
+          answer = std::move(answer)](Result<std::string> done) {
+    if (done) {
+      (void)logger_.record_limited(
+          LogLevel::kDebug, event, {key.agent_class},
+          {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor}, {what, value}},
+          extensions::kAuditLimit);
+    }
+    answer(std::move(done));
+  };
+}
+
 void ObjectDesk::set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
                            Answer<std::string> answer) {
   auto request = extensions::checked_alarm(alarm.method, alarm.arguments, alarm.at_ms,
                                            object.served->settings.sql.max_value_bytes);
   if (!request) return answer(request.error());
+  answer = recorded("alarm.set", object.key, std::move(alarm.actor), "method", request->method,
+                    std::move(answer));
   const auto make_it = [setter = std::move(alarm.setter)](
                            runtime::Shard& shard, const storage::AgentKey& key) -> Result<void> {
     if (api::makes_too_many(shard, setter.get(), key))
@@ -455,8 +475,9 @@ void ObjectDesk::alarms(api::ObjectAddress object, api::AlarmPageRequest request
       std::move(answer));
 }
 
-void ObjectDesk::cancel_alarm(api::ObjectAddress object, std::string id,
+void ObjectDesk::cancel_alarm(api::ObjectAddress object, std::string id, std::string actor,
                               Answer<std::string> answer) {
+  answer = recorded("alarm.removed", object.key, std::move(actor), "alarm", id, std::move(answer));
   visit_for_user(
       std::move(object), object_is_there,
       [id = std::move(id)](extensions::AgentContext& agent) -> Result<std::string> {

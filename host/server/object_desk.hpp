@@ -54,7 +54,8 @@ class ObjectDesk final : public api::ObjectActions {
                  Answer<std::string> answer) override;
   void alarms(api::ObjectAddress object, api::AlarmPageRequest request,
               Answer<std::string> answer) override;
-  void cancel_alarm(api::ObjectAddress object, std::string id, Answer<std::string> answer) override;
+  void cancel_alarm(api::ObjectAddress object, std::string id, std::string actor,
+                    Answer<std::string> answer) override;
 
  private:
   using Visit = std::function<Result<std::string>(extensions::AgentContext&)>;
@@ -75,6 +76,11 @@ class ObjectDesk final : public api::ObjectActions {
   using Gate = std::function<Result<void>(runtime::Shard&, const storage::AgentKey&)>;
   void visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
                       Answer<std::string> answer);
+
+  // Tells `answer`, and records a success as `event`; `what` of the alarm is `value`.
+  Answer<std::string> recorded(std::string_view event, const storage::AgentKey& key,
+                               std::string actor, std::string_view what, std::string value,
+                               Answer<std::string> answer);
 
   // Until it is not in memory, and its files are gone if it was destroyed.
   void wait_for_cold(const Known& known, Answer<std::string> then);

@@ -50,7 +50,8 @@ class FakeObjects final : public ObjectActions {
     note("alarms", object.key);
     answer(std::string(R"({"alarms":[],"next":null})"));
   }
-  void cancel_alarm(ObjectAddress object, std::string id, Answer<std::string> answer) override {
+  void cancel_alarm(ObjectAddress object, std::string id, std::string /*actor*/,
+                    Answer<std::string> answer) override {
     note("cancel " + id, object.key);
     answer(std::string());
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace hearth::testing {
 namespace {
@@ -55,6 +56,26 @@ TEST_F(ObjectAlarmsTest, A3_A8_A10_AlarmsAreReplacedBoundedAndCancelled) {
         R"({"method":"get","delay_seconds":-1})", R"({"method":"get","delay_seconds":"1"})",
         R"({"method":"get","delay_seconds":1,"fire_at":"2999-02-16T00:00:00Z"})"})
     EXPECT_EQ(data(400, "POST", path, wrong), "invalid_argument") << wrong;
+}
+
+TEST_F(ObjectAlarmsTest, TheAuditLogSaysWhoHasSetAndRemovedAnAlarm) {
+  start();
+  const std::string path = "/objects/counter/a/alarms";
+  const Json set = data(201, "POST", path, alarm("increment"));
+  const std::string id = set["id"].get<std::string>();
+  EXPECT_EQ(data(200, "DELETE", path + "/" + id), nullptr);
+  EXPECT_EQ(ask("DELETE", path + "/" + id).status, 404) << "what fails has no entry";
+  EXPECT_EQ(data(400, "POST", path, alarm("__x")), "invalid_argument");
+  std::vector<std::string> entries;
+  for (const char* event : {"AlarmSet", "AlarmRemoved"}) {
+    const Reply page = ask("GET", "/admin/audit?class=Counter&agent=a&event=" + std::string(event));
+    for (const Json& each : parse_json(page.body).value()["entries"]) {
+      EXPECT_TRUE(each["actor"].get<std::string>().starts_with("client 127.0.0.1:")) << each;
+      entries.push_back(event + (' ' + dump_json(each["detail"])));
+    }
+  }
+  EXPECT_EQ(entries, (std::vector<std::string>{R"(AlarmSet {"method":"increment"})",
+                                               R"(AlarmRemoved {"alarm":")" + id + "\"}"}));
 }
 
 TEST_F(ObjectAlarmsTest, A1_A3_AnAlarmThatTheAgentSetsIsOneOfTheObjects) {
