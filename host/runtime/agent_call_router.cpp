@@ -175,6 +175,8 @@ void OutgoingCall::start(extensions::RemoteListener& listener) {
                     ? Error{Errc::kUnavailable, "the class is not loaded"}
                     : Error{Errc::kNotFound, "there is no class " + call_.agent_class});
   callee_ = {std::string(served->agent_class->name()), std::move(call_.name)};
+  if (served->settings.is_object && !callee_.is_sub_agent() && paths_.object_name)
+    callee_.name = paths_.object_name(callee_.name);
   const extensions::CallOrder order = served->call_order();
   if (order.holds_calls() && !call_.origin->waiting.empty()) {
     runs_alone_ = order.runs_alone(EventKind::kCall, call_.method);

@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace hearth::runtime {
 
@@ -20,6 +22,7 @@ struct AgentCallPaths {
   CallWaits waits;
   // Has `task` run on the loop of this agent's shard, later. Any thread.
   std::function<void(const storage::AgentKey& key, std::function<void(Shard& shard)> task)> post;
+  std::function<std::string(std::string_view name)> object_name;  // as RuntimeOptions has it
 };
 
 // The way out of one shard.
@@ -31,6 +34,8 @@ struct AgentCallPaths {
 //              more without a wait (DRAIN) has its call ended with kUnavailable. DRAIN waits until
 //              at most kFewUnread bytes wait.
 //  P3 Dropped  A callee's sink that goes without an answer ends the call with kClosing.
+//  P4 Objects  In a class of objects each spelling of a name reaches the one agent that clients
+//              reach by it.
 //
 // Threads     The caller's shard.
 class AgentCallRouter final : public extensions::AgentRouter {

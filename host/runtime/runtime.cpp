@@ -38,7 +38,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                         loops_[index]->post([shard = shards_[index].get(), task = std::move(task)] {
                           task(*shard);
                         });
-                      }},
+                      },
+                  .object_name = options_.object_name},
       pool_(options_.blocking_threads, options_.max_waiting_jobs),
       closers_(options_.closing_threads, kNoBound),
       checkpointers_(options_.checkpointing_threads, kNoBound),

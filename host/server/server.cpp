@@ -16,6 +16,7 @@
 #include "plugins/versions/plugin_reloader.hpp"
 #include "plugins/versions/version_ledger.hpp"
 #include "protocol/class_segment.hpp"
+#include "protocol/object_address.hpp"
 #include "protocol/server_frames.hpp"
 #include "runtime/asio_loop.hpp"
 #include "runtime/runtime.hpp"
@@ -226,6 +227,7 @@ Result<void> Server::Parts::start_loops() {
   // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
+  options.object_name = protocol::object_name;
   if (const diagnosis::CrashRecord* const crash = containment->crash_of_fiber()) {
     options.crashed_class = crash->agent_class;
     options.crashed_agent = crash->agent;

@@ -133,6 +133,12 @@ class AgentCallTest : public ::testing::Test {
     options.limits = limits;
     options.state_frame = [](std::string_view json) { return std::string(json); };
     options.random = &random_;
+    // As the server's, with a plainer rule: capitals are another spelling.
+    options.object_name = [](std::string_view name) {
+      std::string small(name);
+      for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      return small;
+    };
     ShardLoop* loops[] = {&first, &second};
     runtime_ = std::make_unique<Runtime>(loops, *data_, logger, metrics_, std::move(options));
     runtime_->classes().add(

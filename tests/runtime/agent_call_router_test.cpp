@@ -55,6 +55,22 @@ TEST_F(AgentCallsTest, AnAnswerComesFromAnotherShardAndFromTheSame) {
   }
 }
 
+TEST_F(AgentCallsTest, P4_OfAnObjectAllSpellingsAreOneAgent) {
+  ClassSettings object;
+  object.is_object = true;
+  for (const bool is_object : {true, false}) {
+    start({}, is_object ? object : ClassSettings());
+    room.methods["echo"] = echo;
+    room.begun.clear();
+    for (const char* name : {"X1", "x1"}) {
+      asking.told.clear();
+      EXPECT_EQ(told_of({.name = name, .method = "echo"}), Told{"end ok []"});
+    }
+    EXPECT_EQ(room.begun, is_object ? Told({"x1 echo", "x1 echo"}) : Told({"X1 echo", "x1 echo"}));
+    if (is_object) stop();
+  }
+}
+
 TEST_F(AgentCallsTest, NeitherRunsInsideTheOther) {
   start();
   const std::string caller = name_on(0, "Asking");
