@@ -29,6 +29,13 @@ std::filesystem::path definition_file(const std::filesystem::path& directory,
   return directory / (sha256_hex(segment) + ".yaml");
 }
 
+std::string path_is_taken(std::string_view segment) {
+  if (segment != kDefinitionsSegment) return {};
+  return '"' + std::string(kDefinitionsSegment) +
+         "\" is no segment for a class of objects: /objects/definitions is the path of the "
+         "definitions of classes";
+}
+
 Result<Definition> read_definition(std::string_view body) {
   auto json = parse_json(body);
   if (!json || !json->is_object()) return wrong_definition("the body must be a JSON object");

@@ -20,6 +20,13 @@ namespace hearth::config {
 [[nodiscard]] std::filesystem::path definition_file(const std::filesystem::path& directory,
                                                     std::string_view segment);
 
+// Objects are at /objects/SEGMENT/ID, and the definitions at /objects/definitions/CLASS: no class of
+// objects can have this segment.
+inline constexpr std::string_view kDefinitionsSegment = "definitions";
+
+// Why a class of objects has no path; empty: it has one.
+[[nodiscard]] std::string path_is_taken(std::string_view segment);
+
 // A definition as clients send it.
 struct Definition {
   std::string agent_class;

@@ -3,6 +3,7 @@
 #include "base/escape.hpp"
 #include "base/files.hpp"
 #include "config/class_file.hpp"
+#include "config/definitions.hpp"
 #include "config/server_file.hpp"
 #include "config/yaml.hpp"
 
@@ -75,17 +76,14 @@ struct ReadClasses {
   std::map<std::string, Segment> segments = {};  // that those classes have
 };
 
-// Objects are at /objects/SEGMENT/ID, and the definitions at /objects/definitions/CLASS.
 void refuse_path_of_definitions(const ClassFile& file, std::string_view segment, Report& report) {
-  constexpr std::string_view kDefinitions = "definitions";
   if (!file.config.settings.is_object) return;
-  const std::string why = quote_text(kDefinitions) +
-                          " is no segment for a class of objects: /objects/definitions is the path "
-                          "of the definitions of classes";
-  if (segment == kDefinitions) report.add(file.name_at, "class: " + why);
-  if (std::ranges::find(file.config.settings.aliases, kDefinitions) !=
-      file.config.settings.aliases.end())
-    report.add(alias_at(file.config, kDefinitions), "aliases: " + why);
+  if (const std::string why = path_is_taken(segment); !why.empty())
+    report.add(file.name_at, "class: " + why);
+  for (const std::string& alias : file.config.settings.aliases) {
+    if (const std::string why = path_is_taken(alias); !why.empty())
+      report.add(alias_at(file.config, alias), "aliases: " + why);
+  }
 }
 
 void add_class(ClassFile file, ReadClasses& read, Report& report) {

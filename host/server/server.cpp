@@ -305,13 +305,16 @@ Result<void> Server::Parts::load_plugins() {
 
 runtime::ServedClass Server::Parts::describe(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
-  std::string refusal;
+  std::string segment = protocol::kebab_case(agent_class->name());
+  const auto its = configuration->of(agent_class->name());
+  // Of a class without a file, with objects.all_classes; a class file that says so is refused.
+  std::string refusal = its->settings.is_object ? config::path_is_taken(segment) : "";
   if (ledger->is_quarantined(agent_class->name(), agent_class->sha256()))
     refusal = "the class " + std::string(agent_class->name()) +
               " is in quarantine: its code ended the server";
-  return {.segment = protocol::kebab_case(agent_class->name()),
+  return {.segment = std::move(segment),
           .agent_class = agent_class,
-          .settings = configuration->of(agent_class->name())->settings,
+          .settings = its->settings,
           .refusal = std::move(refusal)};
 }
 

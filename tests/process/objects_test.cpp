@@ -597,6 +597,21 @@ TEST_F(ObjectsTest, AServerMayMakeAllClassesObjects) {
       << "one without a class file";
 }
 
+TEST_F(ObjectsTest, NoClassOfObjectsTakesThePathOfTheDefinitions) {
+  install(built::agent("definitions"), "definitions.so");
+  start("objects:\n  all_classes: true\n");
+  server_->wait_for_log("class.not_served class=Definitions");
+  EXPECT_EQ(data(200, "GET", "/objects/definitions"), Json::array());
+  const Reply refused = ask("POST", "/objects/definitions/a/call/count");
+  EXPECT_EQ(refused.status, 503) << refused.body;
+  EXPECT_NE(refused.body.find("the path of the definitions of classes"), std::string::npos);
+  EXPECT_EQ(server_->stop(), kClean);
+  put("classes/definitions.yaml", "class: Definitions\nobjects: false\n");
+  start("objects:\n  all_classes: true\n");
+  EXPECT_EQ(AgentClient(*server_, "/agents/definitions/a").call("count"), 0)
+      << "it may have agents";
+}
+
 TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {
   start();
   EXPECT_EQ(increment("a"), 1);
