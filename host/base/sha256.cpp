@@ -132,4 +132,12 @@ std::string sha256_hex(std::string_view text) {
   return to_hex(sha256(text));
 }
 
+std::uint64_t sha256_prefix(std::string_view text) {
+  const Sha256Digest digest = sha256(text);
+  std::uint64_t prefix = 0;
+  for (std::size_t at = 0; at < sizeof prefix; ++at)
+    prefix = prefix << 8U | std::to_integer<std::uint64_t>(digest[at]);
+  return prefix;
+}
+
 }  // namespace hearth

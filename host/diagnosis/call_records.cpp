@@ -2,6 +2,7 @@
 
 #include "base/forgive_leak.hpp"
 #include "base/mutex.hpp"
+#include "base/sha256.hpp"
 
 #include <unistd.h>
 
@@ -43,6 +44,7 @@ struct alignas(64) CallSlot {
   std::atomic<std::int64_t> since_ns{0};
   using Label = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>>;
   std::atomic<std::int64_t> fiber{kUntold};
+  std::atomic<std::uint64_t> agent_digest{0};
   Label agent{};
   Label method{};
 };
@@ -131,6 +133,7 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   into.since = std::chrono::nanoseconds(slot.since_ns.load(std::memory_order_acquire));
   read_label(slot.agent, into.agent_bytes);
   read_label(slot.method, into.method_bytes);
+  into.agent_digest = slot.agent_digest.load(std::memory_order_acquire);
   const std::int64_t fiber = slot.fiber.load(std::memory_order_acquire);
   into.fiber = fiber == kUntold ? std::nullopt : std::optional(fiber);
   into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
@@ -164,6 +167,12 @@ AgentLabel::AgentLabel(std::string_view name) {
   std::memcpy(words_.data(), name.data(), size);
 }
 
+AgentLabel AgentLabel::with_digest(std::string_view name) {
+  AgentLabel label(name);
+  label.digest_ = sha256_prefix(name);
+  return label;
+}
+
 CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
                      const AgentLabel& method, std::optional<std::int64_t> fiber) noexcept
     : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
@@ -180,6 +189,7 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentL
   slot_->since_ns.store(call_clock().count(), std::memory_order_release);
   publish(agent, slot_->agent);
   publish(method, slot_->method);
+  slot_->agent_digest.store(agent.digest(), std::memory_order_release);
   works_for(fiber);
   slot_->number.store(number + 1, std::memory_order_release);
 }

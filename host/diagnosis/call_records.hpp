@@ -47,10 +47,14 @@ class AgentLabel {
   AgentLabel() = default;  // none
   // Keeps whole characters of UTF-8, as many as fit into kBytes.
   explicit AgentLabel(std::string_view name);
+  // Of an agent: tells it from those whose names begin as its own.
+  static AgentLabel with_digest(std::string_view name);
   [[nodiscard]] const Words& words() const { return words_; }
+  [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
  private:
   Words words_{};
+  std::uint64_t digest_ = 0;
 };
 
 struct CallSlot;
@@ -81,6 +85,7 @@ struct RunningCall {
   std::string_view call;  // "message", "create"
   std::array<char, AgentLabel::kBytes> agent_bytes{};
   std::array<char, AgentLabel::kBytes> method_bytes{};
+  std::uint64_t agent_digest = 0;     // sha256_prefix() of its whole name; 0: unknown
   std::chrono::nanoseconds since{0};  // CLOCK_MONOTONIC, to some milliseconds
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system

@@ -83,6 +83,7 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "generation") read_number(value, record.generation);
   if (key == "class") record.agent_class = value;
   if (key == "agent") record.agent = value;
+  if (key == "agent_digest") read_number(value, record.agent_digest);
   if (key == "fiber") read_number(value, record.fiber);
   if (key == "call") record.call = value;
   if (key == "method") record.method = value;
@@ -116,6 +117,7 @@ std::string_view format_crash(const CrashReport& report,
   writer.line("call", report.call);
   writer.line("method", report.method);
   writer.line("agent", report.agent);
+  if (report.agent_digest != 0) writer.line("agent_digest", report.agent_digest);
   if (report.fiber) writer.line("fiber", unsigned_of(*report.fiber));
   writer.line("generation", report.generation);
   writer.line("running_ms", unsigned_of(report.running_ms));

@@ -30,6 +30,7 @@ struct CrashFacts {
   std::uint64_t generation = 0;
   Text agent_class;  // all of the library's, with commas between them, where it is about no agent
   Text agent;        // the beginning of its name
+  std::uint64_t agent_digest = 0;          // RunningCall::agent_digest
   std::optional<std::int64_t> fiber = {};  // RunningCall::fiber
   Text call;                               // "message", "create", "offload"
   Text method = {};             // "increment", "POST", a callback; empty: the call says it all

@@ -82,6 +82,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
                      .generation = 0,
                      .agent_class = {},
                      .agent = {},
+                     .agent_digest = 0,
                      .fiber = {},
                      .call = {},
                      .method = {},
@@ -93,6 +94,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
     report.generation = call->owner->generation;
     report.agent_class = call->owner->agent_class;
     report.agent = call->agent();
+    report.agent_digest = call->agent_digest;
     report.fiber = call->fiber;
     report.call = call->call;
     report.method = call->method();

@@ -48,6 +48,8 @@ inline constexpr FiberRow kNoFiber = 0;
 struct EndedProcess {
   // Whose work ran; kNoFiber: no fiber's; nothing: the code has not told.
   std::optional<FiberRow> fiber;
+  // It was asked how to recover several, of which `fiber` is the oldest.
+  bool in_plan = false;
 };
 
 // An interrupted fiber that is offered to the agent's code.

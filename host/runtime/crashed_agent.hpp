@@ -1,39 +1,40 @@
 #pragma once
 // The agent in whose code the process before has ended itself.
 
+#include "base/sha256.hpp"
 #include "durable/fibers.hpp"
 #include "storage/agent_key.hpp"
 
 #include <atomic>
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace hearth::runtime {
 
+struct AgentCrash {
+  std::string agent_class;
+  // sha256_prefix() of its whole name, of which a crash record holds the beginning; 0: unknown.
+  std::uint64_t agent_digest = 0;
+  durable::EndedProcess how;
+};
+
 // Threads    take() is safe on any.
 class CrashedAgent {
  public:
-  CrashedAgent() = default;  // there was none
-  // `name` may be its beginning, if that is longer than a crash record holds.
-  CrashedAgent(std::string agent_class, std::string name, durable::EndedProcess how)
-      : agent_class_(std::move(agent_class)), name_(std::move(name)), how_(how) {}
+  explicit CrashedAgent(std::optional<AgentCrash> crash) : crash_(std::move(crash)) {}
 
   // How, if it is this one. Once: what it had begun is only counted when it is loaded first.
   std::optional<durable::EndedProcess> take(const storage::AgentKey& key) {
-    constexpr std::size_t kShortestCut = 61;  // of 64 bytes, so that no character is cut in two
-    if (agent_class_.empty() || key.agent_class != agent_class_) return std::nullopt;
-    const bool is_it =
-        key.name == name_ || (name_.size() >= kShortestCut && key.name.starts_with(name_));
-    if (!is_it || is_taken_.exchange(true)) return std::nullopt;
-    return how_;
+    if (!crash_ || key.agent_class != crash_->agent_class || is_taken_) return std::nullopt;
+    if (sha256_prefix(key.name) != crash_->agent_digest || is_taken_.exchange(true))
+      return std::nullopt;
+    return crash_->how;
   }
 
  private:
-  std::string agent_class_;
-  std::string name_;
-  durable::EndedProcess how_;
+  const std::optional<AgentCrash> crash_;
   std::atomic<bool> is_taken_{false};
 };
 

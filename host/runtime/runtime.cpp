@@ -27,7 +27,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                  Logger& logger, Metrics& metrics, RuntimeOptions options)
     : options_(std::move(options)),
       loops_(loops.begin(), loops.end()),
-      crashed_(options_.crashed_class, options_.crashed_agent, options_.crash),
+      crashed_(options_.crash),
       client_memory_(options_.limits.client_memory),
       object_places_(options_.limits.max_active_objects),
       call_paths_{.classes = classes_,

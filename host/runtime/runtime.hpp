@@ -44,11 +44,8 @@ struct RuntimeOptions {
   // Where ids and the waits before a retry come from; null: the system. For tests; it outlives
   // the runtime.
   Random* random = nullptr;
-  // In whose code the process before has ended itself: its class and name; empty: in none. And
-  // whose work that was.
-  std::string crashed_class{};
-  std::string crashed_agent{};
-  durable::EndedProcess crash{};
+  // In whose code the process before has ended itself.
+  std::optional<AgentCrash> crash{};
   // How the agents of a shard reach other servers; empty: they cannot. The ports outlive the
   // runtime.
   std::function<extensions::HttpPort*(unsigned shard)> http_port{};

@@ -1,6 +1,7 @@
 #include "server/containment.hpp"
 
 #include "durable/fibers.hpp"
+#include "extensions/types.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,8 +32,8 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
     tell_unknown(logger_, history_.pending().native() + " cannot be written");
 }
 
-const diagnosis::CrashRecord* Containment::crash_of_fiber() const {
-  if (!crash_before_) return nullptr;
+std::optional<runtime::AgentCrash> Containment::crash_of_fiber() const {
+  if (!crash_before_) return std::nullopt;
   // Where a library that tells nothing of its fibers works for them. What a client asks for runs in
   // a call of its own; on_start may take fibers up.
   constexpr std::array<std::string_view, 4> kCallsOfFibers = {"fiber_recovered", "offload",
@@ -41,7 +42,12 @@ const diagnosis::CrashRecord* Containment::crash_of_fiber() const {
       crash_before_->fiber
           ? *crash_before_->fiber != durable::kNoFiber
           : std::ranges::find(kCallsOfFibers, crash_before_->call) != kCallsOfFibers.end();
-  return is_fibers ? &*crash_before_ : nullptr;
+  if (!is_fibers) return std::nullopt;
+  const auto plan = extensions::to_string(extensions::EventKind::kFibersRecovered);
+  return runtime::AgentCrash{
+      .agent_class = crash_before_->agent_class,
+      .agent_digest = crash_before_->agent_digest,
+      .how = {.fiber = crash_before_->fiber, .in_plan = crash_before_->call == plan}};
 }
 
 bool Containment::catch_up() {

@@ -6,6 +6,7 @@
 #include "diagnosis/crash_history.hpp"
 #include "diagnosis/crash_recorder.hpp"
 #include "plugins/versions/version_ledger.hpp"
+#include "runtime/crashed_agent.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -25,8 +26,8 @@ class Containment {
   Containment(const std::filesystem::path& data, plugins::VersionLedger& ledger, Logger& logger);
 
   // What the server before has left, if it crashed in an agent's code and that may have been the
-  // work of a fiber; else null.
-  [[nodiscard]] const diagnosis::CrashRecord* crash_of_fiber() const;
+  // work of a fiber; else nothing.
+  [[nodiscard]] std::optional<runtime::AgentCrash> crash_of_fiber() const;
 
   // Writes what there was no room for at the start. True: nothing is missing. One thread.
   bool catch_up();

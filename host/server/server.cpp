@@ -228,11 +228,7 @@ Result<void> Server::Parts::start_loops() {
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
   options.object_name = protocol::object_name;
-  if (const diagnosis::CrashRecord* const crash = containment->crash_of_fiber()) {
-    options.crashed_class = crash->agent_class;
-    options.crashed_agent = crash->agent;
-    options.crash.fiber = crash->fiber;
-  }
+  options.crash = containment->crash_of_fiber();
   try {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));

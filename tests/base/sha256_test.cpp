@@ -49,6 +49,10 @@ TEST(Sha256Test, PadsAsTheStandardSays) {
     EXPECT_EQ(sha256_hex(std::string(size, '\0')), digest) << size;
 }
 
+TEST(Sha256Test, APrefixIsWhatTheDigestBeginsWith) {
+  EXPECT_EQ(sha256_prefix(std::string_view("\0", 1)), 0x6e340b9cffb37a98U);
+}
+
 TEST(Sha256Test, ANulByteCounts) {
   EXPECT_NE(sha256(std::string_view("a\0", 2)), sha256("a"));
 }

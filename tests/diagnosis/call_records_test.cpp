@@ -1,5 +1,7 @@
 #include "diagnosis/call_records.hpp"
 
+#include "base/sha256.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -118,6 +120,20 @@ TEST_F(CallRecordsTest, ALongNameIsCutBetweenCharacters) {
   RunningCall call;
   ASSERT_TRUE(find_running_call(call));
   EXPECT_EQ(call.agent(), std::string(63, 'x'));
+}
+
+TEST_F(CallRecordsTest, AnAgentIsToldFromThoseWhoseNamesBeginAsItsOwn) {
+  const std::string name(100, 'x');
+  RunningCall call;
+  {
+    const CallScope scope(owner_, "message", AgentLabel::with_digest(name));
+    ASSERT_TRUE(find_running_call(call));
+    EXPECT_EQ(call.agent(), std::string(64, 'x'));
+    EXPECT_EQ(call.agent_digest, sha256_prefix(name));
+  }
+  const CallScope scope(owner_, "message", AgentLabel(name));
+  ASSERT_TRUE(find_running_call(call));
+  EXPECT_EQ(call.agent_digest, 0U) << "the next call has nothing of it";
 }
 
 TEST_F(CallRecordsTest, ThreadsThatEndGiveTheirRecordsBack) {

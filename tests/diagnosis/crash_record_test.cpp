@@ -19,6 +19,7 @@ CrashReport full() {
           .generation = 7,
           .agent_class = "Room",
           .agent = "lobby",
+          .agent_digest = 18'446'744'073'709'551'615U,
           .fiber = {},
           .call = "call",
           .method = "add",
@@ -45,6 +46,7 @@ TEST_F(CrashRecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(record.generation, 7U);
   EXPECT_EQ(record.agent_class, "Room");
   EXPECT_EQ(record.agent, "lobby");
+  EXPECT_EQ(record.agent_digest, 18'446'744'073'709'551'615U);
   EXPECT_EQ(record.call, "call");
   EXPECT_EQ(record.method, "add");
   EXPECT_EQ(record.running_ms, 12);

@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace hearth::runtime {
 namespace {
 
+AgentCrash crash_of(const std::string& name) {
+  return {.agent_class = "Counter", .agent_digest = sha256_prefix(name), .how = {.fiber = 7}};
+}
+
 TEST(CrashedAgentTest, IsTakenOnceAndByNoOther) {
-  CrashedAgent crashed("Counter", "a", {.fiber = 7});
+  CrashedAgent crashed(crash_of("a"));
   EXPECT_FALSE(crashed.take({"Counter", "b"}));
   EXPECT_FALSE(crashed.take({"Other", "a"}));
   const auto how = crashed.take({"Counter", "a"});
@@ -18,17 +23,25 @@ TEST(CrashedAgentTest, IsTakenOnceAndByNoOther) {
 }
 
 TEST(CrashedAgentTest, ThereMayBeNone) {
-  CrashedAgent nobody;
+  CrashedAgent nobody(std::nullopt);
   EXPECT_FALSE(nobody.take({"", ""}));
   EXPECT_FALSE(nobody.take({"Counter", "a"}));
+  CrashedAgent unknown(AgentCrash{.agent_class = "Counter", .agent_digest = 0, .how = {}});
+  EXPECT_FALSE(unknown.take({"Counter", ""})) << "a record of an earlier version";
 }
 
-TEST(CrashedAgentTest, ARecordHoldsTheBeginningOfALongName) {
-  const std::string kept(61, 'x');
-  CrashedAgent crashed("Counter", kept, {});
-  EXPECT_TRUE(crashed.take({"Counter", kept + "and more"}));
-  CrashedAgent whole("Counter", "xx", {});
-  EXPECT_FALSE(whole.take({"Counter", "xxx"})) << "a short name is the whole name";
+TEST(CrashedAgentTest, ALongNameIsNotTakenForOneThatBeginsAsItDoes) {
+  const std::string long_name(200, 'x');
+  CrashedAgent crashed(crash_of(long_name));
+  for (const std::size_t size : {60U, 61U, 64U, 199U, 201U})
+    EXPECT_FALSE(crashed.take({"Counter", std::string(size, 'x')})) << size;
+  EXPECT_TRUE(crashed.take({"Counter", long_name}));
+}
+
+TEST(CrashedAgentTest, ANameThatARecordCannotShowIsKnownToo) {
+  CrashedAgent crashed(crash_of("a\nb"));
+  EXPECT_FALSE(crashed.take({"Counter", "a?b"}));
+  EXPECT_TRUE(crashed.take({"Counter", "a\nb"}));
 }
 
 }  // namespace

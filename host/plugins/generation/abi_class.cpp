@@ -225,7 +225,7 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
                                                         std::string_view options) const {
   const hearth_class& table = *entry_.table;
   // By the name that the host knows it by: that of a sub-agent says whose it is.
-  const diagnosis::AgentLabel label(host.key().name);
+  const auto label = diagnosis::AgentLabel::with_digest(host.key().name);
   void* instance = nullptr;
   const hearth_status status = call_plugin(*this, "create", label, [&] {
     return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
@@ -238,8 +238,8 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
 Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
                                const runtime::JobOrigin& origin) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
-  const diagnosis::CallScope published(owner_, "offload", diagnosis::AgentLabel(origin.agent), {},
-                                       origin.fiber);
+  const auto label = diagnosis::AgentLabel::with_digest(origin.agent);
+  const diagnosis::CallScope published(owner_, "offload", label, {}, origin.fiber);
   const hearth_status status =
       catch_all(*this, "offload", [&] { return offload_->run(job, cancelled ? 1U : 0U); });
   return result_of(status, "the job failed");

@@ -1,5 +1,6 @@
 #include "plugins/generation/plugin_generation.hpp"
 
+#include "base/sha256.hpp"
 #include "diagnosis/call_records.hpp"
 #include "extensions/test_agent.hpp"
 #include "plugins/generation/abi_class.hpp"
@@ -238,6 +239,7 @@ TEST_F(AbiClassTest, WhoseWorkACallDoesIsRecorded) {
     ASSERT_TRUE(call("echo", "[]"));
     EXPECT_EQ(seen.fiber, fiber);
     EXPECT_EQ(seen.agent(), agent_.key().name);
+    EXPECT_EQ(seen.agent_digest, sha256_prefix(agent_.key().name));
   }
   agent_.when_told = [&] {
     instance_->works_for(9);
