@@ -34,7 +34,7 @@ namespace hearth::extensions {
 // One thing that is due and begins now, as an event.
 struct DueWork {
   EventKind kind{};
-  std::string id;         // of the schedule, the item or the fiber; empty: the plan of a recovery
+  std::string id;         // of the schedule, the item or the fiber; of a plan: its oldest fiber
   std::uint64_t run = 0;  // kSchedule: which run; kFiberRecovered: which offer
   std::string name;       // of the event
   std::string body;
@@ -50,7 +50,7 @@ struct DueWork {
 // kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
 // kOperationUnknown  1                             OK, NOT_FOUND or UNSUPPORTED: told; else told
 //                                                  again by the next instance
-// kFibersRecovered   1, once an instance           OK with a plan; anything else: no plan
+// kFibersRecovered   1, once an instance (P6)      OK with a plan; anything else: no plan
 // kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
 //                    UNSUPPORTED (refused), NOT_FOUND (no such name), any other error;
 //                                                  or before, by continued()
@@ -67,6 +67,8 @@ struct DueWork {
 //                a plan that kills the process is followed by a wait, as a hook is.
 //  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
 //                it has one.
+//  P6 Poison     After a plan that has ended the process it is asked for each fiber alone, right
+//                before that fiber is offered: then it is known which one ends the process.
 //
 // Threads    The agent's shard.  Lifetime  close() before the database is closed.
 // Failure    StorageError.
@@ -204,8 +206,9 @@ class DurableWork {
   // ---- recovery ----
   std::vector<Offer> offers_;  // those whose hooks are to decide
   std::uint64_t last_offer_ = 0;
-  bool planned_ = false;   // the plan was asked for
-  bool planning_ = false;  // and is in progress
+  bool planned_ = false;       // the plan was asked for
+  bool planning_ = false;      // and is in progress
+  bool plans_singly_ = false;  // P6
   std::size_t parallel_ = 1;
   std::optional<durable::Interrupted> held_;          // claimed before the plan was asked for
   std::vector<std::string> order_;                    // of the plan, until held_ has had its place

@@ -46,6 +46,7 @@ std::optional<Interrupted> DurableWork::next_interrupted() {
 
 std::optional<DueWork> DurableWork::next_recovery() {
   if (planning_ || offers_.size() >= parallel_) return std::nullopt;
+  const std::string planned_id = held_ ? held_->id : std::string();
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
   for (const durable::PassedOver& dead : fibers_.take_passed_over()) {
@@ -53,8 +54,8 @@ std::optional<DueWork> DurableWork::next_recovery() {
     report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
   }
   if (!fiber) return std::nullopt;
-  if (!planned_) {
-    const std::vector<Interrupted> others = fibers_.due_list();
+  if (plans_singly_ ? fiber->id != planned_id : !planned_) {
+    const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.due_list();
     if (!others.empty() || (managed_ && managed_->is_planned_alone(fiber->id))) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
@@ -79,7 +80,7 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   add(*held_);  // the oldest
   for (const Interrupted& fiber : others) add(fiber);
   body += "]";
-  return DueWork{EventKind::kFibersRecovered,       {},          0, {}, std::move(body),
+  return DueWork{EventKind::kFibersRecovered,       held_->id,   0, {}, std::move(body),
                  settings_.fibers.recovery_timeout, std::nullopt};
 }
 
@@ -119,6 +120,7 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
         std::clamp<std::int64_t>(parallel->get<std::int64_t>(), 1, kMaxParallel));
   }
   for (const std::string& id : texts_in(*plan, "skip")) skip(id);
+  if (plans_singly_) return;  // one has no order
   order_ = texts_in(*plan, "order");
   fibers_.plan(order_);
 }

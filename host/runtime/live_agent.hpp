@@ -330,7 +330,8 @@ class LiveAgent final : public extensions::AgentContext,
     fiber_ = fiber;
     if (instance_) instance_->works_for(fiber);
   }
-  // That of a fiber which this event offers; else kNoFiber.
+  // That of the fiber which this event offers, or of the oldest that it asks a plan for; else
+  // kNoFiber.
   [[nodiscard]] durable::FiberRow offered_row(CallId call);
   [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
     return {owner_.key().name, job.fiber};

@@ -94,7 +94,8 @@ void LiveAgent::end_work(const extensions::DueWork& work, const Result<std::stri
 
 durable::FiberRow LiveAgent::offered_row(CallId id) {
   const Call* const call = calls_.find(id);
-  if (call == nullptr || !call->work || call->kind != EventKind::kFiberRecovered)
+  if (call == nullptr || !call->work) return durable::kNoFiber;
+  if (call->kind != EventKind::kFiberRecovered && call->kind != EventKind::kFibersRecovered)
     return durable::kNoFiber;
   return work_.fibers().row_of(call->work->id);
 }

@@ -153,7 +153,10 @@ hearth_status dispatch_recovery(Activation& activation, const Context& outer,
   return HEARTH_OK;
 }
 
-void dispatch_plan(Activation& activation, const Context& context, const hearth_event& event) {
+void dispatch_plan(Activation& activation, const Context& outer, const hearth_event& event) {
+  Context context = outer;
+  context.plans = true;
+  const Activation::Scope scope(activation, context);
   auto fibers =
       std::make_unique<const std::vector<InterruptedFiber>>(read_interrupted(view(event.body)));
   const auto& borrowed = *fibers;
@@ -233,6 +236,8 @@ hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   const EventRule& rule = event_rule(event->kind);
   const EventHandler& handler = kEventHandlers[event->kind - 1];
 
+  if (event->kind == HEARTH_EVENT_START || event->kind == HEARTH_EVENT_MIGRATE)
+    activation.tell_begin();
   const bool wanted = (activation.traits().hooks & handler.hook) != 0;
   if (event->kind == HEARTH_EVENT_MIGRATE && !wanted)
     return HEARTH_E_UNSUPPORTED;  // it changes nothing

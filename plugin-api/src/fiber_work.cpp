@@ -78,6 +78,7 @@ Context fiber_context(const Activation& activation) noexcept {
   context.call = 0;
   context.unheard = false;
   context.recovery = nullptr;
+  context.plans = false;
   return context;
 }
 

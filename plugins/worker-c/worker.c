@@ -274,6 +274,8 @@ static hearth_status on_status(const worker* self, const hearth_event* event) {
   return HEARTH_OK;
 }
 
+/* The first that the host is told is whose work this is: no run's, so that a crash counts against
+ * none of them. */
 static hearth_status on_start(const worker* self, const hearth_event* event) {
   static const char runs[] =
       "CREATE TABLE IF NOT EXISTS runs(id INTEGER PRIMARY KEY, recoveries INTEGER, finished "
@@ -281,6 +283,7 @@ static hearth_status on_start(const worker* self, const hearth_event* event) {
   static const char steps[] =
       "CREATE TABLE IF NOT EXISTS steps(run TEXT, step INTEGER, at INTEGER)";
   static const char ticks[] = "CREATE TABLE IF NOT EXISTS ticks(origin TEXT)";
+  fibers->works_for(AGENT(self), 0, 0);
   hearth_status status = execute(self, runs, 0, 0, 0);
   if (status >= 0) status = execute(self, steps, 0, 0, 0);
   if (status >= 0) status = execute(self, ticks, 0, 0, 0);

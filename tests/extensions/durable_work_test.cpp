@@ -23,19 +23,19 @@ class DurableWorkTest : public ::testing::Test {
  protected:
   DurableWorkTest() { open(); }
 
-  void open() {
+  void open(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
     work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
                                           stops_);
-    work_->load();
+    work_->load(ended);
   }
   // As after a crash of the process: what was committed stays.
-  void crash() {
+  void crash(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
     database_->commit();
     work_->close();
     work_.reset();
     database_.reset();
-    open();
+    open(ended);
   }
   DueWork take(bool may_recover = false) {
     auto work = work_->next(may_recover);
@@ -248,6 +248,60 @@ TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore
   work_->ended(alone, Error{Errc::kPlugin, "no"});
   clock_.advance(std::chrono::minutes(10));
   EXPECT_EQ(take(true).kind, EventKind::kFibersRecovered);
+}
+
+// The plan names what it asks for.
+std::vector<std::string> asked_for(const DueWork& plan, const std::vector<std::string>& ids) {
+  std::vector<std::string> named;
+  for (const std::string& id : ids) {
+    if (plan.body.find("\"" + id + "\"") != std::string::npos) named.push_back(id);
+  }
+  return named;
+}
+
+TEST_F(DurableWorkTest, P6_AfterAPlanThatCrashedEachIsAskedForAloneUntilThePoisonIsFound) {
+  const std::vector<std::string> ids = {"a", "b", "c"};
+  using Asked = std::vector<std::string>;
+  for (const std::string& id : ids) {
+    durable::ManagedRequest request;
+    request.name = "work";
+    request.id = id;
+    request.keeping = durable::FiberKeeping::kKept;
+    ASSERT_TRUE(work_->managed().start(request));
+    clock_.advance(std::chrono::seconds(1));
+  }
+  crash();
+  // "b" is the poison: each plan that has it crashes.
+  DueWork plan = take(true);
+  ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
+  ASSERT_EQ(asked_for(plan, ids), Asked({"a", "b", "c"}));
+  EXPECT_EQ(plan.id, "a") << "the crash counts for this one";
+  for (int crashes = 0; crashes < settings_.fibers.max_crashes; ++crashes) {
+    crash(durable::EndedProcess{.fiber = work_->fibers().row_of(plan.id), .in_plan = true});
+    clock_.advance(std::chrono::minutes(10));
+    for (;;) {
+      plan = take(true);
+      ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
+      ASSERT_EQ(asked_for(plan, ids), Asked({plan.id}));
+      if (plan.id == "b") break;
+      work_->ended(plan, R"({"order":["c","a"]})");
+      const DueWork hook = take(true);
+      ASSERT_EQ(hook.kind, EventKind::kFiberRecovered) << "each plan is followed by its fiber";
+      EXPECT_EQ(hook.id, plan.id);
+      EXPECT_TRUE(work_->managed().resume(hook.id));
+      work_->continued(hook.id);
+    }
+  }
+  crash(durable::EndedProcess{.fiber = work_->fibers().row_of("b"), .in_plan = true});
+  clock_.advance(std::chrono::minutes(10));
+  Asked left;
+  while (std::optional<DueWork> next = work_->next(true)) {
+    if (next->kind == EventKind::kFiberRecovered) left.push_back(next->id);
+    work_->ended(*next, std::string_view());
+  }
+  std::ranges::sort(left);
+  EXPECT_EQ(left, Asked({"a", "c"})) << "the others live";
+  EXPECT_TRUE(work_->fibers().find("b")->dead);
 }
 
 TEST_F(DurableWorkTest, APlanIsBoundedInHowManyItLetsInAtOnce) {

@@ -77,6 +77,7 @@ class Worker : public hearth::Agent {
     m.fiber("outer", &Worker::outer);
   }
   friend class Decider;
+  friend class Planner;
   Task<void> listed(FiberContext& /*fiber*/) { return step("fiber"); }
 };
 
@@ -90,6 +91,28 @@ class Decider : public Worker {
     seen.emplace_back("hook after its wait");
     start_fiber(fiber.name);
     seen.emplace_back("hook");
+  }
+};
+
+// Has a hook that plans, and waits meanwhile.
+class Planner : public Worker {
+ public:
+  static void methods(hearth::Methods<Planner>& m) { list(m); }
+  Task<hearth::RecoveryPlan> on_fibers_recovered(
+      const std::vector<hearth::InterruptedFiber>& /*fibers*/) override {
+    seen.emplace_back("plan");
+    co_await sleep(milliseconds(10));
+    seen.emplace_back("plan after its wait");
+    co_return hearth::RecoveryPlan();
+  }
+};
+
+// Starts.
+class Starter : public hearth::Agent {
+ public:
+  Task<void> on_start() override {
+    seen.emplace_back("start");
+    return {};
   }
 };
 
@@ -126,14 +149,16 @@ class FiberWorkTest : public ::testing::Test {
       host_->table()->get_extension(host_->table(), HEARTH_EXT_FIBERS_2));
 };
 
-TEST_F(FiberWorkTest, AnAgentThatHasNoFibersTellsNothing) {
+TEST_F(FiberWorkTest, AnAgentThatHasNoFibersTellsItOnce) {
   AgentHandle agent = host_->create<Worker>("a");
+  EXPECT_EQ(std::exchange(seen, {}), Lines({"works for none"})) << "before its first hook";
   auto call = agent.start("plain");
   EXPECT_EQ(after(milliseconds(20)), Lines({"method", "method after its wait"}));
 }
 
 TEST_F(FiberWorkTest, AMethodThatStartsAFiberAndWaitsIsToldFromTheFiber) {
   AgentHandle agent = host_->create<Worker>("a");
+  seen.clear();
   auto call = agent.start("starts");
   EXPECT_EQ(std::exchange(seen, {}),
             Lines({"method", "works for fiber 1", "fiber", "works for none", "method"}));
@@ -152,6 +177,7 @@ TEST_F(FiberWorkTest, AFiberThatSleepsBesideAMethodIsNotToldAgain) {
 
 TEST_F(FiberWorkTest, ANestedFiberIsToldFromTheOneThatWaitsForIt) {
   AgentHandle agent = host_->create<Worker>("a");
+  seen.clear();
   agent.call("starts_outer");
   EXPECT_EQ(std::exchange(seen, {}), Lines({"works for fiber 1", "outer", "works for fiber 2",
                                             "inner", "works for fiber 1", "works for none"}));
@@ -163,6 +189,7 @@ TEST_F(FiberWorkTest, ANestedFiberIsToldFromTheOneThatWaitsForIt) {
 
 TEST_F(FiberWorkTest, WhatAFiberLeavesForAfterTheTurnIsNoFibersWork) {
   AgentHandle agent = host_->create<Worker>("a");
+  seen.clear();
   agent.call("later");
   EXPECT_EQ(after(milliseconds(1)),
             Lines({"works for fiber 1", "works for none", "works for fiber 1", "last",
@@ -175,8 +202,8 @@ TEST_F(FiberWorkTest, ARecoveryByNameIsToldAsTheFiberAndTheEventBeginsAsThat) {
   agent.kill();
   seen.clear();
   agent.wake();
-  EXPECT_EQ(seen.at(0), "works for fiber 1");
-  EXPECT_EQ(seen.at(1), "outer");
+  EXPECT_EQ(Lines(seen.begin(), seen.begin() + 3),
+            Lines({"works for none", "works for fiber 1", "outer"}));
 }
 
 TEST_F(FiberWorkTest, AHookWorksForTheFiberThatItIsAbout) {
@@ -185,12 +212,30 @@ TEST_F(FiberWorkTest, AHookWorksForTheFiberThatItIsAbout) {
   agent.kill();
   seen.clear();
   agent.wake();
-  EXPECT_EQ(seen, Lines({"works for the hook", "hook", "works for none"}));
+  EXPECT_EQ(seen, Lines({"works for none", "works for the hook", "hook", "works for none"}));
   seen.clear();
   host_->advance(milliseconds(10));
   EXPECT_EQ(Lines(seen.begin(), seen.begin() + 6),
             Lines({"works for the hook", "hook after its wait", "works for fiber 1", "fiber",
                    "works for the hook", "hook"}));
+}
+
+TEST_F(FiberWorkTest, APlanWorksForTheFibersThatItIsAbout) {
+  AgentHandle agent = host_->create<Planner>("a");
+  auto call = agent.start("starts");
+  agent.kill();
+  seen.clear();
+  agent.wake();
+  EXPECT_EQ(seen, Lines({"works for none", "works for the hook", "plan", "works for none"}));
+  seen.clear();
+  host_->advance(milliseconds(10));
+  EXPECT_EQ(Lines(seen.begin(), seen.begin() + 2),
+            Lines({"works for the hook", "plan after its wait"}));
+}
+
+TEST_F(FiberWorkTest, AStartIsNoFibersWork) {
+  [[maybe_unused]] const AgentHandle agent = host_->create<Starter>("a");
+  EXPECT_EQ(seen, Lines({"works for none", "start"}));
 }
 
 }  // namespace

@@ -276,6 +276,44 @@ TEST_F(HealthyFiberTest, IsNotToBlameForAMethodThatCrashesAfterItsFirstWait) {
   expect_patient(*serve_agents(), 0);
 }
 
+TEST_F(HealthyFiberTest, IsNotToBlameForAStartThatCrashes) {
+  put("trap", "");
+  {
+    auto server = serve_agents();
+    AgentClient agent(*server, kAgent);
+    agent.call("begin", R"(["patient"])");
+    server->wait_for_log("patient sleeps");
+    agent.call("set_trap", dump_json(Json::array({(root_ / "trap").string()})));
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  for (int crash = 0; crash < 2; ++crash) {
+    auto server = serve({"--config", "hearth.yaml"});
+    EXPECT_EQ(server->wait(), kCrashed);
+  }
+  std::filesystem::remove(root_ / "trap");
+  expect_patient(*serve_agents(), 0);
+}
+
+// The older one is innocent, and so is the class.
+TEST_F(HealthyFiberTest, OneThatEndsTheServerInTheHookThatPlansIsDeadAloneBeforeItsClassIs) {
+  {
+    auto server = serve_agents();
+    AgentClient agent(*server, kAgent);
+    for (const std::string name : {"patient", "dreaded"}) {
+      agent.call("begin", "[\"" + name + "\"]");
+      server->wait_for_log(name + " sleeps");
+    }
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  for (const char* const why : {"asked for both", "asked for one", "asked for the same again"}) {
+    auto server = serve({"--config", "hearth.yaml"});
+    EXPECT_EQ(server->wait(), kCrashed) << why;
+  }
+  auto server = serve_agents();
+  server->wait_for_log("fiber:recovery:dead");
+  expect_patient(*server, 1);
+}
+
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
   put_in_place("fragile-1", "fragile.so");
   give("fragile", "idle_timeout: 50ms\n");

@@ -390,6 +390,28 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
   EXPECT_EQ(works_, (Works{row, std::nullopt, row, durable::kNoFiber}));
 }
 
+TEST_F(WhoseWorkTest, APlanIsTheWorkOfTheOldestThatItIsAskedFor) {
+  const std::uint64_t oldest = begin("f");
+  visit([&](HostCalls& host) { host.works_for(oldest, 0); });
+  const auto row = works_.at(0);
+  shard_.loop.let_pass(std::chrono::milliseconds(10));
+  begin("g");
+  CallId plan = 0;
+  on_work = [&plan](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kFibersRecovered)
+      return host.complete(event.call, std::string_view());
+    plan = event.call;
+    return {};
+  };
+  shard_.restart();
+  works_.clear();
+  shard_.settle();
+  ASSERT_NE(plan, 0U);
+  EXPECT_EQ(works_, Works{row});
+  act([&](HostCalls& host) { host.works_for(0, plan); });
+  EXPECT_EQ(works_, (Works{row, std::nullopt, row})) << "also after its first wait";
+}
+
 TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
   const std::uint64_t fiber = begin("f");
   std::promise<JobOrigin> ran;

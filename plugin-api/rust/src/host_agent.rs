@@ -224,8 +224,9 @@ impl HostAgent {
         self.check(unsafe { stash(self.tables.host, self.id, handle, text(json)) })
     }
 
-    /// What this call does from now on is the work of this fiber: if it takes the server with it,
-    /// that counts for this fiber and for no other.
+    /// What this call does from now on is the work of this fiber (0: of none): if it takes the
+    /// server with it, that counts for this fiber and for no other. Told once, each further call
+    /// begins as the work of none.
     pub fn works_for(&self, handle: FiberHandle) {
         let works_for = self.tables.fibers.works_for;
         // SAFETY: see above. What fails, in an agent that is at its end, is not missed.

@@ -172,6 +172,7 @@ impl<T: Agent> Instance<T> {
         let nothing = |()| Ok(Answer::Done(String::new()));
         match event.kind {
             ffi::HEARTH_EVENT_START => {
+                self.host.works_for(0);
                 nothing(self.run(event.connection, event.call, |agent, cx| agent.on_start(cx))?)
             }
             ffi::HEARTH_EVENT_CALL => {

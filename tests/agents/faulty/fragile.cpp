@@ -5,16 +5,19 @@
 //             done()        the steps that were done, in order
 //             dead()        how many fibers were given up
 //             crash_later() a null pointer after its first wait
+//             set_trap(path) a null pointer in each START for which that file is there
 //   fibers    poison        a checkpoint, and after its first wait a null pointer
 //             offloading    a null pointer on a thread of the pool
 //             sudden        a null pointer; the agent "eager" begins it in each START
 //             patient       sleeps for an hour, and logs "patient sleeps"
+//             dreaded       the same; a null pointer in on_fibers_recovered, if that is told of it
 //             steady        20 steps of 10 ms
 //             later         the same, and stops for an hour after the third in version 1; not
 //                           listed if KNOWS_LATER is 0
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,13 +35,18 @@ int* volatile nowhere = nullptr;
 
 class Fragile : public hearth::Agent {
  public:
-  Fragile() { sql("CREATE TABLE IF NOT EXISTS done (step TEXT)"); }
+  Fragile() {
+    sql("CREATE TABLE IF NOT EXISTS done (step TEXT)");
+    sql("CREATE TABLE IF NOT EXISTS traps (path TEXT)");
+  }
   static void methods(hearth::Methods<Fragile>& m) {
     m.add("begin", &Fragile::begin);
     m.add("done", &Fragile::done);
     m.add("dead", &Fragile::dead);
     m.add("crash_later", &Fragile::crash_later);
+    m.add("set_trap", &Fragile::set_trap);
     m.fiber("patient", &Fragile::patient);
+    m.fiber("dreaded", &Fragile::patient);
     m.fiber("poison", &Fragile::poison);
     m.fiber("offloading", &Fragile::offloading);
     m.fiber("sudden", &Fragile::sudden);
@@ -48,14 +56,25 @@ class Fragile : public hearth::Agent {
 #endif
   }
 
-  hearth::Task<void> on_start() override {
+  __attribute__((no_sanitize("undefined"))) hearth::Task<void> on_start() override {
+    for (const auto& trap : sql("SELECT path FROM traps").rows<std::string>()) {
+      if (std::filesystem::exists(trap)) *nowhere = 1;
+    }
     if (name() == "eager" && dead() == 0) begin("sudden");
     return {};
+  }
+  __attribute__((no_sanitize("undefined"))) hearth::Task<hearth::RecoveryPlan> on_fibers_recovered(
+      const std::vector<hearth::InterruptedFiber>& fibers) override {
+    for (const hearth::InterruptedFiber& fiber : fibers) {
+      if (fiber.name == "dreaded") *nowhere = 1;
+    }
+    return hearth::RecoveryPlan();
   }
   void begin(const std::string& name) { start_fiber(name, nullptr, {.key = name}); }
   std::vector<std::string> done() {
     return sql("SELECT step FROM done ORDER BY rowid").rows<std::string>();
   }
+  void set_trap(const std::string& path) { sql("INSERT INTO traps VALUES (?)", path); }
   std::size_t dead() { return list_dead_fibers().size(); }
 
   // A sanitizer would stop at what is done wrong here before it happens.
@@ -66,8 +85,8 @@ class Fragile : public hearth::Agent {
   __attribute__((no_sanitize("undefined"))) hearth::Task<void> offloading(hearth::FiberContext&) {
     co_await offload([]() __attribute__((no_sanitize("undefined"))) { *nowhere = 1; });
   }
-  hearth::Task<void> patient(hearth::FiberContext&) {
-    log.info("patient sleeps");
+  hearth::Task<void> patient(hearth::FiberContext& fiber) {
+    log.info(fiber.name(), " sleeps");
     co_await sleep(std::chrono::hours(1));
   }
   __attribute__((no_sanitize("undefined"))) hearth::Task<void> poison(hearth::FiberContext& fiber) {

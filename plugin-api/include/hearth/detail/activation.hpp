@@ -41,6 +41,7 @@ struct Context {
   bool unheard = false;           // nobody but the log hears of its failure
   std::uint64_t fiber = 0;        // the SDK's number of the fiber that runs; 0: none
   Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
+  bool plans = false;             // on_fibers_recovered runs
   bool retried = false;           // the host gives the event again if it fails
   std::string_view handler = {};  // the hook, or what was called by its name
   bool is_method = false;         // a method of the class, whose caller hears of limits
@@ -256,12 +257,17 @@ class Activation final : private TaskWatch {
   };
   [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
 
+  // The instance has its first event: from now on a crash is no fiber's doing, unless the host is
+  // told that it is.
+  void tell_begin() noexcept { tell_work(Work()); }
+
   // A warning that would say the same each time. Bounded: kMostWarnings different ones.
   void warn_once(const std::string& text);
 
  private:
   // Whose work runs, as the host needs it for the record of a crash: that of a fiber, or of the
-  // hook on_fiber_recovered of this event. Neither: what the host takes for granted in a call.
+  // hook on_fiber_recovered or on_fibers_recovered of this event. Neither: what the host takes for
+  // granted in a call.
   struct Work {
     std::uint64_t fiber = 0;  // the SDK's number
     std::uint64_t recovery = 0;
@@ -272,7 +278,8 @@ class Activation final : private TaskWatch {
   // Tells the host, if it has been told otherwise in this call. The recovery of a context may be
   // gone: it is not looked at.
   void works_for(const Context& context) noexcept {
-    const Work work = {context.fiber, context.recovery == nullptr ? 0 : context.call};
+    const bool recovers = context.recovery != nullptr || context.plans;
+    const Work work = {context.fiber, recovers ? context.call : 0};
     if (work != told_) tell_work(work);
   }
   void tell_work(const Work& work) noexcept;
