@@ -45,6 +45,9 @@ class Lambdas : public hearth::Agent {
     m.add("made_by_a_kept_one", &Lambdas::made_by_a_kept_one);
     m.add("made_by_a_kept_function", &Lambdas::made_by_a_kept_function);
     m.add("made_by_a_kept_binding", &Lambdas::made_by_a_kept_binding);
+    m.add("copied_by_a_kept_binding", &Lambdas::copied_by_a_kept_binding);
+    m.add("copied_by_a_kept_function", &Lambdas::copied_by_a_kept_function);
+    m.add("copied_for_a_kept_member", &Lambdas::copied_for_a_kept_member);
     m.add("made_by_a_kept_object", &Lambdas::made_by_a_kept_object);
     m.add("made_by_a_kept_pointer", &Lambdas::made_by_a_kept_pointer);
     m.add("a_reference_is_kept", &Lambdas::a_reference_is_kept);
@@ -76,7 +79,9 @@ class Lambdas : public hearth::Agent {
     for (const auto& wrapped : wrappings()) sum += co_await keep_alive_while(wrapped);
     const auto added = [this](int more) -> Task<int> { co_return more + co_await later(); };
     sum += co_await keep_alive_while(std::bind(added, 0));
-    sum += co_await keep_alive_while(Holder<decltype(plain)>(plain));
+    const Holder<decltype(plain)> holder(plain);
+    sum += co_await keep_alive_while(holder);
+    sum += co_await keep_alive_while(std::bind(&Holder<decltype(plain)>::operator(), holder));
     after_turn([this]() -> Task<void> { log.info(std::to_string(co_await later())); });
     co_return sum;
   }
@@ -97,6 +102,22 @@ class Lambdas : public hearth::Agent {
   Task<int> made_by_a_kept_binding() {
     co_return co_await keep_alive_while(std::bind(&Lambdas::returned, this));
   }
+  // The lambda that is called is the parameter, which dies.
+  Task<int> copied_by_a_kept_binding() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    co_return co_await keep_alive_while(std::bind(call, work));
+  }
+  Task<int> copied_by_a_kept_function() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    const std::function<Task<int>()> binding = std::bind(call, work);
+    co_return co_await keep_alive_while(binding);
+  }
+  Task<int> copied_for_a_kept_member() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    co_return co_await keep_alive_while(std::bind(&Lambdas::call_now<decltype(work)>, this, work));
+  }
   Task<int> made_by_a_kept_object() {
     auto made = [this] { return returned(); };
     co_return co_await keep_alive_while(Holder<decltype(made)>(made));
@@ -112,12 +133,19 @@ class Lambdas : public hearth::Agent {
   }
 
  private:
-  // Of what a std::function has room for, and of what it puts elsewhere.
+  template <class Function>
+  Task<int> call_now(Function function) {
+    return function();
+  }
+  // Of what a std::function has room for, and of what it puts elsewhere; and of what is bound.
   std::vector<std::function<Task<int>()>> wrappings() {
     const std::array<char, 100> large{};
     std::vector<std::function<Task<int>()>> all;
     all.emplace_back([this]() -> Task<int> { co_return co_await later(); });
     all.emplace_back([this, large]() -> Task<int> { co_return large[0] + co_await later(); });
+    all.emplace_back(
+        std::bind([this](int more) -> Task<int> { co_return more + co_await later(); }, 0));
+    all.emplace_back(std::bind(&Lambdas::later, this));
     return all;
   }
   static Task<int> of_nobody() {
@@ -134,7 +162,7 @@ class DyingLambdaTest : public ::testing::Test {
  protected:
   std::string outcome(const char* method) {
     const auto call = agent_.start(method);
-    host_.advance(milliseconds(10));
+    host_.advance(milliseconds(20));
     return call.failed() ? call.error() : hearth::to_text(call.value());
   }
 
@@ -151,13 +179,14 @@ TEST_F(DyingLambdaTest, WhatNobodyKeepsIsRefused) {
   for (const char* const method :
        {"returned", "returned_at_once", "made_by_a_helper", "awaited", "awaited_at_once",
         "as_a_parameter", "made_by_a_kept_one", "made_by_a_kept_function", "made_by_a_kept_binding",
+        "copied_by_a_kept_binding", "copied_by_a_kept_function", "copied_for_a_kept_member",
         "made_by_a_kept_object", "made_by_a_kept_pointer", "a_reference_is_kept"})
     EXPECT_EQ(outcome(method), kRefusal) << method;
 }
 
 TEST_F(DyingLambdaTest, WhatIsKeptOrHasNothingToLoseRuns) {
   EXPECT_EQ(outcome("without_captures"), "7");
-  EXPECT_EQ(outcome("kept"), "49");
+  EXPECT_EQ(outcome("kept"), "70");
   EXPECT_NE(host_.log().back().find('7'), std::string::npos);
 }
 

@@ -5,7 +5,8 @@
 // must live as long as its coroutine does: run_fiber() and its like keep what they are given, also
 // in a std::function, std::bind() or a template around it. Any other one is gone as soon as the
 // function that made it returns, or the statement is over. One of which a kept object's type does
-// not tell, such as a std::function that is its member, is refused, too.
+// not tell, such as a std::function that is its member, is refused, too. Not seen is a template of
+// an author's that calls a copy of the lambda that it has inside.
 
 #include <hearth/error.hpp>
 
@@ -32,7 +33,7 @@ template <class T>
 inline constexpr char kTypeTag = 0;
 
 // Whether an object of type T is that of the tag, or a template that was made for it and so has it
-// inside: Wrapper<Closure>, std::bind(closure, 1).
+// inside: Wrapper<Closure>.
 template <class T>
 struct Inside {
   static bool has(const char* tag) { return tag == &kTypeTag<T>; }
@@ -43,16 +44,20 @@ template <template <class...> class Wrapper, class... Parts>
 struct Inside<Wrapper<Parts...>> {
   static bool has([[maybe_unused]] const char* tag) { return (Inside<Parts>::has(tag) || ...); }
 };
-template <class T, class... Parts>
-struct Inside<T(Parts...)> {
-  static bool has(const char* tag) {
-    return (Inside<T>::has(tag) || ... || Inside<Parts>::has(tag));
-  }
-};
+// std::bind(): what it binds a function to may be copied on the way, into a parameter that dies.
+// The function itself is called where it is, and a member function on the object that it is bound
+// to.
+template <class Function, class... Bound>
+struct Inside<Function(Bound...)> : Inside<Function> {};
+template <class Member, class Class, class Object, class... Bound>
+struct Inside<Member Class::*(Object, Bound...)> : Inside<Object> {};
 template <class T>
 struct Inside<std::reference_wrapper<T>> {
   static bool has(const char* /*tag*/) { return false; }
 };
+
+// Whether `whole` is the type of std::bind(function, ...), for a function of that type.
+bool is_binding_of(const std::type_info& whole, const std::type_info& function);
 
 // A function that its caller keeps.
 struct Kept {
@@ -61,7 +66,9 @@ struct Kept {
 
   template <class Closure>
   [[nodiscard]] bool holds() const {
-    return has(&kTypeTag<Closure>) || (target != nullptr && *target == typeid(Closure));
+    if (has(&kTypeTag<Closure>)) return true;
+    return target != nullptr &&
+           (*target == typeid(Closure) || is_binding_of(*target, typeid(Closure)));
   }
 };
 

@@ -1,0 +1,26 @@
+#include <hearth/detail/closure_check.hpp>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <cxxabi.h>
+
+namespace hearth::detail {
+namespace {
+
+// As a person would write it. (In the name that the linker sees, what is said twice is numbered.)
+std::string written_name(const std::type_info& type) {
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), &std::free);
+  return name ? std::string(name.get()) : std::string();
+}
+
+}  // namespace
+
+bool is_binding_of(const std::type_info& whole, const std::type_info& function) {
+  const std::string name = written_name(function);
+  return !name.empty() && written_name(whole).starts_with("std::_Bind<" + name + " (");
+}
+
+}  // namespace hearth::detail
