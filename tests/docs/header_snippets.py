@@ -7,7 +7,7 @@ Code in a comment is a block of lines that are indented by five spaces or more. 
 that ends with a colon and is indented less: text, pictures and the lines below a label ("Failure   ...") do not look so. Each
 block has an entry in WRAPPERS or TESTS with what it leaves out: "@" stands for the block. Where its parts need different places,
 "@1", "@2" ... are the parts: one begins after an empty line, and with a line that begins with "...". In code, "..." is an empty
-statement. A block that begins with {" is JSON, and is parsed.
+statement. A block that begins with {" is JSON, and is parsed. A statement outside of blocks is an error: nothing tries it.
 """
 import json
 import pathlib
@@ -24,6 +24,11 @@ NOT_CODE = {
 WRAPPERS = {
     ("abi.h", "HEARTH_PLUGIN_NOTE"): "@",
     ("agent.hpp", "class Counter"): "@",
+    ("agent_base.hpp", "transaction()"): """
+class Theatre : public hearth::Agent {
+  void book() {
+@  }
+};""",
     ("alarm.hpp", "set_alarm"): """
 class Biller : public hearth::Agent {
   void plan() {
@@ -34,6 +39,23 @@ class Reminder : public hearth::Agent {
   void remind_me(std::string text);
   void remind(const std::string& text);
 @};""",
+    ("error.hpp", "throw hearth::Error"): """
+class Hotel : public hearth::Agent {
+  void enter() {
+@  }
+};""",
+    ("fetch.hpp", "response.next()"): """
+class Loader : public hearth::Agent {
+  void use(const std::string& piece);
+  hearth::Task<void> load() {
+    auto response = co_await fetch("https://a.example/large");
+@  }
+};""",
+    ("keep_alive.hpp", "keep_alive()"): """
+class Waiter : public hearth::Agent {
+  void wait() {
+@  }
+};""",
     ("fetch.hpp", "hearth::FetchResponse page"): """
 class Reader : public hearth::Agent {
   void remember(std::string text);
@@ -222,6 +244,8 @@ TEST(HeaderSnippetTest, RequestsAreAnsweredAsTheHeaderShows) {
 }
 
 LINE = re.compile(r"^ *(?://|/\*+|\*(?!/))(?P<text>.*?)(?:\*/)?$")
+# What no sentence looks like: a call on an object with its semicolon, and what statements begin with. Words in backquotes are prose.
+STATEMENT = re.compile(r"^ .*(?:[\w)]\.\w+\(.*\);|\b(?:auto|const) \w+ = .*;|\bthrow .*\);|\b(?:while|for|if) \(.*\).*;|= \{.*\};)")
 TEXT = re.compile(r" *(?:\S+ {2,})?(?=\S)")  # what is before the text of a line: spaces, and a label
 
 
@@ -249,6 +273,14 @@ def blocks(text):
                 block.append(inside)
         before = inside
     return found
+
+
+def stray_statements(text, code):
+    """The lines of comments that have code, and are in no block."""
+    in_blocks = {line.strip() for block in code for line in block.splitlines()}
+    comments = [match.group("text") for match in map(LINE.match, text.splitlines()) if match]
+    return [line.strip() for line in comments
+            if line.strip() not in in_blocks and STATEMENT.search(re.sub(r"`[^`]*`", "", line))]
 
 
 def parts(code):
@@ -288,7 +320,10 @@ def extract(sources, output):
     used = set()
     for header in sorted([*include.rglob("*.hpp"), *include.rglob("*.h")]):
         name = str(header.relative_to(include))
-        for code in blocks(header.read_text()):
+        text = header.read_text()
+        if stray := stray_statements(text, blocks(text)):
+            sys.exit(f"header_snippets.py: {name} has code that nothing tries: {stray[0]}")
+        for code in blocks(text):
             if code.startswith('{"'):
                 parse_all(code)
                 continue

@@ -410,7 +410,7 @@ typedef struct hearth_note {
                             sizeof(manifest) - 1},                                 \
                            manifest}
 
-/* Marks the exported symbol: HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {...}; */
+/* Marks the exported symbol, the const hearth_plugin of the name hearth_plugin_v1. */
 #ifdef __cplusplus
 #define HEARTH_EXPORT extern "C" __attribute__((visibility("default"), used))
 #else

@@ -208,17 +208,21 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Query sql(std::string_view text, const Values&... values) {
     return Query(live(), text, values...);
   }
-  // auto t = transaction(); ... t.commit(); undoes rows and set_state(), see Transaction.
+  // Rows and set_state() are undone, unless it comes to the commit. See Transaction:
+  //
+  //     auto booking = transaction();
+  //     sql("UPDATE seats SET free = free - 1");
+  //     booking.commit();
   Transaction transaction() { return Transaction(live()); }
 
   // ---- values by key ----------------------------------------------------------------------------
 
-  // kv().put("draft", text); kv().get<std::string>("draft"); see kv.hpp.
+  // See kv.hpp.
   [[nodiscard]] Kv kv() { return Kv(live()); }
 
   // ---- agents below this one --------------------------------------------------------------------
 
-  // sub_agents().list(); sub_agents().destroy("Chat", "monday"); see sub_agents.hpp.
+  // Lists them, and destroys them by class and name. See sub_agents.hpp.
   [[nodiscard]] SubAgentList sub_agents() { return SubAgentList(live()); }
 
   // ---- clients ----------------------------------------------------------------------------------

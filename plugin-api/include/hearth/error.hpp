@@ -14,7 +14,7 @@ namespace hearth {
 // What an author throws to fail a call, a request or a hook with a code of their choice. The text
 // reaches the caller as it is; any other exception does the same with HEARTH_E_PLUGIN.
 //
-// Example   throw hearth::Error(HEARTH_E_NOT_FOUND, "no such room");   // HTTP answers 404
+//     throw hearth::Error(HEARTH_E_NOT_FOUND, "no such room");  // HTTP answers 404
 class Error : public std::runtime_error {
  public:
   Error(hearth_status code, const std::string& text) : std::runtime_error(text), code_(code) {}

@@ -176,8 +176,10 @@ class FetchResponse {
   // The first one of this name, in any case.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
 
-  // while (auto piece = co_await response.next()) use(*piece);
-  // Pieces end anywhere. After the end it gives nothing again.
+  // The next piece of the body. Pieces end anywhere. After the end it gives nothing again:
+  //
+  //     while (auto piece = co_await response.next()) use(*piece);
+  //
   // Failure   FetchError: the rest does not come.
   [[nodiscard]] detail::NextPiece next() noexcept { return {operation_.get(), stored_}; }
 

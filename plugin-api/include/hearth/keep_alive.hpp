@@ -1,5 +1,7 @@
 #pragma once
-// An agent that works is not idle: auto held = keep_alive();
+// An agent that works is not idle:
+//
+//     auto held = keep_alive();
 
 #include <hearth/detail/activation.hpp>
 

@@ -2,8 +2,10 @@
 // Schedules: calls that an agent gives itself for later, which survive everything that the agent
 // survives.
 //
-//     static void methods(hearth::Methods<Reminder>& m) { m.callback("remind", &Reminder::remind);
-//     } void remind(const std::string& text) { broadcast(text); }
+//     static void methods(hearth::Methods<Reminder>& m) {
+//       m.callback("remind", &Reminder::remind);
+//     }
+//     void remind(const std::string& text) { broadcast(text); }
 //
 //     schedule(std::chrono::minutes(10), "remind", "tea is ready");
 //     schedule(hearth::Cron("0 9 * * mon-fri", "Europe/Berlin"), "remind", "stand up");
