@@ -23,14 +23,19 @@ struct TakenName {
   std::string_view name;
   std::string_view why;
 };
+// In one of its generators or versions, or where a project includes CPack. The others of its
+// documentation (ALL_BUILD, edit_cache ...) have not the form of a name.
 constexpr std::string_view kTargetOfCMake = "CMake has a target of that name";
 constexpr std::string_view kStructInside = "the class would hold a struct of its own name";
 constexpr std::string_view kTypeOfPlugin = "HEARTH_PLUGIN makes a type of that name";
 constexpr std::array kTakenNames = std::to_array<TakenName>({
     {"all", kTargetOfCMake},
     {"clean", kTargetOfCMake},
+    {"codegen", kTargetOfCMake},
+    {"depend", kTargetOfCMake},
     {"help", kTargetOfCMake},
     {"install", kTargetOfCMake},
+    {"package", kTargetOfCMake},
     {"preinstall", kTargetOfCMake},
     {"test", kTargetOfCMake},
     {"dl", "unit tests are linked with a library of that name"},

@@ -37,8 +37,11 @@ TEST(ProjectNameTest, IsNoNameThatStandsForSomethingElseInTheProject) {
   for (const Case& each : {
            Case{"all", "CMake has a target"},
            Case{"clean", "CMake has a target"},
+           Case{"codegen", "CMake has a target"},
+           Case{"depend", "CMake has a target"},
            Case{"help", "CMake has a target"},
            Case{"install", "CMake has a target"},
+           Case{"package", "CMake has a target"},
            Case{"preinstall", "CMake has a target"},
            Case{"test", "CMake has a target"},
            Case{"dl", "linked with a library"},
@@ -52,6 +55,19 @@ TEST(ProjectNameTest, IsNoNameThatStandsForSomethingElseInTheProject) {
     EXPECT_NE(problem.find(each.why), std::string::npos) << each.name << ": " << problem;
     EXPECT_NE(problem.find(std::string(each.name) + "-agent"), std::string::npos) << problem;
   }
+}
+
+// The class is capitalised, and the file's name is no word of the language.
+TEST(ProjectNameTest, MayBeAWordOfTheLanguageOrANameOfTheSdk) {
+  for (const char* name : {"class", "int", "std", "hearth", "namespace", "task", "connection"})
+    EXPECT_EQ(project_name_problem(name), "") << name;
+}
+
+TEST(ProjectNameTest, IsNoTargetOfCMakeInCapitalsOrWithUnderscores) {
+  for (const char* name :
+       {"ALL_BUILD", "INSTALL", "PACKAGE", "RUN_TESTS", "ZERO_CHECK", "edit_cache", "rebuild_cache",
+        "package_source", "list_install_components", "install/local", "install/strip"})
+    EXPECT_NE(project_name_problem(name), "") << name;
 }
 
 TEST(ProjectNameTest, IsTheUrlSegmentOfItsClass) {
