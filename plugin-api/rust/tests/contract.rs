@@ -350,7 +350,8 @@ fn a_fiber_goes_step_by_step_to_its_end() {
     assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 3", r#"settle 9 16 "far""#]);
     assert_eq!(with_notes(20, |notes| notes.worked_for.clone()), [9, 9, 9], "each step says whose");
     agent.event(HEARTH_EVENT_START, 2, "", "");
-    assert_eq!(with_notes(20, |notes| notes.worked_for.clone()), [9, 9, 9, 0], "a start is nobody's");
+    let told = with_notes(20, |notes| notes.worked_for.clone());
+    assert_eq!(told, [9, 9, 9, 0], "a start is no fiber's");
 }
 
 #[test]
