@@ -50,14 +50,15 @@ class AnyStream {
             stream_->async_read_some(into, ByteStream::ReadHandler(std::move(handler)));
             return;
           }
-          stream_->async_read_some(into, [frames = frames_, into, handler = std::move(handler)](
-                                             error_code error, std::size_t bytes) mutable {
-            if (!frames->pass(into, bytes)) {
-              error = asio::error::operation_aborted;
-              bytes = 0;
-            }
-            std::move(handler)(error, bytes);
-          });
+          stream_->async_read_some(
+              into, [&stream = *stream_, frames = frames_, into, handler = std::move(handler)](
+                        error_code error, std::size_t bytes) mutable {
+                if (!frames->pass(into, bytes, stream.take_arrived())) {
+                  error = asio::error::operation_aborted;
+                  bytes = 0;
+                }
+                std::move(handler)(error, bytes);
+              });
         },
         token, first_two(buffers));
   }

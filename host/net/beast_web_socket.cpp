@@ -510,6 +510,8 @@ void BeastWebSocket::on_sweep(SocketTime now) {
   }
   if (!stream_->is_open()) return cut();  // a send has failed while nobody was reading
   if (!keeps_the_rates(now)) return;
+  // TLS may read and read, and have nothing to give to Beast.
+  if (address_ && !address_->may_send(0, stream_->take_arrived())) return sent_too_much();
   if (paused_ || stream_->backed_up()) return watch_paused(now);
   if (stream_->take_heard()) {
     heard_at_ = now;

@@ -66,16 +66,23 @@ std::size_t ByteStream::read_on(ReadBuffers into) {
     return 0;
   }
   error_code error;  // comes again in start_read(), which reports it
-  return read_now(into, error);
+  const std::size_t bytes = read_now(into, error);
+  arrived_ += bytes;
+  return bytes;
 }
 
 void ByteStream::complete_read(ReadHandler handler, std::size_t bytes) {
   asio::post(executor_, [self = shared_from_this(), handler = std::move(handler), bytes]() mutable {
-    self->read_done(std::move(handler), error_code(), bytes);
+    self->give(std::move(handler), error_code(), bytes);
   });
 }
 
 void ByteStream::read_done(ReadHandler handler, error_code error, std::size_t bytes) {
+  arrived_ += bytes;
+  give(std::move(handler), error, bytes);
+}
+
+void ByteStream::give(ReadHandler handler, error_code error, std::size_t bytes) {
   reading_ = false;
   filled_ = bytes == room_;
   if (bytes != 0) heard_ = true;
@@ -180,6 +187,7 @@ void ByteStream::writable(error_code) {
 void ByteStream::finish(Linger linger, std::function<void()> closed) {
   HEARTH_ASSERT(!finishing_, "finish() called twice");
   finishing_ = true;
+  (void)take_arrived();  // what came before was wanted
   closed_ = std::move(closed);
   peer_ended_ = linger == Linger::kUntilSent;
   if (!open_) return close();
@@ -199,11 +207,18 @@ void ByteStream::drain() {
   const std::span<char> scratch = pool_.scratch();
   const ReadBuffers into{asio::buffer(scratch.data(), scratch.size()), asio::mutable_buffer()};
   start_read(into, [self = shared_from_this()](error_code error, std::size_t) {
-    // read_done() goes on with the next read unless this was the last.
+    if (self->has_drained_enough()) return self->abort();
+    // give() goes on with the next read unless this was the last.
     if (!error) return;
     self->peer_ended_ = true;
     if (error != asio::error::eof || self->buffered() == 0) self->close();
   });
+}
+
+bool ByteStream::has_drained_enough() {
+  if (!finishing_) return false;
+  drained_ += take_arrived();
+  return drained_ > kMostDrained;
 }
 
 void ByteStream::abort() {

@@ -35,7 +35,8 @@ using error_code = boost::system::error_code;
 enum class Linger {
   kUntilSent,  // for a peer that has nothing more to say: what it said later would be answered with
                // a reset, which may take our last words with it
-  kUntilPeerEnds,  // reads and drops what the peer still says, until it ends its side too
+  kUntilPeerEnds,  // reads and drops what the peer still says, until it ends its side too or has
+                   // said more than kMostDrained
 };
 
 // A connected socket that belongs to no loop: how a connection moves to another one.
@@ -95,6 +96,10 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] bool peer_has_left() { return !open_ || wire_has_ended(); }
   // Whether bytes have come in since the last call: cheaper than a time stamp for each read.
   [[nodiscard]] bool take_heard() { return std::exchange(heard_, false); }
+  // How many bytes have come over the wire since the last call, for whoever is charged for them.
+  // That is what was read, without what was preloaded; over TLS it is what the records took,
+  // whatever they held, and the handshake's. They may have come without a read that completes.
+  [[nodiscard]] virtual std::size_t take_arrived() { return std::exchange(arrived_, 0); }
 
   // ---- writing ----------------------------------------------------------------------------------
   // Copies the bytes, or shares them, and arranges nothing: flush_soon() or flush() must follow.
@@ -123,7 +128,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
 
   // ---- the end ----------------------------------------------------------------------------------
   // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read
-  // completes with an error. There is no time limit in here: whoever wants one calls abort(), and
+  // completes with an error. A peer that goes on talking past kMostDrained is cut off, and what it
+  // has not taken is dropped. There is no time limit in here: whoever wants one calls abort(), and
   // `closed` is called then too.
   void finish(Linger linger, std::function<void()> closed);
   // Closes now and drops what is left. A pending read completes with an error.
@@ -134,6 +140,10 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
 
   static constexpr std::size_t kMostGathered = 64 * 1024;
   static constexpr int kMostReadsGathered = 16;
+  // Bytes over the wire that are read and dropped for a peer to hear our last words. Enough for one
+  // that stops when it hears them: what was on its way fits. A peer that does not would have the
+  // server read as fast as it can for as long as it lingers.
+  static constexpr std::size_t kMostDrained = 256 * 1024;
 
  protected:
   // `turn_end`: of the loop that the executor is of. It and the pool outlive the stream.
@@ -164,6 +174,9 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   virtual void close_wire() = 0;
 
   void read_done(ReadHandler handler, error_code error, std::size_t bytes);
+  // For a read that gets bytes and nothing to give: whether the peer has had its time to end. The
+  // read completes with an error then.
+  [[nodiscard]] bool has_drained_enough();
   void writable(error_code error);
   // For release(): the stream is closed from here on; returns what had not left yet.
   std::string give_up();
@@ -183,6 +196,7 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   std::size_t take_preloaded(ReadBuffers into);
   std::size_t read_on(ReadBuffers into);
   void complete_read(ReadHandler handler, std::size_t bytes);
+  void give(ReadHandler handler, error_code error, std::size_t bytes);
 
   const Executor executor_;
   BufferPool& pool_;
@@ -199,7 +213,9 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   std::uint64_t sends_ = 0;
   std::uint64_t bytes_sent_ = 0;
   std::function<void()> closed_;
-  std::size_t room_ = 0;  // of the read that is pending
+  std::size_t room_ = 0;     // of the read that is pending
+  std::size_t arrived_ = 0;  // since take_arrived()
+  std::size_t drained_ = 0;
   int reads_gathered_ = 0;
   bool filled_ = false;  // the last read used all its room, so more may be waiting
   bool open_ = true;

@@ -69,10 +69,13 @@ class HttpSession final : public Session,
   void on_read(error_code error, std::size_t bytes);
   void parse();
   void parse_when_room();
-  std::size_t skip_empty_lines();
+  [[nodiscard]] bool skip_empty_lines();
   [[nodiscard]] bool may_send(std::size_t requests, std::size_t bytes) const {
     return !arrival_.address || arrival_.address->may_send(requests, bytes);
   }
+  // Charges what has come since the last call. As it comes: a body may never end. What is read
+  // while an answer is due is charged afterwards, with the next request.
+  [[nodiscard]] bool may_have_sent() { return may_send(0, stream_->take_arrived()); }
   void on_peer_ended();
   void want_more();
   void dispatch();
@@ -173,7 +176,7 @@ void HttpSession::on_peer_ended() {
 // Never called while a read is pending, so that an upgrade finds the socket without operations.
 void HttpSession::parse() {
   if (stream_->backed_up()) return parse_when_room();
-  if (state_ == State::kIdle && !may_send(0, skip_empty_lines())) return refuse_too_many();
+  if (state_ == State::kIdle && skip_empty_lines() && !may_have_sent()) return refuse_too_many();
   bool more =
       !incoming_.empty() && incoming_ != "\r";  // the parser may get further without new bytes
   bool starved = !more;
@@ -186,9 +189,7 @@ void HttpSession::parse() {
     const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
     if (state_ == State::kHead) head_size_ += used;
-    // Charged as it comes: a body may never end. What the parser leaves is bounded, and is charged
-    // when it is used; after an upgrade the WebSocket does that.
-    if (!may_send(0, used)) return refuse_too_many();
+    if (!may_have_sent()) return refuse_too_many();  // the head, if there is one, says to whom
     switch (step) {
       case HttpParser::Step::kMore:
         want_more();
@@ -210,12 +211,12 @@ void HttpSession::parse() {
   if (!is_ending() && (starved || incoming_.empty())) read();
 }
 
-// RFC 9112 section 2.2: some clients send one behind a body. Returns how many bytes they are.
-std::size_t HttpSession::skip_empty_lines() {
+// RFC 9112 section 2.2: some clients send one behind a body. Returns whether there were any.
+bool HttpSession::skip_empty_lines() {
   std::size_t end = 0;
   while (incoming_.compare(end, 2, "\r\n") == 0) end += 2;
   incoming_.erase(0, end);
-  return end;
+  return end != 0;
 }
 
 // A client that asks and does not take the answers has to take some before the next one is made.
@@ -469,6 +470,9 @@ void HttpSession::on_sweep(SocketTime now) {
     share_.note_drop(DropReason::kSendsSlowly);
     return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
+  // TLS may read and read, and have nothing to parse. What waits to be parsed is charged then.
+  if (!is_ending() && incoming_.empty() && !may_have_sent())
+    return state_ <= State::kBody ? refuse_too_many() : lost();
   if (now < deadline_) return;
   // A long answer may take its time, as long as the client goes on reading.
   if (takes && is_ending()) return set_deadline(share_.options.close_timeout);

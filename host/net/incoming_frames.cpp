@@ -4,7 +4,8 @@
 
 namespace hearth::net {
 
-bool IncomingFrames::pass(const ByteStream::ReadBuffers& read, std::size_t bytes) {
+bool IncomingFrames::pass(const ByteStream::ReadBuffers& read, std::size_t bytes,
+                          std::size_t arrived) {
   if (has_refused_) return false;
   std::size_t frames = 0;
   std::size_t left = bytes;
@@ -13,7 +14,7 @@ bool IncomingFrames::pass(const ByteStream::ReadBuffers& read, std::size_t bytes
     frames += count({static_cast<char*>(each.data()), here});
     left -= here;
   }
-  has_refused_ = address_ != nullptr && !address_->may_send(frames, bytes);
+  has_refused_ = address_ != nullptr && !address_->may_send(frames, arrived);
   return !has_refused_;
 }
 

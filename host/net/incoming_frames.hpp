@@ -24,10 +24,12 @@ class IncomingFrames {
   IncomingFrames(std::shared_ptr<const ClientAddress> address, std::shared_ptr<PackedFrames> packed)
       : address_(std::move(address)), packed_(std::move(packed)) {}
 
-  // The next bytes, in their place. Each frame that begins in them counts as a message. False: the
-  // address, or all together, have sent too much. Nothing of these bytes, nor of later ones, may
-  // reach Beast then.
-  [[nodiscard]] bool pass(const ByteStream::ReadBuffers& read, std::size_t bytes);
+  // The next bytes, in their place. Each frame that begins in them counts as a message. What is
+  // charged is `arrived` (ByteStream::take_arrived()): what TLS adds costs too, and what the HTTP
+  // session has read ahead was charged there. False: the address, or all together, have sent too
+  // much. Nothing of these bytes, nor of later ones, may reach Beast then.
+  [[nodiscard]] bool pass(const ByteStream::ReadBuffers& read, std::size_t bytes,
+                          std::size_t arrived);
   [[nodiscard]] bool has_refused() const { return has_refused_; }
 
  private:

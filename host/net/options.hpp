@@ -41,9 +41,9 @@ struct AddressLimits {
   std::uint32_t connections = 1'000;
   // A second. A handshake of TLS takes a millisecond of the thread that does them all.
   std::uint32_t new_connections = 100;
-  // WebSocket frames and HTTP requests a second, and the bytes that are read: what a busy server of
-  // somebody else's sends, and a fraction of what one loop can take. Frames, because a ping or a
-  // fragment costs about what a message does.
+  // WebSocket frames and HTTP requests a second, and the bytes that are read, with what TLS adds:
+  // what a busy server of somebody else's sends, and a fraction of what one loop can take. Frames,
+  // because a ping or a fragment costs about what a message does.
   std::uint32_t messages = 10'000;
   std::size_t bytes = std::size_t{32} << 20;
   // Agents a minute that do not exist yet: each may become a file.

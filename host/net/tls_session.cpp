@@ -39,8 +39,13 @@ int wire_write(BIO* bio, const char* bytes, int size) {
 
 int wire_read(BIO* bio, char* into, int size) {
   BIO_clear_retry_flags(bio);
-  const ssize_t got = ::recv(wire_of(bio).descriptor, into, static_cast<std::size_t>(size), 0);
-  if (got < 0 && would_wait()) BIO_set_retry_read(bio);
+  TlsSession::Wire& wire = wire_of(bio);
+  const ssize_t got = ::recv(wire.descriptor, into, static_cast<std::size_t>(size), 0);
+  if (got > 0) {
+    wire.received += static_cast<std::size_t>(got);
+  } else if (got < 0 && would_wait()) {
+    BIO_set_retry_read(bio);
+  }
   return static_cast<int>(got);
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 struct ssl_st;  // OpenSSL's SSL
 
@@ -53,6 +54,8 @@ class TlsSession {
   [[nodiscard]] bool has_more() const;
   // Bytes that were written to the descriptor.
   [[nodiscard]] std::uint64_t written() const { return wire_.written; }
+  // Bytes that were read from the descriptor since the last call; at first, since the beginning.
+  [[nodiscard]] std::size_t take_received() { return std::exchange(wire_.received, 0); }
   // Why it has failed, for the log: OpenSSL's words.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -62,6 +65,7 @@ class TlsSession {
   struct Wire {
     int descriptor = -1;
     std::uint64_t written = 0;
+    std::size_t received = 0;
   };
 
  private:

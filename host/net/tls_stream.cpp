@@ -25,6 +25,8 @@ class TlsStream final : public ByteStream {
     prepare_socket(socket_);
   }
 
+  std::size_t take_arrived() override { return session_ ? session_->take_received() : 0; }
+
   std::optional<LooseSocket> release() override {
     auto loose = loosen(socket_);
     if (!loose) return std::nullopt;
@@ -50,7 +52,8 @@ class TlsStream final : public ByteStream {
         what, [self = shared(), into, handler = std::move(handler)](error_code error) mutable {
           std::size_t bytes = 0;
           if (!error) error = self->read_all(into, bytes);
-          if (error == asio::error::would_block)
+          // New keys and empty records take bytes and give none.
+          if (error == asio::error::would_block && !self->has_drained_enough())
             return self->wait_to_read(into, std::move(handler));
           self->read_done(std::move(handler), error, bytes);
         });

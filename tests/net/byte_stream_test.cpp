@@ -269,6 +269,23 @@ TEST_F(ByteStreamTest, PreloadedBytesAreReadFirst) {
   EXPECT_EQ(got_, "late");
 }
 
+TEST_F(ByteStreamTest, TellsHowMuchHasArrivedOnce) {
+  stream_->preload("early");
+  stream_->peer_says("12345678ab");
+  read(8);
+  settle();
+  EXPECT_EQ(stream_->take_arrived(), 0U) << "somebody has read, and was charged, before";
+  read(8);
+  settle();
+  EXPECT_EQ(stream_->take_arrived(), 8U);
+  EXPECT_EQ(stream_->take_arrived(), 0U);
+  stream_->append("x");  // the next read is made at once, since the last one was filled
+  read(8);
+  settle();
+  EXPECT_EQ(got_, "ab");
+  EXPECT_EQ(stream_->take_arrived(), 2U);
+}
+
 TEST_F(ByteStreamTest, TellsWhetherAnythingWasHeard) {
   EXPECT_FALSE(stream_->take_heard());
   read();
@@ -337,6 +354,25 @@ TEST_F(ByteStreamTest, FinishSendsTheRestAndWaitsForThePeersEnd) {
   settle();
   EXPECT_FALSE(stream_->wire_closed);
   stream_->peer_ends();
+  settle();
+  EXPECT_TRUE(stream_->wire_closed);
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, APeerThatGoesOnTalkingIsCutOff) {
+  const std::string piece(16 * 1024, 'x');
+  for (std::size_t said = 0; said < 2 * ByteStream::kMostDrained; said += piece.size()) {
+    stream_->peer_says(piece);
+    read(piece.size());
+    settle();
+  }
+  finish(Linger::kUntilPeerEnds);
+  for (std::size_t said = 0; said < ByteStream::kMostDrained; said += piece.size()) {
+    stream_->peer_says(piece);
+    settle();
+    ASSERT_FALSE(stream_->wire_closed) << said << ": what was read before does not count";
+  }
+  stream_->peer_says("x");
   settle();
   EXPECT_TRUE(stream_->wire_closed);
   EXPECT_EQ(closed_, 1);

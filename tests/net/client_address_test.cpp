@@ -2,6 +2,7 @@
 #include "net/http_server.hpp"
 #include "net/raw_client.hpp"
 #include "net/tls_fixture.hpp"
+#include "net/tls_session.hpp"
 
 #include <chrono>
 #include <exception>
@@ -144,6 +145,67 @@ TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {
             429);
 }
 
+// A client whose records hold nothing but new keys, so that nobody above TLS hears of them.
+class NewKeysTest : public ClientAddressTest {
+ protected:
+  NewKeysTest() {
+    options_.per_address.bytes = 1000;
+    options_.rate_window = std::chrono::milliseconds(100);  // looked at four times as often
+  }
+  // Until the server says something.
+  static void flood(testing::TlsClient& client) {
+    EXPECT_EQ(SSL_set_block_padding(client.ssl(), TlsSession::kRecord), 1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!client.has_unread() && std::chrono::steady_clock::now() < deadline) {
+      ASSERT_EQ(SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+      ASSERT_EQ(SSL_do_handshake(client.ssl()), 1);
+    }
+  }
+};
+
+TEST_F(NewKeysTest, CountBeforeARequest) {
+  start_tls();
+  testing::TlsClient client(port());
+  ASSERT_EQ(client.handshake(), "");
+  flood(client);
+  EXPECT_EQ(client.read_reply().status, 429);
+  EXPECT_TRUE(has_counted("bytes", 1));
+}
+
+TEST_F(NewKeysTest, CountOnAWebSocket) {
+  start_tls();
+  testing::TlsClient client(port());
+  ASSERT_EQ(client.handshake(), "");
+  client.upgrade();
+  flood(client);
+  EXPECT_EQ(client.read_frame().close_code(), 1013);
+  EXPECT_EQ(closed_.wait().code, 1013);
+  EXPECT_TRUE(has_counted("bytes", 1));
+}
+
+TEST_F(NewKeysTest, EndTheConnectionWhileAnAnswerIsDue) {
+  Events<int> asked;
+  Events<int> aborted;
+  on_request_ = [&](std::shared_ptr<HttpExchange> exchange) {
+    exchange->on_abort([&aborted] { aborted.add(1); });
+    held_.push_back(std::move(exchange));
+    asked.add(1);
+  };
+  start_tls();
+  testing::TlsClient client(port());
+  ASSERT_EQ(client.handshake(), "");
+  client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(asked.wait(), 1);
+  EXPECT_EQ(SSL_set_block_padding(client.ssl(), TlsSession::kRecord), 1);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (aborted.count() == 0 && std::chrono::steady_clock::now() < deadline) {
+    (void)SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    (void)SSL_do_handshake(client.ssl());  // fails once the server has closed
+  }
+  EXPECT_EQ(aborted.wait(), 1);
+  EXPECT_TRUE(has_counted("bytes", 1));
+}
+
 // What is no whole message, and goes on until the server has had enough.
 struct Flood {
   const char* name;
@@ -152,6 +214,7 @@ struct Flood {
   std::string more;
   bool is_http = false;
   bool is_tls = false;
+  bool is_padded = false;  // each record of TLS to its full length
 };
 
 class AddressFloodTest : public ClientAddressTest, public ::testing::WithParamInterface<Flood> {
@@ -164,6 +227,8 @@ class AddressFloodTest : public ClientAddressTest, public ::testing::WithParamIn
     start_tls();
     auto client = std::make_unique<testing::TlsClient>(port());
     EXPECT_EQ(client->handshake(), "");
+    if (GetParam().is_padded)
+      EXPECT_EQ(SSL_set_block_padding(client->ssl(), TlsSession::kRecord), 1);
     return client;
   }
 };
@@ -187,6 +252,11 @@ TEST_P(AddressFloodTest, EndsAtTheLimit) {
     EXPECT_EQ(closed_.wait().code, 1013);
   }
   EXPECT_TRUE(has_counted(flood.limit, 1));
+  // It is heard no longer than it takes to tell it. The system holds some MiB each way.
+  const std::string more(std::size_t{1} << 20, 'x');
+  std::size_t said = 0;
+  while (said < std::size_t{64} << 20 && client->send(more)) said += more.size();
+  EXPECT_LT(said, std::size_t{64} << 20);
 }
 
 std::vector<Flood> floods() {
@@ -212,6 +282,10 @@ std::vector<Flood> floods() {
     floods.push_back(floods[i - 1]);
     floods.back().is_tls = true;
   }
+  for (const bool is_http : {false, true})
+    floods.push_back({is_http ? "PaddedBody" : "PaddedMessage", "bytes",
+                      is_http ? head + "Content-Length: 100000\r\n\r\n" : "\x82\xfe", "x", is_http,
+                      true, true});
   return floods;
 }
 

@@ -28,8 +28,8 @@ class IncomingFramesTest : public ::testing::Test {
   // As one read, into a buffer in two pieces that the bytes do not fill.
   static bool pass(IncomingFrames& frames, std::string& bytes, std::size_t first) {
     std::string rest = bytes.substr(first) + "not read";
-    const bool passed =
-        frames.pass({asio::buffer(bytes.data(), first), asio::buffer(rest)}, bytes.size());
+    const bool passed = frames.pass({asio::buffer(bytes.data(), first), asio::buffer(rest)},
+                                    bytes.size(), bytes.size());
     bytes = bytes.substr(0, first) + rest.substr(0, bytes.size() - first);
     return passed;
   }
@@ -58,6 +58,16 @@ TEST_F(IncomingFramesTest, TheRestOfAFrameCostsItsBytesAlone) {
   for (int i = 0; i < 900; ++i) EXPECT_TRUE(pass(frames, more, 0)) << i;
   std::string too_many(100, 'x');
   EXPECT_FALSE(pass(frames, too_many, 0));
+}
+
+TEST_F(IncomingFramesTest, WhatHasArrivedIsChargedWhateverIsRead) {
+  std::string begin = RawClient::frame(2, std::string(2000, 'x')).substr(0, 100);
+  const ByteStream::ReadBuffers read{asio::buffer(begin), asio::mutable_buffer()};
+  IncomingFrames padded(address(10, 1000), nullptr);
+  EXPECT_TRUE(padded.pass(read, 1, 900));
+  EXPECT_FALSE(padded.pass(read, 1, 200));
+  IncomingFrames charged_before(address(10, 1000), nullptr);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(charged_before.pass(read, begin.size(), 0)) << i;
 }
 
 TEST_F(IncomingFramesTest, CompressedOnesAreCountedAndMadePlain) {

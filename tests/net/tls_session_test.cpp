@@ -83,5 +83,30 @@ TEST_F(TlsSessionTest, ARowOfNewKeysIsNotReadAtOnce) {
   EXPECT_GT(reads, 1);
 }
 
+TEST_F(TlsSessionTest, CountsWhatComesOverTheWireAndNotWhatItHolds) {
+  EXPECT_GT(server_->take_received(), 0U) << "the handshake";
+  ASSERT_EQ(SSL_set_block_padding(client_.get(), TlsSession::kRecord), 1);
+  std::array<char, 100> into{};
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(SSL_write(client_.get(), "x", 1), 1);
+    const auto sent = static_cast<std::size_t>(unread());
+    EXPECT_GT(sent, TlsSession::kRecord);
+    std::size_t bytes = 0;
+    while (bytes == 0) {
+      const TlsSession::Moved read = server_->read(into);
+      ASSERT_TRUE(read.outcome == Outcome::kDone || unread() > 0);
+      bytes = read.bytes;
+    }
+    EXPECT_EQ(bytes, 1U);
+    EXPECT_EQ(server_->take_received(), sent);
+    EXPECT_EQ(server_->take_received(), 0U);
+  }
+  ASSERT_EQ(SSL_key_update(client_.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+  ASSERT_EQ(SSL_do_handshake(client_.get()), 1);
+  const auto sent = static_cast<std::size_t>(unread());
+  while (unread() > 0) EXPECT_EQ(server_->read(into).outcome, Outcome::kReads);
+  EXPECT_EQ(server_->take_received(), sent) << "it holds nothing to read";
+}
+
 }  // namespace
 }  // namespace hearth::net
