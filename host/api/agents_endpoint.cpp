@@ -176,6 +176,10 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
 }
 
 net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
+  std::function<bool()> is_withdrawn = [&classes = runtime_.classes(),
+                                        generation = runtime_.classes().access_generation()] {
+    return classes.access_generation() != generation;
+  };
   auto admitted = admit(request);
   net::UpgradePlan plan;
   if (auto* refusal = std::get_if<Refusal>(&admitted)) {
@@ -206,14 +210,7 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
   plan.loop = index;
   plan.subprotocol = std::move(guest.subprotocol);
   plan.max_frame = to.served->settings.max_frame;
-  plan.opened = [this, rules = std::move(guest.rules), asked = std::move(guest.asked),
-                 opened = opener(std::move(to), std::move(connect), request.address)](
-                    const std::shared_ptr<net::WebSocket>& socket) {
-    // Those that were there have been told already.
-    if (has_changed(*rules, asked))
-      return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
-    return opened(socket);
-  };
+  plan.opened = opener(std::move(to), std::move(connect), request.address, std::move(is_withdrawn));
   if (guest.visitor.ends_at) {
     plan.opened = [&loop, ends_at = *guest.visitor.ends_at,
                    opened = std::move(plan.opened)](const std::shared_ptr<net::WebSocket>& socket) {
@@ -259,23 +256,26 @@ AgentsEndpoint::Refusal AgentsEndpoint::misspelled() {
 }
 
 AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRequest connect,
-                                              std::shared_ptr<const net::ClientAddress> address) {
+                                              std::shared_ptr<const net::ClientAddress> address,
+                                              std::function<bool()> is_withdrawn) {
   const unsigned index = runtime_.shard_index(to.key);
   if (!to.gates.empty()) {
     return [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
             address = std::move(address), segment = to.served->segment, gates = std::move(to.gates),
-            connect = std::move(connect)](
+            connect = std::move(connect), is_withdrawn = std::move(is_withdrawn)](
                const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+      if (is_withdrawn()) return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
       if (makes_too_many(shard, address.get(), gates))
         return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
       return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
-                               std::move(connect));
+                               std::move(connect), std::move(is_withdrawn));
     };
   }
   return [&shard = runtime_.shard(index), served = std::move(to.served), key = std::move(to.key),
-          address = std::move(address),
-          connect = std::move(connect)](
+          address = std::move(address), connect = std::move(connect),
+          is_withdrawn = std::move(is_withdrawn)](
              const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
+    if (is_withdrawn()) return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
     if (makes_too_many(shard, address.get(), key))
       return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
     return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
@@ -335,7 +335,7 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
   auto resolved = resolve(address);
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
   auto& to = std::get<Destination>(resolved);
-  std::string asked = to.gates.empty() ? to.served->segment : to.gates.front().segment;
+  const std::string& asked = to.gates.empty() ? to.served->segment : to.gates.front().segment;
   if (own == nullptr || has_changed(*own, asked))
     return Refusal{503, 0, "unavailable", "the class has just come or changed: try again"};
   const EffectiveAuth rules = auth_of(edge_, own.get());
@@ -346,8 +346,6 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
   std::string target = request.target;
   if (rules.type != ProofKind::kNone) target = std::move(proof.target);
   return Guest{.to = std::move(to),
-               .rules = std::move(own),
-               .asked = std::move(asked),
                .target = std::move(target),
                .visitor = std::move(visitor),
                .subprotocol = std::move(proof.subprotocol)};

@@ -63,7 +63,8 @@ namespace hearth::api {
 //            is asked for. The agent then gets its claims, and a target without it. A socket is
 //            closed with 4401 when its token ends. The administrators' token opens no agent. Where
 //            claims give the name, only its one spelling in edge_rules.hpp is let in. Rules that
-//            change while a client comes in have it come again (503, or close 1012).
+//            change while a client comes in, or tokens that are withdrawn, have it come again (503,
+//            or close 1012), also while it waits for the agents above.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
@@ -117,9 +118,7 @@ class AgentsEndpoint {
   // A client that may go where it wants.
   struct Guest {
     Destination to;
-    std::shared_ptr<const EntryRules> rules;  // of the class that has let it in
-    std::string asked;                        // ... whose segment this is
-    std::string target;                       // what the agent sees
+    std::string target;  // what the agent sees
     auth::Visitor visitor;
     std::string subprotocol;  // of the answer to an upgrade
   };
@@ -143,8 +142,10 @@ class AgentsEndpoint {
                                                               const ClientProof& proof) const;
   using Opener =
       std::function<std::shared_ptr<net::WebSocketListener>(std::shared_ptr<net::WebSocket>)>;
+  // `is_withdrawn`: as open_gated_socket().
   [[nodiscard]] Opener opener(Destination to, runtime::ConnectRequest connect,
-                              std::shared_ptr<const net::ClientAddress> address);
+                              std::shared_ptr<const net::ClientAddress> address,
+                              std::function<bool()> is_withdrawn);
   [[nodiscard]] static Refusal address_refusal(const protocol::AddressError& error);
   [[nodiscard]] static Refusal route_refusal(int status);
   [[nodiscard]] static Refusal unauthorized(std::string message);

@@ -124,15 +124,21 @@ void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate
 
 std::shared_ptr<net::WebSocketListener> open_gated_socket(
     runtime::Shard& shard, runtime::ShardLoop& loop, const std::shared_ptr<net::WebSocket>& socket,
-    std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request) {
+    std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request,
+    std::function<bool()> is_withdrawn) {
   auto listener = std::make_shared<GatedSocket>();
   socket->pause_reading();
   GateRequest question{request.target, request.headers, request.claims};
   const storage::AgentKey key = gates.back().child;
   auto decided = [&shard, listener, socket, key, segment = std::move(segment),
-                  request = std::move(request)](
+                  request = std::move(request), is_withdrawn = std::move(is_withdrawn)](
                      const std::optional<GateRefusal>& refusal) mutable {  // called once
     if (listener->is_gone()) return;
+    if (is_withdrawn()) {
+      socket->resume_reading();
+      socket->close(kCloseServiceRestart, kAccessChanged);
+      return;
+    }
     if (refusal) {
       socket->resume_reading();
       socket->close(refusal->close_code, "Sub-agent connection rejected (" +

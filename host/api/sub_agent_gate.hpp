@@ -46,11 +46,14 @@ void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate
                GateRequest request, std::function<void(std::optional<GateRefusal>)> decided);
 
 // A WebSocket for an agent below others: it is not read from until they have let it through, and
-// then it is as one of open_agent_socket().
+// then it is as one of open_agent_socket(). `is_withdrawn` tells whether who may connect has changed
+// since the client was judged (ClassRegistry::access_generation()): then it is closed with 1012
+// instead, as those are that were connected at that time.
 //
 // Threads, Lifetime  As open_agent_socket().
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> open_gated_socket(
     runtime::Shard& shard, runtime::ShardLoop& loop, const std::shared_ptr<net::WebSocket>& socket,
-    std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request);
+    std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request,
+    std::function<bool()> is_withdrawn);
 
 }  // namespace hearth::api

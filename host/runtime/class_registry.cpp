@@ -16,6 +16,15 @@ std::string plain_name(std::string_view text) {
   return letters;
 }
 
+// Than the other table, which may lack classes: they have the defaults.
+bool has_other_auth(const ClassRegistry::EntryTable& table,
+                    const ClassRegistry::EntryTable& other) {
+  return std::ranges::any_of(table, [&other](const auto& row) {
+    const auto found = other.find(row.first);
+    return row.second->auth != (found == other.end() ? AuthRules{} : found->second->auth);
+  });
+}
+
 }  // namespace
 
 void StartCounts::count_start() {
@@ -101,7 +110,10 @@ std::vector<std::string> ClassRegistry::aliases_of(std::string_view segment) con
 
 ClassRegistry::EntryTable ClassRegistry::set_entry_rules(EntryTable rules) {
   const MutexLock lock(mutex_);
-  return std::exchange(entry_rules_, std::move(rules));
+  EntryTable before = std::exchange(entry_rules_, std::move(rules));
+  if (has_other_auth(before, entry_rules_) || has_other_auth(entry_rules_, before))
+    access_changed();
+  return before;
 }
 
 std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view segment) const {

@@ -100,10 +100,17 @@ class ClassRegistry {
   // and a class that is not in it has the defaults. A class that is added has those of its settings
   // unless its segment is in the table already.
   using EntryTable = std::map<std::string, std::shared_ptr<const EntryRules>, std::less<>>;
-  // Gives the table before.
+  // Gives the table before. If any `auth` is another one in it, access has changed.
   EntryTable set_entry_rules(EntryTable rules);
   // Never null.
   [[nodiscard]] std::shared_ptr<const EntryRules> entry_rules(std::string_view segment) const;
+
+  // Which clients may be let in has changed: rules, or proofs that were good. Whoever changes it
+  // closes the clients that are there afterwards. Those that are on their way in at that time see
+  // to themselves: the generation is taken before a client is judged, and compared where its socket
+  // is opened, on the loop that closes it from then on. If it differs, the client must come again.
+  [[nodiscard]] std::uint64_t access_generation() const { return access_generation_.load(); }
+  void access_changed() { access_generation_.fetch_add(1); }
 
   // There is reason to think that the segment will be served: agents of the class are stored, or it
   // has settings.
@@ -164,6 +171,7 @@ class ClassRegistry {
   std::function<void(const std::string& segment)> note_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);
   EntryTable entry_rules_ GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> access_generation_ = 0;
 };
 
 }  // namespace hearth::runtime

@@ -193,6 +193,7 @@ void warn_of_proofs(const config::Config& config, Logger& logger) {
 void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
                     runtime::Runtime& runtime, Logger& logger) {
   if (!proofs.refresh()) return;
+  runtime.classes().access_changed();
   api::EdgeRules edge;
   edge.auth = settings.rules;
   for (const auto& served : runtime.classes().all()) {

@@ -3,7 +3,9 @@
 
 #include "api/api_fixture.hpp"
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::api::testing {
@@ -16,8 +18,10 @@ class SubAgentGateTest : public ApiFixture {
     start();
     serve("Inbox", [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kSubAgent) return decide(host, event);
-      if (event.kind == EventKind::kRequest)
+      if (event.kind == EventKind::kRequest) {
+        if (waits_) std::exchange(waits_, nullptr)();
         return host.complete(event.call, std::string_view("inbox"));
+      }
       return nothing(host, event);
     });
     serve("Chat", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
@@ -46,11 +50,16 @@ class SubAgentGateTest : public ApiFixture {
       view->response->status = 502;
       return host.complete(event.call, std::string_view());
     }
+    if (event.body == "slow") {
+      waits_ = [&host, call = event.call] { (void)host.complete(call, std::string_view()); };
+      return {};
+    }
     if (event.body == "unasked") return Error{Errc::kUnsupported, "no interest"};
     return host.complete(event.call, std::string_view());
   }
 
   std::vector<std::string> asked_;  // on the loop's thread; read once that has answered
+  std::function<void()> waits_;     // lets in who waits, at the next request
 };
 
 TEST_F(SubAgentGateTest, AnAgentBelowIsOfAClassAndANameOfItsOwn) {
@@ -121,6 +130,18 @@ TEST_F(SubAgentGateTest, EachNewAgentOfTheWayCountsBeforeAnyIsAsked) {
   EXPECT_EQ(client.read_frame().close_code(), 1013);
   EXPECT_EQ(get("/agents/inbox/u").status, 200);  // after what an agent has written down
   EXPECT_EQ(asked_, std::vector<std::string>{});
+}
+
+TEST_F(SubAgentGateTest, AClientThatWaitsWhileAccessIsWithdrawnComesAgain) {
+  start_inbox();
+  for (const bool is_withdrawn : {false, true}) {
+    Client client = connect("/agents/inbox/u/sub/chat/slow");
+    if (is_withdrawn) runtime_->classes().access_changed();
+    EXPECT_EQ(get("/agents/inbox/u/let-it-in").body, "inbox");
+    const Frame first = client.read_frame();
+    EXPECT_EQ(first.close_code(), is_withdrawn ? 1012 : 0);
+    if (is_withdrawn) EXPECT_EQ(first.close_reason(), kAccessChanged);
+  }
 }
 
 TEST_F(SubAgentGateTest, WhatAClientSendsBeforeItIsLetThroughIsKept) {

@@ -2,8 +2,11 @@
 #include "api/edge_fixture.hpp"
 #include "api/fake_actions.hpp"
 #include "api/fake_objects.hpp"
+#include "base/close_codes.hpp"
 
+#include <functional>
 #include <iomanip>
+#include <memory>
 #include <sstream>
 
 namespace hearth::api::testing {
@@ -284,6 +287,58 @@ TEST_F(WhoMayConnectTest, ASocketEndsWithItsToken) {
   const Frame last = client.read_frame();
   EXPECT_EQ(last.close_code(), 4401);
   EXPECT_EQ(last.close_reason(), "the token has expired");
+}
+
+// Notes how it is closed.
+class ClosedSocket final : public net::WebSocket {
+ public:
+  CloseCode code = 0;
+  std::string reason;
+
+  void send(std::string_view /*payload*/, bool /*is_text*/) override {}
+  void send(SharedBytes /*payload*/, bool /*is_text*/) override {}
+  void close(CloseCode with, std::string_view why) override {
+    code = with;
+    reason = why;
+  }
+  void abort() override {}
+  void pause_reading() override {}
+  void resume_reading() override {}
+  void when_drained(std::function<void()> notice) override { notice(); }
+  [[nodiscard]] std::size_t buffered() const override { return 0; }
+  [[nodiscard]] bool is_open() const override { return code == 0; }
+  [[nodiscard]] std::uint64_t sends() const override { return 0; }
+};
+
+// It was judged, and is not registered yet: whoever withdraws access does not find it.
+TEST_F(WhoMayConnectTest, ASocketOnItsWayWhileAccessIsWithdrawnComesAgain) {
+  open();
+  int round = 0;
+  const auto other_rules = [&round] {
+    EntryRules rules;
+    rules.auth.name = std::to_string(round);
+    return std::make_shared<const EntryRules>(rules);
+  };
+  for (const std::string path : {"/agents/open/a", "/agents/open/a/sub/guarded/b"}) {
+    for (const bool is_by_rules : {false, true}) {
+      SCOPED_TRACE(path);
+      ++round;
+      net::HttpRequest request;
+      request.method = "GET";
+      request.target = path;
+      const net::UpgradePlan plan = api().on_upgrade(request);
+      ASSERT_FALSE(plan.refusal);
+      if (is_by_rules) {
+        (void)runtime_->classes().set_entry_rules({{"another", other_rules()}});
+      } else {
+        runtime_->classes().access_changed();  // a token is good no more
+      }
+      const auto socket = std::make_shared<ClosedSocket>();
+      EXPECT_NE(plan.opened(socket), nullptr);
+      EXPECT_EQ(socket->code, kCloseServiceRestart);
+      EXPECT_EQ(socket->reason, kAccessChanged);
+    }
+  }
 }
 
 // ---- further paths ----

@@ -127,6 +127,36 @@ TEST_F(AliasTest, AClassUnderItsOwnSegmentComesBeforeIt) {
   EXPECT_EQ(classes_.find_for_client("tally"), classes_.find("counter"));
 }
 
+TEST_F(AliasTest, AccessHasChangedWhenAnyAuthHas) {
+  const auto rules = [](std::optional<ProofKind> type, bool list_methods) {
+    EntryRules made;
+    made.auth.type = type;
+    made.list_methods = list_methods;
+    return std::make_shared<const EntryRules>(made);
+  };
+  struct Step {
+    ClassRegistry::EntryTable table;
+    bool changes;
+  };
+  const Step steps[] = {
+      {{}, false},
+      {{{"counter", rules(std::nullopt, false)}}, false},
+      {{{"counter", rules(ProofKind::kToken, false)}}, true},
+      {{{"counter", rules(ProofKind::kToken, true)}}, false},
+      {{{"counter", rules(ProofKind::kToken, true)}, {"room", rules(std::nullopt, true)}}, false},
+      {{{"counter", rules(ProofKind::kJwt, true)}, {"room", rules(std::nullopt, true)}}, true},
+      {{{"room", rules(std::nullopt, true)}}, true},
+  };
+  for (const Step& step : steps) {
+    const std::uint64_t before = classes_.access_generation();
+    classes_.set_entry_rules(step.table);
+    EXPECT_EQ(classes_.access_generation() != before, step.changes) << &step - steps;
+  }
+  const std::uint64_t before = classes_.access_generation();
+  classes_.access_changed();
+  EXPECT_NE(classes_.access_generation(), before);
+}
+
 TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
   ClassSettings open;
   open.list_methods = true;

@@ -2,6 +2,8 @@
 
 #include "base/client_memory.hpp"
 #include "net/http_server.hpp"
+#include "runtime/runtime.hpp"
+#include "storage/data_directory.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 #include "telemetry/metrics.hpp"
@@ -83,6 +85,32 @@ TEST_F(ClientProofsTest, FilesAreReadAtTheStartAndWhenTheOperatorSaysSo) {
   EXPECT_TRUE((*proofs)->refresh()) << "its holders are to be asked anew";
   EXPECT_FALSE(is_good(kOldToken));
   EXPECT_FALSE((*proofs)->refresh());
+}
+
+// So that clients on their way in, whom nobody finds to close, are asked anew as well.
+TEST_F(ClientProofsTest, ATokenThatIsGoneChangesWhoMayConnect) {
+  auto data = storage::DataDirectory::open(directory_.path() / "data");
+  ASSERT_TRUE(data) << data.error().message;
+  Metrics metrics;
+  const std::vector<runtime::ShardLoop*> loops{&loop_};
+  runtime::Runtime runtime(loops, *data, logger_, metrics, {});
+  config::AuthConfig settings;
+  settings.token_file = put("tokens", kOldToken + "\n");
+  auto proofs = open(settings);
+  ASSERT_TRUE(proofs) << proofs.error().message;
+  struct Step {
+    std::string tokens;
+    bool changes;
+  };
+  for (const Step& step : std::vector<Step>{{kOldToken, false},
+                                            {kOldToken + "\n" + kNewToken + "\n", false},
+                                            {"", false},
+                                            {kNewToken, true}}) {
+    (void)put("tokens", step.tokens);
+    const std::uint64_t before = runtime.classes().access_generation();
+    refresh_proofs(**proofs, settings, runtime, logger_);
+    EXPECT_EQ(runtime.classes().access_generation() != before, step.changes) << step.tokens;
+  }
 }
 
 TEST_F(ClientProofsTest, AFileOfNoUseStopsTheStartAndSaysWhich) {
