@@ -2,6 +2,7 @@
 
 #include "api/class_page.hpp"
 #include "api/client_proof.hpp"
+#include "api/edge_rules.hpp"
 #include "api/http_errors.hpp"
 #include "api/query_words.hpp"
 #include "base/assert.hpp"
@@ -320,7 +321,7 @@ AdminApi::AdminApi(AdminActions& actions, std::string token, Logger& logger, Met
 }
 
 bool AdminApi::is_ours(std::string_view path) {
-  return path.starts_with(kRoot) && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
+  return is_at_or_below(kRoot, path);
 }
 
 std::optional<net::HttpResponse> AdminApi::refusal(const net::HttpRequest& request,

@@ -67,8 +67,8 @@ class AdminApi {
   // `token`: not empty.
   AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics);
 
-  // Whether a path (without a query) is /admin or below it. Each of them is for administrators,
-  // whether it exists or not.
+  // Whether a path (without a query) is /admin or below it, in any spelling. Each of them is for
+  // administrators, whether it exists or not.
   [[nodiscard]] static bool is_ours(std::string_view path);
 
   static constexpr std::string_view kKeys =

@@ -2,6 +2,7 @@
 
 #include "base/name_template.hpp"
 #include "protocol/object_address.hpp"
+#include "protocol/request_query.hpp"
 
 #include <algorithm>
 
@@ -19,13 +20,20 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
+bool is_same_segment(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const bool is_encoded =
+      std::ranges::find(a, '%') != a.end() || std::ranges::find(b, '%') != b.end();
+  return is_encoded && protocol::percent_decode(a) == protocol::percent_decode(b);
+}
+
 // What the path has beyond the rule's; nothing if it is not below it.
 std::optional<std::string_view> rest_of(std::string_view rule, std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;
   while (true) {
     const std::string_view wanted = take_segment(rule);
     if (wanted.empty()) return path;
-    if (take_segment(path) != wanted) return std::nullopt;
+    if (!is_same_segment(take_segment(path), wanted)) return std::nullopt;
   }
 }
 
@@ -44,9 +52,13 @@ EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own) {
   return {type, type == ProofKind::kJwt ? servers_name : std::string_view()};
 }
 
+bool is_at_or_below(std::string_view root, std::string_view path) {
+  return rest_of(root, path).has_value();
+}
+
 const RouteRule* find_route(const EdgeRules& rules, std::string_view path) {
   const auto found = std::ranges::find_if(
-      rules.routes, [path](const RouteRule& rule) { return rest_of(rule.path, path).has_value(); });
+      rules.routes, [path](const RouteRule& rule) { return is_at_or_below(rule.path, path); });
   return found == rules.routes.end() ? nullptr : &*found;
 }
 

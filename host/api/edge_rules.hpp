@@ -30,8 +30,12 @@ struct EffectiveAuth {
 };
 [[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own);
 
-// The rule of a path (without a query): the first that has it or what is above it. Null: none.
-// Empty segments count for nothing, so that //old is /old.
+// Whether a path (without a query) is `root`, or below it, however it is spelled: segments are
+// compared decoded, as names of objects are, and empty ones count for nothing. So //old and /%6Fld
+// are /old. An encoded slash ends no segment.
+[[nodiscard]] bool is_at_or_below(std::string_view root, std::string_view path);
+
+// The rule of a path (without a query): the first whose path it is, or is below. Null: none.
 [[nodiscard]] const RouteRule* find_route(const EdgeRules& rules, std::string_view path);
 
 // A claim as a name: a text, or a whole number. Nothing if it is absent or of another kind.

@@ -53,9 +53,7 @@ constexpr std::string_view kObjectsKeys =
 
 // Of the rows there, those for users have {class} and {id} first.
 bool is_below_objects(std::string_view path) {
-  constexpr std::string_view kObjects = "/objects";
-  return path.starts_with(kObjects) &&
-         (path.size() == kObjects.size() || path[kObjects.size()] == '/');
+  return is_at_or_below("/objects", path);
 }
 
 // An error, in the shape that errors at this path have.

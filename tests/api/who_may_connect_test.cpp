@@ -4,10 +4,14 @@
 #include "api/fake_objects.hpp"
 #include "base/close_codes.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <functional>
 #include <iomanip>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace hearth::api::testing {
 namespace {
@@ -365,13 +369,78 @@ RouteRule refused(std::string path, int status) {
   return rule;
 }
 
+std::string fully_encoded(std::string_view text) {
+  std::ostringstream encoded;
+  for (const char c : text)
+    encoded << '%' << std::hex << std::setw(2) << std::setfill('0')
+            << static_cast<unsigned>(static_cast<unsigned char>(c));
+  return encoded.str();
+}
+
+// Ways to write a path that mean the same.
+std::vector<std::string> spellings(const std::string& path) {
+  std::string all;
+  std::string apart;
+  std::vector<std::string> found{path, path + '/', path + "?a=b", '/' + path};
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    if (path[at] == '/') {
+      all += '/';
+      apart += "//";
+      continue;
+    }
+    const std::string encoded = fully_encoded(path.substr(at, 1));
+    found.push_back(path.substr(0, at) + encoded + path.substr(at + 1));
+    all += encoded;
+    apart += path[at];
+  }
+  found.push_back(all);
+  std::ranges::transform(all, all.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  found.push_back(all);
+  found.push_back(apart);
+  return found;
+}
+
+TEST_F(WhoMayConnectTest, NoSpellingOfAPathGetsPastItsRefusal) {
+  const std::string paths[] = {
+      "/v1/agents/open/secret",                // an object
+      "/v1/agents/sampler/secret",             // any other agent
+      "/v1/agents/open/a/sub/sampler/secret",  // one below another
+      "/v1/agents/open/a/files/secret",        // a path of an agent's own
+      "/team/secret",                          // ... that a row leads to
+      "/nothing/here",
+  };
+  for (const std::string& path : paths) edge_.routes.push_back(refused(path, 410));
+  edge_.routes.push_back(prefix("/v1/agents"));
+  edge_.routes.push_back(leads_to("/team", "open", "a"));
+  open();
+  for (const std::string& path : paths) {
+    for (const std::string& spelled : spellings(path)) {
+      EXPECT_EQ(get(spelled).status, 410) << spelled;
+      EXPECT_EQ(close_code(spelled), 4410) << spelled;
+    }
+    EXPECT_EQ(get(path + "/below").status, 410) << path;
+  }
+  const std::pair<const char*, int> others[] = {
+      {"/v1/agents/open/secretly/echo", 200},
+      {"/v1/agents/open/%2573ecret/echo", 200},  // the name is %73ecret
+      {"/v1/agents/open%2Fsecret", 404},         // an encoded slash is part of a segment
+      {"/%761/agents/open/a/echo", 200},
+      {"/te%61m/echo", 200},
+  };
+  for (const auto& [path, status] : others) EXPECT_EQ(get(path).status, status) << path;
+}
+
 TEST_F(WhoMayConnectTest, AnUpgradeBelowWhatAsksForAKeyAsksForItToo) {
   edge_.routes = {leads_to("/admin/live", "open", "a"), leads_to("/live", "open", "a")};
   FakeActions actions;
   admin_actions_ = &actions;
   open();
-  RawClient stranger(port());
-  EXPECT_EQ(stranger.upgrade("/admin/live").status, 401);
+  for (const std::string& path : spellings("/admin/live")) {
+    RawClient stranger(port());
+    EXPECT_EQ(stranger.upgrade(path).status, 401) << path;
+    EXPECT_EQ(get(path).status, 401) << path;
+  }
   RawClient administrator(port());
   EXPECT_EQ(administrator.upgrade("/admin/live", bearer(kAdminToken)).status, 101);
   RawClient anybody(port());
@@ -419,14 +488,6 @@ TEST_F(WhoMayConnectTest, AnUpgradeBelowObjectsIsRefusedInTheShapeOfErrorsThere)
     EXPECT_EQ(reply.status, each.status);
     EXPECT_TRUE(reply.body.starts_with(R"({"success":false,"error":")")) << reply.body;
   }
-}
-
-std::string fully_encoded(std::string_view text) {
-  std::ostringstream encoded;
-  for (const char c : text)
-    encoded << '%' << std::hex << std::setw(2) << std::setfill('0')
-            << static_cast<unsigned>(static_cast<unsigned char>(c));
-  return encoded.str();
 }
 
 TEST_F(WhoMayConnectTest, OneClaimHasOneAgentByEachWay) {
