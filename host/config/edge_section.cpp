@@ -272,9 +272,9 @@ Json shown_routes(const std::vector<RouteRule>& rules) {
 
 constexpr std::string_view kNoClaims = "only with auth.type \"jwt\": other clients have no claims";
 
-bool has_claims(const ServerConfig& server, const ClassConfig* agent_class) {
+bool has_claims(const AuthRules& servers, const ClassConfig* agent_class) {
   const auto own = agent_class == nullptr ? std::nullopt : agent_class->settings.auth.type;
-  return own.value_or(server.auth.rules.type.value_or(ProofKind::kNone)) == ProofKind::kJwt;
+  return own.value_or(servers.type.value_or(ProofKind::kNone)) == ProofKind::kJwt;
 }
 
 bool asks_for_claims(std::string_view name) {
@@ -332,12 +332,30 @@ Diagnostics check_routes(const Config& config, const ClassSegment& segment,
   const auto definitions = definitions_directory(config.server.data);
   for (const RouteRule& route : config.server.routes) {
     const ClassConfig* const found = find_class(config.classes, segment, route.agent_class);
-    if (!asks_for_claims(route.name) || has_claims(config.server, found)) continue;
+    if (!asks_for_claims(route.name) || has_claims(config.server.auth.rules, found)) continue;
     if (found != nullptr && fs::path(found->file).parent_path() == definitions) continue;
     mistakes.push_back({.file = server_file,
                         .at = place_of(config.server.sources, "routes"),
                         .message = "routes: the name of " + quote_text(route.path) +
                                    " has claims, " + std::string(kNoClaims)});
+  }
+  return mistakes;
+}
+
+Diagnostics lost_claims(const std::vector<RouteRule>& routes, const AuthRules& servers,
+                        const ClassConfigs& before, const ClassConfigs& now,
+                        const ClassSegment& segment) {
+  Diagnostics mistakes;
+  for (const RouteRule& route : routes) {
+    if (!asks_for_claims(route.name)) continue;
+    const ClassConfig* const was = find_class(before, segment, route.agent_class);
+    const ClassConfig* const is = find_class(now, segment, route.agent_class);
+    if (!has_claims(servers, was) || has_claims(servers, is)) continue;
+    mistakes.push_back(
+        {.file = is != nullptr ? is->file : was->file,  // without either nothing has changed
+         .at = is != nullptr ? place_of(is->sources, "auth.type") : Position{},
+         .message = "auth.type: the name of the route " + quote_text(route.path) + " has claims, " +
+                    std::string(kNoClaims)});
   }
   return mistakes;
 }

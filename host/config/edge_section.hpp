@@ -2,6 +2,7 @@
 // `auth`, `cors` and `routes`: who may connect, which pages may read answers, which paths lead to
 // agents.
 
+#include "base/client_rules.hpp"
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
@@ -9,6 +10,7 @@
 #include "extensions/class_settings.hpp"
 
 #include <string>
+#include <vector>
 
 namespace hearth::config {
 
@@ -29,5 +31,12 @@ void check_class_auth(const ClassConfig& agent_class, Report& report);
 // whatever they say. `server_file`: as diagnostics name it.
 [[nodiscard]] Diagnostics check_routes(const Config& config, const ClassSegment& segment,
                                        const std::string& server_file);
+
+// The same when class files are read again: routes whose class takes away the claims that its
+// clients had `before`, at the file that says so. Of all classes: what was right before stays so.
+// `servers`: what holds where a class says nothing.
+[[nodiscard]] Diagnostics lost_claims(const std::vector<RouteRule>& routes,
+                                      const AuthRules& servers, const ClassConfigs& before,
+                                      const ClassConfigs& now, const ClassSegment& segment);
 
 }  // namespace hearth::config

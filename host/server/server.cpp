@@ -181,6 +181,7 @@ Result<void> Server::Parts::open_data() {
   configuration = std::make_unique<plugins::ClassConfiguration>(
       config.server.classes, config.classes, *ledger, config::definitions_directory(data->path()),
       config.server.objects.all_classes);
+  configuration->keep_claims_for(config.server.routes, config.server.auth.rules);
   if (data->open_to_others()) {
     const std::string path = data->path().native();
     logger.write(

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,55 @@ TEST_F(EdgeSectionTest, ARouteIsNamedByClaimsOnlyWhereClientsHaveSome) {
   defined.classes["b"].settings.auth.type = ProofKind::kNone;
   defined.classes["b"].file = definitions_directory(defined.server.data) / "b.yaml";
   EXPECT_TRUE(check_routes(defined, {}, "server.yaml").empty());
+}
+
+TEST_F(EdgeSectionTest, AClassKeepsTheClaimsThatARouteIsNamedBy) {
+  const std::string jwt = "class: b\naliases: [room-b]\nauth: {type: jwt}\n";
+  const std::string token = "class: b\naliases: [room-b]\nauth: {type: token}\n";
+  const std::string silent = "class: b\naliases: [room-b]\n";
+  struct Case {
+    ProofKind servers;
+    std::string before, now;  // the class's file; empty: there is none
+    std::string name;
+    std::string mistake_at;  // empty: there is none
+  };
+  const Case cases[] = {
+      {ProofKind::kNone, jwt, token, "{sub}", "classes/b.yaml:3:14"},
+      {ProofKind::kNone, jwt, silent, "{header:x}:{sub}", "classes/b.yaml"},
+      {ProofKind::kNone, jwt, "class: b\nauth: {type: jwt}\n", "{sub}", "classes/b.yaml"},
+      {ProofKind::kNone, jwt, "", "{sub}", "classes/b.yaml"},
+      {ProofKind::kJwt, "", token, "{sub}", "classes/b.yaml:3:14"},
+      {ProofKind::kJwt, jwt, silent, "{sub}", ""},
+      {ProofKind::kJwt, jwt, "", "{sub}", ""},
+      {ProofKind::kNone, jwt, jwt, "{sub}", ""},
+      {ProofKind::kNone, jwt, token, "lobby", ""},
+      {ProofKind::kNone, token, silent, "{sub}", ""},  // a definition, from the start
+  };
+  const auto read = [this](const std::string& text) {
+    std::filesystem::remove(path("classes/b.yaml"));
+    put("classes/other.yaml", "class: other\n");
+    if (!text.empty()) put("classes/b.yaml", text);
+    return load().classes;
+  };
+  put("server.yaml", "");
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.before + " -> " + each.now);
+    RouteRule route;
+    route.path = "/a";
+    route.agent_class = "room-b";
+    route.name = each.name;
+    const AuthRules servers{.type = each.servers, .name = {}};
+    const auto before = read(each.before);
+    const Diagnostics found = lost_claims({route}, servers, before, read(each.now), {});
+    ASSERT_EQ(found.empty(), each.mistake_at.empty());
+    if (found.empty()) continue;
+    const std::string text = to_string(found.front());
+    EXPECT_NE(text.find(each.mistake_at), std::string::npos) << text;
+    EXPECT_TRUE(
+        text.ends_with(": auth.type: the name of the route \"/a\" has claims, only with "
+                       "auth.type \"jwt\": other clients have no claims"))
+        << text;
+  }
 }
 
 TEST_F(EdgeSectionTest, AClassNamesAgentsByClaimsOnlyIfItsClientsMayHaveSome) {

@@ -2,10 +2,12 @@
 
 #include "base/sha256.hpp"
 #include "config/class_file.hpp"
+#include "config/edge_section.hpp"
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -58,6 +60,11 @@ ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
   }
 }
 
+void ClassConfiguration::keep_claims_for(std::vector<RouteRule> routes, AuthRules servers) {
+  routes_ = std::move(routes);
+  servers_auth_ = std::move(servers);
+}
+
 void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts::Proven& proven) {
   const Settings said = held(segment);
   auto before = config::read_settings_text(proven.text);
@@ -107,6 +114,13 @@ config::Diagnostics ClassConfiguration::none_is_left() const {
        .message = "classes: there is no class file any more; `hearth reload` if that is meant"}};
 }
 
+config::Diagnostics ClassConfiguration::lost_claims(const config::ClassConfigs& files) const {
+  if (routes_.empty()) return {};
+  config::ClassConfigs before;
+  for (const auto& [segment, said] : said_) before.emplace(said.name, *said.settings);
+  return config::lost_claims(routes_, servers_auth_, before, files, protocol::kebab_case);
+}
+
 void ClassConfiguration::use_aliases(const std::string& segment,
                                      const std::vector<std::string>& aliases) {
   std::erase_if(aliases_, [&segment](const auto& each) { return each.second == segment; });
@@ -145,6 +159,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
     return reading;
   }
   reading.mistakes = config::taken_aliases(*files, served);
+  std::ranges::move(lost_claims(*files), std::back_inserter(reading.mistakes));
   if (!reading.mistakes.empty()) return reading;
   // Of one class alone: what the others have may still be from files.
   had_files_ = has_files || (had_files_ && !segment.empty());

@@ -1,6 +1,7 @@
 #pragma once
 // The settings of all classes, as the class files say while the server runs.
 
+#include "base/client_rules.hpp"
 #include "config/config.hpp"
 #include "config/diagnostic.hpp"
 #include "plugins/versions/version_ledger.hpp"
@@ -46,6 +47,10 @@ class ClassConfiguration {
   ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read,
                      VersionLedger& ledger, std::filesystem::path definitions = {},
                      bool all_are_objects = false);
+
+  // The server's routes, and what it asks of the clients of classes that say nothing. From now on
+  // files that take away the claims that a route's name is made of are a mistake.
+  void keep_claims_for(std::vector<RouteRule> routes, AuthRules servers);
 
   // What holds for a class: its file's values, or the defaults. Never null. A file may name its
   // class as it is or as URLs spell it: `ChatRoom` and `chat-room` are one class here.
@@ -119,6 +124,7 @@ class ClassConfiguration {
   [[nodiscard]] Settings held(const std::string& segment) const;
   [[nodiscard]] bool has_class_file(const config::ClassConfigs& read) const;
   [[nodiscard]] config::Diagnostics none_is_left() const;
+  [[nodiscard]] config::Diagnostics lost_claims(const config::ClassConfigs& files) const;
   void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
   void go_back(const std::string& segment, const SettingsFacts::Proven& proven);
   // The name of a class as a file has it, or had it.
@@ -128,6 +134,8 @@ class ClassConfiguration {
   const std::filesystem::path directory_;
   const std::filesystem::path definitions_;
   const bool all_are_objects_;
+  std::vector<RouteRule> routes_;
+  AuthRules servers_auth_;
   const Settings defaults_;
   bool must_exist_;  // the directory was there once
   bool had_files_;   // when it was read last

@@ -73,6 +73,30 @@ TEST_F(ClassConfigurationTest, AllClassesAreObjectsIfTheServerSaysSo) {
   EXPECT_EQ(idle_timeout(), seconds(60));
 }
 
+TEST_F(ClassConfigurationTest, FilesMayNotTakeTheClaimsThatARouteNeeds) {
+  put("counter.yaml", "class: counter\nauth: {type: jwt}\n");
+  start();
+  RouteRule route;
+  route.path = "/user";
+  route.agent_class = "counter";
+  route.name = "{sub}";
+  configuration_->keep_claims_for({route}, {});
+  const auto type = [this] { return configuration_->entry_rules().at("counter")->auth.type; };
+  put("counter.yaml", "class: counter\nidle_timeout: 5s\nauth: {type: none}\n");
+  for (const std::string segment : {"", "counter", "other"}) {
+    const auto refused = read(segment, true);
+    ASSERT_EQ(refused.mistakes.size(), 1U) << segment;
+    EXPECT_NE(refused.mistakes.front().message.find("the route \"/user\" has claims"),
+              std::string::npos)
+        << refused.mistakes.front().message;
+    EXPECT_EQ(type(), ProofKind::kJwt) << segment;
+    EXPECT_EQ(idle_timeout(), seconds(60)) << "all or none";
+  }
+  put("counter.yaml", "class: counter\nidle_timeout: 5s\nauth: {type: jwt}\n");
+  EXPECT_TRUE(read().mistakes.empty());
+  EXPECT_EQ(idle_timeout(), seconds(5));
+}
+
 TEST_F(ClassConfigurationTest, AFileMayNameItsClassAsUrlsSpellIt) {
   put("room.yaml", "class: chat-room\nidle_timeout: 5s\n");
   EXPECT_EQ(read().changes.size(), 1U);
