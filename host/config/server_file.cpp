@@ -1,6 +1,7 @@
 #include "config/server_file.hpp"
 
 #include "base/authority.hpp"
+#include "base/escape.hpp"
 #include "base/ip_network.hpp"
 #include "config/edge_section.hpp"
 #include "config/units.hpp"
@@ -383,6 +384,12 @@ std::string doubts(const ServerConfig& server) {
     text += std::string(text.empty() ? "" : "; ") +
             "listen opens agents to the network, and auth.type lets everybody in, without TLS: set "
             "auth and tls, or listen on this machine behind a proxy";
+  for (const RouteRule& route : server.routes) {
+    if (route.path != "/agents" && !route.path.starts_with("/agents/")) continue;
+    text += std::string(text.empty() ? "" : "; ") + "routes has " + quote_text(route.path) +
+            ", and what is below /agents comes before all rows: the row does nothing. Use auth to "
+            "keep clients from agents";
+  }
   return text;
 }
 

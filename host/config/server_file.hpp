@@ -26,7 +26,8 @@ namespace hearth::config {
 
 // What is no mistake and hardly meant, with what to do; empty: nothing. All agents are objects, and
 // the limit of objects, which is far lower than that of agents, is the default. Or the server
-// listens on the network without TLS, and asks nobody who they are.
+// listens on the network without TLS, and asks nobody who they are. Or a row of `routes` is below
+// /agents, where none counts.
 [[nodiscard]] std::string doubts(const ServerConfig& server);
 
 // Event loops: one a core if the configuration leaves it open.

@@ -126,6 +126,20 @@ TEST_F(ServerFileTest, ANetworkThatMayDoAllIsDoubtful) {
         << text;
 }
 
+TEST_F(ServerFileTest, ARouteThatHidesNothingIsDoubtful) {
+  const std::pair<std::string, bool> cases[] = {
+      {"/agents/counter/secret", true},
+      {"/agents", true},
+      {"/agentsx", false},
+      {"/v1/agents/counter/secret", false},
+  };
+  for (const auto& [route, is_doubtful] : cases) {
+    const std::string doubt = doubts(server("routes: [{path: " + route + ", status: 410}]\n"));
+    EXPECT_EQ(doubt.starts_with("routes has \"" + route + "\", and "), is_doubtful) << doubt;
+    EXPECT_EQ(doubt.empty(), !is_doubtful) << doubt;
+  }
+}
+
 TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   const ServerConfig config = server("");
   EXPECT_EQ(config.net.host, "127.0.0.1");
