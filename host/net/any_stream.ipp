@@ -33,8 +33,7 @@ class AnyStream {
  public:
   using executor_type = ByteStream::Executor;  // NOLINT(readability-identifier-naming): Asio's name
 
-  // `frames`: what reading passes through, if there is anything to do. Once it has refused, reading
-  // fails.
+  // `frames`: what reading passes through. Once it has refused, reading fails.
   AnyStream(std::shared_ptr<ByteStream> stream, std::shared_ptr<IncomingFrames> frames)
       : stream_(std::move(stream)), frames_(std::move(frames)) {}
 
@@ -46,10 +45,6 @@ class AnyStream {
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(
         [this](auto handler, ByteStream::ReadBuffers into) {
-          if (!frames_) {
-            stream_->async_read_some(into, ByteStream::ReadHandler(std::move(handler)));
-            return;
-          }
           stream_->async_read_some(
               into, [&stream = *stream_, frames = frames_, into, handler = std::move(handler)](
                         error_code error, std::size_t bytes) mutable {

@@ -117,7 +117,8 @@ class BeastWebSocket final : public WebSocket,
         max_frame_(max_frame == 0 ? share.options.max_frame : max_frame),
         address_(std::move(address)),
         packing_(std::move(packing)),
-        frames_(make_frames()),
+        frames_(
+            std::make_shared<IncomingFrames>(address_, packing_ ? packing_->frames() : nullptr)),
         stream_(std::move(stream)),
         beast_(std::in_place, AnyStream(stream_, frames_)),
         held_bytes_(share.buffers.memory()) {
@@ -161,11 +162,6 @@ class BeastWebSocket final : public WebSocket,
     kGone,     // out of the table; nothing is left but this shell
   };
 
-  // Nothing if there is nothing to do with what is read.
-  [[nodiscard]] std::shared_ptr<IncomingFrames> make_frames() const {
-    if (!address_ && !packing_) return nullptr;
-    return std::make_shared<IncomingFrames>(address_, packing_ ? packing_->frames() : nullptr);
-  }
   websocket::stream<AnyStream, false>& socket() {
     HEARTH_ASSERT(beast_, "a WebSocket is used after its end");
     return *beast_;
@@ -201,8 +197,9 @@ class BeastWebSocket final : public WebSocket,
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
   beast::flat_buffer incoming_;
-  HeldBytes held_bytes_;  // of incoming_, while a message in it is incomplete or waits
-  MinimumRate rate_in_;
+  HeldBytes held_bytes_;        // of incoming_, while a message in it is incomplete or waits
+  MinimumRate rate_in_;         // of a message
+  MinimumRate rate_of_frames_;  // of frames outside messages, and of their heads
   MinimumRate rate_out_;
   SocketTime heard_at_ = std::chrono::steady_clock::now();
   SocketTime deadline_ = SocketTime::max();  // for kClosing and kEnding
@@ -362,7 +359,7 @@ void BeastWebSocket::on_read_failed(error_code error) {
     const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
     return end(code, {peers.reason.data(), peers.reason.size()}, true);
   }
-  if (state_ == State::kOpen && frames_ && frames_->has_refused()) return sent_too_much();
+  if (state_ == State::kOpen && frames_->has_refused()) return sent_too_much();
   // close_op has taken over reading; on_close_done() will tell.
   if (state_ == State::kClosing && error == asio::error::operation_aborted && stream_->is_open()) {
     return;
@@ -542,8 +539,13 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
     return false;
   }
   // A complete message leaves incoming_ at once, or waits in it for us.
-  const bool sends = incoming_.size() != 0 && !held_ && !paused_ && !stream_->backed_up();
-  if (rate_in_.too_slow(share_.options, sends, incoming_.size(), now)) {
+  const bool reads = !held_ && !paused_ && !stream_->backed_up();
+  const bool sends = incoming_.size() != 0;
+  const bool trickles =
+      rate_in_.too_slow(share_.options, reads && sends, incoming_.size(), now) ||
+      rate_of_frames_.too_slow(share_.options, reads && !sends && frames_->inside_frame(),
+                               frames_->passed(), now);
+  if (trickles) {
     overflow(DropReason::kSendsSlowly, kTooTrickling);
     return false;
   }

@@ -140,10 +140,10 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
 
   static constexpr std::size_t kMostGathered = 64 * 1024;
   static constexpr int kMostReadsGathered = 16;
-  // Bytes over the wire that are read and dropped for a peer to hear our last words. Enough for one
-  // that stops when it hears them: what was on its way fits. A peer that does not would have the
-  // server read as fast as it can for as long as it lingers.
-  static constexpr std::size_t kMostDrained = 256 * 1024;
+  // Bytes over the wire that are read and dropped for a peer to hear our last words. Many clients
+  // look for an answer only when their body is sent: one of twice the default `max_body` still
+  // gets its 413. A peer that never stops would have the server read for as long as it lingers.
+  static constexpr std::size_t kMostDrained = std::size_t{8} * 1024 * 1024;
 
  protected:
   // `turn_end`: of the loop that the executor is of. It and the pool outlive the stream.

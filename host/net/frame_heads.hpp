@@ -35,6 +35,8 @@ class FrameHeads {
     }
     return begun;
   }
+  // Whether the last byte was inside a frame.
+  [[nodiscard]] bool inside() const { return seen_ != 0 || payload_left_ != 0; }
 
  private:
   static constexpr std::uint8_t kMaskBit = 0x80;

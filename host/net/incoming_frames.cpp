@@ -14,13 +14,15 @@ bool IncomingFrames::pass(const ByteStream::ReadBuffers& read, std::size_t bytes
     frames += count({static_cast<char*>(each.data()), here});
     left -= here;
   }
+  passed_ += bytes;
   has_refused_ = address_ != nullptr && !address_->may_send(frames, arrived);
   return !has_refused_;
 }
 
 std::size_t IncomingFrames::count(std::span<char> bytes) {
-  if (packed_ != nullptr) return packed_->pass(bytes);
-  return heads_.pass(bytes, [](char) {});
+  const std::size_t frames = heads_.pass(bytes, [](char) {});
+  if (packed_ != nullptr) packed_->pass(bytes);
+  return frames;
 }
 
 }  // namespace hearth::net

@@ -7,6 +7,7 @@
 #include "net/packed_frames.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -32,12 +33,18 @@ class IncomingFrames {
                           std::size_t arrived);
   [[nodiscard]] bool has_refused() const { return has_refused_; }
 
+  // Whether a frame is incomplete, and the bytes that have passed in all: for noticing a peer that
+  // trickles what Beast tells nobody of, a head or a ping.
+  [[nodiscard]] bool inside_frame() const { return heads_.inside(); }
+  [[nodiscard]] std::uint64_t passed() const { return passed_; }
+
  private:
   [[nodiscard]] std::size_t count(std::span<char> bytes);
 
   const std::shared_ptr<const ClientAddress> address_;  // shared with the connection's session
   const std::shared_ptr<PackedFrames> packed_;          // shared with its MessagePacking
   FrameHeads heads_;
+  std::uint64_t passed_ = 0;
   bool has_refused_ = false;
 };
 

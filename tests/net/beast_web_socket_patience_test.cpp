@@ -125,6 +125,26 @@ TEST_F(WebSocketPatienceTest, AMessageThatTricklesEndsWith1013) {
   EXPECT_EQ(dropped("sends_slowly"), 2);
 }
 
+// Beast tells of neither before it is whole.
+TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
+  options_.rate_window = 100ms;
+  options_.min_rate = std::size_t{100} << 20;
+  start();
+  const std::string head = RawClient::frame(2, std::string(100'000, 'x')).substr(0, 13);
+  const std::string ping = RawClient::frame(9, std::string(125, 'p')).substr(0, 130);
+  for (const std::string& part : {head, ping, head.substr(0, 1), ping.substr(0, 7)}) {
+    RawClient client(port());
+    client.upgrade();
+    client.send(RawClient::frame(9, ""));  // a whole one before it is no excuse
+    EXPECT_EQ(client.read_frame().opcode, 10);
+    for (std::size_t at = 0; at < part.size() && client.send(part.substr(at, 1)); ++at) {
+    }
+    EXPECT_EQ(client.read_frame().close_reason(), "client sends too slowly") << part.size();
+    EXPECT_EQ(closed_.wait().code, 1013);
+  }
+  EXPECT_EQ(dropped("sends_slowly"), 4);
+}
+
 TEST_F(WebSocketPatienceTest, WhileMemoryIsOverdrawnLargeMessagesEndWith1013AndSmallOnesAreServed) {
   memory_limit_ = 100'000;
   start();

@@ -214,7 +214,7 @@ TEST_F(HttpSessionRefusalsTest, ATooLongBodyIsA413HoweverItIsSent) {
                 .request(head + "Transfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
                 .status,
             413);
-  // The sender of a large body is cut off, and reads the refusal that came before.
+  // A sender that looks for the answer when its body is sent.
   RawClient large(port());
   large.send(head + "Content-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
   EXPECT_EQ(large.read_reply().status, 413);

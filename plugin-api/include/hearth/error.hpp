@@ -27,9 +27,9 @@ class Error : public std::runtime_error {
 };
 
 // A function of the host failed. If it leaves a handler, the caller gets its text with
-// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. One code
-// is for both: a method that is left by LIMIT is answered with LIMIT. That does not hold for
-// CallError and FetchError, which tell of limits elsewhere.
+// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. LIMIT is
+// the exception: a method that is left by LIMIT is answered with LIMIT. CallError and FetchError
+// tell of limits elsewhere, so they stay HEARTH_E_PLUGIN.
 class HostError : public Error {
  public:
   using Error::Error;
