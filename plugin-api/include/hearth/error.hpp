@@ -27,8 +27,8 @@ class Error : public std::runtime_error {
 };
 
 // A function of the host failed. If it leaves a handler, the caller gets its text with
-// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. LIMIT is
-// the exception: a method that is left by LIMIT is answered with LIMIT. CallError and FetchError
+// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. LIMIT
+// is the exception: a method that is left by LIMIT is answered with LIMIT. CallError and FetchError
 // tell of limits elsewhere, so they stay HEARTH_E_PLUGIN.
 class HostError : public Error {
  public:
