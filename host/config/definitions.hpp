@@ -20,8 +20,8 @@ namespace hearth::config {
 [[nodiscard]] std::filesystem::path definition_file(const std::filesystem::path& directory,
                                                     std::string_view segment);
 
-// Objects are at /objects/SEGMENT/ID, and the definitions at /objects/definitions/CLASS: no class of
-// objects can have this segment.
+// Objects are at /objects/SEGMENT/ID, and the definitions at /objects/definitions/CLASS: no class
+// of objects can have this segment.
 inline constexpr std::string_view kDefinitionsSegment = "definitions";
 
 // Why a class of objects has no path; empty: it has one.
