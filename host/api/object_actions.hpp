@@ -111,7 +111,8 @@ class ObjectActions {
 
   // ---- of users. Nothing of it waits for what administrators ask. ----
   // The record of the alarm, with "replaced". Makes the object if need be. kInvalidArgument;
-  // kTooLarge: the arguments; kLimitExceeded: the address has made too many objects, or the object has too many alarms.
+  // kTooLarge: the arguments; kLimitExceeded: the address has made too many objects, or the object
+  // has too many alarms.
   virtual void set_alarm(ObjectAddress object, ObjectAlarm alarm, Answer<std::string> answer) = 0;
   // A page: extensions::alarm_page().
   virtual void alarms(ObjectAddress object, AlarmPageRequest request,
