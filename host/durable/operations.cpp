@@ -2,9 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/http_token.hpp"
-#include "base/sha256.hpp"
 #include "base/utf8.hpp"
-#include "json/json.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 
@@ -25,8 +23,6 @@ constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
 // A day's sum stays far from an overflow.
 constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
-// A part of each id, so that another way to make them never gives the same ones.
-constexpr const char* kIdVersion = "hearth.operations/1";
 
 Error bad_operation(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
@@ -70,7 +66,10 @@ std::string note_of(std::string_view text) {
 
 void Operations::close() {
   try {
-    if (may_be_open_ && !database_.broken()) may_be_open_ = has_open();
+    if (may_be_open_ && !database_.broken()) {
+      may_be_open_ = has_open();
+      if (!has_lost()) next_loss_ms_ = find_next_loss();
+    }
   } catch (const StorageError&) {  // agent boundary
     may_be_open_ = true;           // the index may keep the agent without need
   }
@@ -95,53 +94,13 @@ void Operations::note_state(const std::string& id, const std::string& kind, Oper
   changes_.push_back({id, kind, state});
 }
 
-// ---- which one it is ----------------------------------------------------------------------------
-
-// The row as it is, or as it would be: then it has no seq.
-Result<Operations::Row> Operations::identify(const OperationRequest& request,
-                                             const std::string& likeness,
-                                             std::optional<Scope>& scope) {
-  Row wanted;
-  wanted.kind = request.kind;
-  wanted.likeness = likeness;
-  if (!request.id.empty()) {
-    auto row = find(request.id);
-    if (!row) return Error{Errc::kNotFound, "no operation has this id"};
-    return *std::move(row);
-  }
-  if (!request.key.empty()) {
-    wanted.key = std::string(request.key);
-    wanted.id = sha256_hex(dump_json(Json::array({kIdVersion, "key", wanted.kind, *wanted.key})));
-  } else if (scope) {
-    std::int64_t n = 1;
-    if (exists()) {
-      Rows rows = kept(
-                      "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? "
-                      "AND behind = 1")
-                      .query(std::array{Param(std::string_view(scope->path)),
-                                        Param(std::string_view(likeness))});
-      if (rows.next()) n += storage::integer_or_none(rows, 0).value_or(0);
-    }
-    const Used& used = used_[request.fiber];
-    if (const auto equal = used.find(likeness); equal != used.end())
-      n += static_cast<std::int64_t>(equal->second.size());
-    wanted.scope = scope->path;
-    wanted.n = n;
-    wanted.id = sha256_hex(dump_json(Json::array({kIdVersion, "scope", scope->path, likeness, n})));
-  } else {
-    return bad_operation("an operation outside of a fiber needs a key");
-  }
-  auto row = find(wanted.id);
-  return row ? *std::move(row) : std::move(wanted);
-}
+// ---- beginning ----------------------------------------------------------------------------------
 
 Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   if (auto checked = check_operation(request); checked.has_error()) return checked.error();
-  const auto arguments = parse_json(request.arguments.empty() ? "null" : request.arguments);
-  if (!arguments) return bad_operation("the arguments of an operation must be JSON");
-  const std::string canonical = dump_json(*arguments);  // its members are in their order
-  const std::string likeness =
-      sha256_hex(dump_json(Json::array({std::string(request.kind), canonical})));
+  const auto arguments = read_arguments(request);
+  if (!arguments) return arguments.error();
+  const Likeness& likeness = arguments->likeness;
   std::optional<Scope> scope;
   if (request.fiber != 0) {
     const std::string* const fiber = fibers_.managed_id(request.fiber);
@@ -153,7 +112,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   }
   auto row = identify(request, likeness, scope);
   if (!row) return row.error();
-  if (row->likeness != likeness) {
+  if (row->likeness != likeness.now && row->likeness != likeness.before) {
     return Error{Errc::kConflict, "the operation of this key has other arguments"};
   }
   const bool is_anew = row->seq == 0 || state_of(*row) == OperationState::kNotExecuted;
@@ -166,7 +125,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
     row->day = *counted;
   }
   if (row->scope && scope) keep_scope(*scope);
-  if (row->seq == 0) return insert(*std::move(row), request, scope, canonical);
+  if (row->seq == 0) return insert(*std::move(row), request, scope, arguments->json);
   return decide(*std::move(row), request);
 }
 
@@ -174,6 +133,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
                                           const std::optional<Scope>& scope,
                                           std::string_view arguments) {
   prepare_write();
+  keep_incarnation();
   row.effect = request.effect;
   row.cost = static_cast<std::int64_t>(request.cost);
   row.state = "started";
@@ -284,6 +244,8 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
   running.is_anew = how == Begin::kAnew;
   running.is_probe = how == Begin::kProbe;
   may_be_open_ = true;
+  const auto loss = loss_ms(row.effect, row.root.has_value(), row.started_at_ms, row.horizon_at_ms);
+  if (row.effect != Effect::kUnsafe && loss && *loss > now_ms()) plan_loss(loss);
   note_state(row.id, row.kind, OperationState::kRunning);
   running_ids_[row.id] = last_operation_;
   return last_operation_;
@@ -341,6 +303,8 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
     kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
         .execute(std::array{Param(running.seq), Param(std::string_view(note))});
     note_state(running.id, running.kind, OperationState::kInterrupted);
+    if (running.root && fibers_.managed_id(running.fiber) == nullptr) must_look_ = true;
+    if (const auto row = find(running.id)) plan_loss(loss_ms(*row));
     return OperationState::kInterrupted;
   }
   std::optional<std::string> why;

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "durable/fibers.hpp"
 #include "durable/jobs.hpp"
 #include "durable/operation_answers.hpp"
@@ -129,9 +130,7 @@ struct UnknownOperation {
 
 // state         what is on disk            leaves it by
 // running       the row, 'started'         settle(); the end of this instance -> interrupted
-// interrupted   the row, 'started'         give_up_lost() -> unknown, if it is unsafe, its key is
-//                                          not known any more, or it is to be probed and its fibers
-//                                          are over; -> no row, if it may be repeated and they are;
+// interrupted   the row, 'started'         give_up_lost() -> unknown, or no row (P12);
 //                                          begin() -> running or unknown;
 //                                          resolve() -> completed, not executed
 // unknown       the row, 'unknown'         resolve() -> completed, not executed
@@ -145,7 +144,8 @@ struct UnknownOperation {
 //  P2 Same       An operation of a fiber has the same id in each run of the fiber's work, though
 //                the run begins with a checkpoint: begin() counts those that completed in this run,
 //                and those that a run had used when it wrote the checkpoint (checkpointed()).
-//  P3 Conflict   A key with other arguments is kConflict.
+//  P3 Conflict   A key with other arguments is kConflict. 500 and 500.0 are one number, as far as
+//                integers are exact (2^53).
 //  P4 Told       An unknown operation is told (next_untold()) until told() says that it was heard,
 //                kMostTellings times at most, once an instance.
 //  P5 Bounded    OperationSettings::most rows. When there is no room, settled ones go whose fiber
@@ -162,6 +162,16 @@ struct UnknownOperation {
 //                could be a second one: of a keyed operation a request with another fingerprint, or
 //                behind its horizon; of a probed or unsafe one any, but one that asks for the rest
 //                of an answer. While one is in flight it refuses any other.
+//  P11 One agent's  No two agents give an operation the same id, whatever keys and ids of fibers
+//                their code chooses; nor does an agent that was destroyed and one of its name that
+//                is made later. A copy of the agent's file gives the same ids. Rows that an earlier
+//                server has left are found under the ids that they have.
+//  P12 Given up  An interrupted operation that nobody will begin again is unknown, and told; one
+//                that might have been repeated has no row then. Nobody will once the fibers of its
+//                work are over. One of no fiber, begun by its key, is waited for: a keyed one until
+//                its horizon, any other for kLongestInterruption. wake() plans those moments. A
+//                keyed one behind its horizon, or begun by a clock that was set back since, and an
+//                unsafe one are given up at once; but not one that goes on with its answer (P10).
 //  P9 Not sent   If a run is cut off before it has begun (never_begins()), or whose request
 //                (may_send()) has not left, its operation is not executed, whatever its effect; but
 //                not if an earlier run may have acted, or the agent has sent something else behind
@@ -172,8 +182,8 @@ struct UnknownOperation {
 //                the outermost fiber of its work is not over, or one below that is not.
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
-//            made with the first operation; cf_agents_operation_days with the first that a limit
-//            counts.
+//            made with the first operation, and with it cf_agents_meta's `incarnation`, a part of
+//            each id; cf_agents_operation_days with the first that a limit counts.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
@@ -183,13 +193,16 @@ class Operations {
   static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
   static constexpr int kMostTellings = 10;
   static constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+  // A caller outside of a fiber that has not come back within a day does not come back.
+  static constexpr std::chrono::milliseconds kLongestInterruption = std::chrono::hours(24);
 
   // The references outlive it.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
-             const OperationSettings& settings)
+             Random& random, const OperationSettings& settings)
       : database_(database),
         fibers_(fibers),
         clock_(clock),
+        random_(random),
         settings_(settings),
         jobs_(database),
         answers_(database) {}
@@ -197,9 +210,13 @@ class Operations {
   [[nodiscard]] bool exists();
   // What an earlier instance left. Once, before anything else.
   void load();
-  // Makes unknown what was cut off and is never run again by itself; what could have been repeated
-  // has no row then. When a fiber has ended: it may have been the one that would have run it again.
+  // P12. When a fiber has ended: it may have been the one that would have run it again; and when
+  // has_lost().
   void give_up_lost();
+  // The moment of one may have come.
+  [[nodiscard]] bool has_lost() const {
+    return must_look_ || (next_loss_ms_ && *next_loss_ms_ <= now_ms());
+  }
   // Gives up what holds the database; only wake() may be called afterwards.
   void close();
 
@@ -272,9 +289,10 @@ class Operations {
   // Removes rows that have had their time, some at a time. Cheap when there are none.
   void sweep();
 
-  [[nodiscard]] bool due() const { return !untold_.empty() && !telling_; }
-  // Working: the agent is to be told of one, or an unsafe one runs. unknown_operations: one may be
-  // not settled; that stays so until close(), so that it costs no write for each operation.
+  [[nodiscard]] bool due() const { return has_untold() || has_lost(); }
+  // Working: the agent is to be told of one, or one runs that is given up once the process ends.
+  // at_ms: when the next one is given up, or before that; unknown_operations: one may be not
+  // settled. Both are exact after close(), so that they cost no write for each operation.
   [[nodiscard]] Wake wake() const;
 
  private:
@@ -306,6 +324,15 @@ class Operations {
     std::int64_t unkept = 0;  // the fiber's row, if it does not say this yet and is to; or 0
   };
   using Roots = std::set<std::string, std::less<>>;
+  // A hash of an operation's kind and arguments: as it is now, and as an earlier server made it.
+  struct Likeness {
+    std::string now;
+    std::string before;
+  };
+  struct Arguments {
+    std::string json;  // as it is kept
+    Likeness likeness{};
+  };
   struct Running {
     std::int64_t seq = 0;
     std::string id;
@@ -353,8 +380,21 @@ class Operations {
   // Of the fibers that a condition of SQL (a literal) names.
   [[nodiscard]] Roots roots_of(std::string_view fibers);
 
-  Result<Row> identify(const OperationRequest& request, const std::string& likeness,
-                       std::optional<Scope>& scope);
+  // ---- which one it is (operations_identity.cpp) ----
+  [[nodiscard]] static Result<Arguments> read_arguments(const OperationRequest& request);
+  Result<Row> identify(const OperationRequest& request, const Likeness& likeness,
+                       const std::optional<Scope>& scope);
+  // One that an earlier server has begun, under the id that it gave it.
+  std::optional<Row> find_earlier(const OperationRequest& request, const Likeness& likeness,
+                                  const std::optional<Scope>& scope);
+  // Which of the equal ones of the fiber's work comes next.
+  [[nodiscard]] std::int64_t next_n(const Scope& scope, FiberHandle fiber,
+                                    const std::string& likeness);
+  // Which of all agents that ever have this class and name: a random word, which insert() keeps.
+  [[nodiscard]] const std::string& incarnation();
+  void keep_incarnation();
+
+  // ---- beginning ----
   Result<OperationBegun> insert(Row row, const OperationRequest& request,
                                 const std::optional<Scope>& scope, std::string_view arguments);
   OperationBegun decide(Row row, const OperationRequest& request);
@@ -375,6 +415,22 @@ class Operations {
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);
+  // ---- giving up (operations_lost.cpp) ----
+  // When one is given up that does not go on with its answer; nothing: when its fibers are over.
+  [[nodiscard]] static std::optional<std::int64_t> loss_ms(
+      Effect effect, bool has_root, std::int64_t started_at_ms,
+      const std::optional<std::int64_t>& horizon_at_ms);
+  [[nodiscard]] std::optional<std::int64_t> loss_ms(const Row& row);
+  [[nodiscard]] bool is_lost(const Row& row, const Roots& needed);
+  void give_up(const Row& row);
+  // One has begun, or was cut off: wake() knows when it is given up.
+  void plan_loss(std::optional<std::int64_t> at_ms) {
+    next_loss_ms_ = earliest(next_loss_ms_, at_ms);
+  }
+  [[nodiscard]] std::optional<std::int64_t> find_next_loss();
+  // Rows that are 'started'.
+  [[nodiscard]] std::vector<Row> started_rows();
+  [[nodiscard]] bool has_untold() const { return !untold_.empty() && !telling_; }
   [[nodiscard]] Result<void> make_room();
   // ---- budgets (operations_budget.cpp) ----
   struct Spent {
@@ -411,13 +467,19 @@ class Operations {
   storage::AgentDatabase& database_;
   const Fibers& fibers_;
   const Clock& clock_;
+  Random& random_;
   const OperationSettings& settings_;
   Jobs jobs_;
   OperationAnswers answers_;
   bool exists_ = false;
+  std::string incarnation_;  // empty: not looked for yet
+  bool incarnation_is_kept_ = false;
   bool has_days_ = false;         // the table of budgets is there
   bool may_be_open_ = false;      // a row may be 'started' or 'unknown'
   std::int64_t unknown_now_ = 0;  // rows
+  // None is given up before, unless its fibers end; nothing: none ever.
+  std::optional<std::int64_t> next_loss_ms_;
+  bool must_look_ = false;  // one was cut off whose fibers may be over already
   std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
   std::map<std::uint64_t, Running> running_;
   std::map<std::string, std::uint64_t, std::less<>> running_ids_;

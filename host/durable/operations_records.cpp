@@ -155,34 +155,13 @@ void Operations::load() {
   give_up_lost();
 }
 
-void Operations::give_up_lost() {
-  if (!exists()) return;
-  std::vector<Row> lost;
-  {
-    Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
-                     " FROM cf_agents_operations WHERE state = 'started' AND (effect = 5 OR "
-                     "(effect = 3 AND (horizon_at <= ?1 OR started_at > ?1)) OR "
-                     "(effect IN (1, 2, 4) AND root IS NOT NULL)) ORDER BY seq")
-                    .query(std::array{Param(now_ms())});
-    while (rows.next()) lost.push_back(row_of(rows));
-  }
-  std::optional<Roots> needed;
-  std::erase_if(lost, [&](const Row& row) {
-    if (running_ids_.contains(row.id)) return true;
-    if (row.effect == Effect::kUnsafe || row.effect == Effect::kKeyed)
-      return is_resumable(row.seq) && may_go_on(row.root);
-    if (!needed) needed = roots_of_needed();
-    return is_needed(*row.root, *needed);
-  });
-  for (const Row& row : lost) {
-    if (row.effect > Effect::kIdempotent) {
-      make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
-    } else {
-      prepare_write();
-      remove_rows("DELETE FROM cf_agents_operations WHERE seq = ? RETURNING id",
-                  std::array{Param(row.seq)});
-    }
-  }
+std::vector<Operations::Row> Operations::started_rows() {
+  std::vector<Row> rows_now;
+  Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
+                   " FROM cf_agents_operations WHERE state = 'started' ORDER BY seq")
+                  .query({});
+  while (rows.next()) rows_now.push_back(row_of(rows));
+  return rows_now;
 }
 
 // ---- what is known of it ------------------------------------------------------------------------
@@ -272,7 +251,7 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
 // ---- telling ------------------------------------------------------------------------------------
 
 std::optional<UnknownOperation> Operations::next_untold() {
-  while (due()) {
+  while (has_untold()) {
     const std::int64_t seq = untold_.front();
     untold_.pop_front();
     std::optional<Row> row;
@@ -304,10 +283,15 @@ void Operations::told(std::string_view id, bool was_heard) {
 
 Wake Operations::wake() const {
   Wake wake;
-  wake.working =
-      !untold_.empty() || telling_ || std::ranges::any_of(running_, [](const auto& each) {
-        return each.second.effect == Effect::kUnsafe;
-      });
+  const std::int64_t now = now_ms();
+  wake.working = !untold_.empty() || telling_ || has_lost() ||
+                 std::ranges::any_of(running_, [now](const auto& each) {
+                   const Running& it = each.second;
+                   const auto loss =
+                       loss_ms(it.effect, it.root.has_value(), it.started_at_ms, it.horizon_at_ms);
+                   return it.effect == Effect::kUnsafe || (loss && *loss <= now);
+                 });
+  if (!has_lost()) wake.at_ms = next_loss_ms_;
   if (may_be_open_) wake.unknown_operations = unknown_now_;
   return wake;
 }

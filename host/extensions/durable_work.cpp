@@ -63,7 +63,8 @@ void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
-  if (durable::Operations(database_, fibers_, clock_, settings_.operations).exists()) operations();
+  if (durable::Operations(database_, fibers_, clock_, random_, settings_.operations).exists())
+    operations();
   report_notes();
 }
 
@@ -131,8 +132,8 @@ durable::Alarms& DurableWork::alarms() {
 
 durable::Operations& DurableWork::operations() {
   if (!operations_) {
-    operations_ =
-        std::make_unique<durable::Operations>(database_, fibers_, clock_, settings_.operations);
+    operations_ = std::make_unique<durable::Operations>(database_, fibers_, clock_, random_,
+                                                        settings_.operations);
     operations_->load();
     report_operations();
   }
@@ -249,7 +250,8 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 std::optional<DueWork> DurableWork::next_unknown() {
   if (!operations_) return std::nullopt;
-  if (managed_ && managed_->take_settled()) {
+  const bool fibers_have_ended = managed_ && managed_->take_settled();
+  if (fibers_have_ended || operations_->has_lost()) {
     operations_->give_up_lost();
     report_operations();
   }
@@ -330,6 +332,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   if (queue_) at = durable::earliest(at, soon(queue_->wake()));
   if (notices_) at = durable::earliest(at, soon(notices_->wake()));
   if (alarms_) at = durable::earliest(at, soon(alarms_->wake()));
+  if (operations_) at = durable::earliest(at, soon(operations_->wake()));
   return at;
 }
 

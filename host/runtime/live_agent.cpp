@@ -583,7 +583,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   const bool is_settled = !broken_ && !database_.dirty();
   work_.close();
   // What was in progress is still known, as far as it is to be gone on with.
-  if (is_settled) wake_keeper_.at_end(work_.wake().unknown_operations);
+  if (is_settled) wake_keeper_.at_end(work_.wake());
 }
 
 std::string LiveAgent::close_database() {

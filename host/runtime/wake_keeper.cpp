@@ -26,9 +26,11 @@ void WakeKeeper::after_commit(const durable::Wake& wake) {
   }
 }
 
-void WakeKeeper::at_end(std::optional<std::int64_t> unknown_operations) {
+void WakeKeeper::at_end(const durable::Wake& rest) {
   durable::Wake wake = known_;
-  wake.unknown_operations = unknown_operations;
+  wake.unknown_operations = rest.unknown_operations;
+  // What works may be due already, at the moment that is known.
+  if (!rest.working) wake.at_ms = rest.at_ms;
   after_commit(wake);
 }
 

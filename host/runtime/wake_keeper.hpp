@@ -6,9 +6,6 @@
 #include "runtime/alarm_clock.hpp"
 #include "storage/agent_key.hpp"
 
-#include <cstdint>
-#include <optional>
-
 namespace hearth::runtime {
 
 // Keeps the index on the safe side of what the agent needs: the index may wake an agent without
@@ -36,8 +33,9 @@ class WakeKeeper {
   bool before_commit(const durable::Wake& wake);
   // The rows that allow `wake` are as durable as the class asks. A failure is logged.
   void after_commit(const durable::Wake& wake);
-  // The agent leaves memory, and its rows are as durable as the class asks. A failure is logged.
-  void at_end(std::optional<std::int64_t> unknown_operations);
+  // The agent leaves memory, and its rows are as durable as the class asks. `rest`: of its rows
+  // alone; what it worked on is still known. A failure is logged.
+  void at_end(const durable::Wake& rest);
   // No row has to do with it.
   void keep(const durable::Wake& wake);
 

@@ -17,7 +17,7 @@ class OperationAnswersTest : public ManagedFibersFixture {
     OperationRequest request;  // its row makes the tables
     request.kind = "charge";
     request.key = "k";
-    Operations ledger(*database_, *fibers_, clock_, settings_);
+    Operations ledger(*database_, *fibers_, clock_, random_, settings_);
     EXPECT_TRUE(ledger.begin(request));
     answers_.emplace(*database_);
   }

@@ -149,7 +149,7 @@ TEST_F(OperationsOfFibersTest, WhatAFiberLeavesThatIsOverIsSettled) {
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   EXPECT_EQ(state(idempotent.id), "none") << "nobody asks for it any more";
   EXPECT_EQ(state(read.id), "none");
-  EXPECT_EQ(state(keyed.id), "interrupted") << "its horizon decides";
+  EXPECT_EQ(state(keyed.id), "unknown") << "nobody uses its key any more";
 }
 
 TEST_F(OperationsOfFibersTest, WhatAnEndedFiberHasLeftIsSettledByTheNextInstance) {

@@ -23,7 +23,7 @@ class OperationsFixture : public ManagedFibersFixture {
     ledger_.reset();  // before the database
   }
   void open_ledger() {
-    ledger_.emplace(*database_, *fibers_, clock_, ledger_settings_);
+    ledger_.emplace(*database_, *fibers_, clock_, random_, ledger_settings_);
     ledger_->load();
     database_->commit();
   }

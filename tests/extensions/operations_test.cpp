@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -231,6 +232,26 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
   EXPECT_EQ(text_in(record_, "settled_by"), "ada");
   EXPECT_TRUE(has(record_, R"("result":7)"));
+}
+
+TEST_F(AbiOperationsTest, AKeyedOneBehindItsHorizonIsTold) {
+  hearth_operation_start keyed = good_operation();
+  keyed.kind = slice("refund");
+  keyed.effect = HEARTH_EFFECT_KEYED;
+  keyed.horizon_ms = 1000;
+  ASSERT_EQ(begin(keyed), HEARTH_OK);
+  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
+  extensions::DurableWork& work = agent_.work();
+  EXPECT_FALSE(work.due());
+  EXPECT_EQ(work.next_look_ms(), unix_millis(agent_.clock.wall_now()) + 1000);
+  EXPECT_EQ(work.wake().at_ms, work.next_look_ms());
+  agent_.clock.advance(std::chrono::milliseconds(1000));
+  EXPECT_TRUE(work.due());
+  const auto told = work.next(false);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->kind, EventKind::kOperationUnknown);
+  EXPECT_EQ(told->name, "refund");
 }
 
 TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {

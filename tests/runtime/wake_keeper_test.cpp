@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace hearth::runtime {
 namespace {
 
@@ -79,6 +81,17 @@ TEST_F(WakeKeeperTest, P3_AnExactWakeIsNotWrittenAgain) {
   EXPECT_NO_THROW(keeper_.keep({false, 1'000}));
   keeper_.after_commit({false, 1'000});
   EXPECT_TRUE(logger_.events().empty());
+}
+
+TEST_F(WakeKeeperTest, AtTheEndTheIndexHasTheMomentOfTheRows) {
+  keeper_.keep({true, 1'000});
+  keeper_.at_end({false, 2'000});
+  EXPECT_EQ(stored(), (Wake{true, 2'000})) << "what it worked on goes on";
+  keeper_.at_end({true, std::nullopt});
+  EXPECT_EQ(stored(), (Wake{true, 2'000})) << "something is due";
+  keeper_.keep({false, 1'000});
+  keeper_.at_end({});
+  EXPECT_TRUE(rows_.wakes().empty());
 }
 
 TEST_F(WakeKeeperTest, BeginsWithWhatTheIndexHas) {

@@ -99,7 +99,7 @@ std::string leave_unknown(const storage::DataDirectory& data, const std::vector<
     storage::AgentDatabase database(data.agent_path(key), key, {});
     durable::Fibers fibers(database, clock, random, {});
     const durable::OperationSettings settings;
-    durable::Operations ledger(database, fibers, clock, settings);
+    durable::Operations ledger(database, fibers, clock, random, settings);
     ledger.load();
     for (const char* const which : {"1", "2"}) {
       durable::OperationRequest request;

@@ -27,9 +27,12 @@
 //           was done before the last checkpoint counts too. Two that are alike and run at once are
 //           one.
 //           With a key: the same kind and key, in the whole agent. Outside of a fiber a key is
-//           required. A key with other arguments is a CONFLICT.
+//           required. A key with other arguments is a CONFLICT. The id, which the other side sees,
+//           is this agent's alone, whatever keys other agents use.
 // Again     After a crash, or an exception of the function: as the kind's Effect says, when the
 //           work comes to the operation again.
+//           What nobody comes to again is unknown too, once its fiber is over; outside of a fiber
+//           when the horizon of a kKeyed one, or a day, has passed. One that may be repeated goes.
 // Unknown   What nobody can know is not run again: operation() throws OperationUnknown until
 //           resolve_operation() was called. on_operation_unknown() is told, and so are clients that
 //           speak the protocol:
@@ -38,7 +41,8 @@
 //             hearth::FetchRequest request{.method = "POST", .url = ..., .op = attempt.id};
 //           The ledger has then that it was dispatched before it leaves; the id goes along as
 //           Idempotency-Key (.key_header of the kind); a request of which nothing has left makes
-//           the operation NotExecuted, unless the agent sends something without .op after it; and
+//           the operation NotExecuted, unless the agent sends something without .op after it (what
+//           the function itself has sent without .op before it is not looked at); and
 //           what comes of the answer is stored, 1 MiB of it (limits.max_value). After a crash in
 //           its middle a kind with .resume goes on from there: the first fetch() of the next run
 //           gives what is stored, and then the rest. Another one of that run is a request of its

@@ -16,7 +16,10 @@
  *            n counts the operations of equal kind and arguments that have completed in the work. A
  *            run that begins with a checkpoint goes on counting from there, and finds what an
  *            interrupted run has begun behind it.
- *            Arguments are equal as JSON values: the order of members does not count.
+ *            Arguments are equal as JSON values: the order of members does not count, and 500 is
+ *            500.0 (whole numbers up to 2^53).
+ *            The id is one agent's: of the same key another agent makes another id, and so does an
+ *            agent that was destroyed and is made anew. A restored backup makes the same ones.
  * Started    The row is as durable as the class asks before the result of RUN comes.
  * Completed  settle() writes into the running turn: the end of the operation and what the agent
  *            makes of it are one commit.
@@ -30,6 +33,9 @@
  *              UNSAFE            UNKNOWN, already when the next instance starts
  *            If the kind has another class by then, the stricter one counts (the later in this
  *            list).
+ *            One that nobody begins again becomes UNKNOWN by itself, or goes if it may be
+ *            repeated: when the outermost fiber of its work is over; of no fiber, when its horizon
+ *            (KEYED) or a day has passed.
  * Unknown    Stays until it is resolved. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
  *            a frame, the log a line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
@@ -37,7 +43,8 @@
  *            adds: the ledger knows that it was dispatched, and what came of it. A run whose
  *            request has not left, and which nothing came before, is NOT_EXECUTED when it is cut
  *            off; but not if the agent has sent a request or a call without an operation after
- *            that, for it may be the run's. With the beginning of an answer of status 2xx and
+ *            that, for it may be the run's. What the run has sent before without its id is not
+ *            looked at: an effect of one is sent with the id. With the beginning of an answer of status 2xx and
  *            `can_resume`, an operation is RUN again whatever its class: the plugin hands over what
  *            is stored, and asks for the rest. Without can_resume, and when the outermost fiber of
  *            its work is over, what is stored is kept, and the class decides.

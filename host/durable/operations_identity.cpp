@@ -1,0 +1,141 @@
+// Which operation a request is about: what makes two of them one, and their ids.
+#include "base/sha256.hpp"
+#include "durable/operations.hpp"
+#include "json/json.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace hearth::durable {
+
+using storage::Param;
+using storage::Rows;
+
+namespace {
+
+// A part of each id, so that another way to make them never gives the same ones.
+constexpr const char* kIdVersion = "hearth.operations/1 id 2";
+// Such ids did not say whose the operation is. Rows keep them.
+constexpr const char* kEarlierIdVersion = "hearth.operations/1";
+
+// 500 and 500.0 are one value: what is integral becomes an integer, as far as those are exact.
+void make_integral(Json& value) {
+  constexpr double kMostExact = 9'007'199'254'740'992;  // 2^53
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (std::trunc(number) == number && std::abs(number) <= kMostExact)
+      value = static_cast<std::int64_t>(number);
+  } else if (value.is_structured()) {
+    for (Json& each : value) make_integral(each);
+  }
+}
+
+std::string id_of(const Json& parts) {
+  return sha256_hex(dump_json(parts));
+}
+
+}  // namespace
+
+Result<Operations::Arguments> Operations::read_arguments(const OperationRequest& request) {
+  auto json = parse_json(request.arguments.empty() ? "null" : request.arguments);
+  if (!json) return Error{Errc::kInvalidArgument, "the arguments of an operation must be JSON"};
+  const auto likeness_of = [&](std::string canonical) {
+    return id_of(Json::array({std::string(request.kind), std::move(canonical)}));
+  };
+  Arguments arguments;
+  arguments.json = dump_json(*json);  // its members are in their order
+  arguments.likeness.before = likeness_of(arguments.json);
+  make_integral(*json);
+  arguments.likeness.now = likeness_of(dump_json(*json));
+  return arguments;
+}
+
+const std::string& Operations::incarnation() {
+  if (!incarnation_.empty()) return incarnation_;
+  if (database_.exists()) {
+    storage::Statement find(database_.connection(),
+                            "SELECT value FROM cf_agents_meta WHERE key = 'incarnation'");
+    Rows rows = find.query();
+    if (rows.next()) incarnation_ = rows.text(0);
+  }
+  incarnation_is_kept_ = !incarnation_.empty();
+  if (incarnation_.empty()) incarnation_ = make_uuid(random_);
+  return incarnation_;
+}
+
+// In the transaction of the first row whose id it is a part of.
+void Operations::keep_incarnation() {
+  if (incarnation_.empty() || incarnation_is_kept_) return;
+  kept("INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?)")
+      .execute(std::array{Param(std::string_view(incarnation_))});
+  incarnation_is_kept_ = true;
+}
+
+std::int64_t Operations::next_n(const Scope& scope, FiberHandle fiber,
+                                const std::string& likeness) {
+  std::int64_t n = 1;
+  if (exists()) {
+    Rows rows = kept(
+                    "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? "
+                    "AND behind = 1")
+                    .query(std::array{Param(std::string_view(scope.path)),
+                                      Param(std::string_view(likeness))});
+    if (rows.next()) n += storage::integer_or_none(rows, 0).value_or(0);
+  }
+  const Used& used = used_[fiber];
+  if (const auto equal = used.find(likeness); equal != used.end())
+    n += static_cast<std::int64_t>(equal->second.size());
+  return n;
+}
+
+std::optional<Operations::Row> Operations::find_earlier(const OperationRequest& request,
+                                                        const Likeness& likeness,
+                                                        const std::optional<Scope>& scope) {
+  if (!exists()) return std::nullopt;
+  if (!request.key.empty()) {
+    return find(id_of(Json::array(
+        {kEarlierIdVersion, "key", std::string(request.kind), std::string(request.key)})));
+  }
+  if (!scope) return std::nullopt;
+  for (const std::string& each : {likeness.before, likeness.now}) {
+    const std::int64_t n = next_n(*scope, request.fiber, each);
+    if (auto row = find(id_of(Json::array({kEarlierIdVersion, "scope", scope->path, each, n}))))
+      return row;
+    if (likeness.before == likeness.now) break;
+  }
+  return std::nullopt;
+}
+
+// The row as it is, or as it would be: then it has no seq.
+Result<Operations::Row> Operations::identify(const OperationRequest& request,
+                                             const Likeness& likeness,
+                                             const std::optional<Scope>& scope) {
+  if (!request.id.empty()) {
+    auto row = find(request.id);
+    if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+    return *std::move(row);
+  }
+  if (request.key.empty() && !scope)
+    return Error{Errc::kInvalidArgument, "an operation outside of a fiber needs a key"};
+  if (auto row = find_earlier(request, likeness, scope)) return *std::move(row);
+  Row wanted;
+  wanted.kind = request.kind;
+  wanted.likeness = likeness.now;
+  Json what;
+  if (!request.key.empty()) {
+    wanted.key = std::string(request.key);
+    what = Json::array({"key", wanted.kind, *wanted.key});
+  } else {
+    wanted.scope = scope->path;
+    wanted.n = next_n(*scope, request.fiber, likeness.now);
+    what = Json::array({"scope", scope->path, likeness.now, wanted.n});
+  }
+  const storage::AgentKey& agent = database_.key();
+  wanted.id = id_of(
+      Json::array({kIdVersion, agent.agent_class, agent.name, incarnation(), std::move(what)}));
+  auto row = find(wanted.id);
+  return row ? *std::move(row) : std::move(wanted);
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,72 @@
+// Operations that nobody will begin again: when that is certain, and what becomes of them.
+#include "durable/operations.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth::durable {
+
+using storage::Param;
+
+std::optional<std::int64_t> Operations::loss_ms(Effect effect, bool has_root,
+                                                std::int64_t started_at_ms,
+                                                const std::optional<std::int64_t>& horizon_at_ms) {
+  if (effect == Effect::kKeyed && horizon_at_ms) return horizon_at_ms;
+  if (has_root) return std::nullopt;
+  return started_at_ms + kLongestInterruption.count();
+}
+
+std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
+  const auto loss = loss_ms(row.effect, row.root.has_value(), row.started_at_ms, row.horizon_at_ms);
+  const bool has_horizon = row.effect == Effect::kKeyed && row.horizon_at_ms;
+  if (!has_horizon || !is_resumable(row.seq) || !may_go_on(row.root)) return loss;
+  // It needs its key no more.
+  if (row.root) return std::nullopt;
+  return std::max(*loss, row.started_at_ms + kLongestInterruption.count());
+}
+
+bool Operations::is_lost(const Row& row, const Roots& needed) {
+  if (row.root && !is_needed(*row.root, needed)) return true;
+  const std::int64_t now = now_ms();
+  if (const auto loss = loss_ms(row); loss && *loss <= now) return true;
+  const bool is_strict =
+      row.effect == Effect::kUnsafe || (row.effect == Effect::kKeyed && row.started_at_ms > now);
+  return is_strict && !(is_resumable(row.seq) && may_go_on(row.root));
+}
+
+void Operations::give_up(const Row& row) {
+  if (row.effect > Effect::kIdempotent) {
+    make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
+    return;
+  }
+  prepare_write();
+  remove_rows("DELETE FROM cf_agents_operations WHERE seq = ? RETURNING id",
+              std::array{Param(row.seq)});
+}
+
+void Operations::give_up_lost() {
+  must_look_ = false;
+  next_loss_ms_.reset();
+  if (!exists()) return;
+  std::optional<Roots> needed;
+  for (const Row& row : started_rows()) {
+    if (running_ids_.contains(row.id)) continue;
+    if (row.root && !needed) needed = roots_of_needed();
+    if (is_lost(row, needed ? *needed : Roots())) give_up(row);
+  }
+  next_loss_ms_ = find_next_loss();
+}
+
+// One that runs and whose moment has passed has none: its own end says what became of it.
+std::optional<std::int64_t> Operations::find_next_loss() {
+  std::optional<std::int64_t> next;
+  if (!exists()) return next;
+  const std::int64_t now = now_ms();
+  for (const Row& row : started_rows()) {
+    const auto loss = loss_ms(row);
+    if (loss && (*loss > now || !running_ids_.contains(row.id))) next = earliest(next, loss);
+  }
+  return next;
+}
+
+}  // namespace hearth::durable

@@ -1,0 +1,182 @@
+// Which operation a request is about.
+#include "base/sha256.hpp"
+#include "durable/operations_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kBegins = OperationDecision::kRun;
+constexpr auto kIsKnown = OperationDecision::kCompleted;
+
+class OperationsIdentityTest : public OperationsFixture {
+ protected:
+  static OperationRequest charge(std::string_view key, FiberHandle fiber = 0,
+                                 std::string_view arguments = "500") {
+    OperationRequest request;
+    request.kind = "charge";
+    request.arguments = arguments;
+    request.key = key;
+    request.fiber = fiber;
+    return request;
+  }
+  OperationBegun complete(const OperationRequest& request) {
+    const OperationBegun begun = begin_request(request);
+    EXPECT_EQ(begun.decision, kBegins);
+    settle(begun, OperationOutcome::kCompleted);
+    return begun;
+  }
+
+  struct Ids {
+    std::string by_key;
+    std::string by_fiber;  // empty: the fiber was there
+  };
+  // What an agent in this file gives the key "order 7", and the fiber whose author calls it "f".
+  Ids ids_in(const fs::path& file, const storage::AgentKey& key) {
+    storage::AgentDatabase database(file, key);
+    Fibers fibers(database, clock_, random_, {});
+    fibers.load();
+    ManagedFibers managed(database, fibers, clock_, random_, {});
+    managed.load();
+    Operations ledger(database, fibers, clock_, random_, ledger_settings_);
+    ledger.load();
+    Ids ids;
+    const auto by_key = ledger.begin(charge("order 7"));
+    EXPECT_TRUE(by_key) << by_key.error().message;
+    if (by_key) ids.by_key = by_key->id;
+    const auto started = managed.start(request("f"));
+    EXPECT_TRUE(started) << started.error().message;
+    if (started && started->fiber != 0) {
+      const auto by_fiber = ledger.begin(charge("", started->fiber));
+      EXPECT_TRUE(by_fiber) << by_fiber.error().message;
+      if (by_fiber) ids.by_fiber = by_fiber->id;
+    }
+    database.commit();
+    ledger.close();
+    managed.close();
+    fibers.close();
+    database.close();
+    return ids;
+  }
+
+  // ---- rows of an earlier server ----
+  static std::string hash_of(const Json& parts) { return sha256_hex(dump_json(parts)); }
+  static std::string earlier_likeness(const char* arguments) {
+    return hash_of(Json::array({"charge", arguments}));
+  }
+  void make_earlier(const std::string& id, const std::string& earlier_id, const char* arguments) {
+    database_->begin_write();
+    storage::Statement(database_->connection(),
+                       "UPDATE cf_agents_operations SET id = ?2, likeness = ?3 WHERE id = ?1")
+        .execute(std::array{storage::Param(std::string_view(id)),
+                            storage::Param(std::string_view(earlier_id)),
+                            storage::Param(std::string_view(earlier_likeness(arguments)))});
+    database_->commit();
+  }
+};
+
+TEST_F(OperationsIdentityTest, P11_NoTwoAgentsGiveAnOperationTheSameId) {
+  const fs::path root = directory_.path();
+  std::set<std::string> ids;
+  const auto add = [&](const Ids& of_agent) {
+    ids.insert(of_agent.by_key);
+    ids.insert(of_agent.by_fiber);
+  };
+  const Ids first = ids_in(root / "1.db", {"Worker", "b"});
+  add(first);
+  add(ids_in(root / "2.db", {"Worker", "c"}));
+  add(ids_in(root / "3.db", {"Clerk", "b"}));
+  EXPECT_EQ(ids.size(), 6U);
+  EXPECT_EQ(ids_in(root / "1.db", {"Worker", "b"}).by_key, first.by_key) << "a restart";
+  fs::copy_file(root / "1.db", root / "4.db");
+  EXPECT_EQ(ids_in(root / "4.db", {"Worker", "b"}).by_key, first.by_key) << "a restored backup";
+  fs::remove(root / "1.db");
+  add(ids_in(root / "1.db", {"Worker", "b"}));
+  EXPECT_EQ(ids.size(), 8U) << "it was destroyed, and made anew";
+}
+
+TEST_F(OperationsIdentityTest, P11_RowsOfAnEarlierServerKeepTheirIds) {
+  const FiberHandle fiber = start("f").fiber;
+  const std::string old_key =
+      hash_of(Json::array({"hearth.operations/1", "key", "charge", "order 7"}));
+  const std::string old_of_fiber =
+      hash_of(Json::array({"hearth.operations/1", "scope", "f", earlier_likeness("500"), 1}));
+  make_earlier(complete(charge("order 7")).id, old_key, "500");
+  make_earlier(complete(charge("", fiber)).id, old_of_fiber, "500");
+  std::string second;
+  for (int run = 1; run <= 2; ++run) {
+    SCOPED_TRACE(run);
+    crash_all();
+    const OperationBegun by_key = begin_request(charge("order 7"));
+    EXPECT_EQ(by_key.decision, kIsKnown);
+    EXPECT_EQ(by_key.id, old_key);
+    const FiberHandle again = resume("f");
+    const OperationBegun of_fiber = begin_request(charge("", again));
+    EXPECT_EQ(of_fiber.decision, kIsKnown);
+    EXPECT_EQ(of_fiber.id, old_of_fiber);
+    const OperationBegun next = begin_request(charge("", again));
+    if (run == 1) {
+      EXPECT_EQ(next.decision, kBegins);
+      settle(next, OperationOutcome::kCompleted);
+      second = next.id;
+    } else {
+      EXPECT_EQ(next.id, second);
+    }
+  }
+  EXPECT_EQ(begin_request(charge("order 8")).decision, kBegins);
+}
+
+TEST_F(OperationsIdentityTest, P3_EqualNumbersAreEqualArguments) {
+  struct Case {
+    const char* first;
+    const char* second;
+    bool is_equal;
+  };
+  int number = 0;
+  for (const Case& each : {
+           Case{"500", "500.0", true},
+           Case{"[1e3]", R"([1000])", true},
+           Case{R"({"a":[-0.0]})", R"({"a":[0]})", true},
+           Case{"9007199254740992.0", "9007199254740992", true},
+           Case{"0.5", "0", false},
+           Case{"1e300", "1", false},
+           Case{"500", "\"500\"", false},
+       }) {
+    SCOPED_TRACE(std::string(each.first) + " and " + each.second);
+    const std::string key = "key " + std::to_string(++number);
+    const OperationBegun begun = complete(charge(key, 0, each.first));
+    const auto again = ledger_->begin(charge(key, 0, each.second));
+    ASSERT_EQ(again.has_value(), each.is_equal);
+    if (again) EXPECT_EQ(again->id, begun.id);
+    if (!again) EXPECT_EQ(again.error().code, Errc::kConflict);
+    EXPECT_EQ(dump_json(record(begun.id).at("args")), dump_json(*parse_json(each.first)))
+        << "they are kept as they were given";
+  }
+}
+
+TEST_F(OperationsIdentityTest, P3_RowsOfAnEarlierServerHaveTheirNumbersAsTheyWereGiven) {
+  const FiberHandle fiber = start("f").fiber;
+  const std::string old_key =
+      hash_of(Json::array({"hearth.operations/1", "key", "charge", "order 7"}));
+  const std::string old_of_fiber =
+      hash_of(Json::array({"hearth.operations/1", "scope", "f", earlier_likeness("500.0"), 1}));
+  make_earlier(complete(charge("order 7", 0, "500.0")).id, old_key, "500.0");
+  make_earlier(complete(charge("", fiber, "500.0")).id, old_of_fiber, "500.0");
+  crash_all();
+  EXPECT_EQ(begin_request(charge("order 7", 0, "500.0")).id, old_key);
+  const FiberHandle again = resume("f");
+  EXPECT_EQ(begin_request(charge("", again, "500.0")).id, old_of_fiber);
+  EXPECT_EQ(begin_request(charge("", again, "500.0")).decision, kBegins) << "the second";
+}
+
+}  // namespace
+}  // namespace hearth::durable
