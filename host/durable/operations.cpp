@@ -331,9 +331,9 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   return OperationState::kCompleted;
 }
 
-Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
-                                 std::string_view result, std::string_view note,
-                                 std::string_view actor) {
+Result<void> Operations::may_resolve(std::string_view id, OperationOutcome outcome,
+                                     std::string_view result, std::string_view note,
+                                     std::string_view actor) {
   const bool has_result = outcome == OperationOutcome::kCompleted;
   if (!has_result && outcome != OperationOutcome::kNotExecuted)
     return bad_operation("an operation is resolved as completed or as not executed");
@@ -350,6 +350,17 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   if (state != OperationState::kUnknown && state != OperationState::kInterrupted) {
     return Error{Errc::kConflict, "only an operation that is unknown or interrupted is resolved"};
   }
+  return {};
+}
+
+Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
+                                 std::string_view result, std::string_view note,
+                                 std::string_view actor) {
+  if (auto may = may_resolve(id, outcome, result, note, actor); may.has_error()) return may;
+  const auto row = find(id);
+  if (!row) return Error{Errc::kNotFound, "no operation has this id"};
+  const OperationState state = state_of(*row);
+  const bool has_result = outcome == OperationOutcome::kCompleted;
   // Copies, for they may lie in a row that the first of these statements ends.
   const std::string its_result(result.empty() ? "null" : result);
   const std::string its_note(note);

@@ -275,6 +275,10 @@ class Operations {
   [[nodiscard]] static bool is_cut_short(std::string_view page) {
     return page.size() > kMaxPageBytes;
   }
+  // Whether resolve() would do it.
+  [[nodiscard]] Result<void> may_resolve(std::string_view id, OperationOutcome outcome,
+                                         std::string_view result, std::string_view note,
+                                         std::string_view actor);
   // kNotFound; kConflict: it runs, or is settled; kInvalidArgument; kLimitExceeded.
   Result<void> resolve(std::string_view id, OperationOutcome outcome, std::string_view result,
                        std::string_view note, std::string_view actor);

@@ -169,6 +169,9 @@ class AgentContext {
   virtual void commit_now() = 0;
   // The fiber with this id, which was being recovered, goes on in this instance.
   virtual void fiber_continued(std::string_view id) = 0;
+  // With which effect the agent's class lists this kind of operations; nothing: it does not.
+  [[nodiscard]] virtual std::optional<durable::Effect> listed_effect(
+      std::string_view kind) const = 0;
   // What runs from now on is the work of `fiber`, or, if that is 0, of the event `call`: see
   // hearth_fibers_v2::works_for. Nothing where no crash is recorded.
   virtual void works_for(std::uint64_t /*fiber*/, CallId /*call*/) {}

@@ -1,5 +1,6 @@
 #include "extensions/operations.hpp"
 
+#include "base/escape.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
 #include "json/json_text.hpp"
@@ -17,11 +18,35 @@ using durable::OperationDecision;
 using durable::OperationOutcome;
 using durable::OperationState;
 
+namespace {
+
+constexpr std::size_t kMaxAuditedNoteBytes = 256;
+
+}  // namespace
+
 // ---- what it does -------------------------------------------------------------------------------
+
+namespace {
+
+// What the class says of its kinds is what people read of them, and what limits are set for.
+Result<void> check_listed(const AgentContext& agent, const durable::OperationRequest& request) {
+  const auto effect = agent.listed_effect(request.kind);
+  if (!effect) {
+    return Error{Errc::kInvalidArgument,
+                 "the class lists no operation " + quote_text(request.kind) +
+                     ": it does so with m.operation(), in C with hearth.operation_kinds/1"};
+  }
+  if (*effect == request.effect) return {};
+  return Error{Errc::kInvalidArgument, "the class lists the operation " + quote_text(request.kind) +
+                                           " with another effect"};
+}
+
+}  // namespace
 
 Result<OperationsExtension::Begun> OperationsExtension::begin(
     const durable::OperationRequest& request, std::uint64_t token) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  if (auto listed = check_listed(agent_, request); listed.has_error()) return listed.error();
   auto begun = agent_.work().operations().begin(request);
   agent_.work().report_operations();
   if (begun.has_error()) return begun.error();
@@ -78,6 +103,30 @@ Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome 
             its_actor);
   }
   return resolved;
+}
+
+Result<void> OperationsExtension::resolve_and_record(std::string_view id, OperationOutcome outcome,
+                                                     std::string_view result, std::string_view note,
+                                                     std::string_view actor) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  // Copies, as resolve() needs them.
+  const std::string its_id(id);
+  const std::string its_note(note);
+  const std::string its_actor(actor);
+  auto& ledger = agent_.work().operations();
+  if (auto may = ledger.may_resolve(its_id, outcome, result, its_note, its_actor); may.has_error())
+    return may;
+  std::string detail = R"({"operation":)";
+  append_json_string(detail, its_id);
+  detail += R"(,"outcome":")";
+  detail += outcome == OperationOutcome::kCompleted ? "completed" : "not_executed";
+  detail += R"(","actor":)";
+  append_json_string(detail, its_actor);
+  detail += R"(,"note":)";
+  append_json_string(detail, cut_text(its_note, kMaxAuditedNoteBytes));
+  if (auto recorded = agent_.audit("operation.resolved", detail + "}"); recorded.has_error())
+    return recorded;
+  return resolve(its_id, outcome, result, its_note, its_actor);
 }
 
 void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
@@ -137,12 +186,18 @@ std::string problem_with_operations(const hearth_operation_kinds_v1* kinds) {
   return {};
 }
 
-std::set<std::string, std::less<>> operation_kinds(const hearth_operation_kinds_v1* kinds) {
-  std::set<std::string, std::less<>> names;
-  if (kinds == nullptr) return names;
+OperationKinds operation_kinds(const hearth_operation_kinds_v1* kinds) {
+  OperationKinds listed;
+  if (kinds == nullptr || !problem_with_operations(kinds).empty()) return listed;
   for (const hearth_operation_kind& each : std::span(kinds->kinds, kinds->count))
-    names.emplace(text_of(each.name).value_or(""));
-  return names;
+    listed.emplace(text_of(each.name).value_or(""), static_cast<durable::Effect>(each.effect));
+  return listed;
+}
+
+std::optional<durable::Effect> effect_in(const OperationKinds& kinds, std::string_view kind) {
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) return std::nullopt;
+  return found->second;
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -265,9 +320,9 @@ hearth_status resolve_operation(const hearth_host* host, hearth_agent agent, hea
     const auto its_note = text_of(note);
     const auto its_actor = text_of(actor);
     if (!its_id || !its_result || !its_note || !its_actor) return bad_slice(it);
-    return status_of(
-        it, OperationsExtension(it).resolve(*its_id, static_cast<OperationOutcome>(outcome),
-                                            *its_result, *its_note, *its_actor));
+    return status_of(it, OperationsExtension(it).resolve_and_record(
+                             *its_id, static_cast<OperationOutcome>(outcome), *its_result,
+                             *its_note, *its_actor));
   });
 }
 

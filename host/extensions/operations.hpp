@@ -9,7 +9,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,8 @@ class OperationsExtension {
     durable::OperationBegun operation;
     OperationId wait = 0;  // kRun: gives `token` its result
   };
-  // Besides, kForbidden and kLimitExceeded as AgentCalls::submit().
+  // Besides, kForbidden and kLimitExceeded as AgentCalls::submit(); kInvalidArgument: the class does
+  // not list the kind, or with another effect.
   Result<Begun> begin(const durable::OperationRequest& request, std::uint64_t token);
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,
                                          std::string_view body);
@@ -36,6 +38,11 @@ class OperationsExtension {
   Result<std::string> list(const durable::OperationFilter& filter);
   Result<void> resolve(std::string_view id, durable::OperationOutcome outcome,
                        std::string_view result, std::string_view note, std::string_view actor);
+  // The same by the agent's own code, with an entry in the audit log. Besides, kLimitExceeded as
+  // AgentContext::audit(): then nothing was resolved.
+  Result<void> resolve_and_record(std::string_view id, durable::OperationOutcome outcome,
+                                  std::string_view result, std::string_view note,
+                                  std::string_view actor);
 
  private:
   AgentContext& agent_;
@@ -49,9 +56,11 @@ void tell_clients_of_unknown(Clients& clients, const DueWork& work);
 // What is wrong with the kinds of a class, as the end of a sentence that begins with the class;
 // empty: nothing. `kinds` may be null: the class has none.
 [[nodiscard]] std::string problem_with_operations(const hearth_operation_kinds_v1* kinds);
-// Their names, where there is no problem.
-[[nodiscard]] std::set<std::string, std::less<>> operation_kinds(
-    const hearth_operation_kinds_v1* kinds);
+// By their names; none if there is a problem.
+using OperationKinds = std::map<std::string, durable::Effect, std::less<>>;
+[[nodiscard]] OperationKinds operation_kinds(const hearth_operation_kinds_v1* kinds);
+[[nodiscard]] std::optional<durable::Effect> effect_in(const OperationKinds& kinds,
+                                                       std::string_view kind);
 
 [[nodiscard]] const hearth_operations_v1& operations_extension() noexcept;
 

@@ -65,6 +65,14 @@ LiveInstance::~LiveInstance() {
   parts_.world.instances.remove(*this);
 }
 
+std::optional<durable::Effect> LiveInstance::listed_effect(std::string_view kind) const {
+  const hearth_class& definition = parts_.definition;
+  if (!HEARTH_HAS(&definition, hearth_class, get_extension)) return std::nullopt;
+  const auto* const kinds = static_cast<const hearth_operation_kinds_v1*>(
+      definition.get_extension(&definition, HEARTH_EXT_OPERATION_KINDS));
+  return extensions::effect_in(extensions::operation_kinds(kinds), kind);
+}
+
 std::uint32_t LiveInstance::schema_of_class() const {
   return schema_in(parts_.definition);
 }

@@ -134,6 +134,7 @@ class LiveInstance final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override;
   void commit_now() override;
   void fiber_continued(std::string_view id) override { work_.continued(id); }
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override;
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "durable/fibers.hpp"
+#include "durable/operations.hpp"
 #include "extensions/agent_context.hpp"
 #include "runtime/event.hpp"
 #include "runtime/types.hpp"
@@ -81,8 +82,11 @@ class AgentClass {
   // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for
   // EventKind::kMigrate.
   [[nodiscard]] virtual std::uint32_t schema_version() const { return 0; }
-  // Whether the class lists a kind of operations under this name.
-  [[nodiscard]] virtual bool has_operation(std::string_view /*kind*/) const { return false; }
+  // With which effect the class lists this kind of operations; nothing: it does not.
+  [[nodiscard]] virtual std::optional<durable::Effect> listed_effect(
+      std::string_view /*kind*/) const {
+    return std::nullopt;
+  }
   // A call of `method` that an eviction cuts off may be begun again: its second run does what the
   // first left undone, and no more.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }

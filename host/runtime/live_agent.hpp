@@ -199,6 +199,9 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
   void commit_now() override;
   void fiber_continued(std::string_view id) override;
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
+    return class_->listed_effect(kind);
+  }
   void works_for(durable::FiberHandle fiber, CallId call) override;
   Result<void> evict() override;
   Result<void> destroy() override;

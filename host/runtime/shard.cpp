@@ -37,7 +37,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
           environment.logger, environment.metrics,
           [&classes = environment.classes](std::string_view agent_class, std::string_view kind) {
             const auto served = classes.find_by_name(agent_class);
-            return served != nullptr && served->agent_class->has_operation(kind);
+            return served != nullptr && served->agent_class->listed_effect(kind).has_value();
           }),
       connections_({metrics_.connections, metrics_.dropped_for_memory, environment.logger,
                     environment.client_memory}),

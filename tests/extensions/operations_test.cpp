@@ -114,6 +114,7 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
   unsafe.can_resume = 1;
   hearth_operation_start keyed = good_operation();
   keyed.key = slice("order 8");
+  keyed.kind = slice("refund");
   keyed.effect = HEARTH_EFFECT_KEYED;
   keyed.horizon_ms = 1000;
   for (const hearth_operation_start& request : {unsafe, keyed}) {
@@ -169,11 +170,16 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
   refused("size", [](auto& each) { each.struct_size = 0; });
   refused("effect 0", [](auto& each) { each.effect = 0; });
   refused("effect 6", [](auto& each) { each.effect = 6; });
+  refused("effect of another kind", [](auto& each) { each.kind = slice("refund"); });
+  refused("no such kind", [](auto& each) { each.kind = slice("chrge"); });
   refused("flag", [](auto& each) { each.can_probe = 2; });
   refused("another flag", [](auto& each) { each.can_resume = 2; });
   refused("header", [](auto& each) { each.key_header = slice("a b"); });
   refused("horizon", [](auto& each) { each.horizon_ms = 1; });
-  refused("keyed without a horizon", [](auto& each) { each.effect = HEARTH_EFFECT_KEYED; });
+  refused("keyed without a horizon", [](auto& each) {
+    each.kind = slice("refund");
+    each.effect = HEARTH_EFFECT_KEYED;
+  });
   refused("neither key nor fiber", [](auto& each) { each.key = kNothing; });
   refused("no such fiber", [](auto& each) { each.fiber = 12; }, HEARTH_E_GONE);
   refused("no such id", [](auto& each) { each.id = slice("x"); }, HEARTH_E_NOT_FOUND);
@@ -195,6 +201,19 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
   filter.states = 0;
   filter.limit = 101;
   EXPECT_EQ(operations_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+}
+
+TEST_F(AbiOperationsTest, AKindThatIsNotListedIsSaid) {
+  hearth_operation_start request = good_operation();
+  request.kind = slice("chrge");
+  EXPECT_EQ(begin(request), HEARTH_E_INVALID);
+  EXPECT_NE(agent_.last_error.find(R"(lists no operation "chrge")"), std::string::npos)
+      << agent_.last_error;
+  agent_.kinds["chrge"] = durable::Effect::kRead;
+  EXPECT_EQ(begin(request), HEARTH_E_INVALID);
+  EXPECT_NE(agent_.last_error.find("another effect"), std::string::npos) << agent_.last_error;
+  agent_.kinds["chrge"] = durable::Effect::kUnsafe;
+  EXPECT_EQ(begin(request), HEARTH_OK);
 }
 
 TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
@@ -225,9 +244,17 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
     return operations_.resolve(host_, kAgent, slice(its_id), outcome, slice("7"), slice("looked"),
                                slice("ada"));
   };
+  agent_.told.clear();
   EXPECT_EQ(resolve(HEARTH_OUTCOME_CUT_OFF), HEARTH_E_INVALID);
+  EXPECT_EQ(agent_.told, Lines{}) << "nothing was resolved";
+  agent_.answer = Error{Errc::kLimitExceeded, "too many entries"};
+  EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_E_LIMIT) << "nothing without its entry";
+  agent_.answer.reset();
+  agent_.told.clear();
   EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
   EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
+  EXPECT_EQ(agent_.told, Lines{R"(audit operation.resolved {"operation":")" + its_id +
+                               R"(","outcome":"completed","actor":"ada","note":"looked"})"});
   EXPECT_TRUE(agent_.work_log().contains("completed, says ada"));
   ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
   EXPECT_EQ(text_in(record_, "settled_by"), "ada");
@@ -322,6 +349,17 @@ std::string problem_with(std::vector<hearth_operation_kind> kinds) {
   const hearth_operation_kinds_v1 table = {sizeof table, static_cast<std::uint32_t>(kinds.size()),
                                            kinds.data()};
   return problem_with_operations(&table);
+}
+
+TEST(OperationKindsTest, TheyAreFoundWithTheirEffects) {
+  const hearth_operation_kind kind = good_kind();
+  hearth_operation_kinds_v1 table = {sizeof table, 1, &kind};
+  const OperationKinds kinds = operation_kinds(&table);
+  EXPECT_EQ(effect_in(kinds, "charge"), durable::Effect::kKeyed);
+  EXPECT_EQ(effect_in(kinds, "chrge"), std::nullopt);
+  EXPECT_TRUE(operation_kinds(nullptr).empty());
+  table.struct_size = 0;
+  EXPECT_TRUE(operation_kinds(&table).empty());
 }
 
 TEST(OperationKindsTest, EachKindHasItsClassAndItsFourAnswers) {

@@ -108,6 +108,9 @@ class TestAgent final : public extensions::AgentContext,
   std::string broken;                                   // why its storage has failed
   extensions::CallId origin_call = 0;                   // the event whose origin is known
   extensions::CallOrigin its_origin;
+  // The kinds of operations that its class lists.
+  std::map<std::string, durable::Effect, std::less<>> kinds = {{"charge", durable::Effect::kUnsafe},
+                                                               {"refund", durable::Effect::kKeyed}};
   ManualClock clock;
 
   extensions::Client& add_client(extensions::ConnectionId id, std::string client_id) {
@@ -133,6 +136,10 @@ class TestAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override { return its_phase; }
   void commit_now() override { database_.commit(); }
   void fiber_continued(std::string_view id) override { work_.continued(id); }
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
+    const auto found = kinds.find(kind);
+    return found == kinds.end() ? std::nullopt : std::optional(found->second);
+  }
   void works_for(std::uint64_t fiber, extensions::CallId call) override {
     told.push_back("works for " + std::to_string(fiber) + " " + std::to_string(call));
   }

@@ -6,6 +6,7 @@
 #include "extensions/agent_context.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/http_port.hpp"
+#include "extensions/operations.hpp"
 #include "storage/agent_database.hpp"
 
 #include <cstddef>
@@ -123,11 +124,15 @@ class CheckAgent final : public extensions::AgentContext,
   bool destroying = false;  // functions answer CLOSING
   bool migrating = false;   // durable work cannot be changed, and nothing is committed
   bool wants_eviction = false;
+  extensions::OperationKinds kinds;  // that its class lists
 
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override;
   void commit_now() override;
   void fiber_continued(std::string_view id) override { work_.continued(id); }
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
+    return extensions::effect_in(kinds, kind);
+  }
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel /*level*/, std::string_view /*text*/) override {}

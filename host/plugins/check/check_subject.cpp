@@ -179,10 +179,13 @@ hearth_bytes CheckSubject::lend(std::string_view bytes, std::string_view label) 
 
 CheckInstance::CheckInstance(CheckSubject& subject, const hearth_class& table, std::string name)
     : subject_(subject), table_(table), name_(std::move(name)) {
+  const hearth_operation_kinds_v1* kinds = nullptr;
   if (HEARTH_HAS(&table_, hearth_class, get_extension)) {
-    subject_.enter("in get_extension()", nullptr, [this] {
+    subject_.enter("in get_extension()", nullptr, [this, &kinds] {
       offload_ =
           static_cast<const hearth_offload_v1*>(table_.get_extension(&table_, HEARTH_EXT_OFFLOAD));
+      kinds = static_cast<const hearth_operation_kinds_v1*>(
+          table_.get_extension(&table_, HEARTH_EXT_OPERATION_KINDS));
       return hearth_status{HEARTH_OK};
     });
   }
@@ -198,6 +201,7 @@ CheckInstance::CheckInstance(CheckSubject& subject, const hearth_class& table, s
   agent_ = std::make_unique<CheckAgent>(subject_.host(), subject_.host().next_handle(),
                                         storage::AgentKey{table_.name, name_}, file,
                                         offload_ != nullptr && offload_->run != nullptr);
+  agent_->kinds = extensions::operation_kinds(kinds);
   agent_->load();
 }
 

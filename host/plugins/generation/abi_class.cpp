@@ -192,8 +192,8 @@ std::string_view AbiClass::origin() const {
   return generation_->origin();
 }
 
-bool AbiClass::has_operation(std::string_view kind) const {
-  return entry_.operations.contains(kind);
+std::optional<durable::Effect> AbiClass::listed_effect(std::string_view kind) const {
+  return extensions::effect_in(entry_.operations, kind);
 }
 
 bool AbiClass::is_idempotent(std::string_view method) const {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view origin() const override;
   [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
   [[nodiscard]] std::uint32_t schema_version() const override { return schema_version_; }
-  [[nodiscard]] bool has_operation(std::string_view kind) const override;
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override;
   [[nodiscard]] bool is_idempotent(std::string_view method) const override;
   [[nodiscard]] bool is_read_only(std::string_view method) const override;
   [[nodiscard]] std::span<const std::string> exclusive_methods() const override;

@@ -1,15 +1,14 @@
 #pragma once
 // Checks on the entry symbol of a mapped library, the same in the probe and in the server.
 
+#include "extensions/operations.hpp"
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/admission/plugin_note.hpp"
 #include "plugins/generation/class_methods.hpp"
 
 #include <hearth/abi.h>
 
-#include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ struct EntryClass {
   const hearth_class* table;  // the library's
   std::string name;
   std::string version;
-  ClassMethods methods = {};                           // not read_classes()'s to fill
-  std::set<std::string, std::less<>> operations = {};  // kinds; the same
+  ClassMethods methods = {};                   // not read_classes()'s to fill
+  extensions::OperationKinds operations = {};  // the same
 };
 
 // The classes of a library whose init() has succeeded, in the library's order. Calls get_class()

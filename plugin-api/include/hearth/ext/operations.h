@@ -153,7 +153,8 @@ HEARTH_STATIC_ASSERT(sizeof(hearth_operation_filter) == 64, "frozen");
 typedef struct hearth_operations_v1 {
   /* Decides what is to be done now, and *begun says it; its texts are good until the next call.
    * After RUN a result of HEARTH_OP_DRAIN comes for `token`: from then on the plugin may act.
-   * INVALID: a field; or neither key nor fiber. CONFLICT: the key has other arguments. GONE: the
+   * INVALID: a field; neither key nor fiber; or the class does not list the kind
+   * (HEARTH_EXT_OPERATION_KINDS), or with another effect. CONFLICT: the key has other arguments. GONE: the
    * fiber has ended. NOT_FOUND: no operation has `id`. LIMIT: no room, or a limit of the day is
    * reached (operations.kinds of the class's file). UNSUPPORTED. [instance] */
   hearth_status (*begin)(const hearth_host* host, hearth_agent agent,
@@ -183,8 +184,10 @@ typedef struct hearth_operations_v1 {
 
   /* Somebody has found out what became of one that is unknown or interrupted. outcome: COMPLETED
    * (result: JSON, empty: null) or NOT_EXECUTED: the next begin() runs it. note and actor: for
-   * people, 1024 and 256 bytes at most; they stay in the record. NOT_FOUND. CONFLICT: it runs, or
-   * is settled. INVALID, LIMIT. [instance] */
+   * people, 1024 and 256 bytes at most; they stay in the record, and are in the audit log
+   * ("operation.resolved", as hearth/ext/audit.h has it). NOT_FOUND. CONFLICT: it runs, or is
+   * settled. INVALID. LIMIT: the result; or no entry may be added now, and nothing was resolved.
+   * [instance] */
   hearth_status (*resolve)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            uint32_t outcome, hearth_bytes result, hearth_bytes note,
                            hearth_bytes actor);
