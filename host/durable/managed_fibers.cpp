@@ -503,6 +503,13 @@ void ManagedFibers::note_turn(std::string_view id) {
   if (job && job->is_turn()) turn_news_.push_back({job->id, std::max(job->claims, 1)});
 }
 
+void ManagedFibers::note_given_up(const std::string& id, std::string_view why) {
+  turn_news_.push_back({id, 0, std::string(why)});
+  if (!given_up_turns_) return;
+  given_up_turns_->push_back(id);
+  if (given_up_turns_->size() > kMostStandingTurns) given_up_turns_->pop_front();
+}
+
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
   const auto standing = fibers_.find(id);
   std::optional<FiberRecord> record = find_record(id);
@@ -527,7 +534,7 @@ ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(),
                 "a fiber without an open record has died as a managed one");
-  if (record->is_turn) turn_news_.push_back({record->id, 0, std::string(error)});
+  if (record->is_turn) note_given_up(record->id, error);
   FiberOutcome outcome;
   outcome.status = FiberStatus::kError;
   outcome.error = error_text(error);

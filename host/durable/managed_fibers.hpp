@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -188,6 +189,10 @@ class ManagedFibers {
   bool take_settled() { return std::exchange(has_settled_, false); }
   // Since the last call, in order.
   std::vector<TurnNews> take_turn_news() { return std::exchange(turn_news_, {}); }
+  // The last news of each turn that has been recovered and goes on, and of those that were given
+  // up, as long as their records say so; kMostStandingTurns of each, the oldest first.
+  static constexpr std::size_t kMostStandingTurns = 20;
+  [[nodiscard]] std::vector<TurnNews> standing_turns();
 
   // ---- marks ----
   static constexpr std::size_t kMostMarks = 10'000;
@@ -241,6 +246,7 @@ class ManagedFibers {
   [[nodiscard]] bool has_open_parent(const FiberRecord& record);
   void remove_children(std::string_view parent);
   void note_turn(std::string_view id);
+  void note_given_up(const std::string& id, std::string_view why);
   void erase_record(std::int64_t seq, const std::string& id);
   ManagedChange postpone(FiberRecord record, std::string_view error);
   // Puts in what only Fibers knows while it is not settled.
@@ -266,6 +272,8 @@ class ManagedFibers {
   // Those that run, and for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
   std::vector<TurnNews> turn_news_;
+  // The newest ones, by id. Nothing: not looked for yet.
+  std::optional<std::deque<std::string>> given_up_turns_;
   bool has_settled_ = false;
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 
 namespace hearth::durable {
@@ -112,6 +113,35 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
   };
   jobs_.each(open_only ? kOpenRecords : kRecords, params, see);
   return page + "]";
+}
+
+std::vector<TurnNews> ManagedFibers::standing_turns() {
+  static_assert(kMostStandingTurns == 20, "the texts say so");
+  if (!given_up_turns_) {
+    given_up_turns_.emplace();
+    jobs_.each(
+        "WHERE kind = 2 AND dead AND type IN ('turn', 'kept turn') ORDER BY seq DESC LIMIT 20", {},
+        [&](const Job& job) {
+          given_up_turns_->push_front(job.id);
+          return true;
+        });
+  }
+  std::vector<TurnNews> news;
+  for (const std::string& id : *given_up_turns_) {
+    const auto job = jobs_.find(JobKind::kManaged, id);
+    if (job && job->dead && job->is_turn())
+      news.push_back({id, 0, jobs_.document(job->seq, JobPart::kError).value_or("")});
+  }
+  const std::size_t ended = news.size();
+  jobs_.each(
+      "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND claims > 0 AND "
+      "type IN ('turn', 'kept turn') ORDER BY seq DESC LIMIT 20",
+      {}, [&](const Job& job) {
+        news.push_back({job.id, job.claims});
+        return true;
+      });
+  std::reverse(news.begin() + static_cast<std::ptrdiff_t>(ended), news.end());
+  return news;
 }
 
 Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {

@@ -287,6 +287,9 @@ class Operations {
   // The next one to tell of, claimed.
   std::optional<UnknownOperation> next_untold();
   void told(std::string_view id, bool was_heard);
+  // Those that are unknown; the newest kMostStanding, the oldest of these first. Without records.
+  static constexpr std::size_t kMostStanding = 20;
+  [[nodiscard]] std::vector<UnknownOperation> standing_unknown();
   // Since the last call, in order.
   std::vector<OperationChange> take_changes() { return std::exchange(changes_, {}); }
 

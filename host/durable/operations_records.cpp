@@ -281,6 +281,19 @@ void Operations::told(std::string_view id, bool was_heard) {
   kept("UPDATE cf_agents_operations SET told = NULL WHERE id = ?").execute(std::array{Param(id)});
 }
 
+std::vector<UnknownOperation> Operations::standing_unknown() {
+  std::vector<UnknownOperation> standing;
+  if (unknown_now_ == 0) return standing;
+  Rows rows = kept(
+                  "SELECT id, kind FROM cf_agents_operations WHERE state = 'unknown' "
+                  "ORDER BY seq DESC LIMIT ?")
+                  .query(std::array{Param(static_cast<std::int64_t>(kMostStanding))});
+  while (rows.next())
+    standing.push_back({std::string(rows.text(0)), std::string(rows.text(1)), std::string()});
+  std::ranges::reverse(standing);
+  return standing;
+}
+
 Wake Operations::wake() const {
   Wake wake;
   const std::int64_t now = now_ms();

@@ -109,6 +109,13 @@ class DurableWork {
   std::vector<durable::TurnNews> take_turn_news() {
     return managed_ ? managed_->take_turn_news() : std::vector<durable::TurnNews>();
   }
+  // What a client that has just come is to hear of turns and of operations.
+  std::vector<durable::TurnNews> standing_turns() {
+    return managed_ ? managed_->standing_turns() : std::vector<durable::TurnNews>();
+  }
+  std::vector<durable::UnknownOperation> standing_unknown() {
+    return operations_ ? operations_->standing_unknown() : std::vector<durable::UnknownOperation>();
+  }
   // A schedule without a word on repetition was made while the agent started: told once a callback.
   void warn_of_duplicates(std::string_view callback);
 

@@ -9,6 +9,7 @@
 #include "json/json_text.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace hearth::extensions {
 
@@ -32,28 +33,45 @@ Result<durable::ManagedFibers::Started> ManagedFiberExtension::start(
   return started;
 }
 
-void tell_clients_of_turns(Clients& clients, DurableWork& work) {
-  const auto begin = [](std::string_view type, const durable::TurnNews& news) {
-    std::string frame = R"({"type":")" + std::string(type) + R"(","turn":)";
-    append_json_string(frame, news.id);
-    return frame;
-  };
-  for (const durable::TurnNews& news : work.take_turn_news()) {
+namespace {
+
+std::string begin_turn_frame(std::string_view type, const durable::TurnNews& news) {
+  std::string frame = R"({"type":")" + std::string(type) + R"(","turn":)";
+  append_json_string(frame, news.id);
+  return frame;
+}
+
+std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& all,
+                                         int max_recoveries) {
+  std::vector<std::string> frames;
+  for (const durable::TurnNews& news : all) {
     if (news.recovery > 0) {
-      tell_protocol_clients(clients,
-                            begin("session.status_rescheduled", news) + R"(,"reason":"recovery )" +
-                                std::to_string(news.recovery) + " of " +
-                                std::to_string(work.fibers().max_turn_recoveries()) + "\"}");
+      frames.push_back(begin_turn_frame("session.status_rescheduled", news) +
+                       R"(,"reason":"recovery )" + std::to_string(news.recovery) + " of " +
+                       std::to_string(max_recoveries) + "\"}");
       continue;
     }
-    std::string error = begin("session.error", news) +
+    std::string error = begin_turn_frame("session.error", news) +
                         R"(,"error":{"type":"turn_interrupted","retry_status":"exhausted",)"
                         R"("message":)";
     append_json_string(error, news.why);
-    tell_protocol_clients(clients, error + "}}");
-    tell_protocol_clients(clients, begin("session.status_idle", news) +
-                                       R"(,"stop_reason":{"type":"retries_exhausted"}})");
+    frames.push_back(error + "}}");
+    frames.push_back(begin_turn_frame("session.status_idle", news) +
+                     R"(,"stop_reason":{"type":"retries_exhausted"}})");
   }
+  return frames;
+}
+
+}  // namespace
+
+void tell_clients_of_turns(Clients& clients, DurableWork& work) {
+  for (const std::string& frame :
+       frames_of_turns(work.take_turn_news(), work.fibers().max_turn_recoveries()))
+    tell_protocol_clients(clients, frame);
+}
+
+std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
+  return frames_of_turns(work.standing_turns(), work.fibers().max_turn_recoveries());
 }
 
 Result<std::uint64_t> ManagedFiberExtension::resume(std::string_view id, bool adopts) {

@@ -46,6 +46,9 @@ class ManagedFiberExtension {
 // Clients that speak the protocol hear what has become of turns (hearth/ext/fibers_2.h), with what
 // was written.
 void tell_clients_of_turns(Clients& clients, DurableWork& work);
+// The frames with what a client that has just come has missed of them
+// (ManagedFibers::standing_turns()).
+[[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
 [[nodiscard]] const hearth_managed_fibers_v1& managed_fibers_extension() noexcept;
 

@@ -129,14 +129,29 @@ Result<void> OperationsExtension::resolve_and_record(std::string_view id, Operat
   return resolve(its_id, outcome, result, its_note, its_actor);
 }
 
-void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
+namespace {
+
+std::string frame_of_unknown(std::string_view id, std::string_view kind) {
   std::string frame = R"({"type":"cf_agent_operation_unknown","operation":)";
-  append_json_string(frame, work.id);
+  append_json_string(frame, id);
   frame += R"(,"kind":)";
-  append_json_string(frame, work.name);
+  append_json_string(frame, kind);
   frame += R"(,"text":)";
-  append_json_string(frame, durable::UnknownOperation::warning(work.id));
-  tell_protocol_clients(clients, frame + "}");
+  append_json_string(frame, durable::UnknownOperation::warning(id));
+  return frame + "}";
+}
+
+}  // namespace
+
+void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
+  tell_protocol_clients(clients, frame_of_unknown(work.id, work.name));
+}
+
+std::vector<std::string> frames_of_standing_unknown(DurableWork& work) {
+  std::vector<std::string> frames;
+  for (const durable::UnknownOperation& each : work.standing_unknown())
+    frames.push_back(frame_of_unknown(each.id, each.kind));
+  return frames;
 }
 
 // ---- what a class says of its kinds -------------------------------------------------------------

@@ -244,8 +244,10 @@ bool LiveAgent::admit(Connection& connection) {
     return false;
   }
   std::optional<std::string> state;
+  std::vector<std::string> missed;
   try {
     if (const auto current = of<extensions::StateExtension>().get()) state.emplace(*current);
+    if (connection.protocol_enabled()) missed = missed_frames();
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
     end_connection(connection, kCloseInternalError, "the agent's storage failed");
@@ -254,18 +256,13 @@ bool LiveAgent::admit(Connection& connection) {
   }
   connection.state = ConnectionState::kConnecting;
   if (connection.protocol_enabled()) outbox_.push(HandshakeEffect{id, std::move(state)});
+  for (const std::string& frame : missed) clients_.send(connection, FrameKind::kText, frame);
   Event connect;
   connect.kind = EventKind::kConnect;
   connect.connection = id;
   connect.name = connection.target;
   deliver(std::move(connect));
   return true;
-}
-
-void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
-                               std::string_view reason) {
-  connection.closing = true;
-  outbox_.push(CloseEffect{connection.id, code, std::string(cut_text(reason, kMaxCloseReason))});
 }
 
 void LiveAgent::deliver_post(std::uint64_t token) {

@@ -1,4 +1,5 @@
 // What an agent has sent leaves: to its clients, and to those who wait for answers.
+#include "base/escape.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -6,6 +7,13 @@
 #include <variant>
 
 namespace hearth::runtime {
+
+void LiveAgent::end_connection(Connection& connection, std::uint16_t code,
+                               std::string_view reason) {
+  connection.closing = true;
+  outbox_.push(CloseEffect{connection.id, code, std::string(cut_text(reason, kMaxCloseReason))});
+}
+
 void LiveAgent::apply(Effect& effect) {
   std::visit([this](auto& each) { let_out(each); }, effect);
 }

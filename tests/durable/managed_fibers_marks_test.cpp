@@ -38,9 +38,16 @@ class FiberMarksTest : public ManagedFibersFixture {
   // "t 2": a second recovery begins.
   Heard heard() {
     Heard all;
-    for (const TurnNews& each : managed_->take_turn_news())
-      all.push_back(each.id + " " + (each.recovery > 0 ? std::to_string(each.recovery) : each.why));
+    for (const TurnNews& each : managed_->take_turn_news()) all.push_back(text_of(each));
     return all;
+  }
+  Heard standing() {
+    Heard all;
+    for (const TurnNews& each : managed_->standing_turns()) all.push_back(text_of(each));
+    return all;
+  }
+  static std::string text_of(const TurnNews& news) {
+    return news.id + " " + (news.recovery > 0 ? std::to_string(news.recovery) : news.why);
   }
   std::int64_t marks() {
     return count("SELECT count(*) FROM cf_agents_job_documents WHERE part >= 16");
@@ -57,14 +64,51 @@ TEST_F(FiberMarksTest, P8_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
     stash(fiber);
     crash();
     if (!recover()) break;
-    EXPECT_EQ(heard(), Heard{"t " + std::to_string(recoveries + 1)});
+    const Heard news = {"t " + std::to_string(recoveries + 1)};
+    EXPECT_EQ(heard(), news);
+    EXPECT_EQ(standing(), news);
     fiber = resume();
+    EXPECT_EQ(standing(), news) << "it still holds";
   }
   EXPECT_EQ(recoveries, 5);
   EXPECT_EQ(heard(), Heard{"t passed over"});
+  EXPECT_EQ(standing(), Heard{"t passed over"});
+  crash();
+  EXPECT_EQ(standing(), Heard{"t passed over"});
   EXPECT_EQ(inspect("t")["dead"], true);
   EXPECT_EQ(inspect("t")["turn"], true);
   EXPECT_EQ(inspect("t")["brief"], true);
+}
+
+TEST_F(FiberMarksTest, WhatIsOverWithoutATroubleDoesNotStand) {
+  start_turn();
+  EXPECT_EQ(standing(), Heard{});
+  crash();
+  ASSERT_TRUE(recover());
+  const FiberHandle fiber = resume();
+  EXPECT_EQ(standing(), Heard{"t 1"});
+  settle(fiber, FiberStatus::kCompleted);
+  EXPECT_EQ(standing(), Heard{});
+}
+
+TEST_F(FiberMarksTest, TheNewestTurnsThatWereGivenUpStand) {
+  EXPECT_EQ(standing(), Heard{});
+  Heard newest;
+  const int all = static_cast<int>(ManagedFibers::kMostStandingTurns) + 2;
+  for (int i = 0; i < all; ++i) {
+    ManagedRequest wanted = request("");
+    const std::string id = "t" + std::to_string(i);
+    wanted.id = id;
+    wanted.is_turn = true;
+    wanted.keeping = FiberKeeping::kBrief;
+    start(wanted);
+    managed_->died(id, "no");
+    database_->commit();
+    if (i >= 2) newest.push_back(id + " no");
+  }
+  EXPECT_EQ(standing(), newest);
+  crash();
+  EXPECT_EQ(standing(), newest);
 }
 
 TEST_F(FiberMarksTest, P8_TheNumberIsASettingAndOtherFibersHaveNone) {

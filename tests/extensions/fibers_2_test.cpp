@@ -124,6 +124,27 @@ TEST_F(AbiFibers2Test, ClientsHearOfATurn) {
              R"({"type":"retries_exhausted"}} to 5)"}));
 }
 
+TEST_F(AbiFibers2Test, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{});
+  auto request = good_start();
+  request.flags = HEARTH_FIBER_TURN;
+  for (const char* const id : {"t", "u"}) {
+    request.id = slice(id);
+    ASSERT_EQ(start(request), HEARTH_OK);
+  }
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "they run";
+  durable::ManagedFibers& fibers = agent_.work().managed();
+  (void)fibers.died("t", "too often");
+  const Lines frames = {
+      R"({"type":"session.error","turn":"t","error":{"type":"turn_interrupted",)"
+      R"("retry_status":"exhausted","message":"too often"}})",
+      R"({"type":"session.status_idle","turn":"t","stop_reason":{"type":"retries_exhausted"}})"};
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames);
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames) << "each that comes";
+  ASSERT_TRUE(fibers.resolve("t", R"({"status":"completed"})"));
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "somebody has seen to it";
+}
+
 TEST_F(AbiFibers2Test, WhoseWorkRunsIsTold) {
   EXPECT_EQ(fibers_.works_for(host_, kAgent, 3, 0), HEARTH_OK);
   EXPECT_EQ(fibers_.works_for(host_, kAgent, 0, 4), HEARTH_OK);

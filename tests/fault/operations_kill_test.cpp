@@ -153,6 +153,27 @@ TEST_F(OperationsKillTest, AnOperationAddsTwoCommitsAtMost) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+// Waits for the frame about an operation that is unknown.
+class WarnedClient : public AgentClient {
+ public:
+  explicit WarnedClient(const ServerProcess& server) : AgentClient(server, "/agents/buyer/a") {}
+  std::string warned_of() {
+    for (;;) {
+      const Json frame = parse_json(client_.read_text()).value();
+      if (text_member(frame, "type") == "cf_agent_operation_unknown")
+        return text_member(frame, "kind");
+    }
+  }
+};
+
+TEST_F(OperationsKillTest, AClientThatComesLaterHearsOfWhatIsUnknown) {
+  serve_and_kill(kKillPlaces[2], "unsafe", false);
+  EXPECT_EQ(serve_to_the_end(), (AtRest{0, "unknown", "unknown"}));
+  const auto server = serve_ledgers();
+  EXPECT_EQ(WarnedClient(*server).warned_of(), "unsafe");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 // A server is killed while an effect of class unsafe is under way. What becomes unknown is found,
 // also where the agent is cold, and resolved; the agent's code does not run for that.
 TEST_F(OperationsKillTest, AnAdministratorFindsAndResolvesWhatIsUnknown) {

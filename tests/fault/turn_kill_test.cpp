@@ -61,6 +61,7 @@ TEST_F(TurnKillTest, AFrameWithAnIdIsSentOnce) {
   server->wait_for_log("the turn runs");
   TurnClient client(*server);
   client.begin("say");
+  EXPECT_EQ(client.next(), "recovery 1 of 5") << "which began before it came";
   EXPECT_EQ(client.next(), "run 2");
   EXPECT_EQ(server->stop(), kClean);
 }
@@ -77,6 +78,7 @@ TEST_F(TurnKillTest, R1_AClientIsToldOfARecoveryThatNobodyAsksFor) {
   recover_and_kill();
   const auto server = serve_ledgers();
   TurnClient client(*server);
+  EXPECT_EQ(client.next(), "recovery 1 of 5") << "the last one before it came";
   EXPECT_EQ(client.next(), "recovery 2 of 5");
   server->wait_for_log("the turn runs");
   EXPECT_EQ(server->stop(), kClean);
@@ -96,6 +98,7 @@ TEST_F(TurnKillTest, R6_TheSixthRecoveryEndsTheTurn) {
   {
     const auto server = serve_ledgers();
     TurnClient client(*server);
+    EXPECT_EQ(client.next(), "recovery 4 of 5") << "the last one before it came";
     EXPECT_EQ(client.next(), "recovery 5 of 5");
     server->wait_for_log("the turn runs");
     EXPECT_EQ(server->kill(), kKilled);
@@ -104,6 +107,9 @@ TEST_F(TurnKillTest, R6_TheSixthRecoveryEndsTheTurn) {
   server->wait_for_log("fiber:recovery:dead");
   EXPECT_NE(server->log().find("fibers.max_turn_recoveries"), std::string::npos);
   EXPECT_EQ(server->log().find("the turn runs"), std::string::npos);
+  TurnClient late(*server);
+  EXPECT_EQ(late.next(), "session.error");
+  EXPECT_EQ(late.next(), "session.status_idle");
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -37,7 +37,8 @@
  *            repeated: when the outermost fiber of its work is over; of no fiber, when its horizon
  *            (KEYED) or a day has passed.
  * Unknown    Stays until it is resolved. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
- *            a frame, the log a line. The text for models and people:
+ *            a frame, and so does each that connects before that, for the newest 20; the log a
+ *            line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
  * Request    What a request that was sent with the operation's id (hearth_fetch_request.operation)
  *            adds: the ledger knows that it was dispatched, and what came of it. A run whose
