@@ -23,6 +23,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -199,6 +200,7 @@ struct Script {
   bool checks_state = false;
   bool watches_state = false;
   std::vector<std::string> idempotent_methods;
+  std::map<std::string, durable::Effect, std::less<>> operations;  // kinds that it lists
   std::vector<std::string> read_only_methods;
   int alive = 0;
   HostCalls* host = nullptr;  // of the youngest instance
@@ -242,6 +244,10 @@ class ScriptedClass final : public AgentClass {
   [[nodiscard]] std::string_view version() const override { return "1.0.0"; }
   [[nodiscard]] std::string_view origin() const override { return "test"; }
   [[nodiscard]] std::uint32_t schema_version() const override { return script_.schema_version; }
+  [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
+    const auto found = script_.operations.find(kind);
+    return found == script_.operations.end() ? std::nullopt : std::optional(found->second);
+  }
   [[nodiscard]] bool is_idempotent(std::string_view method) const override {
     return std::ranges::find(script_.idempotent_methods, method) !=
            script_.idempotent_methods.end();

@@ -31,7 +31,9 @@ void CodeRollouts::adopt(const LoadReport& report) {
       ClassVersion version = parts_.libraries.version_of(agent_class);
       const std::string segment = version.served->segment;
       version.served = parts_.runtime.classes().find(segment);
-      if (version.served) library.classes[segment] = std::move(version);
+      if (!version.served) continue;
+      warn_of_unlisted_kinds(parts_.logger, version);
+      library.classes[segment] = std::move(version);
     }
     adopt_trial(plugin, report.refusals);
   }
@@ -214,6 +216,7 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
                          {"file", file.native()},
                          {"generation", plugin.generation},
                          {"trying", of_class.tried()}});
+    warn_of_unlisted_kinds(parts_.logger, next);
   }
   library.awaited.clear();
   if (!left_out.empty()) remove(file, left_out);

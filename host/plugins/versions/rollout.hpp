@@ -3,6 +3,7 @@
 // one if its settings are.
 
 #include "base/clock.hpp"
+#include "base/logger.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
@@ -24,6 +25,10 @@ struct ClassVersion {
   ClassConfiguration::Settings settings;
 };
 using ClassVersions = std::map<std::string, ClassVersion>;  // by segment
+
+// config.doubtful, if the settings name kinds of operations that the class does not list: what they
+// say of those holds for nothing.
+void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version);
 
 // The registry's entry for a class as long as that has the code of `version`, else that of
 // `version`.

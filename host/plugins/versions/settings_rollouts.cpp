@@ -169,6 +169,7 @@ void SettingsRollouts::tell_change(const ClassVersion& version,
                          {"file", version.settings->file},
                          {"advice", doubts}});
   }
+  warn_of_unlisted_kinds(parts_.logger, version);
 }
 
 void SettingsRollouts::tell_done(const ClassVersion& version) {

@@ -90,6 +90,14 @@ TEST_F(SettingsRolloutsTest, AClassIsServedWithWhatItsFileSays) {
   EXPECT_EQ(runtime_.classes().find("counter")->settings.options, R"({"start":5})");
 }
 
+TEST_F(SettingsRolloutsTest, ALimitOfAKindThatTheClassDoesNotListIsWarnedOf) {
+  put("class: counter\noperations: {kinds: {chrge: {per_day: 1}}}\n");
+  ASSERT_TRUE(reload());
+  wait_until_settled();
+  EXPECT_TRUE(logger_.contains("config.doubtful class=Counter"));
+  EXPECT_TRUE(logger_.contains("there: chrge"));
+}
+
 TEST_F(SettingsRolloutsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
