@@ -3,6 +3,7 @@
 #include "base/escape.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
+#include "extensions/managed_fibers.hpp"
 #include "json/json_text.hpp"
 
 #include <hearth/ext/drain.h>
@@ -147,8 +148,8 @@ void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
   tell_protocol_clients(clients, frame_of_unknown(work.id, work.name));
 }
 
-std::vector<std::string> frames_of_standing_unknown(DurableWork& work) {
-  std::vector<std::string> frames;
+std::vector<std::string> missed_frames(DurableWork& work) {
+  std::vector<std::string> frames = frames_of_standing_turns(work);
   for (const durable::UnknownOperation& each : work.standing_unknown())
     frames.push_back(frame_of_unknown(each.id, each.kind));
   return frames;

@@ -53,9 +53,9 @@ class OperationsExtension {
 // told too.
 //   {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
 void tell_clients_of_unknown(Clients& clients, const DueWork& work);
-// The same frames for a client that has just come: of those that are unknown
-// (Operations::standing_unknown()).
-[[nodiscard]] std::vector<std::string> frames_of_standing_unknown(DurableWork& work);
+// The frames with what a client that has just come has missed and still holds: of turns
+// (ManagedFibers::standing_turns()), and of operations (Operations::standing_unknown()).
+[[nodiscard]] std::vector<std::string> missed_frames(DurableWork& work);
 
 // What is wrong with the kinds of a class, as the end of a sentence that begins with the class;
 // empty: nothing. `kinds` may be null: the class has none.

@@ -439,6 +439,12 @@ bool LiveInstance::send_notice() {
   return true;
 }
 
+void LiveInstance::tell_what_it_missed(extensions::Client& client) {
+  if (!client.protocol_enabled()) return;
+  for (const std::string& frame : extensions::missed_frames(work_))
+    clients().send(client, extensions::FrameKind::kText, frame);
+}
+
 bool LiveInstance::deliver_work() {
   if (!started_) return false;
   std::optional<extensions::DueWork> due = work_.next(true);

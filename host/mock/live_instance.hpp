@@ -101,6 +101,9 @@ class LiveInstance final : public extensions::AgentContext,
   void abandon(extensions::CallId call);
   void deliver_post(std::uint64_t token);
 
+  // A client has just come: what others were told of the agent's work before, and still holds.
+  void tell_what_it_missed(extensions::Client& client);
+
   // Does one thing that is due; false: nothing is.
   bool step();
   // When something is due next, if it is not due already.

@@ -382,6 +382,7 @@ std::shared_ptr<ClientRecord> StoredAgent::connect(std::string_view query, std::
     if (auto shown = state()) seen->state = std::move(shown);
   }
   client.known.state = extensions::ConnectionState::kConnecting;
+  if (live_) live_->tell_what_it_missed(client.known);
   send({.kind = EventKind::kConnect,
         .connection = seen->number,
         .name = client.known.target,

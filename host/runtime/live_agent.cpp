@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "extensions/call_answers.hpp"
+#include "extensions/operations.hpp"
 #include "extensions/state.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/shard_services.hpp"
@@ -247,7 +248,7 @@ bool LiveAgent::admit(Connection& connection) {
   std::vector<std::string> missed;
   try {
     if (const auto current = of<extensions::StateExtension>().get()) state.emplace(*current);
-    if (connection.protocol_enabled()) missed = missed_frames();
+    if (connection.protocol_enabled()) missed = extensions::missed_frames(work_);
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
     end_connection(connection, kCloseInternalError, "the agent's storage failed");

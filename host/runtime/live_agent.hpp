@@ -341,9 +341,6 @@ class LiveAgent final : public extensions::AgentContext,
   }
   // Closes a client for a reason of the host's. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
-  // What clients that speak the protocol were told of the agent's work and still holds, for one
-  // that has just come.
-  [[nodiscard]] std::vector<std::string> missed_frames();
   // Of the fibers that an earlier instance left.
   void report_left_over();
   void schedule_flush();

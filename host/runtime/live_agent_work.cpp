@@ -92,13 +92,6 @@ void LiveAgent::end_work(const extensions::DueWork& work, const Result<std::stri
   }
 }
 
-std::vector<std::string> LiveAgent::missed_frames() {
-  std::vector<std::string> frames = extensions::frames_of_standing_turns(work_);
-  for (std::string& frame : extensions::frames_of_standing_unknown(work_))
-    frames.push_back(std::move(frame));
-  return frames;
-}
-
 durable::FiberRow LiveAgent::offered_row(CallId id) {
   const Call* const call = calls_.find(id);
   if (call == nullptr || !call->work) return durable::kNoFiber;

@@ -7,6 +7,7 @@
 #include "extensions/fibers.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/managed_fibers.hpp"
+#include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
@@ -116,6 +117,10 @@ class HostCalls {
   auto get_schedule(std::string_view id) { return schedules().get(id); }
   auto cancel_schedule(std::string_view id) { return schedules().cancel(id); }
   auto pause_schedule(std::string_view id, bool paused) { return schedules().pause(id, paused); }
+
+  auto begin_operation(const durable::OperationRequest& request, std::uint64_t token) {
+    return extensions::OperationsExtension(agent_).begin(request, token);
+  }
 
   auto push_item(const durable::QueueRequest& request) { return queue().push(request); }
   auto list_items(const durable::QueueFilter& filter) { return queue().list(filter); }

@@ -238,7 +238,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
                                     "\"} to 5");
   const Lines standing = {"{\"type\":\"cf_agent_operation_unknown\",\"operation\":\"" + its_id +
                           "\",\"kind\":\"charge\",\"text\":\"" + text + "\"}"};
-  EXPECT_EQ(frames_of_standing_unknown(agent_.work()), standing) << "for who comes later";
+  EXPECT_EQ(missed_frames(agent_.work()), standing) << "for who comes later";
   client.closing = true;
   agent_.work().ended(*work, Error{Errc::kUnsupported, "no such hook"});
   EXPECT_FALSE(agent_.work().next(false));
@@ -258,7 +258,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
   EXPECT_EQ(agent_.told, Lines{R"(audit operation.resolved {"operation":")" + its_id +
                                R"(","outcome":"completed","actor":"ada","note":"looked"})"});
-  EXPECT_EQ(frames_of_standing_unknown(agent_.work()), Lines{});
+  EXPECT_EQ(missed_frames(agent_.work()), Lines{});
   EXPECT_TRUE(agent_.work_log().contains("completed, says ada"));
   ASSERT_EQ(operations_.inspect(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
   EXPECT_EQ(text_in(record_, "settled_by"), "ada");

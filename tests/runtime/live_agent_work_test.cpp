@@ -26,6 +26,34 @@ using Strings = std::vector<std::string>;
 
 class LiveAgentWorkTest : public testing::WorkTest {};
 
+// ---- operations ----
+
+TEST_F(LiveAgentWorkTest, AKeyedOperationBehindItsHorizonIsToldThoughNobodyAsks) {
+  shard_.script.operations = {{"charge", durable::Effect::kKeyed}};
+  visit([](HostCalls& host) {
+    durable::OperationRequest request;
+    request.kind = "charge";
+    request.key = "order 7";
+    request.effect = durable::Effect::kKeyed;
+    request.horizon_ms = 3'600'000;
+    EXPECT_TRUE(host.begin_operation(request, 7));
+  });
+  shard_.restart();
+  shard_.settle();
+  ASSERT_TRUE(wake_of());
+  EXPECT_TRUE(wake_of()->at_ms);
+  EXPECT_FALSE(wake_of()->working);
+  const Strings& unknown = seen[EventKind::kOperationUnknown];
+  EXPECT_EQ(unknown.size(), 0U);
+  shard_.loop.advance(minutes(59));
+  shard_.settle();
+  EXPECT_EQ(unknown.size(), 0U);
+  shard_.loop.advance(minutes(2));
+  shard_.settle();
+  ASSERT_EQ(unknown.size(), 1U);
+  EXPECT_NE(unknown[0].find(R"("state":"unknown")"), std::string::npos);
+}
+
 // ---- the queue ----
 
 TEST_F(LiveAgentWorkTest, ItemsAreDeliveredInOrderOneAtATime) {
