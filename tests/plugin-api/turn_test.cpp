@@ -108,7 +108,9 @@ TEST_F(TurnTest, R6_FiveRecoveriesAreHeardAndTheSixthEndsTheTurn) {
     const auto frames = recover();
     ASSERT_EQ(frames.size(), recovery == 1 ? 1U : 2U) << recovery;
     EXPECT_EQ(Json::parse(frames.back()), rescheduled(id, recovery));
-    if (recovery > 1) EXPECT_EQ(Json::parse(frames[0]), rescheduled(id, recovery - 1));
+    if (recovery > 1) {
+      EXPECT_EQ(Json::parse(frames[0]), rescheduled(id, recovery - 1));
+    }
   }
   agent_.kill();
   auto client = agent_.connect();
