@@ -18,6 +18,8 @@
 //             "listed": it can be asked for a key; "ignored": neither. What is open when it is
 //             changed goes on as it was begun
 //             credential: a name under egress.secrets; timeout_ms: of a request, 30000
+//             settles_within_ms: "listed": how long the provider may go on with a request whose
+//             sender was killed or has given up, 60000. Until then its 404 proves nothing
 //
 // The provider: POST /charges {"order", "cents"} and POST /refunds {"order", "cents", "receipt"}
 // give {"receipt"}; 400 to 499: it has refused. "listed": GET of the same path with the key gives
@@ -39,7 +41,8 @@ class Payments : public hearth::Agent {
     std::string keys = "honoured";
     std::string credential;
     std::uint32_t timeout_ms = 30'000;
-    HEARTH_FIELDS(provider, keys, credential, timeout_ms)
+    std::uint32_t settles_within_ms = 60'000;
+    HEARTH_FIELDS(provider, keys, credential, timeout_ms, settles_within_ms)
   };
   struct Payment {
     std::string order;
@@ -61,10 +64,8 @@ class Payments : public hearth::Agent {
     check(suffix_of(options_.keys).has_value(), "keys: honoured, listed or ignored");
     sql("CREATE TABLE IF NOT EXISTS payments(id TEXT PRIMARY KEY, cents INTEGER NOT NULL, "
         "status TEXT NOT NULL, receipt TEXT, refund TEXT, note TEXT)");
-    // Charges and refunds whose outcome is not known yet, and the option `keys` that each was begun
-    // with: under another one it would be another operation, and could happen twice.
-    sql("CREATE TABLE IF NOT EXISTS open_moves(payment TEXT NOT NULL, what TEXT NOT NULL, "
-        "keys TEXT NOT NULL, PRIMARY KEY(payment, what))");
+    if (!sql("SELECT count(*) FROM sqlite_schema WHERE name = 'open_moves'").value<bool>())
+      make_open_moves();
     sql("CREATE TABLE IF NOT EXISTS hooks(url TEXT PRIMARY KEY)");
     sql("CREATE TABLE IF NOT EXISTS deliveries(payment TEXT NOT NULL, event TEXT NOT NULL, "
         "url TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY(payment, event, url))");
@@ -165,7 +166,7 @@ class Payments : public hearth::Agent {
     for (const char* const kind : {"charge.listed", "refund.listed"}) {
       m.operation(kind, {.effect = Effect::kProbe,
                          .same = "the order: it is the key of the operation",
-                         .interrupted = "asks the provider whether it has the key",
+                         .interrupted = "asks for the key, until the request can land no more",
                          .upstream = "does it twice, so it is asked first",
                          .unknown = "the payment is unknown, and says so to its clients"});
     }
@@ -237,6 +238,34 @@ class Payments : public hearth::Agent {
     log.info("the notice that ", notice.order, " is ", notice.event, " is ", status);
   }
 
+  // Charges and refunds whose outcome is not known yet, and the option `keys` that each was begun
+  // with: under another one it would be another operation, and could happen twice. The first
+  // version had no such table: of what it has begun the ledger knows the kind.
+  void make_open_moves() {
+    sql("CREATE TABLE open_moves(payment TEXT NOT NULL, what TEXT NOT NULL, "
+        "keys TEXT NOT NULL, PRIMARY KEY(payment, what))");
+    hearth::OperationFilter filter{.limit = 100};
+    for (;;) {
+      const auto page = list_operations(filter);
+      if (page.empty()) return;
+      for (const hearth::OperationRecord& each : page) {
+        if (each.key && each.state != hearth::OperationState::kNotExecuted)
+          note_begun(each.kind, *each.key);
+      }
+      filter.after = page.back().id;
+    }
+  }
+  // An operation of this kind was begun for `order`. One that somebody has resolved may be open
+  // too: the payment does not know of it before it is asked for again.
+  void note_begun(const std::string& kind, const std::string& order) {
+    const std::size_t dot = kind.find('.');
+    const std::string keys = dot == std::string::npos ? "honoured" : kind.substr(dot + 1);
+    sql("INSERT OR IGNORE INTO open_moves SELECT id, ?1, ?2 FROM payments WHERE id = ?3 AND "
+        "?1 = iif(receipt IS NULL, 'charge', 'refund') AND "
+        "status IN ('charging', 'refunding', 'unknown')",
+        kind.substr(0, dot), keys, order);
+  }
+
   // What came of a charge or a refund.
   struct Outcome {
     bool is_known = true;
@@ -294,13 +323,25 @@ class Payments : public hearth::Agent {
     co_return answer.at("receipt");
   }
 
+  // A key that the provider has not yet may belong to a request that it still works on. So it is
+  // asked again when that request must be settled. The wait is slept, from now on: the clock may be
+  // set meanwhile, and a request of a run that has ended was sent before.
   hearth::Task<hearth::Probed> look_it_up(std::string path, std::string key) {
+    auto found = co_await look_once(path, key);
+    if (!found) {
+      co_await sleep(std::chrono::milliseconds(options_.settles_within_ms));
+      found = co_await look_once(path, key);
+    }
+    co_return found.value_or(hearth::Probed::not_executed());
+  }
+  // nullopt: the provider does not have the key.
+  hearth::Task<std::optional<hearth::Probed>> look_once(std::string path, std::string key) {
     hearth::FetchRequest request{.url = options_.provider + path,
                                  .headers = {{"Idempotency-Key", std::move(key)}},
                                  .timeout = std::chrono::milliseconds(options_.timeout_ms),
                                  .credential = options_.credential};
     auto response = co_await fetch(std::move(request));
-    if (response.status() == 404) co_return hearth::Probed::not_executed();
+    if (response.status() == 404) co_return std::nullopt;
     if (!response.ok()) throw status_error(response.status());
     const hearth::Json answer = co_await response.json();
     co_return hearth::Probed::completed(answer.at("receipt"));

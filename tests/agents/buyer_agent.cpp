@@ -44,6 +44,8 @@ class Buyer : public hearth::Agent {
   }
 
  private:
+  static constexpr std::chrono::milliseconds kSettlesWithin{20};
+
   hearth::Task<hearth::FetchResponse> ask(std::string method, std::string path, std::string key) {
     hearth::FetchRequest request{.method = std::move(method),
                                  .url = options_.provider + path,
@@ -53,13 +55,23 @@ class Buyer : public hearth::Agent {
   }
   hearth::Task<hearth::Json> charge(hearth::OperationAttempt attempt, std::string path) {
     auto response = co_await ask("POST", std::move(path), std::move(attempt.id));
+    if (!response.ok()) throw status_error(response.status());
     co_return co_await response.json();
   }
+  // What the provider has not done when it is asked first may be done late.
   hearth::Task<hearth::Probed> probe(hearth::OperationAttempt attempt) {
-    auto response = co_await ask("GET", "/charges", std::move(attempt.id));
+    auto response = co_await ask("GET", "/charges", attempt.id);
+    if (response.status() == 404) {
+      co_await sleep(kSettlesWithin);
+      response = co_await ask("GET", "/charges", attempt.id);
+    }
     if (response.status() == 404) co_return hearth::Probed::not_executed();
+    if (!response.ok()) throw status_error(response.status());
     hearth::Json receipt = co_await response.json();
     co_return hearth::Probed::completed(std::move(receipt));
+  }
+  static hearth::Error status_error(unsigned status) {
+    return {HEARTH_E_BUSY, "the answer has status " + std::to_string(status)};
   }
   hearth::Task<void> order(std::string kind, hearth::FiberContext&) {
     const std::string path = kind == "keyed" ? "/charges?once" : "/charges";

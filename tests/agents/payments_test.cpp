@@ -33,11 +33,12 @@ constexpr const char* kHook = "https://shop.example/hook";
 struct FakeProvider {
   bool honours_keys = true;
   unsigned status = 200;
-  std::optional<FetchReply::Failure> failure;   // of what is asked to act
-  bool acts = true;                             // though it fails
-  bool answers = true;                          // false: it acts, and its answer never comes
-  std::vector<std::string> asked;               // "POST /charges KEY"
-  std::map<std::string, int> effects;           // by path
+  std::optional<FetchReply::Failure> failure;  // of what is asked to act
+  bool acts = true;                            // though it fails
+  bool answers = true;                         // false: it acts, and its answer never comes
+  bool is_late = false;                // it acts after its next answer that it does not have a key
+  std::vector<std::string> asked;      // "POST /charges KEY"
+  std::map<std::string, int> effects;  // by path
   std::map<std::string, std::string> receipts;  // by path and key
 
   FetchReply answer(const SentRequest& request) {
@@ -47,7 +48,10 @@ struct FakeProvider {
     asked.push_back(request.method + " " + path + " " + key);
     std::string& receipt = receipts[path + key];
     if (request.method == "GET") {
-      if (receipt.empty()) return {.status = 404};
+      if (receipt.empty()) {
+        if (std::exchange(is_late, false)) receipt = path + std::to_string(++effects[path]);
+        return {.status = 404};
+      }
       return {.body = hearth::to_text({{"receipt", receipt}})};
     }
     if (status != 200 && !acts) return {.status = status};
@@ -178,6 +182,37 @@ TEST_F(PaymentsTest, AKillInTheMiddleIsNoSecondCharge) {
   }
 }
 
+// The provider still works on a request whose answer nobody waits for: its 404 is early.
+TEST_F(PaymentsTest, AKeyThatIsNotListedYetProvesNothingUntilTheRequestCanLandNoMore) {
+  struct Case {
+    const char* name;
+    bool is_late;
+    bool is_killed;  // in the wait
+    std::size_t requests;
+  };
+  for (const Case& each :
+       {Case{"late", true, false, 3}, Case{"never", false, false, 4},
+        Case{"late-and-killed", true, true, 3}, Case{"never-and-killed", false, true, 5}}) {
+    SCOPED_TRACE(each.name);
+    provider_ = {};
+    auto agent = host_.create<Payments>(each.name, {{"provider", kProvider}, {"keys", "listed"}});
+    provider_.honours_keys = false;
+    provider_.failure = FetchReply::Failure{.phase = HEARTH_FETCH_PHASE_HEADERS, .sent = true};
+    provider_.acts = false;
+    provider_.is_late = each.is_late;
+    agent.call("charge", "1", 500);
+    provider_.failure.reset();
+    host_.advance(seconds(30));
+    EXPECT_EQ(provider_.asked.size(), 2U) << "POST, and GET: it is not listed";
+    EXPECT_EQ(agent.call("payment", "1").at("status"), "charging");
+    if (each.is_killed) agent.kill();
+    host_.advance(minutes(3));
+    EXPECT_EQ(agent.call("payment", "1"), payment("paid", {{"receipt", "/charges1"}}));
+    EXPECT_EQ(provider_.effects["/charges"], 1);
+    EXPECT_EQ(provider_.asked.size(), each.requests);
+  }
+}
+
 TEST_F(PaymentsTest, WhatIsOpenGoesOnAsItWasBegunWhateverTheOptionSaysNow) {
   auto agent = create("ignored");
   provider_.answers = false;
@@ -202,6 +237,52 @@ TEST_F(PaymentsTest, WhatIsOpenGoesOnAsItWasBegunWhateverTheOptionSaysNow) {
             Json::parse(R"([["charge.ignored"],["refund"],["charge"]])"))
       << "what is new is begun as the option says";
   EXPECT_EQ(agent.sql("SELECT count(*) FROM open_moves"), Json::parse("[[0]]"));
+}
+
+// The version before wrote down no `keys` of what it had begun.
+TEST_F(PaymentsTest, WhatAnOlderVersionHasOpenGoesOnAsTheLedgerSays) {
+  const std::string open = "SELECT payment || ' ' || what || ' ' || keys FROM open_moves";
+  const auto update = [this](hearth::testing::AgentHandle& agent) {
+    static_cast<void>(agent.sql("DROP TABLE open_moves"));
+    agent.call("payment", "1");  // commits it
+    agent.set_options({{"provider", kProvider}, {"keys", "honoured"}});
+    agent.kill();
+    host_.advance(minutes(5));
+  };
+  // Interrupted, of each kind, as charge and as refund.
+  for (const std::string keys : {"honoured", "listed", "ignored"}) {
+    for (const std::string what : {"charge", "refund"}) {
+      SCOPED_TRACE(keys + " " + what);
+      provider_ = {};
+      auto agent = host_.create<Payments>(what + keys, {{"provider", kProvider}, {"keys", keys}});
+      provider_.honours_keys = keys == "honoured";
+      if (what == "refund") agent.call("charge", "1", 500);
+      provider_.answers = false;
+      agent.call("charge", "1", 500);
+      if (what == "refund") agent.call("refund", "1");
+      provider_.answers = true;
+      update(agent);
+      const char* const done = what == "charge" ? "paid" : "refunded";
+      EXPECT_EQ(agent.call("payment", "1").at("status"), keys == "ignored" ? "unknown" : done);
+      EXPECT_EQ(provider_.effects["/" + what + "s"], 1);
+      const Json still_open = Json::array({Json::array({"1 " + what + " ignored"})});
+      EXPECT_EQ(agent.sql(open), keys == "ignored" ? still_open : Json::array());
+    }
+  }
+  // Unknown, and resolved before the version came.
+  provider_ = {};
+  auto agent = create("ignored");
+  provider_.answers = false;
+  agent.call("charge", "1", 500);
+  agent.kill();
+  provider_.answers = true;
+  host_.advance(minutes(1));
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "unknown");
+  resolve(agent, hearth::Probed::completed("receipt 9"));
+  update(agent);
+  agent.call("charge", "1", 500);
+  EXPECT_EQ(agent.call("payment", "1").at("receipt"), "receipt 9");
+  EXPECT_EQ(provider_.effects["/charges"], 1);
 }
 
 TEST_F(PaymentsTest, ACutConnectionIsRepeatedWithTheKeyOrUnknown) {

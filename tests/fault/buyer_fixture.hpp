@@ -29,6 +29,7 @@ inline constexpr std::array kKillPlaces = {
     KillPlace{"AfterStartedAndBeforeSending", "operation.started.committed", ""},
     KillPlace{"AfterSendingAndBeforeTheEffect", "", "received"},
     KillPlace{"AfterTheEffectAndBeforeTheAnswer", "", "acted"},
+    KillPlace{"AfterSendingAndBeforeALateEffect", "", "late"},
     KillPlace{"AfterTheAnswerAndBeforeTheCommit", "operation.settled.written", ""},
     KillPlace{"AfterTheCommit", "operation.settled.committed", ""},
 };

@@ -7,19 +7,26 @@
 //   POST /hook {"order", "event"}                 a receiver of webhooks
 //   GET /fault?path=/charges&order=7&do=kill-after&pid=99   what goes wrong with the next such
 //                     request. kill: the process `pid` is killed; cut: the connection is cut;
-//                     each -before or -after the effect. refused: 402. slow: prints "slow 7" and
-//                     answers after GET /go-on
+//                     each -before or -after the effect, or -late: the effect takes place after
+//                     the next answer that the key is not listed, or before the next POST with the
+//                     key or GET /books. refused: 402. slow: prints "slow 7" and answers after GET
+//                     /go-on
 //   GET /books        {"/charges": {"7": effects}, ...}
 const books = { '/charges': {}, '/refunds': {}, '/hook': {} };
 const receipts = {};  // by path and key
 const faults = {};  // by path and order
 const slow = [];  // answers that wait
+const late = {};  // effects that wait, by path and key
 let answer;
 
 async function act(request, response, keys, path) {
   const key = request.headers['idempotency-key'] ?? request.headers['webhook-id'];
-  const known = receipts[keys + path + key];
-  if (request.method === 'GET') return answer(response, { receipt: known ?? '' }, known && keys === 'listed' ? 200 : 404);
+  const name = keys + path + key;
+  if (request.method === 'GET') {
+    const known = receipts[name];
+    answer(response, { receipt: known ?? '' }, known && keys === 'listed' ? 200 : 404);
+    return land(name);
+  }
   let body = '';
   for await (const piece of request) body += piece;
   const { order } = JSON.parse(body);
@@ -27,15 +34,26 @@ async function act(request, response, keys, path) {
   delete faults[path + order];
   if (fault.do === 'refused') return answer(response, { error: 'refused' }, 402);
   if (fault.do?.endsWith('-before')) return fail(response, fault);
-  if (!(known && keys === 'honoured')) {
+  const book = () => {
     books[path][order] = (books[path][order] ?? 0) + 1;
-    receipts[keys + path + key] = `${path.slice(1)} ${order}`;
+    receipts[name] = `${path.slice(1)} ${order}`;
+  };
+  land(name);
+  if (fault.do?.endsWith('-late')) {
+    late[name] = book;
+    return fail(response, fault);
   }
+  if (!(receipts[name] && keys === 'honoured')) book();
   if (fault.do?.endsWith('-after')) return fail(response, fault);
-  const send = () => answer(response, { receipt: receipts[keys + path + key] });
+  const send = () => answer(response, { receipt: receipts[name] });
   if (fault.do !== 'slow') return send();
   slow.push(send);
   console.log(`slow ${order}`);
+}
+
+function land(name) {
+  late[name]?.();
+  delete late[name];
 }
 
 function fail(response, { do: what, pid }) {
@@ -48,7 +66,10 @@ export function paymentPaths(json) {
   answer = json;
   const paths = {
     '/hook': (request, response) => act(request, response, 'ignored', '/hook'),
-    '/books': (request, response) => json(response, books),
+    '/books': (request, response) => {
+      Object.keys(late).forEach(land);
+      json(response, books);
+    },
     '/fault': (request, response, query) => {
       const fault = Object.fromEntries(query);
       faults[fault.path + fault.order] = fault;

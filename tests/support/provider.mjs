@@ -15,6 +15,7 @@ const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(p
 const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
 const charges = {};  // effects of /charges by their key
+const late = {};  // effects of /charges that are under way, by their key
 let killer = {};  // where /charges kills who asks, and at which visit
 
 async function text(request) {
@@ -80,19 +81,35 @@ async function complete(request, response) {
 
 // Whether the server that asks was killed here.
 function kills(request, place) {
-  if (killer.at !== place || --killer.visit > 0) return false;
+  const pid = Number(request.headers['x-server-pid']);
+  if (killer.at !== place || (killer.pid ?? pid) !== pid || --killer.visit > 0) return false;
   killer = {};
-  process.kill(Number(request.headers['x-server-pid']), 'SIGKILL');
+  process.kill(pid, 'SIGKILL');
   return true;
 }
 
-// Charges once for each key (?once), or for each request. GET: whether it was done.
+function land(key) {
+  late[key]?.();
+  delete late[key];
+}
+
+// Charges once for each key (?once), or for each request. GET: whether it was done; after an answer
+// that says no, what is late takes place.
 async function charge(request, response, query) {
   const key = request.headers['idempotency-key'];
-  if (request.method === 'GET') return json(response, { receipt: key }, charges[key] ? 200 : 404);
+  if (request.method === 'GET') {
+    json(response, { receipt: key }, charges[key] ? 200 : 404);
+    return land(key);
+  }
   await text(request);
+  land(key);
+  const act = () => { if (!query.has('once') || !charges[key]) charges[key] = (charges[key] ?? 0) + 1; };
   if (kills(request, 'received')) return;
-  if (!query.has('once') || !charges[key]) charges[key] = (charges[key] ?? 0) + 1;
+  if (kills(request, 'late')) {
+    late[key] = act;
+    return;
+  }
+  act();
   if (!kills(request, 'acted')) json(response, { receipt: key });
 }
 
@@ -129,13 +146,16 @@ const paths = {
   '/charges': charge,
   '/poems': poem,
   '/charged': (request, response, query) => {  // ?reset: from now on
+    Object.keys(late).forEach(land);
     if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
     json(response, charges);
   },
-  // ?at=received (nothing was done) or acted (and nothing answered)&visit=1: the server whose
-  // process is named in X-Server-Pid is killed, once.
+  // ?at=received (nothing was done), acted (and nothing answered) or late (it is done when the key
+  // is next asked for, or with /charged)&visit=1: the server whose process is named in X-Server-Pid
+  // is killed, once. &pid=7: no other server.
   '/kill': (request, response, query) => {
     killer = { at: query.get('at'), visit: Number(query.get('visit') ?? 1) };
+    if (query.has('pid')) killer.pid = Number(query.get('pid'));
     json(response, killer);
   },
   '/sse': (request, response, query) => {

@@ -19,7 +19,9 @@ enum class Effect : std::uint32_t {
   // The other side does it once for each key that it is given: it is run again with the same key,
   // within the horizon of the kind.
   kKeyed = HEARTH_EFFECT_KEYED,
-  kProbe = HEARTH_EFFECT_PROBE,    // the other side can be asked first
+  // The other side can be asked first. That it has found nothing proves nothing while the request
+  // may still be on its way or in progress there: see OperationCalls::operation().
+  kProbe = HEARTH_EFFECT_PROBE,
   kUnsafe = HEARTH_EFFECT_UNSAFE,  // never again by itself
 };
 

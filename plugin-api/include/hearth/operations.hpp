@@ -98,6 +98,7 @@ class Probed {
   static Probed completed(Json result = nullptr) {
     return {HEARTH_OUTCOME_COMPLETED, std::move(result)};
   }
+  // And it can not be executed late either: the operation is run again.
   static Probed not_executed() { return {HEARTH_OUTCOME_NOT_EXECUTED, nullptr}; }
   // The other side cannot tell.
   static Probed unknown() { return {HEARTH_OUTCOME_UNKNOWN, nullptr}; }
@@ -275,6 +276,9 @@ class OperationCalls {
   }
   // `probe` takes an OperationAttempt and gives a Probed, or a Task of one: whether the operation
   // was executed. If it throws, the probe is asked again when the work comes here again.
+  // A request whose sender was killed or has given up may still land. So a probe that finds nothing
+  // sleeps for as long as the other side may need for it, and looks once more before it says
+  // not_executed(). plugin-api/README.md has one.
   template <class Function, class Probe>
   [[nodiscard]] auto operation(OperationCall call, Function function, Probe probe)
       -> Task<OperationValue<Function>> {
