@@ -97,6 +97,8 @@ class Fetcher : public hearth::Agent {
                                  .json = {{"stream", true}}};
     request.json["messages"].push_back(std::move(message));
     auto response = co_await fetch(std::move(request));
+    if (!response.ok())
+      throw hearth::Error(HEARTH_E_BUSY, "status " + std::to_string(response.status()));
     hearth::SseReader events(response);
     std::string all;
     while (auto event = co_await events.next()) {

@@ -61,6 +61,8 @@ class Poet : public hearth::Agent {
                                  .headers = {{"X-Server-Pid", std::to_string(::getpid())}},
                                  .op = std::move(attempt.id)};
     auto response = co_await fetch(std::move(request));
+    if (!response.ok())
+      throw hearth::Error(HEARTH_E_BUSY, "status " + std::to_string(response.status()));
     hearth::SseReader lines(response);
     std::string poem;
     while (auto line = co_await lines.next()) poem += line->data + " ";

@@ -63,6 +63,10 @@ class Bookkeeper : public hearth::Agent {
     ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", 'm.operation("charge"'): "@",
+    ("plugin-api/README.md", "find_charge(hearth::OperationAttempt attempt)"): """
+class Prober : public hearth::Agent {
+  hearth::Task<std::optional<hearth::Json>> look_up(std::string id);
+@};""",
     ("plugin-api/README.md", "class Inbox : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "hearth::ResumedFetch rest_of("): "@",
     ("plugin-api/README.md", "charge(Order order)"): """
@@ -87,6 +91,15 @@ class Passing : public hearth::Agent {
 @};""",
 }
 
+ANSWER_READ = re.compile(r"co_await \w+\.(?:json|text)(?:<[^>]*>)?\(\)")
+
+
+def check_answers(where, text):
+    """An error status has a body too: an example does not take it for the result."""
+    if len(ANSWER_READ.findall(text)) > text.count(".ok()"):
+        sys.exit(f"{where} reads an answer without a look at its status: ok()")
+
+
 FENCE = re.compile(r"^```(cpp|js)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -104,6 +117,7 @@ def extract(sources, output):
     for document in DOCUMENTS:
         for match in FENCE.finditer((sources / document).read_text()):
             text = match.group(2)
+            check_answers(f"extract.py: a snippet of {document}", text)
             if whole := find(WHOLE, document, text):
                 (output / WHOLE[whole]).write_text(text)
                 used.add(whole)

@@ -14,6 +14,9 @@ import pathlib
 import re
 import sys
 
+sys.dont_write_bytecode = True  # no files beside the sources
+from extract import check_answers
+
 # Pictures, tables and texts that are laid out as code is.
 NOT_CODE = {
     ("abi.h", "file found -> note read"),
@@ -327,6 +330,7 @@ def extract(sources, output):
             if code.startswith('{"'):
                 parse_all(code)
                 continue
+            check_answers(f"header_snippets.py: a snippet of {name}", code)
             entries = [key for key in [*WRAPPERS, *TESTS, *NOT_CODE] if key[0] == name and key[1] in code]
             if len(entries) != 1:
                 line = code.split("\n", 1)[0]

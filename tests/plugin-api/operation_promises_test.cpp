@@ -80,6 +80,7 @@ class Reviser : public hearth::Agent {
                                  .url = "https://tool.example/" + word,
                                  .headers = {{"Idempotency-Key", std::move(attempt.id)}}};
     auto response = co_await fetch(std::move(request));
+    if (!response.ok()) throw hearth::Error(HEARTH_E_BUSY, "the tool fails");
     co_return co_await response.text();
   }
   Task<void> work(std::string kind, hearth::FiberContext&) {

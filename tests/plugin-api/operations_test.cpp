@@ -83,6 +83,7 @@ class Shop : public hearth::Agent {
                                  .headers = {{"Idempotency-Key", attempt.id}}};
     auto response = co_await fetch(std::move(request));
     if (response.status() == 404) co_return nullptr;
+    if (!response.ok()) throw hearth::Error(HEARTH_E_BUSY, "the other side fails");
     co_return co_await response.json();
   }
   Task<Probed> ask(OperationAttempt attempt) {

@@ -10,6 +10,7 @@
 //                                  .timeout = std::chrono::seconds(30),
 //                                  .credential = "example"};
 //     auto response = co_await fetch(std::move(request));
+//     if (!response.ok()) throw hearth::Error(HEARTH_E_BUSY, "the server refuses");
 //     const hearth::Json item = co_await response.json();
 //
 // Give the request a name, as here: g++ 12 compiles braces inside a co_await expression wrongly.
