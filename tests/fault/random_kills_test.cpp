@@ -1,42 +1,64 @@
-// Operations and kills at random. In one server many agents have an order each, and all of them are
-// killed together, wherever each of them is. The provider (tests/support/provider.mjs) counts.
+// Operations and kills at random. Agents of one server have an order each. The server is killed
+// again and again: at a random moment, or when a drawn one of them is at a drawn place. Each server
+// recovers what the last one has left, and gets new orders meanwhile. The provider
+// (tests/support/provider.mjs) counts.
 //
 //     HEARTH_OPERATION_KILLS=10000 build/release/tests/fault_tests --gtest_filter='RandomKills*'
 //
-// A kill counts once for each agent whose order it has interrupted. HEARTH_OPERATION_SEED=17 begins
-// with that seed.
+// What counts is a SIGKILL of a server. HEARTH_OPERATION_SEED=17 begins with that seed; a random
+// moment can be repeated as far as the machine does the same again.
 
 #include "fault/buyer_fixture.hpp"
 #include "json/json.hpp"
+#include "support/environment.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hearth::testing {
 namespace {
 
-std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
+// In the recovery of an order.
+constexpr std::array kRecoveryPlaces = {"fiber.attempt.written", "fiber.attempt.committed",
+                                        "managed.settle.written", "managed.settle.committed"};
 
 class RandomKillsTest : public BuyerTest {
  protected:
-  static constexpr std::size_t kBuyers = 20;
+  RandomKillsTest() {  // one library less to load
+    std::filesystem::remove(root_ / "plugins/ledger-agent.so");
+    std::filesystem::remove(root_ / "classes/ledger-agent.yaml");
+  }
+  void TearDown() override {
+    if (HasFailure()) std::cout << places_ << '\n';
+  }
+
+  // Of a round, which begins with no data. Fewer than fibers.max_attempts, which a fiber that is
+  // interrupted by all of them must not reach.
+  static constexpr int kKillsOfARound = 6;
+  static constexpr std::size_t kNewBuyersOfAKill = 4;
 
   struct Buyer {
     std::string name;
     std::string kind;
+    bool is_over = false;  // once it is, it is not looked at before the end
   };
+  struct Counts {
+    std::uint64_t at_moments = 0;
+    std::uint64_t at_places = 0;
+    std::uint64_t interrupted = 0;  // orders, once for each kill
+    [[nodiscard]] std::uint64_t kills() const { return at_moments + at_places; }
+  };
+  using Clients = std::vector<std::unique_ptr<RawClient>>;
 
   std::uint64_t draw(std::uint64_t most) { return 1 + random_() % most; }
 
@@ -45,61 +67,107 @@ class RandomKillsTest : public BuyerTest {
     std::filesystem::remove_all(root_ / "data");
     ask_provider("/charged?reset");
     buyers_.clear();
-    for (std::size_t i = 0; i < kBuyers; ++i)
-      buyers_.push_back(
-          {"buyer-" + std::to_string(i), kBuyerKinds[random_() % kBuyerKinds.size()]});
-  }
-  // Of a server that is gone: the order was accepted, and is not over.
-  [[nodiscard]] bool is_interrupted(const Buyer& buyer) const {
-    return !buyer_rows(buyer.name,
-                       "SELECT 1 FROM cf_agents_jobs WHERE kind = 2 AND ended_at IS NULL")
-                .empty();
-  }
-  [[nodiscard]] std::size_t interrupted() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(buyers_, [this](const Buyer& each) { return is_interrupted(each); }));
+    places_ = "seed " + std::to_string(seed);
+    look();
   }
 
-  // All of them order, and the server is killed when the drawn one of them is at the drawn place.
-  void order_and_kill() {
-    const KillPlace& place = kKillPlaces[random_() % kKillPlaces.size()];
-    const std::string visit = std::to_string(draw(kBuyers));
-    const std::string stop_at = place.stop_at;
-    place_ = std::string(place.name) + ":" + visit;
-    if (stop_at.empty())
-      ask_provider(std::string("/kill?at=") + place.provider_at + "&visit=" + visit);
-    const auto server = stop_at.empty() ? serve_ledgers() : serve_until(stop_at + ":" + visit);
-    server->wait_until_ready();
-    std::vector<std::unique_ptr<RawClient>> clients;
-    for (const Buyer& each : buyers_) clients.push_back(order(*server, each.name, each.kind));
-    if (!stop_at.empty()) {
-      kill_where_it_stops(*server, stop_at);
-    } else {
-      EXPECT_EQ(server->wait(), kKilled) << "the provider kills it";
+  // What the last server has left. An order is accepted with its fiber, and over with its row.
+  void look() {
+    open_ = 0;
+    waiting_.clear();
+    for (Buyer& each : buyers_) {
+      if (each.is_over) continue;
+      const auto found =
+          buyer_rows(each.name,
+                     "SELECT CASE WHEN EXISTS(SELECT 1 FROM cf_agents_jobs WHERE kind = 2 AND "
+                     "ended_at IS NULL) THEN 'open' WHEN EXISTS(SELECT 1 FROM orders) THEN 'over' "
+                     "ELSE 'none' END");
+      const std::string state = found.empty() ? "none" : found[0];
+      each.is_over = state == "over";
+      if (state == "none") waiting_.push_back(each);
+      if (state == "open") ++open_;
     }
   }
-  // Each of those that are interrupted comes to these places once in its recovery.
-  void recover_and_kill(std::size_t interrupted) {
-    const std::vector<std::string> places = {"fiber.attempt.written", "fiber.attempt.committed",
-                                             "managed.settle.written", "managed.settle.committed"};
-    const std::string& place = places[random_() % places.size()];
-    const std::string stop_at = place + ":" + std::to_string(draw(interrupted));
-    place_ += ", " + stop_at;
+  // Orders of new buyers, and of those whose order no server has accepted: clients ask again.
+  void add_buyers() {
+    for (std::size_t each = 0; each < kNewBuyersOfAKill; ++each) {
+      buyers_.push_back(
+          {"buyer-" + std::to_string(buyers_.size()), kBuyerKinds[random_() % kBuyerKinds.size()]});
+      waiting_.push_back(buyers_.back());
+    }
+  }
+  [[nodiscard]] Clients order_all(const ServerProcess& server) const {
+    Clients clients;
+    for (const Buyer& each : waiting_) clients.push_back(order(server, each.name, each.kind));
+    return clients;
+  }
+  // Any moment: this waits for nothing.
+  void pause(std::uint64_t at_most_ms) {
+    std::this_thread::sleep_for(std::chrono::microseconds(draw(at_most_ms * 1000)));
+  }
+
+  // One in four while the server starts; the others while it works, for which it takes some 50 ms.
+  void kill_at_a_moment() {
+    places_ += ", a moment";
+    if (random_() % 4 == 0) {
+      const auto server = serve({"--config", "hearth.yaml", "--shards", "1"});
+      pause(200);
+      EXPECT_EQ(server->kill(), kKilled);
+    } else {
+      const auto server = serve_ledgers();
+      const Clients clients = order_all(*server);
+      pause(50);
+      EXPECT_EQ(server->kill(), kKilled);
+    }
+    ++counts_.at_moments;
+  }
+  // Each new order comes to each of these places once at least, and each that is interrupted to each
+  // of those. With both, a server may stop before it says that it is ready for new orders.
+  void kill_at_a_place() {
+    const KillPlace& place = kKillPlaces[random_() % kKillPlaces.size()];
+    if (*place.stop_at == '\0') {
+      kill_by_the_provider(place.provider_at);
+    } else if (open_ == 0) {
+      kill_at_a_stop(place.stop_at, draw(waiting_.size()));
+    } else {
+      kill_at_a_stop(kRecoveryPlaces[random_() % kRecoveryPlaces.size()], draw(open_));
+    }
+    ++counts_.at_places;
+  }
+  void kill_by_the_provider(const std::string& place) {
+    const std::string visit = std::to_string(draw(waiting_.size()));
+    places_ += ", " + place + ":" + visit;
+    const auto server = serve_ledgers();
+    ask_provider("/kill?at=" + place + "&visit=" + visit + "&pid=" + std::to_string(server->pid()));
+    const Clients clients = order_all(*server);
+    EXPECT_EQ(server->wait(), kKilled) << "the provider kills it";
+  }
+  void kill_at_a_stop(const std::string& place, std::uint64_t visit) {
+    const std::string stop_at = place + ":" + std::to_string(visit);
+    places_ += ", " + stop_at;
     const auto server = serve_until(stop_at);
+    Clients clients;
+    if (open_ == 0) {
+      server->wait_until_ready();
+      clients = order_all(*server);
+    }
     kill_where_it_stops(*server, place);
   }
-  // Who has no answer and no fiber orders again, as clients do.
-  void serve_to_the_end() {
-    std::vector<Buyer> again;
-    for (const Buyer& each : buyers_) {
-      if (!is_interrupted(each) && buyer_rows(each.name, "SELECT 1 FROM orders").empty())
-        again.push_back(each);
+  void kill_once() {
+    add_buyers();
+    // Where nothing is interrupted yet, the places around an operation come first.
+    if (open_ > 0 && random_() % 5 < 3) {
+      kill_at_a_moment();
+    } else {
+      kill_at_a_place();
     }
-    const std::size_t open = interrupted() + again.size();
+    look();
+    counts_.interrupted += open_;
+  }
+  void serve_to_the_end() {
     const auto server = serve_ledgers();
-    for (const Buyer& each : again)
-      EXPECT_EQ(order(*server, each.name, each.kind)->read_reply().status, 202);
-    server->wait_for_log("the order is over", open);
+    for (const auto& client : order_all(*server)) EXPECT_EQ(client->read_reply().status, 202);
+    server->wait_for_log("the order is over", open_ + waiting_.size());
     EXPECT_EQ(server->stop(), kClean);
   }
 
@@ -109,18 +177,17 @@ class RandomKillsTest : public BuyerTest {
     std::set<std::string> ids;
     for (const Buyer& each : buyers_) {
       SCOPED_TRACE(each.name + ", " + each.kind);
-      const auto rows = buyer_rows(each.name, "SELECT id FROM cf_agents_operations");
+      const auto rows = buyer_rows(
+          each.name, "SELECT id, state, (SELECT end FROM orders) FROM cf_agents_operations");
       ASSERT_EQ(rows.size(), 1U);
-      const std::string& id = rows[0];
+      const std::string id = rows[0].substr(0, rows[0].find('|'));
       ids.insert(id);
       const int effects = charged.value(id, 0);
-      const bool is_unknown =
-          buyer_rows(each.name, "SELECT state FROM cf_agents_operations")[0] == "unknown";
-      EXPECT_EQ(buyer_rows(each.name, "SELECT end FROM orders"),
-                std::vector<std::string>{is_unknown ? "unknown" : "paid"});
+      const bool is_unknown = rows[0] == id + "|unknown|unknown";
       if (is_unknown) {
         EXPECT_EQ(each.kind, "unsafe");
       } else {
+        EXPECT_EQ(rows[0], id + "|completed|paid");
         EXPECT_GE(effects, 1);
       }
       if (each.kind != "read" && each.kind != "idempotent") EXPECT_LE(effects, 1);
@@ -131,28 +198,27 @@ class RandomKillsTest : public BuyerTest {
 
   std::mt19937_64 random_;
   std::vector<Buyer> buyers_;
-  std::string place_;
+  std::vector<Buyer> waiting_;  // whose order no server has accepted
+  std::size_t open_ = 0;        // orders that are accepted, and not over
+  std::string places_;
+  Counts counts_;
 };
 
 TEST_F(RandomKillsTest, NoEffectTakesPlaceTwiceInSilence) {
-  const std::uint64_t wanted = number_from_environment("HEARTH_OPERATION_KILLS", 200);
-  std::uint64_t seed = number_from_environment("HEARTH_OPERATION_SEED", 1);
-  std::uint64_t kills = 0;
-  for (; kills < wanted && !HasFailure(); ++seed) {
+  // A sanitizer makes each start of a server several times as long.
+  const std::uint64_t wanted = from_environment("HEARTH_OPERATION_KILLS", kSanitized ? 40 : 200);
+  std::uint64_t seed = from_environment("HEARTH_OPERATION_SEED", 1);
+  for (; counts_.kills() < wanted && !HasFailure(); ++seed) {
     begin_round(seed);
-    order_and_kill();
-    std::size_t open = interrupted();
-    kills += open;
-    for (auto further = random_() % 3; further > 0 && open > 0; --further) {
-      recover_and_kill(open);
-      kills += open;
-      open = interrupted();
-    }
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + place_);
+    for (int kill = 0; kill < kKillsOfARound && !HasFailure(); ++kill) kill_once();
     serve_to_the_end();
     expect_nothing_twice_in_silence();
   }
-  std::cout << kills << " interrupted orders; the next seed is " << seed << '\n';
+  EXPECT_GT(counts_.at_moments, 0U);
+  EXPECT_GT(counts_.at_places, 0U);
+  std::cout << counts_.kills() << " kills of servers: " << counts_.at_moments
+            << " at random moments, " << counts_.at_places << " at named places; "
+            << counts_.interrupted << " orders interrupted; the next seed is " << seed << '\n';
 }
 
 }  // namespace
