@@ -178,6 +178,7 @@ TEST_F(FibersTest, R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesAResta
   for (int failures = 1; failures <= 4; ++failures) {
     const auto fiber = recover();
     ASSERT_TRUE(fiber);
+    EXPECT_EQ(fiber->attempt, failures) << "the count is on disk too";
     const auto failure = fibers_->failed(fiber->id, "no");
     database_->commit();
     crash();

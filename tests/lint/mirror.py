@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a source has no test beside it in the mirror tree, when a test of the SDK is not built, or when a file is too long to
-be read in one go. `--self-test` checks the lint itself.
+"""Fails when a source has no test beside it in the mirror tree, when a test of the SDK is not built, when a promise of recovery
+or of the ledger has no test of its name, or when a file is too long to be read in one go. `--self-test` checks the lint itself.
 """
 import pathlib
 import re
@@ -149,6 +149,28 @@ def check_listed(root: pathlib.Path) -> list[str]:
             for path in sorted(folder.glob("*_test.cpp")) if path.name not in listed]
 
 
+# Of recovery (R) and the ledger (I). R4, R8 and R9 are about what chats store.
+PROMISES = [f"R{n}" for n in (1, 2, 3, 5, 6, 7, 10, 11, 12)] + [f"I{n}" for n in range(1, 8)]
+
+
+def check_promises(root: pathlib.Path) -> list[str]:
+    """tests/README.md has a row for each, which names a test that is there, and whose name has the promise."""
+    readme = (root / "tests/README.md").read_text()
+    rows = dict(re.findall(r"^\| ([RI]\d+) \|.*\| ([^|]*) \|$", readme, re.MULTILINE))
+    tests = set()
+    for path in (root / "tests").rglob("*_test.cpp"):
+        for suite, name in re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", path.read_text(), re.MULTILINE):
+            tests.update(f"{suite}.{line}" for line in name.split("_"))
+    problems = []
+    for promise in PROMISES:
+        named = re.findall(r"`(\w+)\.((?:[RI]\d+_)+)\.\.\.`", rows.get(promise, ""))
+        missing = [f"{suite}.{lines}" for suite, lines in named for line in lines.split("_")[:-1] if f"{suite}.{line}" not in tests]
+        problems += [f"tests/README.md: {promise}: there is no test {each}" for each in missing]
+        if not any(promise in lines.split("_") for _, lines in named):
+            problems.append(f"tests/README.md: {promise} has no row with a test of its name")
+    return problems
+
+
 def self_test() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch) / "tests/plugin-api"
@@ -157,7 +179,13 @@ def self_test() -> int:
             (folder / name).touch()
         (folder / "CMakeLists.txt").write_text("tests(all kv_test.cpp\n      plain_sql_test.cpp)  # old_test.cpp\n")
         found = [problem.split(":")[0] for problem in check_listed(pathlib.Path(scratch))]
-    if found != ["tests/plugin-api/old_test.cpp", "tests/plugin-api/sql_test.cpp"]:
+        (folder / "kv_test.cpp").write_text("TEST_F(KvTest, I1_I2_IsKept) {\nTEST(KvTest, I3_IsGone) {\n")
+        rows = [f"| {each} | kept | `KvTest.{each}_...` |\n" for each in ("I1", "I2", "I5")]
+        (folder.parent / "README.md").write_text("".join(rows) + "| I3 | gone | `KvMatrix` |\n")
+        promises = check_promises(pathlib.Path(scratch))
+        found += [problem.split(": ", 1)[1] for problem in promises if re.search(r"\bI[1235]\b", problem)]
+    if found != ["tests/plugin-api/old_test.cpp", "tests/plugin-api/sql_test.cpp", "I3 has no row with a test of its name",
+                 "I5: there is no test KvTest.I5_"]:
         print(f"mirror: the self-test found {found}")
         return 1
     print("mirror: the self-test is ok")
@@ -168,6 +196,6 @@ if __name__ == "__main__":
     if "--self-test" in sys.argv:
         sys.exit(self_test())
     base = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    found = check_mirror(base) + check_listed(base) + check_length(base)
+    found = check_mirror(base) + check_listed(base) + check_promises(base) + check_length(base)
     print("\n".join(found) or "mirror: ok")
     sys.exit(bool(found))

@@ -191,11 +191,17 @@ TEST_F(RecoveryTest, AFiberOfAnotherNameReplacesNothing) {
   EXPECT_EQ(agent_.fibers()[1].snapshot, std::nullopt);
 }
 
+// Another one is looked for and offered meanwhile.
 TEST_F(RecoveryTest, R2_RunningFibersAreNotOffered) {
-  agent_.as<Recovers>().spawn(10);
+  failures_left = 1;
+  const std::string orphan = interrupt();
   agent_.wake();
-  host_.advance(milliseconds(30));
-  EXPECT_TRUE(offered.empty());
+  const std::string running = agent_.as<Recovers>().spawn(60'000);
+  host_.advance(seconds(10));
+  ASSERT_EQ(offered.size(), 2U) << "its hook has failed once";
+  for (const RecoveredFiber& each : offered) EXPECT_EQ(each.id, orphan);
+  ASSERT_EQ(agent_.fibers().size(), 1U);
+  EXPECT_EQ(agent_.fibers()[0].id, running);
 }
 
 TEST_F(RecoveryTest, AllAreOfferedOldestFirst) {

@@ -32,6 +32,7 @@ class Scribe : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Scribe>& m) {
     m.add("write", &Scribe::write);
+    m.add("once", &Scribe::once);
     m.add("twice", &Scribe::twice);
     m.add("part", &Scribe::part);
     m.add("request", &Scribe::request);
@@ -83,8 +84,13 @@ class Scribe : public hearth::Agent {
     co_return text;
   }
   Task<std::string> write(std::string kind) { return run_fiber<std::string>("write", kind); }
-  Task<std::string> twice(std::string kind) {
-    const auto act = [this](OperationAttempt attempt) { return ask(std::move(attempt), true); };
+  Task<std::string> once(std::string kind) { return act_with_key(std::move(kind), false); }
+  // The same operation, whose function fails behind the answer: it asks again.
+  Task<std::string> twice(std::string kind) { return act_with_key(std::move(kind), true); }
+  Task<std::string> act_with_key(std::string kind, bool again) {
+    const auto act = [this, again](OperationAttempt attempt) {
+      return ask(std::move(attempt), again);
+    };
     hearth::OperationCall call{.kind = std::move(kind), .key = "twice"};
     co_return co_await operation(std::move(call), act);
   }
@@ -151,7 +157,7 @@ TEST_F(OperationFetchTest, AKillInTheMiddleIsUnknownIfNobodyCanAskForTheRest) {
   EXPECT_EQ(agent_.call("part"), (Json{{"status", 200}, {"body", kEvents}, {"whole", false}}));
 }
 
-TEST_F(OperationFetchTest, AKillInTheMiddleGoesOnFromTheLastPiece) {
+TEST_F(OperationFetchTest, I4_AKillInTheMiddleGoesOnFromTheLastPiece) {
   const std::string rest = "id: 3\ndata: three\n\n";
   replies_ = {begun(), {.status = 206, .body = rest}};
   interrupt("resumed");
@@ -164,6 +170,14 @@ TEST_F(OperationFetchTest, AKillInTheMiddleGoesOnFromTheLastPiece) {
   EXPECT_EQ(agent_.sql("SELECT value ->> '$' FROM cf_agents_kv WHERE key = 'text'"),
             (Json{{whole}}));
   EXPECT_EQ(agent_.call("request").at("upstream"), "req-5");
+}
+
+TEST_F(OperationFetchTest, I4_AnAnswerThatIsStoredWholeIsNotAskedForAgain) {
+  replies_ = {{.body = "text"}};
+  EXPECT_THROW(agent_.call("twice", "resumed"), CallError);
+  agent_.kill();
+  EXPECT_EQ(agent_.call("once", "resumed"), "text");
+  EXPECT_EQ(sent_.size(), 1U);
 }
 
 TEST_F(OperationFetchTest, AnOtherSideThatDoesNotGoOnLeavesItUnknown) {
@@ -252,7 +266,7 @@ class Runner : public hearth::Agent {
   }
 };
 
-TEST(OperationPathTest, AProbeFindsWhatAnAttemptHasLeft) {
+TEST(OperationPathTest, I3_AProbeFindsTheFileThatAnAttemptHasLeft) {
   Host host;
   auto agent = host.create<Runner>("a");
   EXPECT_THROW(agent.call("run", 1), CallError);

@@ -147,6 +147,17 @@ TEST_F(OperationPromisesTest, I1_StartedIsThereBeforeTheEffectAndCompletedAfterI
             Json::parse(R"([["completed"]])"));
 }
 
+TEST_F(OperationPromisesTest, I1_WhatAKillLeavesSaysHowFarItWas) {
+  const auto on_disk = [this] { return agent_.sql("SELECT state FROM cf_agents_operations"); };
+  kill_at("a", "tool", {"a"});
+  EXPECT_EQ(times_["a"], 1) << "it has had its effect";
+  EXPECT_FALSE(agent_.is_live());
+  EXPECT_EQ(on_disk(), Json::parse(R"([["started"]])"));
+  host_.advance(seconds(2));
+  agent_.kill();
+  EXPECT_EQ(on_disk(), Json::parse(R"([["completed"]])"));
+}
+
 TEST_F(OperationPromisesTest, I3_WhatIsFoundUnderItsIdIsNotRunAgain) {
   kill_at("a", "tool", {"a"});
   host_.advance(seconds(2));

@@ -82,6 +82,7 @@ TEST_F(ReloadTest, R10_AFiberGoesOnOnTheNewVersion) {
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].at("step"), i + 1);
   EXPECT_EQ(steps.front().at("version"), "1.0.0");
   EXPECT_EQ(steps.back().at("version"), "2.0.0");
+  server_->wait_for_log("fiber:recovery:handled class=Versioned agent=a ");  // as after a crash
 }
 
 TEST_F(ReloadTest, FramesThatComeMeanwhileAreAnsweredInOrder) {
