@@ -121,8 +121,8 @@ class RandomKillsTest : public BuyerTest {
     }
     ++counts_.at_moments;
   }
-  // Each new order comes to each of these places once at least, and each that is interrupted to each
-  // of those. With both, a server may stop before it says that it is ready for new orders.
+  // Each new order comes to each of kKillPlaces once at least, and each that is interrupted to each
+  // of kRecoveryPlaces. Where there are both, a server may stop before it is ready for new orders.
   void kill_at_a_place() {
     const KillPlace& place = kKillPlaces[random_() % kKillPlaces.size()];
     if (*place.stop_at == '\0') {
