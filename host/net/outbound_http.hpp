@@ -174,6 +174,9 @@ class OutboundHttp {
   OutboundHttp(const OutboundHttp&) = delete;
   OutboundHttp& operator=(const OutboundHttp&) = delete;
 
+//  P6 Whole    gzip and deflate are asked for, and undone. A body that is not what its coding says,
+//              that ends before its coding does, or that has another coding or several, is a
+//              failure. One without any byte is empty, whatever its coding.
   // Begins a request. kInvalidArgument: the method, the URL, the proxy or a header is not what
   // OutboundRequest says. kLimitExceeded: OutboundOptions::max_exchanges run. All else is told to
   // the listener.

@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <tuple>
@@ -22,6 +23,8 @@ namespace {
 
 // libcurl's buffer for what a request has too much of for one packet: the least it takes.
 constexpr long kUploadBuffer = 16 * 1024;
+// What is unpacked at once of a body: as much as libcurl gives of one that is not compressed.
+constexpr std::size_t kUnpackedAtOnce = CURL_MAX_WRITE_SIZE;
 // Longer than any transfer needs between its start and its connection.
 constexpr long kKeepAddressesSeconds = 300;
 
@@ -40,6 +43,23 @@ std::pair<std::string, int> read_status_line(std::string_view line) {
   int status = 0;
   std::from_chars(rest.data(), rest.data() + rest.size(), status);
   return {std::string(trimmed(line.substr(0, space))), status};
+}
+
+// What all headers of this name list, as "gzip" or "br, gzip", but for "identity".
+std::string listed_codings(const HttpHeaders& headers, std::string_view name) {
+  std::string all;
+  for (const HttpHeader& header : headers) {
+    if (!equal_ignoring_case(header.name, name)) continue;
+    for (std::string_view rest = header.value; !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view coding = trimmed(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      if (coding.empty() || equal_ignoring_case(coding, "identity")) continue;
+      if (!all.empty()) all += ", ";
+      all += coding;
+    }
+  }
+  return all;
 }
 
 // What CURLOPT_RESOLVE wants. `+`: not kept for ever.
@@ -128,6 +148,9 @@ void OutboundTransfer::set_request() {
   curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   // libcurl's words for "not this header" and for "this header, empty".
   add_header("Expect:");
+  // Not CURLOPT_ACCEPT_ENCODING: libcurl's decoders take a body that is cut off for a whole one,
+  // know more codings than were asked for, and unpack 16 KiB to as much as it takes.
+  add_header("Accept-Encoding: gzip, deflate");
   if (!has_header("content-type")) add_header("Content-Type:");
   for (const HttpHeaders* headers : {&request.headers, &request.secret_headers}) {
     for (const HttpHeader& header : *headers)
@@ -136,7 +159,6 @@ void OutboundTransfer::set_request() {
   }
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   curl_easy_setopt(easy_, CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
-  curl_easy_setopt(easy_, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION,
                    request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
 }
@@ -220,7 +242,8 @@ void OutboundTransfer::set_callbacks() {
         transfer.loop_.has_moved(transfer);
         // While resuming, libcurl gives what it has kept, and would copy the rest of
         // it for each pause.
-        if (transfer.plan_.body.is_full() && !transfer.is_resuming_ && !transfer.location_) {
+        const bool is_full = transfer.plan_.body.is_full() || transfer.has_packed();
+        if (is_full && !transfer.is_resuming_ && !transfer.location_) {
           transfer.is_paused_ = true;
           return std::size_t{CURL_WRITEFUNC_PAUSE};
         }
@@ -262,10 +285,7 @@ bool OutboundTransfer::take_line(std::string_view line) {
     std::tie(head_.http_version, status_) = read_status_line(line);
     return true;
   }
-  if (trimmed(line).empty()) {
-    end_head();
-    return true;
-  }
+  if (trimmed(line).empty()) return end_head();
   const std::size_t colon = line.find(':');
   if ((line.front() == ' ' || line.front() == '\t') && !head_.headers.empty()) {
     head_.headers.back().value += " " + std::string(trimmed(line));  // a folded value
@@ -276,8 +296,20 @@ bool OutboundTransfer::take_line(std::string_view line) {
   return true;
 }
 
-void OutboundTransfer::end_head() {
-  if (status_ < 200) return;
+bool OutboundTransfer::end_head() {
+  constexpr int kSwitchingProtocols = 101;
+  if (status_ == kSwitchingProtocols) {  // libcurl would take what follows for a body
+    stop_ = Stop::kSwitched;
+    return false;
+  }
+  if (status_ < 200) return true;
+  // libcurl would undo other transfer codings, too.
+  const std::string transfer_codings = listed_codings(head_.headers, "transfer-encoding");
+  if (!transfer_codings.empty() && !equal_ignoring_case(transfer_codings, "chunked")) {
+    stop_ = Stop::kCoding;
+    return false;
+  }
+  codings_ = listed_codings(head_.headers, "content-encoding");
   has_head_ = true;
   head_.status = status_;
   head_.url = plan_.target.url;
@@ -286,14 +318,51 @@ void OutboundTransfer::end_head() {
       location_ = std::string(*location);
   }
   loop_.has_moved(*this);
+  return true;
 }
 
-// A redirect's body is of no use: the connection ends with it.
+// A redirect's body is of no use: the connection ends with it. Without a body there is nothing that
+// a coding could say.
 bool OutboundTransfer::take_body(std::string_view piece) {
-  if (location_) return false;
+  if (!has_head_) {
+    stop_ = Stop::kSwitched;
+    return false;
+  }
+  if (location_) {
+    dropped_bytes_ += piece.size();
+    return false;
+  }
+  if (codings_.empty()) return add_to_body(piece);
+  if (!inflater_) {
+    const auto coding = BodyInflater::coding_of(codings_);
+    if (!coding) {
+      stop_ = Stop::kCoding;
+      return false;
+    }
+    inflater_.emplace(*coding);
+  }
+  inflater_->add(piece);
+  return unpack();
+}
+
+bool OutboundTransfer::add_to_body(std::string_view piece) {
   if (plan_.body.add(piece)) return true;
   stop_ = Stop::kBodyTooLong;
   return false;
+}
+
+// As far as there is credit: what is left waits as it came.
+bool OutboundTransfer::unpack() {
+  std::array<char, kUnpackedAtOnce> room;
+  while (has_packed() && !plan_.body.is_full()) {
+    const auto piece = inflater_->next(room);
+    if (!piece) {
+      stop_ = Stop::kBroken;
+      return false;
+    }
+    if (!add_to_body(*piece)) return false;
+  }
+  return true;
 }
 
 std::optional<OutboundHead> OutboundTransfer::take_head() {
@@ -302,6 +371,10 @@ std::optional<OutboundHead> OutboundTransfer::take_head() {
 }
 
 void OutboundTransfer::resume() {
+  if (has_packed()) {
+    if (!unpack() && !code_) code_ = CURLE_WRITE_ERROR;
+    return;
+  }
   is_paused_ = false;
   is_resuming_ = true;
   const CURLcode code = curl_easy_pause(easy_, CURLPAUSE_CONT);
@@ -337,9 +410,20 @@ std::optional<OutboundFailure> OutboundTransfer::failure() const {
     return OutboundFailure{Errc::kLimitExceeded, Phase::kBody, is_sent_,
                            "the body of the answer is longer than " +
                                std::to_string(plan_.request.max_body) + " bytes"};
+  if (stop_ == Stop::kSwitched)
+    return OutboundFailure{Errc::kUnavailable, Phase::kHeaders, is_sent_,
+                           "the host switches to a protocol that was not asked for"};
+  if (stop_ == Stop::kCoding)
+    return OutboundFailure{Errc::kUnavailable, has_head_ ? Phase::kBody : Phase::kHeaders, is_sent_,
+                           "the answer has an encoding that was not asked for"};
+  if (stop_ == Stop::kBroken)
+    return curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent_);
   // libcurl takes an end within the head for the end of an answer.
   if (stop_ == Stop::kLost || (code_ == CURLE_OK && !has_head_))
     return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent_);
+  if (code_ == CURLE_OK && inflater_ && !inflater_->is_whole())
+    return OutboundFailure{Errc::kUnavailable, Phase::kBody, is_sent_,
+                           "the compressed body of the answer is cut off"};
   if (code_ == CURLE_OK) return std::nullopt;
   return curl_failure(*code_, phase(), is_sent_);
 }

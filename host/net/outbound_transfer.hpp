@@ -2,6 +2,7 @@
 // One request to one URL, as libcurl makes it: no redirects, no deadlines but that for connecting.
 
 #include "base/ip_address.hpp"
+#include "net/body_inflater.hpp"
 #include "net/credited_body.hpp"
 #include "net/curl_loop.hpp"
 #include "net/outbound_http.hpp"
@@ -53,12 +54,16 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   // Where the answer redirects to, if the request is to follow it: then there is no head.
   [[nodiscard]] const std::optional<std::string>& location() const { return location_; }
   [[nodiscard]] int status() const { return status_; }
+  // Bytes of that answer's body that have come.
+  [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
   // Whether reading waits for credit, and how it goes on then.
-  [[nodiscard]] bool is_paused() const { return is_paused_; }
+  [[nodiscard]] bool is_paused() const {
+    return has_packed() || (is_paused_ && stop_ == Stop::kNone);
+  }
   void resume();
 
-  [[nodiscard]] bool is_done() const { return code_.has_value(); }
+  [[nodiscard]] bool is_done() const { return code_.has_value() && !has_packed(); }
   // Once it is done: nothing, or how it failed.
   [[nodiscard]] std::optional<OutboundFailure> failure() const;
   // What is going on.
@@ -77,7 +82,16 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   void on_moved() override { plan_.owner.on_transfer_moved(); }
 
  private:
-  enum class Stop : std::uint8_t { kNone, kRules, kLost, kHeadTooLong, kBodyTooLong };
+  enum class Stop : std::uint8_t {
+    kNone,
+    kRules,
+    kLost,
+    kSwitched,  // to another protocol than HTTP
+    kHeadTooLong,
+    kCoding,  // not one that was asked for
+    kBroken,  // not what its coding says
+    kBodyTooLong
+  };
 
   void set_request();
   void set_connection();
@@ -87,8 +101,14 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   [[nodiscard]] bool may_be_sent_again() const;
   [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port);
   bool take_line(std::string_view line);
-  void end_head();
+  bool end_head();
   bool take_body(std::string_view piece);
+  bool add_to_body(std::string_view piece);
+  // Whether some of the body has come that is to be unpacked.
+  [[nodiscard]] bool has_packed() const {
+    return inflater_ && stop_ == Stop::kNone && inflater_->has_more();
+  }
+  bool unpack();
   int open_socket(const void* address);
 
   CurlLoop& loop_;
@@ -101,6 +121,9 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   OutboundHead head_;
   std::size_t head_bytes_ = 0;
   std::optional<std::string> location_;
+  std::uint64_t dropped_bytes_ = 0;
+  std::string codings_;                   // of the body
+  std::optional<BodyInflater> inflater_;  // once a body comes that has a coding
   std::chrono::steady_clock::time_point activity_ = std::chrono::steady_clock::now();
   Stop stop_ = Stop::kNone;
   bool has_tls_ = false;  // the handshake has begun

@@ -148,8 +148,49 @@ TEST_F(OutboundFailureTest, AnHttp2BodyThatIsCut) {
 }
 
 TEST_F(OutboundFailureTest, ABodyThatIsNotCompressedAsItSays) {
-  expect(to("/bad-gzip"), Errc::kUnavailable, Phase::kBody, true,
-         "the body of the answer is not compressed as it says");
+  for (const char* path :
+       {"/bad-gzip", "/packed?tail=junk", "/packed?as=deflate&made=gzip",
+        "/packed?as=deflate&made=deflate&tail=1", "/packed?as=deflate&made=raw&tail=12345"}) {
+    expect(to(path), Errc::kUnavailable, Phase::kBody, true,
+           "the body of the answer is not compressed as it says");
+  }
+}
+
+TEST_F(OutboundFailureTest, P6_ACompressedBodyThatIsCutIsNotWhole) {
+  const std::string random = "qwvzjxkpfbgm0918273645QWVZJXKPFBGM";  // not made much smaller
+  for (const char* query : {"", "&members=2", "&as=deflate&made=deflate", "&as=deflate&made=raw"}) {
+    const std::string path = "/packed?text=" + random + query + "&keep=";
+    for (const int keep : {1, 2, 11, 20, 30, -1}) {  // -1: all but the last one
+      expect(to(path + std::to_string(keep)), Errc::kUnavailable, Phase::kBody, true,
+             "the compressed body of the answer is cut off");
+    }
+  }
+  const auto heard = finish(to("/packed?text=" + random + "&keep=-1"));
+  EXPECT_TRUE(heard->failure);
+  EXPECT_EQ(heard->body, random) << "what has come is given on first";
+}
+
+TEST_F(OutboundFailureTest, P6_AnEncodingThatWasNotAskedForIsNotUndone) {
+  for (const char* query :
+       {"as=br&made=br", "as=br&made=br&keep=3", "as=gzip,%20gzip", "as=zstd"}) {
+    const auto heard = finish(to("/packed?" + std::string(query)));
+    ASSERT_TRUE(heard->failure) << query;
+    EXPECT_EQ(heard->failure->phase, Phase::kBody) << query;
+    EXPECT_EQ(heard->failure->message, "the answer has an encoding that was not asked for");
+    EXPECT_EQ(heard->head->status, 200);
+    EXPECT_EQ(heard->body, "");
+  }
+  expect(to("/transfer-gzip"), Errc::kUnavailable, Phase::kHeaders, true,
+         "the answer has an encoding that was not asked for");
+}
+
+TEST_F(OutboundFailureTest, AnAnswerInAnotherProtocol) {
+  OutboundRequest request = to("/switch");
+  for (const char* method : {"GET", "POST"}) {
+    request.method = method;
+    expect(request, Errc::kUnavailable, Phase::kHeaders, true,
+           "the host switches to a protocol that was not asked for");
+  }
 }
 
 TEST_F(OutboundFailureTest, ABodyThatIsTooLong) {

@@ -100,10 +100,31 @@ TEST_F(OutboundHttpTest, AModelsAnswerIsStreamed) {
   EXPECT_EQ(ask("/counts"), R"({"k1":1})");
 }
 
-TEST_F(OutboundHttpTest, CompressedBodiesAreDecoded) {
-  const auto heard = finish(to("/gzip?text=unpacked"));
-  EXPECT_FALSE(heard->failure);
-  EXPECT_EQ(heard->body, "unpacked");
+TEST_F(OutboundHttpTest, P6_CompressedBodiesAreDecoded) {
+  struct Case {
+    const char* query;
+    const char* body;
+  };
+  for (const auto& [query, body] : std::vector<Case>{
+           {"", "hello"},
+           {"as=X-GZip", "hello"},
+           {"text=twice&members=2", "twicetwice"},
+           {"text=", ""},
+           {"as=deflate&made=deflate", "hello"},
+           {"as=deflate&made=raw", "hello"},
+           {"as=deflate&made=raw&tail=1234", "hello"},  // where a checksum would be
+           {"as=identity,%20gzip", "hello"},
+           {"as=identity&keep=0", ""},
+           {"keep=0", ""},
+           {"as=br&made=br&keep=0", ""},
+       }) {
+    const auto heard = finish(to("/packed?" + std::string(query)));
+    EXPECT_FALSE(heard->failure) << query << heard->failure->message;
+    EXPECT_EQ(heard->body, body) << query;
+  }
+  OutboundRequest head = to("/packed?as=br&made=br");
+  head.method = "HEAD";
+  EXPECT_FALSE(finish(head)->failure) << "it has no body to decode";
 }
 
 TEST_F(OutboundHttpTest, WhatIsWrongIsSaidAtOnce) {

@@ -217,6 +217,14 @@ TEST_F(FetchTest, AFailureSaysWhereAndWhetherAnythingWasSent) {
                                                {"seen", "half"}}));
 }
 
+TEST_F(FetchTest, APieceThatComesFirstIsNoHead) {
+  answer({.status = 0, .body = R"({"status":200,"url":"https://a.example/","headers":[]})"});
+  const Json failure = agent_.call("failure", "https://a.example/");
+  EXPECT_EQ(failure.at("code"), HEARTH_E_BUSY);
+  EXPECT_EQ(failure.at("phase"), 6);
+  EXPECT_EQ(failure.at("sent"), true);
+}
+
 TEST_F(FetchTest, OneThatCannotBeginFailsInThePhaseOfTheRules) {
   const Json failure = agent_.call("failure", "ftp://a.example/");
   EXPECT_EQ(failure.at("code"), HEARTH_E_INVALID);

@@ -195,6 +195,18 @@ const paths = {
     response.writeHead(200, { 'content-encoding': 'gzip' });
     response.end(zlib.gzipSync(query.get('text') ?? 'hello'));
   },
+  // ?as=gzip (Content-Encoding)&made=gzip, deflate, raw or br&text=hello&members=1&keep=BYTES of it (-1: all but one)
+  // &tail=what stands behind it. Its length is right.
+  '/packed': (request, response, query) => {
+    const pack = {
+      gzip: zlib.gzipSync, deflate: zlib.deflateSync, raw: zlib.deflateRawSync, br: zlib.brotliCompressSync,
+    }[query.get('made') ?? 'gzip'];
+    const members = Array(Number(query.get('members') ?? 1)).fill(pack(query.get('text') ?? 'hello'));
+    const whole = Buffer.concat([...members, Buffer.from(query.get('tail') ?? '')]);
+    const body = whole.subarray(0, Number(query.get('keep') ?? whole.length));
+    response.writeHead(200, { 'content-encoding': query.get('as') ?? 'gzip', 'content-length': body.length });
+    response.end(body);
+  },
   // ?mb=N zeros, some thousand times smaller on the wire.
   '/gzip-bomb': (request, response, query) => {
     response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -225,6 +237,9 @@ const paths = {
   },
   '/cut-head': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ncontent-'),
   '/cut-before-head': (request, response) => cut(response, ''),
+  // What follows is no HTTP, but looks like the head that an agent is told.
+  '/switch': (request, response) => cut(response, 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: own\r\n\r\n{"status":200,"url":"","headers":[]}'),
+  '/transfer-gzip': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n'),
   '/garbage': (request, response) => cut(response, 'SSH-2.0-OpenSSH_9.2\r\n\r\n'),
   '/cut-body': (request, response) => {
     if (!response.stream) return cut(response, 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this');

@@ -226,6 +226,10 @@ class [[nodiscard]] FetchAwaiter {
     const Part head = next_->await_resume();
     next_.reset();
     if (head.is_end()) throw_fetch_error(head);
+    if ((head.flags & HEARTH_FETCH_HEAD) == 0) {  // the other side would write the head
+      throw FetchError(HEARTH_E_BUSY, "a piece of the body came before the head of the answer",
+                       FetchPhase::kHeaders, true);
+    }
     if (!stored_) return {std::move(operation_), head.body};
     check_resumed(activation_, request_.op, head.body);
     return {std::move(operation_), *std::move(stored_)};
