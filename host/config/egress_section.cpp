@@ -138,9 +138,9 @@ Setting<ClassSettings> limits_setting() {
                     {"bytes_per_day", format_size(value.bytes_per_day)}};
       },
       "what all agents of the class may ask for together: `requests_per_minute` (of the clock; "
-      "`0`: no limit), `concurrent` (requests in progress on one shard, 1 to 2000), "
-      "`bytes_per_day` (bodies of requests and answers, a day of UTC; `0`: no limit). What was "
-      "used is known after a restart, too");
+      "`0`: no limit), `concurrent` (requests in progress, 1 to 2000), `bytes_per_day` (bodies of "
+      "requests and answers, a day of UTC; `0`: no limit). Each redirect that is followed is a "
+      "request of its own. What was used is known after a restart, too");
 }
 
 }  // namespace

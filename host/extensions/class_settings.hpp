@@ -46,7 +46,7 @@ struct AnswerSettings {
 // How much the agents of a class may ask of other servers. What counts is kept over restarts.
 struct EgressLimits {
   std::uint32_t requests_per_minute = 0;  // of the wall clock; 0: no limit
-  std::uint32_t concurrent = 1000;        // on one shard
+  std::uint32_t concurrent = 1000;        // requests in progress
   std::size_t bytes_per_day = 0;          // of UTC; bodies, both ways; 0: no limit
 };
 

@@ -43,6 +43,12 @@ void RunningExchange::credit(std::size_t bytes) {
   post([](RunningExchange& exchange) { exchange.go_on(); });
 }
 
+void RunningExchange::follow() {
+  post([](RunningExchange& exchange) {
+    if (!exchange.has_ended_) exchange.begin_hop();
+  });
+}
+
 void RunningExchange::begin_hop() {
   connect_deadline_ = std::chrono::steady_clock::now() + request_.connect_timeout;
   if (!request_.rules->may_ask(target_.host, target_.port)) return end(rules_failure(sent_before_));
@@ -116,13 +122,16 @@ void RunningExchange::redirect(const Result<OutboundTarget>& next) {
     return end(OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, true,
                                "the host redirects too often"});
   const int status = transfer_->status();
+  const std::uint64_t received = transfer_->dropped_bytes();
   transfer_.reset();
+  connect_deadline_.reset();  // until the next hop begins
   if (!next)
     return end(OutboundFailure{Errc::kForbidden, Phase::kRules, true,
                                "the host redirects to what cannot be followed"});
   follow_redirect(request_, status, next->has_origin_of(target_));
   target_ = *next;
-  begin_hop();
+  set_timer();
+  listener_.on_redirect({.received = received, .to_send = request_.body.size()}, *this);
 }
 
 void RunningExchange::end(std::optional<OutboundFailure> failure) {

@@ -39,6 +39,7 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
   ~RunningExchange() override;
 
   void credit(std::size_t bytes) override;
+  void follow() override;
 
  private:
   using Time = std::chrono::steady_clock::time_point;

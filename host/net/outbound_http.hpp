@@ -76,6 +76,12 @@ struct OutboundHead {
   std::string http_version;  // "1.1" (also for HTTP/1.0's: "1.0"), "2"
 };
 
+// An answer that redirects, and is followed.
+struct OutboundRedirect {
+  std::uint64_t received = 0;  // bytes of its body that have come; they are given to nobody
+  std::uint64_t to_send = 0;   // of the body of the next request
+};
+
 // How an exchange failed.
 struct OutboundFailure {
   // What was going on. kRules: `rules` refuse the name or every address.
@@ -94,11 +100,14 @@ struct OutboundFailure {
 // "rules", "resolve", "connect", "tls", "send", "headers", "body".
 [[nodiscard]] std::string_view to_string(OutboundFailure::Phase phase) noexcept;
 
+class OutboundExchange;
+
 // Whom an exchange tells.
 //
-// Promises  on_head() at most once and first, on_body() any number of times after it, on_end() last
-//           and once, unless the exchange is destroyed before. Nothing is called from inside
-//           OutboundHttp::start(), or a member or the destructor of OutboundExchange.
+// Promises  on_redirect() for each redirect that is followed, on_head() at most once and after
+//           them, on_body() any number of times after it, on_end() last and once, unless the
+//           exchange is destroyed before. Nothing is called from inside OutboundHttp::start(), or a
+//           member or the destructor of OutboundExchange.
 //           The exchange may be destroyed inside each call; nothing follows then.
 // Threads   Called on the loop's thread.
 // Lifetime  Outlives the exchange.
@@ -109,6 +118,9 @@ class OutboundListener {
   OutboundListener(const OutboundListener&) = delete;
   OutboundListener& operator=(const OutboundListener&) = delete;
 
+  // The next request waits for OutboundExchange::follow(). Of the deadlines the one of the whole
+  // exchange holds meanwhile.
+  virtual void on_redirect(OutboundRedirect redirect, OutboundExchange& exchange);
   virtual void on_head(OutboundHead head) = 0;
   // A part of the body, decoded, not empty. The view holds for the call.
   virtual void on_body(std::string_view piece) = 0;
@@ -134,7 +146,14 @@ class OutboundExchange {
 
   // Lets more of the body come.
   virtual void credit(std::size_t bytes) = 0;
+  // After on_redirect(), once: makes the next request.
+  virtual void follow() = 0;
 };
+
+inline void OutboundListener::on_redirect(OutboundRedirect /*redirect*/,
+                                          OutboundExchange& exchange) {
+  exchange.follow();
+}
 
 struct OutboundOptions {
   // Exchanges that run at the same time; each has a descriptor of the process's limit.
@@ -155,6 +174,9 @@ struct OutboundOptions {
 //              variables, no stored redirects.
 //  P5 Bounded  A head has at most kMostHeadBytes. Memory for a body that waits for credit: see
 //              host/net/README.md.
+//  P6 Whole    gzip and deflate are asked for, and undone. A body that is not what its coding says,
+//              that ends before its coding does, or that has another coding or several, is a
+//              failure. One without any byte is empty, whatever its coding.
 //
 // Threads   All members on the loop's thread, or while it does not run.
 // Lifetime  Destroyed after its exchanges, before the loop's context, and not inside a listener's
@@ -174,9 +196,6 @@ class OutboundHttp {
   OutboundHttp(const OutboundHttp&) = delete;
   OutboundHttp& operator=(const OutboundHttp&) = delete;
 
-//  P6 Whole    gzip and deflate are asked for, and undone. A body that is not what its coding says,
-//              that ends before its coding does, or that has another coding or several, is a
-//              failure. One without any byte is empty, whatever its coding.
   // Begins a request. kInvalidArgument: the method, the URL, the proxy or a header is not what
   // OutboundRequest says. kLimitExceeded: OutboundOptions::max_exchanges run. All else is told to
   // the listener.

@@ -1,6 +1,7 @@
 #include "server/egress_budget.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace hearth::server {
@@ -11,6 +12,8 @@ using extensions::EgressLimits;
 constexpr std::string_view kRequests = "fetch.requests";
 constexpr std::string_view kBytes = "fetch.bytes";
 constexpr std::uint64_t kPortions = 16;  // of a limit
+constexpr std::string_view kUsedUp = "the class has reached its limit";
+constexpr std::string_view kTooLong = "the body has more bytes than the class has left";
 
 std::chrono::milliseconds window_length(std::string_view counter) {
   return counter == kRequests ? std::chrono::minutes(1) : std::chrono::hours(24);
@@ -44,7 +47,8 @@ EgressBudget::Count& EgressBudget::count(const std::string& agent_class, std::st
   return found;
 }
 
-Error EgressBudget::exhausted(std::string_view counter, std::uint64_t limit) const {
+Error EgressBudget::exhausted(std::string_view why, std::string_view counter,
+                              std::uint64_t limit) const {
   const std::int64_t length = window_length(counter).count();
   const std::int64_t left = length - unix_millis(clock_.wall_now()) % length;
   const std::string seconds = std::to_string((left + 999) / 1000);
@@ -52,49 +56,83 @@ Error EgressBudget::exhausted(std::string_view counter, std::uint64_t limit) con
                                ? "egress.limits.requests_per_minute is " + std::to_string(limit)
                                : "egress.limits.bytes_per_day is " + std::to_string(limit);
   return Error{Errc::kLimitExceeded,
-               "the class has reached its limit, " + what + "; there is more in " + seconds + " s"};
+               std::string(why) + ", " + what + "; there is more in " + seconds + " s"};
 }
 
 // From half a portion on: the next one is there before this one has been used.
-void EgressBudget::reserve_ahead(Count& count, std::uint64_t limit) {
+void EgressBudget::reserve_ahead(Count& count, std::uint64_t limit, std::uint64_t needed) {
   const std::uint64_t portion = portion_of(limit);
-  const bool has_enough = count.used + portion / 2 < count.wanted || count.wanted >= limit;
+  const std::uint64_t soon = count.used + needed;
+  const bool has_enough = soon + portion / 2 < count.wanted || count.wanted >= limit;
   if (has_enough) return;
-  count.wanted = std::min(std::max(count.used, count.wanted) + portion, limit);
+  count.wanted = std::min(std::max(soon, count.wanted) + portion, limit);
   begin_writing();
 }
 
 std::optional<Result<void>> EgressBudget::judge(const std::string& agent_class,
-                                                const EgressLimits& limits) {
-  Count* requests = nullptr;
+                                                const EgressLimits& limits, std::uint64_t body) {
+  struct Limit {
+    std::string_view counter;
+    std::uint64_t limit;
+    std::uint64_t needed;  // at least one: none is granted once the limit is used up
+    std::uint64_t used;
+  };
   bool is_reserved = true;
-  if (limits.bytes_per_day != 0) {
-    Count& bytes = count(agent_class, kBytes);
-    if (bytes.used >= limits.bytes_per_day) return exhausted(kBytes, limits.bytes_per_day);
-    reserve_ahead(bytes, limits.bytes_per_day);
-    is_reserved = bytes.used < bytes.reserved;
-  }
-  if (limits.requests_per_minute != 0) {
-    requests = &count(agent_class, kRequests);
-    if (requests->used >= limits.requests_per_minute)
-      return exhausted(kRequests, limits.requests_per_minute);
-    reserve_ahead(*requests, limits.requests_per_minute);
-    is_reserved = is_reserved && requests->used < requests->reserved;
+  const std::array<Limit, 2> all = {{
+      {kBytes, limits.bytes_per_day, std::max<std::uint64_t>(body, 1), body},
+      {kRequests, limits.requests_per_minute, 1, 1},
+  }};
+  for (const auto& [counter, limit, needed, used] : all) {
+    if (limit == 0) continue;
+    Count& its = count(agent_class, counter);
+    if (its.used >= limit) return exhausted(kUsedUp, counter, limit);
+    if (needed > limit - its.used) return exhausted(kTooLong, counter, limit);
+    reserve_ahead(its, limit, needed == 1 ? 0 : needed);
+    is_reserved = is_reserved && its.used + needed <= its.reserved;
   }
   if (!is_reserved) return std::nullopt;
-  if (requests != nullptr) {
-    ++requests->used;
-    reserve_ahead(*requests, limits.requests_per_minute);
+  for (const auto& [counter, limit, needed, used] : all) {
+    if (limit == 0) continue;
+    Count& its = count(agent_class, counter);
+    its.used += used;
+    reserve_ahead(its, limit, 0);
   }
   return Result<void>();
 }
 
-std::optional<Result<void>> EgressBudget::ask(const std::string& agent_class,
-                                              const EgressLimits& limits, Answer later) {
+Result<void> EgressBudget::enter(const std::string& agent_class, const EgressLimits& limits) {
   const MutexLock lock(mutex_);
-  auto judged = judge(agent_class, limits);
-  if (!judged) waiting_.push_back({agent_class, limits, std::move(later)});
+  std::uint32_t& running = running_[agent_class];
+  if (running >= limits.concurrent) {
+    return Error{Errc::kLimitExceeded,
+                 "egress.limits.concurrent is " + std::to_string(limits.concurrent) +
+                     ": so many requests of the class are in progress; there is room when one of "
+                     "them ends"};
+  }
+  ++running;
+  return {};
+}
+
+void EgressBudget::leave(const std::string& agent_class) {
+  const MutexLock lock(mutex_);
+  --running_[agent_class];
+}
+
+std::optional<Result<void>> EgressBudget::ask(const std::string& agent_class,
+                                              const EgressLimits& limits, std::uint64_t body,
+                                              Answer later) {
+  const MutexLock lock(mutex_);
+  auto judged = judge(agent_class, limits, body);
+  if (!judged) waiting_.push_back({agent_class, limits, body, std::move(later)});
   return judged;
+}
+
+void EgressBudget::give_back(const std::string& agent_class, const EgressLimits& limits,
+                             std::uint64_t body) {
+  if (limits.bytes_per_day == 0) return;
+  const MutexLock lock(mutex_);
+  Count& its = count(agent_class, kBytes);
+  its.used -= std::min(its.used, body);  // less where a day has begun since
 }
 
 Result<void> EgressBudget::spend(const std::string& agent_class, const EgressLimits& limits,
@@ -103,8 +141,8 @@ Result<void> EgressBudget::spend(const std::string& agent_class, const EgressLim
   const MutexLock lock(mutex_);
   Count& its = count(agent_class, kBytes);
   its.used += bytes;
-  reserve_ahead(its, limits.bytes_per_day);
-  if (its.used > limits.bytes_per_day) return exhausted(kBytes, limits.bytes_per_day);
+  reserve_ahead(its, limits.bytes_per_day, 0);
+  if (its.used > limits.bytes_per_day) return exhausted(kUsedUp, kBytes, limits.bytes_per_day);
   return {};
 }
 
@@ -165,7 +203,8 @@ void EgressBudget::answer_waiting(std::optional<Error> failure) {
       for (auto& [key, each] : counts_) each.wanted = each.reserved;
     }
     for (Waiting& each : all) {
-      auto judged = failure ? Result<void>(*failure) : judge(each.agent_class, each.limits);
+      auto judged =
+          failure ? Result<void>(*failure) : judge(each.agent_class, each.limits, each.body);
       if (judged) {
         answers.emplace_back(std::move(each.answer), *std::move(judged));
       } else {

@@ -27,14 +27,15 @@ namespace hearth::server {
 //               limit; none is once the class has used its bytes of the day.
 //  P2 Restart   What is granted is reserved on the device before. What was reserved when the
 //               process was killed counts as used; stop() gives back what was not used.
-//  P3 No wait   No function but stop() waits for the device. Portions (a sixteenth of a limit) are
+//  P3 Refused   A request that is refused does not count.
+//  P4 No wait   No function but stop() waits for the device. Portions (a sixteenth of a limit) are
 //               reserved ahead, on a thread that may wait. A request for which nothing is reserved
 //               yet is answered later.
 //
-// Bytes are counted as they come. So those that come while a portion is being written are reserved
-// late.
+// Bytes of answers are counted as they come. So those that come while a portion is being written
+// are reserved late.
 //
-// Threads   ask() and spend(): any. The rest: the one that made it.
+// Threads   enter() to spend(): any. The rest: the one that made it.
 // Failure   If the file cannot be written, requests that need a portion get kUnavailable, and the
 //           log has `fetch.limits_unwritten`.
 class EgressBudget {
@@ -47,12 +48,22 @@ class EgressBudget {
 
   using Answer = std::function<void(const Result<void>&)>;
 
-  // One request. kLimitExceeded says which limit, and when there is more. Nothing: `later` is
-  // called once, on another thread, unless stop() comes before.
+  // A place among the requests of the class that are in progress; leave() gives it back.
+  // kLimitExceeded: all are taken.
+  [[nodiscard]] Result<void> enter(const std::string& agent_class,
+                                   const extensions::EgressLimits& limits);
+  void leave(const std::string& agent_class);
+
+  // One request with a body of so many bytes. kLimitExceeded says which limit, and when there is
+  // more. Nothing: `later` is called once, on another thread, unless stop() comes before.
   [[nodiscard]] std::optional<Result<void>> ask(const std::string& agent_class,
                                                 const extensions::EgressLimits& limits,
-                                                Answer later);
-  // Bytes of bodies that were sent or have come. kLimitExceeded: these are too many.
+                                                std::uint64_t body, Answer later);
+  // That the body of a request that was granted was certainly not sent.
+  void give_back(const std::string& agent_class, const extensions::EgressLimits& limits,
+                 std::uint64_t body);
+  // Bytes of bodies that have come. They count whatever the answer; kLimitExceeded: these are too
+  // many.
   [[nodiscard]] Result<void> spend(const std::string& agent_class,
                                    const extensions::EgressLimits& limits, std::uint64_t bytes);
 
@@ -70,6 +81,7 @@ class EgressBudget {
   struct Waiting {
     std::string agent_class;
     extensions::EgressLimits limits;
+    std::uint64_t body = 0;
     Answer answer;
   };
 
@@ -77,19 +89,22 @@ class EgressBudget {
       REQUIRES(mutex_);
   // Nothing: a portion of a limit is not reserved yet.
   [[nodiscard]] std::optional<Result<void>> judge(const std::string& agent_class,
-                                                  const extensions::EgressLimits& limits)
-      REQUIRES(mutex_);
-  void reserve_ahead(Count& count, std::uint64_t limit) REQUIRES(mutex_);
+                                                  const extensions::EgressLimits& limits,
+                                                  std::uint64_t body) REQUIRES(mutex_);
+  // `needed`: of what is asked for now.
+  void reserve_ahead(Count& count, std::uint64_t limit, std::uint64_t needed) REQUIRES(mutex_);
   void begin_writing() REQUIRES(mutex_);
   void write();
   void answer_waiting(std::optional<Error> failure);
-  [[nodiscard]] Error exhausted(std::string_view counter, std::uint64_t limit) const;
+  [[nodiscard]] Error exhausted(std::string_view why, std::string_view counter,
+                                std::uint64_t limit) const;
 
   const Clock& clock_;
   Logger& logger_;
   storage::ServerStore store_;  // used by one thread at a time: the pool's, or stop()'s
   Mutex mutex_;
   std::map<CountKey, Count> counts_ GUARDED_BY(mutex_);
+  std::map<std::string, std::uint32_t, std::less<>> running_ GUARDED_BY(mutex_);  // by class
   std::vector<Waiting> waiting_ GUARDED_BY(mutex_);
   bool dirty_ GUARDED_BY(mutex_) = false;
   bool writing_ GUARDED_BY(mutex_) = false;

@@ -57,6 +57,11 @@ net::OutboundFailure refused(const Error& error) {
   return {.code = error.code, .phase = Phase::kRules, .sent = false, .message = error.message};
 }
 
+// That an answer is cut off.
+net::OutboundFailure too_much(const Error& error) {
+  return {.code = error.code, .phase = Phase::kBody, .sent = true, .message = error.message};
+}
+
 Counter& fetch_outcome(Metrics& metrics, const std::string& name, const char* outcome) {
   return metrics.counter("hearth_fetch_requests_total", "Requests of agents to other servers.",
                          {{"class", name}, {"outcome", outcome}});
@@ -88,21 +93,12 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   void start(extensions::RemoteListener& listener) override {
     stop_point("fetch.start.committed");
     listener_ = &listener;
-    ++class_.running;
     class_.in_flight.add(1);
     is_running_ = true;
-    if (class_.running > limits_.concurrent) {
-      return refuse_soon(Error{Errc::kLimitExceeded,
-                               "egress.limits.concurrent is " + std::to_string(limits_.concurrent) +
-                                   ": so many requests of the class are in progress on this shard; "
-                                   "there is room when one of them ends"});
-    }
-    const auto later = [&loop = port_.parts_.loop, self = self_](const Result<void>& granted) {
-      loop.post([self, granted] {
-        if (*self != nullptr) (*self)->judged(granted);
-      });
-    };
-    if (const auto granted = port_.parts_.budget.ask(class_name_, limits_, later)) judged(*granted);
+    const auto entered = port_.parts_.budget.enter(class_name_, limits_);
+    if (!entered) return refuse_soon(entered.error());
+    has_place_ = true;
+    ask(request_.body.size());
   }
 
   void credit(std::uint64_t bytes) override {
@@ -117,26 +113,56 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
  private:
-  void judged(const Result<void>& granted) {
-    if (!granted) return refuse_soon(granted.error());
-    const std::uint64_t bytes = request_.body.size();
-    if (const auto spent = spend(class_.sent_bytes, bytes); !spent)
-      return refuse_soon(spent.error());
-    auto started = port_.parts_.http.start(std::move(request_), *this);
-    if (!started) return refuse_soon(started.error());
-    exchange_ = *std::move(started);
+  // For the first request, and for each that a redirect makes.
+  void ask(std::uint64_t body) {
+    asked_body_ = body;
+    const auto later = [&loop = port_.parts_.loop, self = self_](const Result<void>& granted) {
+      loop.post([self, granted] {
+        if (*self != nullptr) (*self)->judged(granted);
+      });
+    };
+    if (const auto granted = port_.parts_.budget.ask(class_name_, limits_, body, later))
+      judged(*granted);
   }
 
-  Result<void> spend(Counter& counter, std::uint64_t bytes) {
-    counter.add(bytes);
+  void judged(const Result<void>& granted) {
+    if (!is_running_) return give_back(granted);  // the deadline came before
+    if (!granted) return refuse_soon(granted.error());
+    if (!exchange_) {
+      auto started = port_.parts_.http.start(std::move(request_), *this);
+      if (!started) {
+        give_back(granted);
+        return refuse_soon(started.error());
+      }
+      exchange_ = *std::move(started);
+    } else {
+      exchange_->follow();
+    }
+    class_.sent_bytes.add(asked_body_);
+  }
+
+  void give_back(const Result<void>& granted) {
+    if (granted) port_.parts_.budget.give_back(class_name_, limits_, asked_body_);
+  }
+
+  Result<void> receive(std::uint64_t bytes) {
+    class_.received_bytes.add(bytes);
     return port_.parts_.budget.spend(class_name_, limits_, bytes);
   }
 
   // From the loop, as all that is told.
   void refuse_soon(const Error& error) {
-    port_.parts_.loop.post([self = self_, failure = refused(error)] {
-      if (*self != nullptr) (*self)->fail(failure);
+    net::OutboundFailure failure = refused(error);
+    failure.sent = exchange_ != nullptr;  // then a redirect has been answered
+    port_.parts_.loop.post([self = self_, failure = std::move(failure)] {
+      if (*self != nullptr && (*self)->is_running_) (*self)->fail(failure);
     });
+  }
+
+  void on_redirect(net::OutboundRedirect redirect, net::OutboundExchange& /*exchange*/) override {
+    if (const auto received = receive(redirect.received); !received)
+      return fail(too_much(received.error()));
+    ask(redirect.to_send);
   }
 
   void on_head(net::OutboundHead head) override {
@@ -150,16 +176,16 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
   void on_body(std::string_view piece) override {
-    const auto spent = spend(class_.received_bytes, piece.size());
-    if (spent) return listener_->part(std::string(piece), 0);
-    fail({.code = Errc::kLimitExceeded,
-          .phase = Phase::kBody,
-          .sent = true,
-          .message = spent.error().message});
+    const auto received = receive(piece.size());
+    if (!received) return fail(too_much(received.error()));
+    listener_->part(std::string(piece), 0);
   }
 
   void on_end(std::optional<net::OutboundFailure> failure) override {
-    if (failure) return fail(*failure);
+    if (failure) {
+      if (!failure->sent) port_.parts_.budget.give_back(class_name_, limits_, asked_body_);
+      return fail(*failure);
+    }
     leave(class_.answered);
     listener_->end(std::string(), 0);
   }
@@ -183,7 +209,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   void leave(Counter& outcome) {
     is_running_ = false;
     outcome.add();
-    --class_.running;
+    if (has_place_) port_.parts_.budget.leave(class_name_);
     class_.in_flight.add(-1);
   }
 
@@ -194,6 +220,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   net::OutboundRequest request_;  // until it runs
   extensions::RemoteListener* listener_ = nullptr;
   bool is_running_ = false;       // between start() and the end
+  bool has_place_ = false;        // among the class's
+  std::uint64_t asked_body_ = 0;  // of the request that the budget was asked for last
   std::uint64_t head_bytes_ = 0;  // that the first credits pay for
   // What was posted finds null once it is gone.
   const std::shared_ptr<Exchange*> self_ = std::make_shared<Exchange*>(this);

@@ -50,7 +50,6 @@ class OutboundPort final : public extensions::HttpPort {
     Counter& sent_bytes;
     Counter& received_bytes;
     Gauge& in_flight;
-    std::uint32_t running = 0;
   };
 
   [[nodiscard]] Class& of_class(const std::string& name);

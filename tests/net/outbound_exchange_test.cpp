@@ -49,6 +49,51 @@ TEST_F(OutboundExchangeTest, ABodyGoesAlongWhereTheStatusSaysSo) {
   }
 }
 
+TEST_F(OutboundExchangeTest, ARedirectIsFollowedWhenTheListenerSaysSo) {
+  for (const int code : {302, 307}) {
+    const int before = stat("requests");
+    OutboundRequest request = follow("/redirect?to=/echo&body=moved&code=" + std::to_string(code));
+    request.method = "POST";
+    request.body = "kept";
+    const auto heard = start(std::move(request));
+    heard->at_redirect = [] {};
+    run_until([&] { return heard->redirects.size() == 1; });
+    EXPECT_EQ(heard->redirects[0].received, 5U);
+    EXPECT_EQ(heard->redirects[0].to_send, code == 307 ? 4U : 0U);
+    heard->credit(1);
+    EXPECT_EQ(stat("requests") - before, 1);
+    EXPECT_FALSE(heard->head || heard->ended);
+    heard->is_calling = true;
+    heard->exchange->follow();
+    heard->is_calling = false;
+    run_until([&] { return heard->ended; });
+    EXPECT_FALSE(heard->failure);
+    EXPECT_EQ(stat("requests") - before, 2);
+  }
+}
+
+TEST_F(OutboundExchangeTest, WhoWaitsToFollowHasTheDeadlineOfTheWhole) {
+  OutboundRequest request = follow("/redirect");
+  request.connect_timeout = milliseconds(500);
+  request.total_timeout = milliseconds(1000);
+  const auto heard = start(request);
+  heard->at_redirect = [] {};
+  run_until([&] { return heard->ended; });
+  ASSERT_TRUE(heard->failure);
+  EXPECT_EQ(heard->failure->message, "the request was not answered within its time");
+  EXPECT_TRUE(heard->failure->sent);
+  heard->exchange->follow();
+  settle();
+  EXPECT_EQ(heard->redirects.size(), 1U) << "it is over";
+}
+
+TEST_F(OutboundExchangeTest, ItMayBeDestroyedInsteadOfFollowing) {
+  const auto heard = start(follow("/redirect"));
+  heard->at_redirect = [&] { heard->exchange.reset(); };
+  run_until([&] { return heard->exchange == nullptr; });
+  EXPECT_EQ(http_->running(), 0U);
+}
+
 TEST_F(OutboundExchangeTest, ALoopOfRedirectsEnds) {
   const OutboundFailure failure = fail(follow("/redirect"));
   EXPECT_EQ(failure.code, Errc::kLimitExceeded);

@@ -63,6 +63,12 @@ class NamedAddresses final : public NameResolver {
 
 // One exchange, and what it was told.
 struct Heard final : OutboundListener {
+  void on_redirect(OutboundRedirect got, OutboundExchange& from) override {
+    EXPECT_FALSE(is_calling || head || ended) << "a redirect at the wrong time";
+    redirects.push_back(got);
+    if (at_redirect) return at_redirect();
+    from.follow();
+  }
   void on_head(OutboundHead got) override {
     EXPECT_FALSE(is_calling || head || ended) << "a head at the wrong time";
     head = std::move(got);
@@ -93,11 +99,13 @@ struct Heard final : OutboundListener {
     is_calling = false;
   }
 
+  std::vector<OutboundRedirect> redirects;
   std::optional<OutboundHead> head;
   std::string body;
   int pieces = 0;
   bool ended = false;
   std::optional<OutboundFailure> failure;
+  std::function<void()> at_redirect;  // instead of following it
   std::function<void()> at_head;
   std::function<void()> at_body;
   std::function<void()> at_end;

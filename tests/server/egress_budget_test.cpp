@@ -32,10 +32,11 @@ class EgressBudgetTest : public ::testing::Test {
     start();
   }
   // The answer, whether it comes at once or later.
-  Result<void> ask(const EgressLimits& limits, const std::string& agent_class = "C") {
+  Result<void> ask(const EgressLimits& limits, const std::string& agent_class = "C",
+                   std::uint64_t body = 0) {
     if (!budget_) start();
     const auto later = std::make_shared<std::promise<Result<void>>>();
-    auto answer = budget_->ask(agent_class, limits,
+    auto answer = budget_->ask(agent_class, limits, body,
                                [later](const Result<void>& it) { later->set_value(it); });
     return answer ? *std::move(answer) : later->get_future().get();
   }
@@ -56,7 +57,7 @@ class EgressBudgetTest : public ::testing::Test {
 TEST_F(EgressBudgetTest, WithoutLimitsEachRequestIsGrantedAndNothingIsKept) {
   start();
   for (int i = 0; i < 100; ++i) {
-    const auto answer = budget_->ask("C", {}, [](const Result<void>&) { FAIL(); });
+    const auto answer = budget_->ask("C", {}, 1U << 30U, [](const Result<void>&) { FAIL(); });
     ASSERT_TRUE(answer && *answer);
     ASSERT_TRUE(budget_->spend("C", {}, 1U << 30U));
   }
@@ -107,6 +108,50 @@ TEST_F(EgressBudgetTest, BytesPastTheLimitAreRefusedAsTheyCome) {
   EXPECT_TRUE(budget_->spend("C", limits, 40)) << "exactly";
   EXPECT_FALSE(ask(limits));
   EXPECT_FALSE(budget_->spend("C", limits, 1));
+}
+
+TEST_F(EgressBudgetTest, P3_ABodyThatDoesNotFitIsRefusedAndDoesNotCount) {
+  const EgressLimits limits{.requests_per_minute = 2, .bytes_per_day = 100};
+  const auto refused = ask(limits, "C", 101);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
+  EXPECT_TRUE(refused.error().message.starts_with(
+      "the body has more bytes than the class has left, egress.limits.bytes_per_day is 100"))
+      << refused.error().message;
+  EXPECT_TRUE(ask(limits, "C", 60));
+  EXPECT_FALSE(ask(limits, "C", 41));
+  EXPECT_TRUE(ask(limits, "C", 40)) << "exactly; and no refused one was a request";
+}
+
+TEST_F(EgressBudgetTest, WhatIsGivenBackCanBeUsed) {
+  const EgressLimits limits{.bytes_per_day = 100};
+  EXPECT_TRUE(ask(limits, "C", 100));
+  EXPECT_FALSE(ask(limits));
+  budget_->give_back("C", limits, 100);
+  EXPECT_TRUE(ask(limits, "C", 100));
+  EXPECT_FALSE(ask(limits));
+}
+
+TEST_F(EgressBudgetTest, P2_ABodyIsReservedBeforeItIsSent) {
+  const EgressLimits limits{.bytes_per_day = 160};
+  EXPECT_TRUE(ask(limits, "C", 100));
+  kill();
+  EXPECT_FALSE(ask(limits, "C", 61));
+}
+
+TEST_F(EgressBudgetTest, AsManyAreInProgressAsTheLimitSays) {
+  const EgressLimits limits{.concurrent = 2};
+  start();
+  EXPECT_TRUE(budget_->enter("C", limits));
+  EXPECT_TRUE(budget_->enter("C", limits));
+  const auto refused = budget_->enter("C", limits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "egress.limits.concurrent is 2: so many requests of the class are in progress; there "
+            "is room when one of them ends");
+  EXPECT_TRUE(budget_->enter("D", limits)) << "another class";
+  budget_->leave("C");
+  EXPECT_TRUE(budget_->enter("C", limits));
 }
 
 TEST_F(EgressBudgetTest, WhatWasGrantedCountsAfterAKill) {

@@ -28,6 +28,12 @@ struct Asked {
   net::OutboundRequest request;
   net::OutboundListener* listener = nullptr;  // null once the exchange is gone
   std::size_t credit = 0;
+  int followed = 0;
+  net::OutboundExchange* exchange = nullptr;
+
+  void redirect(std::uint64_t received, std::uint64_t to_send) const {
+    listener->on_redirect({.received = received, .to_send = to_send}, *exchange);
+  }
 };
 
 class FakeOutboundHttp final : public net::OutboundHttp {
@@ -38,7 +44,7 @@ class FakeOutboundHttp final : public net::OutboundHttp {
   Result<std::unique_ptr<net::OutboundExchange>> start(net::OutboundRequest request,
                                                        net::OutboundListener& listener) override {
     if (refusal) return *refusal;
-    asked.push_back(std::make_shared<Asked>(Asked{std::move(request), &listener, 0}));
+    asked.push_back(std::make_shared<Asked>(Asked{std::move(request), &listener}));
     return std::make_unique<Exchange>(asked.back());
   }
   [[nodiscard]] std::size_t running() const override { return 0; }
@@ -46,9 +52,12 @@ class FakeOutboundHttp final : public net::OutboundHttp {
  private:
   class Exchange final : public net::OutboundExchange {
    public:
-    explicit Exchange(std::shared_ptr<Asked> asked) : asked_(std::move(asked)) {}
+    explicit Exchange(std::shared_ptr<Asked> asked) : asked_(std::move(asked)) {
+      asked_->exchange = this;
+    }
     ~Exchange() override { asked_->listener = nullptr; }
     void credit(std::size_t bytes) override { asked_->credit += bytes; }
+    void follow() override { ++asked_->followed; }
 
    private:
     std::shared_ptr<Asked> asked_;
@@ -89,6 +98,12 @@ class OutboundPortTest : public ::testing::Test {
     request.rules = std::make_shared<const EgressRules>();
     return *port_.make(std::move(request));
   }
+  // It has run so far as that the client is asked for the `count`-th time.
+  std::shared_ptr<Asked> start(extensions::RemoteOperation& operation, std::size_t count = 1) {
+    operation.start(heard_);
+    EXPECT_TRUE(loop_.settle_until([&] { return http_.asked.size() == count; }));
+    return http_.asked.empty() ? std::make_shared<Asked>() : http_.asked.back();
+  }
   std::string metric(const std::string& series) const {
     const std::string text = metrics_.text();
     const auto at = text.find(series + " ");
@@ -98,6 +113,9 @@ class OutboundPortTest : public ::testing::Test {
   }
   std::string requests(const std::string& outcome) const {
     return metric("hearth_fetch_requests_total{class=\"C\",outcome=\"" + outcome + "\"}");
+  }
+  std::string bytes(const std::string& direction) const {
+    return metric("hearth_fetch_bytes_total{class=\"C\",direction=\"" + direction + "\"}");
   }
   std::string in_flight() const { return metric("hearth_fetch_in_flight{class=\"C\"}"); }
 
@@ -215,6 +233,112 @@ TEST_F(OutboundPortTest, NoMoreRunAtOnceThanTheClassMay) {
   EXPECT_EQ(http_.asked.size(), 2U);
 }
 
+TEST_F(OutboundPortTest, ThePlacesOfAClassAreThoseOfAllShards) {
+  const extensions::EgressLimits limits{.concurrent = 1};
+  FakeOutboundHttp other_http;
+  OutboundPort other({.loop = loop_,
+                      .http = other_http,
+                      .budget = budget_,
+                      .metrics = metrics_,
+                      .logger = logger_});
+  auto first = make(limits);
+  first->start(heard_);
+  FetchRequest request;
+  request.agent_class = "C";
+  request.limits = limits;
+  auto second = *other.make(std::move(request));
+  second->start(heard_);
+  loop_.settle();
+  EXPECT_TRUE(other_http.asked.empty());
+  EXPECT_EQ(heard_.told.size(), 1U);
+}
+
+// ---- redirects, and what was not sent -----------------------------------------------------------
+
+TEST_F(OutboundPortTest, EachRequestOfARedirectAsksTheBudget) {
+  auto operation = make({.requests_per_minute = 3});
+  const auto asked = start(*operation);
+  for (const int times : {1, 2}) {
+    asked->redirect(0, 0);
+    EXPECT_TRUE(loop_.settle_until([&] { return asked->followed == times; }));
+  }
+  asked->redirect(0, 0);
+  EXPECT_TRUE(loop_.settle_until([&] { return !heard_.told.empty(); }));
+  EXPECT_TRUE(heard_.told[0].starts_with(
+      "end " + std::to_string((1 << 16) | HEARTH_FETCH_SENT) +
+      " limit_exceeded the class has reached its limit, egress.limits.requests_per_minute is 3"))
+      << heard_.told[0];
+  EXPECT_EQ(asked->listener, nullptr);
+  EXPECT_EQ(asked->followed, 2);
+  EXPECT_EQ(in_flight(), "0");
+}
+
+TEST_F(OutboundPortTest, TheBytesOfRedirectsCountAsThoseOfAnswers) {
+  auto operation = make({.bytes_per_day = 20});
+  const auto asked = start(*operation);
+  asked->redirect(4, 5);  // 307: the body is sent anew
+  EXPECT_TRUE(loop_.settle_until([&] { return asked->followed == 1; }));
+  EXPECT_EQ(bytes("sent"), "10");
+  EXPECT_EQ(bytes("received"), "4");
+  asked->redirect(7, 0);
+  ASSERT_EQ(heard_.told.size(), 1U);
+  EXPECT_TRUE(heard_.told[0].starts_with("end " + std::to_string((7 << 16) | HEARTH_FETCH_SENT) +
+                                         " limit_exceeded"));
+  EXPECT_EQ(asked->listener, nullptr);
+}
+
+TEST_F(OutboundPortTest, AnEndBeforeTheBudgetAnswersARedirectIsTheEnd) {
+  const extensions::EgressLimits limits{.bytes_per_day = 1000};
+  auto operation = make(limits);
+  const auto asked = start(*operation);
+  asked->redirect(0, 500);  // more than is reserved
+  asked->listener->on_end(net::OutboundFailure{.code = Errc::kTimeout,
+                                               .phase = net::OutboundFailure::Phase::kConnect,
+                                               .sent = true,
+                                               .message = "late"});
+  // One that waits is answered behind it.
+  std::promise<void> answered;
+  ASSERT_FALSE(budget_.ask("C", limits, 400, [&](const Result<void>&) { answered.set_value(); }));
+  answered.get_future().wait();
+  loop_.settle();
+  EXPECT_EQ(asked->followed, 0);
+  ASSERT_EQ(heard_.told.size(), 1U);
+  EXPECT_TRUE(heard_.told[0].ends_with(" timeout late"));
+  const auto too_long = budget_.ask("C", limits, 596, [](const Result<void>&) {});
+  EXPECT_TRUE(too_long && !*too_long);
+  const auto fits = budget_.ask("C", limits, 595, [](const Result<void>&) {});
+  EXPECT_TRUE(!fits || *fits) << "its 500 were not sent";
+}
+
+TEST_F(OutboundPortTest, ABodyThatIsRefusedOrNotSentDoesNotCount) {
+  const extensions::EgressLimits limits{.bytes_per_day = 9};
+  const auto not_sent = [](bool sent) {
+    return net::OutboundFailure{.code = Errc::kUnavailable,
+                                .phase = net::OutboundFailure::Phase::kConnect,
+                                .sent = sent,
+                                .message = "none"};
+  };
+  auto first = make(limits);
+  start(*first, 1)->listener->on_end(not_sent(false));
+  http_.refusal = Error{Errc::kLimitExceeded, "2000 requests are under way already"};
+  auto second = make(limits);
+  second->start(heard_);
+  EXPECT_TRUE(loop_.settle_until([&] { return heard_.told.size() == 2; }));
+  http_.refusal.reset();
+  EXPECT_EQ(bytes("sent"), "5") << "the client took the first one";
+
+  auto third = make(limits);
+  start(*third, 2)->listener->on_end(not_sent(true));
+  auto fourth = make(limits);  // five more than the four that are left
+  fourth->start(heard_);
+  EXPECT_TRUE(loop_.settle_until([&] { return heard_.told.size() == 4; }));
+  EXPECT_TRUE(heard_.told[3].starts_with("end 65536 limit_exceeded the body has more bytes"))
+      << heard_.told[3];
+  EXPECT_EQ(bytes("sent"), "10");
+  const auto granted = budget_.ask("C", limits, 4, [](const Result<void>&) {});
+  EXPECT_TRUE(!granted || *granted) << "the four are left";
+}
+
 TEST_F(OutboundPortTest, OneForWhichNothingIsReservedStartsLater) {
   const extensions::EgressLimits limits{.requests_per_minute = 1};
   auto first = make(limits);
@@ -233,7 +357,7 @@ TEST_F(OutboundPortTest, OneThatIsGoneWhenItsBudgetIsThereDoesNotStart) {
   make(limits)->start(heard_);
   // The next that waits is answered behind it.
   std::promise<void> answered;
-  if (!budget_.ask("C", limits, [&](const Result<void>&) { answered.set_value(); }))
+  if (!budget_.ask("C", limits, 5, [&](const Result<void>&) { answered.set_value(); }))
     answered.get_future().wait();
   loop_.settle();
   EXPECT_TRUE(http_.asked.empty());
@@ -244,7 +368,7 @@ TEST_F(OutboundPortTest, BytesPastTheLimitOfTheDayCutTheAnswerOff) {
   const extensions::EgressLimits limits{.bytes_per_day = 10};
   // A request that waits until the first portion is reserved.
   std::promise<void> reserved;
-  ASSERT_FALSE(budget_.ask("C", limits, [&](const Result<void>&) { reserved.set_value(); }));
+  ASSERT_FALSE(budget_.ask("C", limits, 0, [&](const Result<void>&) { reserved.set_value(); }));
   reserved.get_future().wait();
   auto operation = make(limits);
   operation->start(heard_);
