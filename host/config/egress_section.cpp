@@ -157,6 +157,10 @@ Settings<ClassSettings> egress_section() {
       proxy_setting(),
       secrets_setting(),
       limits_setting(),
+      yes_or_no("egress.http2", at(&ClassSettings::egress, &EgressSettings::http2),
+                "whether requests that ask for HTTP/2 get it, over TLS and if the other side has "
+                "it. `false`: HTTP/1.1 for all; a stream of HTTP/2 that is read slowly costs the "
+                "server more memory"),
   };
 }
 

@@ -57,6 +57,7 @@ struct EgressSettings {
   std::string proxy;                                     // a URL; empty: none
   std::map<std::string, std::filesystem::path> secrets;  // by the name that the code knows
   EgressLimits limits;
+  bool http2 = true;  // for requests that ask for it
 };
 
 // For one class of agents.

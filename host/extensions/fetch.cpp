@@ -250,6 +250,7 @@ Result<std::unique_ptr<RemoteOperation>> FetchExtension::make(FetchRequest reque
   request.agent_class = agent_.database().key().agent_class;
   request.proxy = egress.proxy;
   request.limits = egress.limits;
+  request.http2 = request.http2 && egress.http2;
   request.rules = rules_;
   return port->make(std::move(request));
 }

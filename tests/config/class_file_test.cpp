@@ -170,6 +170,7 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"egress.proxy", "'http://proxy.example:3128'"},
       {"egress.secrets.key", "key.txt"},
       {"egress.limits.concurrent", "7"},
+      {"egress.http2", "false"},
       {"options.a", "1"},
   };
   put("classes/key.txt", "s3cret\n");

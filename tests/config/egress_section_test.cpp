@@ -35,6 +35,7 @@ egress:
     requests_per_minute: 5
     concurrent: 6
     bytes_per_day: 7MiB
+  http2: false
 )")
                                     .settings.egress;
   EXPECT_EQ(egress.allow, (std::vector<std::string>{"api.example.com", "*.example.org:443",
@@ -47,6 +48,7 @@ egress:
   EXPECT_EQ(egress.limits.requests_per_minute, 5U);
   EXPECT_EQ(egress.limits.concurrent, 6U);
   EXPECT_EQ(egress.limits.bytes_per_day, std::size_t{7} << 20U);
+  EXPECT_FALSE(egress.http2);
 }
 
 TEST_F(EgressSectionTest, WithoutItPublicAddressesAreAllowed) {
@@ -58,6 +60,7 @@ TEST_F(EgressSectionTest, WithoutItPublicAddressesAreAllowed) {
   EXPECT_EQ(egress.limits.requests_per_minute, 0U);
   EXPECT_EQ(egress.limits.concurrent, 1000U);
   EXPECT_EQ(egress.limits.bytes_per_day, 0U);
+  EXPECT_TRUE(egress.http2);
 }
 
 TEST_F(EgressSectionTest, PatternsAreCheckedWhenTheFileIsRead) {

@@ -153,6 +153,16 @@ TEST_F(AbiFetchTest, ARequestIsSubmittedWithWhatItSays) {
   EXPECT_EQ(made.window, 5U);
 }
 
+TEST_F(AbiFetchTest, TheClassMayDoWithoutHttp2) {
+  ClassSettings settings;
+  settings.egress.http2 = false;
+  use(settings);
+  hearth_fetch_request it = request("https://a.example/");
+  it.flags = HEARTH_FETCH_HTTP2;
+  ASSERT_EQ(start(it), HEARTH_OK);
+  EXPECT_FALSE(port_.made.front().http2);
+}
+
 TEST_F(AbiFetchTest, ZeroIsTheDefaultOfTheHeader) {
   ASSERT_EQ(start("http://a.example"), HEARTH_OK);
   const FetchRequest& made = port_.made.front();
