@@ -11,6 +11,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::testing {
@@ -71,25 +73,27 @@ class FetchProcessTest : public ProcessTest {
   static Json get(const ServerProcess& server, const std::string& url) {
     return AgentClient(server, "/agents/fetcher/a").call("get", arguments({url}));
   }
+  [[nodiscard]] Json of_provider(const std::string& path) const {
+    RawClient client(provider_.http());
+    const Reply reply =
+        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return parse_json(reply.body).value();
+  }
   // How many requests of each key the provider has had.
   [[nodiscard]] std::map<std::string, int> counts() const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET /counts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value().get<std::map<std::string, int>>();
+    return of_provider("/counts").get<std::map<std::string, int>>();
   }
-  // Until so many chats have different keys, of all that the provider has been asked for.
-  void wait_for_chats(std::size_t count) {
-    while (chats_.size() < count) chats_.insert(provider_.wait_for_request());
+  // Of the answer to the next chat of this key only that part comes: "none" or "some".
+  void hold(const std::string& key, const std::string& part) const {
+    static_cast<void>(of_provider("/hold?key=" + key + "&part=" + part));
+  }
+  void wait_for_chat(const std::string& key) {
+    while (provider_.wait_for_request() != "chat " + key) {
+    }
   }
   // How many requests the provider has had.
-  [[nodiscard]] int requests() const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET /stats HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value().at("requests").get<int>();
-  }
-  // Whether the first `steps` have their texts, and how often each was tried.
+  [[nodiscard]] int requests() const { return of_provider("/stats").at("requests").get<int>(); }
+  // How often each step was tried. Each has its text.
   static std::map<std::string, int> attempts_of(const Json& transcript) {
     std::map<std::string, int> attempts;
     for (const Json& each : transcript) {
@@ -104,7 +108,6 @@ class FetchProcessTest : public ProcessTest {
   }
 
   Provider provider_;
-  std::set<std::string> chats_;
 };
 
 TEST_F(FetchProcessTest, AChatIsStreamedOverTls) {
@@ -278,46 +281,67 @@ TEST_F(FetchProcessTest, KilledAfterTheCommitNothingWasSentAndTheFiberAsksAgain)
 }
 
 TEST_F(FetchProcessTest, KilledBeforeTheAnswerTheFiberAsksAgainUnderItsKey) {
-  auto server = serve_fetchers();
-  {
-    AgentClient client(*server, "/agents/fetcher/a");
-    client.begin("run", arguments({http("/v1/chat/completions"), 1000}));
-    wait_for_chats(1);
-  }
-  EXPECT_EQ(server->kill(), kShotDown);
-  const auto before = counts();
-  for (const auto& [key, count] : before) chats_.insert("chat " + key);
-  server = serve_fetchers();
-  wait_for_chats(before.size() + 1);
-  EXPECT_EQ(server->kill(), kShotDown);
-  for (const auto& [key, count] : counts()) EXPECT_LE(count, 3) << key;
-}
-
-// What the agent has written of its attempts and what the provider has counted: an attempt is
-// written before it leaves, so the provider never has more.
-TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
-  constexpr int kSteps = 30;
-  constexpr int kKills = 10;
+  hold("step-1", "none");
   auto server = serve_fetchers();
   AgentClient(*server, "/agents/fetcher/a")
-      .begin("run", arguments({http("/v1/chat/completions"), kSteps}));
-  for (int kill = 1; kill <= kKills; ++kill) {
-    const auto wanted = static_cast<std::size_t>(kill * kSteps / (kKills + 1));
-    wait_for_chats(wanted);
-    EXPECT_EQ(server->kill(), kShotDown);
-    server = serve_fetchers();
-  }
+      .begin("run", arguments({http("/v1/chat/completions"), 2}));
+  wait_for_chat("step-1");
+  EXPECT_EQ(server->kill(), kShotDown);
+  server = serve_fetchers();
   server->wait_for_log("the run is over");
-  const auto attempts = attempts_of(transcript_of(*server));
-  const auto counted = counts();
-  ASSERT_EQ(counted.size(), static_cast<std::size_t>(kSteps));
-  int repeats = 0;
-  for (const auto& [key, count] : counted) {
-    EXPECT_GE(count, 1) << key;
-    EXPECT_LE(count, attempts.at(key)) << key;
-    repeats += attempts.at(key) - 1;
+  const std::map<std::string, int> both = {{"step-1", 2}, {"step-2", 1}};
+  EXPECT_EQ(counts(), both);
+  EXPECT_EQ(attempts_of(transcript_of(*server)), both);
+}
+
+// An attempt is written before it leaves. So the transcript has, of each step, what the provider
+// has counted, and one more for each kill between the two.
+TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
+  constexpr int kSteps = 30;
+  enum class Place { kCommitted, kSent, kAnswering };
+  using enum Place;
+  struct Kill {
+    int step;
+    Place place;  // kCommitted: the next request of that life, so behind another kill of the step
+  };
+  constexpr std::array<Kill, 10> kKills = {{{2, kSent},
+                                            {5, kAnswering},
+                                            {5, kCommitted},
+                                            {8, kSent},
+                                            {11, kAnswering},
+                                            {14, kSent},
+                                            {14, kCommitted},
+                                            {19, kAnswering},
+                                            {24, kSent},
+                                            {28, kAnswering}}};
+  std::map<std::string, int> attempts;
+  for (int step = 1; step <= kSteps; ++step) attempts["step-" + std::to_string(step)] = 1;
+  std::map<std::string, int> counted = attempts;
+
+  configure("fibers: {retry_base: 1ms}\n");
+  bool has_begun = false;
+  for (const auto& [step, place] : kKills) {
+    const std::string key = "step-" + std::to_string(step);
+    if (place != kCommitted) hold(key, place == kSent ? "none" : "some");
+    const auto server = place == kCommitted ? serve_with({"HEARTH_STOP_AT=fetch.start.committed"})
+                                            : serve_fetchers();
+    if (!std::exchange(has_begun, true)) {
+      AgentClient(*server, "/agents/fetcher/a")
+          .begin("run", arguments({http("/v1/chat/completions"), kSteps}));
+    }
+    if (place == kCommitted) {
+      server->wait_for_log("stopped at fetch.start.committed\n");
+    } else {
+      wait_for_chat(key);
+      ++counted[key];
+    }
+    ++attempts[key];
+    EXPECT_EQ(server->kill(), kShotDown);
   }
-  EXPECT_LE(repeats, kKills) << "a kill costs the step that it interrupts";
+  const auto server = serve_fetchers();
+  server->wait_for_log("the run is over");
+  EXPECT_EQ(counts(), counted);
+  EXPECT_EQ(attempts_of(transcript_of(*server)), attempts);
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -14,6 +14,7 @@ import { paymentPaths } from './payments.mjs';
 const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(path));
 const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
+let held = {};  // the chat whose answer is withheld, once: its key, and the part that comes
 const charges = {};  // effects of /charges by their key
 const late = {};  // effects of /charges that are under way, by their key
 let killer = {};  // where /charges kills who asks, and at which visit
@@ -64,7 +65,10 @@ async function complete(request, response) {
   const asked = JSON.parse(await text(request));
   const name = request.headers['idempotency-key'] ?? request.headers['x-run'] ?? '';
   counts[name] = (counts[name] ?? 0) + 1;
+  const part = held.key === name ? held.part : 'all';
+  if (part !== 'all') held = {};
   console.log(`chat ${name}`);
+  if (part === 'none') return;
   const last = asked.messages.at(-1).content;
   const words = `You said: ${last}`.match(/\S+\s*/g);
   const id = `chatcmpl-${name || 'none'}`;
@@ -76,6 +80,7 @@ async function complete(request, response) {
   const deltas = [{ role: 'assistant', content: '' }, ...words.map((content) => ({ content }))];
   const events = deltas.map((delta) => chunk(id, delta)).concat(chunk(id, {}, 'stop'));
   const pieces = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).concat('data: [DONE]\n\n');
+  if (part === 'some') return drip(response, pieces.slice(0, 2), 1, () => {});
   drip(response, pieces, Number(request.headers['x-every-ms'] ?? 1), () => response.end());
 }
 
@@ -143,6 +148,11 @@ const paths = {
   '/stats': (request, response) => json(response, stats),
   '/counts': (request, response) => json(response, counts),
   '/v1/chat/completions': complete,
+  // ?key=KEY&part=none or some: of the answer to the next streamed chat of that key.
+  '/hold': (request, response, query) => {
+    held = { key: query.get('key'), part: query.get('part') };
+    json(response, held);
+  },
   '/charges': charge,
   '/poems': poem,
   '/charged': (request, response, query) => {  // ?reset: from now on
