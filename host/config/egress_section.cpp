@@ -123,7 +123,7 @@ void read_limits(const Reading& in, EgressLimits& out) {
   if (node == nullptr) return;
   MappingReader limits(*node, "egress.limits.", in.report);
   limits.read_count("requests_per_minute", out.requests_per_minute, {0, kMost});
-  limits.read_count("concurrent", out.concurrent, {1, 2000});
+  limits.read_count("concurrent", out.concurrent, {1, 100'000});
   limits.read_size("bytes_per_day", out.bytes_per_day, {0, std::size_t{1} << 50U});
   limits.finish();
 }
@@ -138,7 +138,8 @@ Setting<ClassSettings> limits_setting() {
                     {"bytes_per_day", format_size(value.bytes_per_day)}};
       },
       "what all agents of the class may ask for together: `requests_per_minute` (of the clock; "
-      "`0`: no limit), `concurrent` (requests in progress, 1 to 2000), `bytes_per_day` (bodies of "
+      "`0`: no limit), `concurrent` (requests in progress, 1 to 100000), `bytes_per_day` (bodies "
+      "of "
       "requests and answers, a day of UTC; `0`: no limit). Each redirect that is followed is a "
       "request of its own. What was used is known after a restart, too");
 }

@@ -354,7 +354,7 @@ bool OutboundTransfer::add_to_body(std::string_view piece) {
 // As far as there is credit: what is left waits as it came.
 bool OutboundTransfer::unpack() {
   std::array<char, kUnpackedAtOnce> room;
-  while (has_packed() && !plan_.body.is_full()) {
+  while (inflater_ && inflater_->has_more() && !plan_.body.is_full()) {
     const auto piece = inflater_->next(room);
     if (!piece) {
       stop_ = Stop::kBroken;

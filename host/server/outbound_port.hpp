@@ -16,6 +16,7 @@
 
 namespace hearth::server {
 
+// Limits    Each request that a redirect makes is asked for as the first one is.
 // Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, cancelled, or refused by
 //           rules or limits; hearth_fetch_in_flight{class}; of bodies
 //           hearth_fetch_bytes_total{class,direction}.

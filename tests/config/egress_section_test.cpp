@@ -100,6 +100,8 @@ TEST_F(EgressSectionTest, LimitsHaveTheirBoundsAndNames) {
   EXPECT_EQ(egress_mistake("limits: {per_day: 1}"),
             "classes/c.yaml:2:19: unknown key \"egress.limits.per_day\"; the keys here are "
             "requests_per_minute, concurrent and bytes_per_day");
+  EXPECT_EQ(class_c("egress: {limits: {concurrent: 100000}}\n").settings.egress.limits.concurrent,
+            100'000U);
   EXPECT_NE(egress_mistake("limits: {concurrent: 0}").find("egress.limits.concurrent"),
             std::string::npos);
 }

@@ -48,7 +48,7 @@ struct FetchRequest {
   std::chrono::milliseconds idle_timeout = {};     // nothing comes, and it is waited for; 0: 60 s
   std::string credential = {};    // a name under egress.secrets: the host adds that header
   bool follow_redirects = false;  // at most 10
-  bool http2 = false;             // a slow reader may cost the server 32 MiB
+  bool http2 = false;             // if the class may; a slow reader may cost the server 32 MiB
   std::uint64_t max_bytes = 0;    // of the decoded answer; 0: 64 MiB
   std::uint64_t window = 0;       // bytes of the answer that come before they are read; 0: 256 KiB
   // The id of the operation that runs and whose request this is (OperationAttempt::id): see
