@@ -11,19 +11,21 @@ namespace hearth::storage {
 //
 //   seq          the order of acceptance
 //   kind         1 fiber, 2 managed fiber, 3 schedule (or one run of it: it has a parent), 4 queue
-//                item
+//                item, 5 notification of another agent, 6 alarm of an object
 //   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled and
 //                not told, 4 settled
 //   due_at       when the row alone is a reason to wake the agent; NULL: it is none. A claimed row
 //                has NULL, and so have a queue item behind another and a paused schedule. The wake
 //                time is the smallest one.
 //   id, name     `name` is a fiber's name or a callback
-//   key          of a fiber: its idempotency key; of a schedule: equal for requests that are alike
+//   key          of a fiber: its idempotency key; of a schedule: equal for requests that are alike;
+//                of a notification: the callee; of an alarm: its method
 //   attempts     of the present step; `claims`: in all; `failures`: of the work; `interruptions`:
 //                claims in a row without an end
 //   fatal_attempts                of a fiber: runs that ended the process, since the last progress
-//   root, trace                   kept for work that starts other work: the fiber with which it all
-//                                 began, and the trace to which it belongs
+//   trace        the trace to which the work belongs, as a traceparent
+//   root         always NULL: the fiber with which a fiber's work began is found by `parent`, and
+//                in part 7 once the fiber has had an operation
 //   keep         which retention it is under, from `ended_at` on: 'completed', 'failed', 'dead';
 //                NULL: none
 //   status       of a managed fiber, as a word; may be stale while `ended_at` is NULL
