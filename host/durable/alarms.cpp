@@ -64,9 +64,12 @@ void Alarms::find_next() {
 Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   const auto before = jobs_.first("WHERE key = ?1 AND kind = 6 AND state = 0 LIMIT 1",
                                   std::array{Param(std::string_view(request.method))});
-  const auto pending =
-      jobs_.number("SELECT count(*) FROM cf_agents_jobs WHERE kind = 6 AND state IN (0, 1)", {});
-  if (!before && std::cmp_greater_equal(pending.value_or(0), settings_.max_alarms))
+  const auto is_full = [this] {
+    const auto pending =
+        jobs_.number("SELECT count(*) FROM cf_agents_jobs WHERE kind = 6 AND state IN (0, 1)", {});
+    return std::cmp_greater_equal(pending.value_or(0), settings_.max_alarms);
+  };
+  if (!before && jobs_.count_bound(JobKind::kAlarm) >= settings_.max_alarms && is_full())
     return Error{Errc::kLimitExceeded,
                  "an agent has at most " + std::to_string(settings_.max_alarms) + " alarms"};
   if (before) jobs_.erase(before->seq);
@@ -174,8 +177,7 @@ void Alarms::bury(Job& job, std::string_view why) {
 
 std::optional<AlarmDelivery> Alarms::begin_next() {
   while (due()) {
-    auto job =
-        jobs_.first_due(JobKind::kAlarm, JobState::kWaiting, [](const Job&) { return true; });
+    auto job = jobs_.first_due(JobKind::kAlarm, JobState::kWaiting);
     HEARTH_ASSERT(job, "an alarm is due, and none waits");
     if (job->claims >= settings_.max_attempts) {
       bury(*job, kCrashedAgain);

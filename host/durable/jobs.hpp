@@ -101,7 +101,9 @@ struct Job {
 //  P2 Lazy        Reading makes nothing: an agent without work has no tables.
 //  P3 Compiled    A text of SQL is compiled once. A kind is compared as `kind = +?`: there are
 //     once        partial indexes of a kind, and SQLite compiles a statement anew with each value
-//                 of a parameter from which it could tell whether such an index serves.
+//                 of a parameter from which it could tell whether such an index serves. A kind or a
+//                 state beside a column that tells more (parent, key) has a `+` too: else SQLite
+//                 may take an index of the kind, and read all of its rows.
 //
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
 // Durable    Writes join the agent's implicit transaction; whoever calls decides when to commit.
@@ -142,9 +144,9 @@ class Jobs {
   [[nodiscard]] std::string trace_of(JobKind kind, std::string_view id);
 
   // ---- lines ----
-  // The first of a line that `fits`, by its due_at.
+  // The first of a line, by its due_at; of those that fit, if `fits` is given.
   [[nodiscard]] std::optional<Job> first_due(JobKind kind, JobState state,
-                                             const std::function<bool(const Job&)>& fits);
+                                             const std::function<bool(const Job&)>& fits = {});
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
   // What an instance that is gone had claimed, and was about to do (`settled` false) or tell

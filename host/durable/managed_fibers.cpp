@@ -407,12 +407,12 @@ bool ManagedFibers::has_open_parent(const FiberRecord& record) {
 // for another place in its run.
 void ManagedFibers::remove_children(std::string_view parent) {
   const std::int64_t removed = jobs_.run(
-      "DELETE FROM cf_agents_jobs WHERE parent = ? AND kind = 2 AND type = 'brief' "
+      "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",
       std::array{Param(parent)});
   if (removed > 0) size_is_exact_ = false;
   jobs_.run(
-      "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND kind = 2 AND type = 'kept' "
+      "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
       "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
       std::array{Param(parent)});
 }

@@ -72,7 +72,7 @@ Result<std::string> Notices::push(const Notice& notice) {
   job.created_at_ms = now_ms();
   job.retry = {0, kNoticeRetryBase, kNoticeRetryCap};
   const bool is_first = !jobs_.number(
-      "SELECT 1 FROM cf_agents_jobs WHERE key = ?1 AND kind = 5 AND state < 2 LIMIT 1",
+      "SELECT 1 FROM cf_agents_jobs WHERE key = ?1 AND kind = 5 AND +state < 2 LIMIT 1",
       std::array{Param(std::string_view(*job.key))});
   if (is_first) job.wait();
   jobs_.insert(job);
@@ -146,8 +146,7 @@ void Notices::bury(Job& job, std::string_view why) {
 
 std::optional<NoticeDelivery> Notices::begin_next() {
   while (due()) {
-    auto job =
-        jobs_.first_due(JobKind::kNotice, JobState::kWaiting, [](const Job&) { return true; });
+    auto job = jobs_.first_due(JobKind::kNotice, JobState::kWaiting);
     HEARTH_ASSERT(job, "a notification is due, and none waits");
     if (job->interruptions >= kMostInterruptions) {
       bury(*job, "the server crashed again and again in its middle");

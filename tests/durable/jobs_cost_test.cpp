@@ -1,6 +1,8 @@
 // What an agent's work costs with 10 and with 10,000 jobs that wait, in instructions of the
 // database.
+#include "durable/alarms.hpp"
 #include "durable/managed_fibers.hpp"
+#include "durable/notices.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "support/counted_steps.hpp"
@@ -34,11 +36,19 @@ std::vector<Cost> costs_with(int jobs) {
   managed_settings.max_records = 20'000;
   ScheduleSettings schedule_settings;
   schedule_settings.max_schedules = 20'000;
+  const AlarmSettings alarm_settings{.max_alarms = 20'000};
+  const auto in_a_minute = [&clock](int more_ms) {
+    return unix_millis(clock.wall_now()) + 60'000 + more_ms;
+  };
   {
+    Alarms alarms(database, clock, random, alarm_settings);
+    for (int i = 0; i < jobs; ++i)
+      EXPECT_TRUE(alarms.set({"ring" + std::to_string(i), "[1]", in_a_minute(i)}));
     Fibers fibers(database, clock, random, fiber_settings);
     ManagedFibers managed(database, fibers, clock, random, managed_settings);
     Schedules schedules(database, clock, random, schedule_settings);
     Queue queue(database, clock, random, {});
+    Notices notices(database, clock, random);
     for (int i = 0; i < jobs; ++i) {
       EXPECT_TRUE(fibers.start("work", ""));
       EXPECT_TRUE(managed.start(ManagedRequest{.name = "report", .input = "[1]"}));
@@ -48,6 +58,7 @@ std::vector<Cost> costs_with(int jobs) {
       delay.when_ms = 60'000 + i;
       EXPECT_TRUE(schedules.create(delay));
       EXPECT_TRUE(queue.push(QueueRequest{.callback = "mail", .payload = "[1]"}));
+      EXPECT_TRUE(notices.push({"ChatRoom", std::to_string(i), "note", "[1]", ""}));
     }
     database.commit();
   }
@@ -60,6 +71,15 @@ std::vector<Cost> costs_with(int jobs) {
   schedules.load();
   Queue queue(database, clock, random, {});
   queue.load();
+  Notices notices(database, clock, random);
+  notices.load();
+  Alarms alarms(database, clock, random, alarm_settings);
+  alarms.load();
+  const auto parent = managed.start(ManagedRequest{.name = "report", .id = "parent"});
+  const auto child = managed.start(ManagedRequest{
+      .name = "report", .id = "child", .keeping = FiberKeeping::kBrief, .parent = "parent"});
+  EXPECT_TRUE(parent && child);
+  EXPECT_TRUE(managed.settle(child->fiber, FiberStatus::kCompleted, "7"));
   database.commit();
   clock.advance(std::chrono::milliseconds(60'000));
   hearth::testing::compiled_again(database);  // those that were compiled before the tables
@@ -95,6 +115,30 @@ std::vector<Cost> costs_with(int jobs) {
   measure("list dead fibers", [&] { return fibers.list_dead("", 5).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
   measure("start a fiber", [&] { return fibers.start("work", "").has_value(); });
+  // Of alarms no list is measured: it sorts all, of which an agent has alarms.max_alarms.
+  measure("wake time of alarms", [&] { return alarms.wake().working; });
+  measure("claim an alarm", [&] { return alarms.begin_next().has_value(); });
+  measure("set an alarm", [&] { return alarms.set({"ring", "[1]", in_a_minute(0)}).has_value(); });
+  measure("wake time of notices", [&] { return notices.wake().working; });
+  std::string notice;
+  measure("claim a notice", [&] {
+    const auto next = notices.begin_next();
+    notice = next ? next->id : "";
+    return next.has_value();
+  });
+  measure("end of a notice",
+          [&] { return notices.ended(notice, {true, ""}) == NoticeEnd::kDelivered; });
+  measure("list 5 notices", [&] { return notices.list("", 5).has_value(); });
+  measure("push a notice",
+          [&] { return notices.push({"ChatRoom", "new", "note", "[1]", ""}).has_value(); });
+  measure("checkpoint of a parent", [&] {
+    managed.checkpointed("parent");
+    return !managed.inspect("child", "");
+  });
+  measure("end of a parent",
+          [&] { return managed.settle(parent->fiber, FiberStatus::kCompleted, "").has_value(); });
+  alarms.close();
+  notices.close();
   schedules.close();
   queue.close();
   managed.close();
