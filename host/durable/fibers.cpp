@@ -230,7 +230,7 @@ void Fibers::follow_clock() {
 std::optional<Job> Fibers::first_waiting() const {
   std::optional<Job> first;
   for (const JobKind kind : kFiberKinds) {
-    auto job = jobs_.first_due(kind, JobState::kWaiting, [](const Job&) { return true; });
+    auto job = jobs_.first_due(kind, JobState::kWaiting);
     if (job && (!first || comes_before(*job, *first))) first = std::move(job);
   }
   return first;

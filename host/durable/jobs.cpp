@@ -209,7 +209,7 @@ std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
   std::optional<Job> found;
   each("WHERE kind = +?1 AND state = ?2 AND due_at IS NOT NULL ORDER BY due_at, seq",
        std::array{number_of(kind), number_of(state)}, [&](Job& job) {
-         if (!fits(job)) return true;
+         if (fits && !fits(job)) return true;
          found = std::move(job);
          return false;
        });

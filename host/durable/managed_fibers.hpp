@@ -223,8 +223,6 @@ class ManagedFibers {
   // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in
   // Fibers::wake().
   [[nodiscard]] Wake wake() const;
-  // How many fibers it remembers because values may be kept for them.
-  [[nodiscard]] std::size_t remembered_parents() const { return parents_.size(); }
 
  private:
   struct Telling {

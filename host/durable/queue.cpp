@@ -77,7 +77,7 @@ void Queue::load() {
 void Queue::find_head() {
   head_.reset();
   if (running_) return;
-  auto job = jobs_.first_due(JobKind::kItem, JobState::kWaiting, [](const Job&) { return true; });
+  auto job = jobs_.first_due(JobKind::kItem, JobState::kWaiting);
   if (!job) {
     job = jobs_.first("WHERE kind = 4 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1", {});
     if (!job) return;

@@ -53,9 +53,9 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   const std::int64_t now = now_ms();
   note_crowds(now);
   while (!full()) {
-    const auto seq = table_.first_due(now);
-    if (!seq) break;
-    std::optional<ScheduleRow> row = table_.find(*seq);
+    const std::optional<Job> due = table_.first_due();
+    if (!due || due->due_at_ms > now) break;
+    std::optional<ScheduleRow> row = table_.find(due->seq);
     HEARTH_ASSERT(row, "a schedule is due, and has no row");
     if (row->interruptions >= settings_.max_interruptions) {
       die(*row, "interrupted again and again before it came to an end");

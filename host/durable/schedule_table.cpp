@@ -169,7 +169,8 @@ std::string ScheduleTable::payload(std::int64_t seq) {
 std::vector<std::int64_t> ScheduleTable::children(std::string_view parent) {
   std::vector<std::int64_t> result;
   if (!has_table()) return result;
-  Statement find(database_.connection(), "SELECT seq FROM cf_agents_jobs WHERE parent = ?");
+  Statement find(database_.connection(),
+                 "SELECT seq FROM cf_agents_jobs WHERE parent = ? AND +kind = 3");
   const std::array params{Param(parent)};
   for (Rows rows = find.query(params); rows.next();) result.push_back(rows.integer(0));
   return result;
@@ -232,18 +233,8 @@ std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
   return result;
 }
 
-std::optional<std::int64_t> ScheduleTable::first_due(std::int64_t now_ms) {
-  return jobs_.number(
-      "SELECT seq FROM cf_agents_jobs WHERE kind = 3 AND state = 0 AND due_at <= ? "
-      "ORDER BY due_at, seq LIMIT 1",
-      std::array{Param(now_ms)});
-}
-
-std::optional<std::int64_t> ScheduleTable::next_due() {
-  return jobs_.number(
-      "SELECT due_at FROM cf_agents_jobs WHERE kind = 3 AND state = 0 AND due_at IS NOT NULL "
-      "ORDER BY due_at LIMIT 1",
-      {});
+std::optional<Job> ScheduleTable::first_due() {
+  return jobs_.first_due(JobKind::kSchedule, JobState::kWaiting);
 }
 
 bool ScheduleTable::is_crowded(std::int64_t now_ms, std::uint64_t least) {
@@ -357,7 +348,7 @@ void ScheduleTable::erase(std::int64_t seq) {
 void ScheduleTable::hand_over_children(std::string_view parent, std::string_view heir) {
   prepare_write();
   Statement change(database_.connection(),
-                   "UPDATE cf_agents_jobs SET parent = ?2 WHERE parent = ?1");
+                   "UPDATE cf_agents_jobs SET parent = ?2 WHERE parent = ?1 AND +kind = 3");
   const std::array params{Param(parent), Param(heir)};
   change.execute(params);
 }

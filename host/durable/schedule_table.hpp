@@ -118,9 +118,8 @@ class ScheduleTable {
   // Those that the filter asks for, next due first; none if `after` names no schedule.
   [[nodiscard]] std::vector<std::int64_t> list(const ScheduleFilter& filter);
 
-  // Those that wait and are neither paused nor claimed, by their times.
-  [[nodiscard]] std::optional<std::int64_t> first_due(std::int64_t now_ms);  // its seq
-  [[nodiscard]] std::optional<std::int64_t> next_due();                      // its time
+  // Of those that wait and are neither paused nor claimed: the first by its time.
+  [[nodiscard]] std::optional<Job> first_due();
   // At least so many are due.
   [[nodiscard]] bool is_crowded(std::int64_t now_ms, std::uint64_t least);
 

@@ -6,7 +6,6 @@
 #include "durable/schedule_request.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 
 namespace hearth::durable {
@@ -20,21 +19,11 @@ Error no_such_schedule() {
   return Error{Errc::kNotFound, "no schedule has this id"};
 }
 
-std::int64_t wall_less_steady(const Clock& clock) {
-  const auto steady =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock.steady_now().time_since_epoch());
-  return unix_millis(clock.wall_now()) - steady.count();
-}
-
 }  // namespace
 
 Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
                      ScheduleSettings settings)
-    : table_(database),
-      clock_(clock),
-      random_(random),
-      settings_(settings),
-      wall_less_steady_(wall_less_steady(clock)) {}
+    : table_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
 
 void Schedules::load() {
   for (ScheduleRow& row : table_.load()) {
@@ -70,7 +59,10 @@ void Schedules::remove(const ScheduleRow& row) {
 
 // Without a look at the disk once it is known: each turn asks.
 std::optional<std::int64_t> Schedules::next_moment() const {
-  if (!moment_) moment_ = table_.next_due();
+  if (!moment_) {
+    const std::optional<Job> first = table_.first_due();
+    moment_ = first ? first->due_at_ms : std::nullopt;
+  }
   return *moment_;
 }
 
@@ -80,12 +72,8 @@ std::string Schedules::record_of(const ScheduleRow& row) {
 
 // ---- the wall's clock ---------------------------------------------------------------------------
 
-std::int64_t Schedules::clock_jump() const {
-  return wall_less_steady(clock_) - wall_less_steady_;
-}
-
 bool Schedules::clock_has_jumped() const {
-  return size_ + children_ > 0 && std::abs(clock_jump()) >= kJump;
+  return size_ + children_ > 0 && std::abs(jump_.ms()) >= kJump;
 }
 
 // The clock was set back while the row waited for a length of time.
@@ -159,8 +147,8 @@ void Schedules::take_up(ScheduleRow& row) {
 // While the instance lives it knows by how much the clock was moved, from the clock that nobody
 // moves.
 void Schedules::follow_clock() {
-  const std::int64_t jump = clock_jump();
-  wall_less_steady_ += jump;
+  const std::int64_t jump = jump_.ms();
+  jump_.followed();
   if (std::abs(jump) < kJump || size_ + children_ == 0) return;
   table_.shift(jump);
   for (auto& [number, run] : running_) run.began_ms += jump;

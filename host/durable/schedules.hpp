@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/jobs.hpp"
 #include "durable/recurrence.hpp"
 #include "durable/schedule_table.hpp"
 #include "durable/schedule_types.hpp"
@@ -133,7 +134,6 @@ class Schedules {
   void die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now);
 
   // ---- the wall's clock ----
-  [[nodiscard]] std::int64_t clock_jump() const;
   [[nodiscard]] bool clock_has_jumped() const;
   void follow_clock();
   void take_up(ScheduleRow& row);
@@ -164,9 +164,9 @@ class Schedules {
   mutable std::optional<std::optional<std::int64_t>> moment_;
   std::map<std::uint64_t, Run> running_;
   std::uint64_t last_run_ = 0;
-  std::int64_t wall_less_steady_ = 0;  // ms, when the clocks were last compared
-  bool going_ = false;                 // interrupt_on_purpose() was called
-  bool crowded_ = false;               // and that was noted
+  ClockJump jump_;
+  bool going_ = false;    // interrupt_on_purpose() was called
+  bool crowded_ = false;  // and that was noted
   std::vector<Note> notes_;
 };
 

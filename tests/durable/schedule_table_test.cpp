@@ -144,6 +144,22 @@ TEST_F(ScheduleTableTest, ARunOfAScheduleIsFoundByItsParentAlone) {
   EXPECT_EQ(table_->find_alike("like free"), 2) << "its parent, not the run";
 }
 
+// Agents give their fibers ids of their own: a fiber may be named after the schedule that began it,
+// and have others that it waits for.
+TEST_F(ScheduleTableTest, FibersBelowAFiberThatIsNamedAfterAScheduleAreLeftAlone) {
+  const std::string id = insert("p").id;
+  Jobs jobs(*database_);
+  Job fiber;
+  fiber.kind = JobKind::kManaged;
+  fiber.id = "f";
+  fiber.parent = id;
+  jobs.insert(fiber);
+  EXPECT_TRUE(table_->children(id).empty());
+  table_->hand_over_children(id, "heir");
+  EXPECT_EQ(jobs.find(JobKind::kManaged, "f")->parent, id);
+  jobs.close();
+}
+
 TEST_F(ScheduleTableTest, ARunningOneShotRowIsNotAlike) {
   ScheduleRow row = insert("a");
   EXPECT_EQ(table_->find_alike("like a"), row.seq);
