@@ -78,10 +78,12 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "operation.part.committed",      // a piece of the answer's body
     "operation.settled.written",     // its end, with the turn that uses it
     "operation.settled.committed",   //
-    "managed.start.written",         // the new record and its row
-    "managed.start.committed",       //
-    "managed.resume.written",        // the record runs again
-    "managed.resume.committed",      //
+    "migrate.written",    // an agent's file of an earlier version: its work is in today's tables
+    "migrate.committed",  // and the file is of today's version
+    "managed.start.written",     // the new record and its row
+    "managed.start.committed",   //
+    "managed.resume.written",    // the record runs again
+    "managed.resume.committed",  //
     // the record is settled, or waits for its next try; the row has gone, or waits
     "managed.settle.written",
     "managed.settle.committed",  //

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "base/stop_point.hpp"
 #include "storage/agent_schema.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
@@ -284,7 +285,9 @@ void AgentDatabase::upgrade_schema(std::int64_t version) {
                   "UPDATE cf_agents_meta SET value = ? WHERE key = 'schema'");
   const std::array params{Param(kAgentSchemaVersion)};
   raise.execute(params);
+  stop_point("migrate.written");
   commit();
+  stop_point("migrate.committed");
   if (options_.max_pages > 0) set_max_pages(options_.max_pages);
 }
 

@@ -503,6 +503,8 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
       "object.hibernate.closed",
       // DestroyKillTest.
       "destroy.condemned", "destroy.files_removed",
+      // StoredDataKillTest.
+      "migrate.written", "migrate.committed",
       // FetchProcessTest.
       "fetch.start.committed",
       // OperationsKillTest.
