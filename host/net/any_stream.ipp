@@ -40,7 +40,8 @@ class AnyStream {
   executor_type get_executor() const noexcept { return stream_->executor(); }
   ByteStream& bytes() { return *stream_; }
 
-  // NOLINTBEGIN(cppcoreguidelines-missing-std-forward): Asio takes a token by reference, and moves it
+  // Asio takes a token by reference, and moves it.
+  // NOLINTBEGIN(cppcoreguidelines-missing-std-forward)
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(

@@ -62,7 +62,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command,
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(out_write);
   ::close(log_write);
-  // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer): each comes with the end that the child has
+  // Each comes with the end that the child has.
+  // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer)
   out_pipe_ = out_read;
   log_pipe_ = log_read;
   // NOLINTEND(cppcoreguidelines-prefer-member-initializer)

@@ -77,7 +77,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Agent& operator=(const Agent&) = delete;
 
   // ---- override what you need; what you do not override costs nothing ---------------------------
-  // NOLINTBEGIN(performance-unnecessary-value-param): coroutines keep their parameters only by value
+  // Coroutines keep their parameters only by value.
+  // NOLINTBEGIN(performance-unnecessary-value-param)
 
   // The state to show until one is set. Not stored.
   virtual Json initial_state() { return nullptr; }

@@ -85,8 +85,8 @@ typedef struct hearth_call_v1 {
   /* Submits a call, as hearth_host.submit() does: results come with HEARTH_OP_CALL and `token`,
    * never before this has returned, and *id is for cancel() and credit().
    * Errors: INVALID (the agent's class, name or method is empty or too long, or the arguments are
-   * no JSON array), UNSUPPORTED (a flag), NOT_FOUND (nothing is above this agent), LIMIT (too many operations in flight), FORBIDDEN (in
-   * create or MIGRATE), CLOSING. [instance] */
+   * no JSON array), UNSUPPORTED (a flag), NOT_FOUND (nothing is above this agent), LIMIT (too many
+   * operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING. [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_call_request* request, uint64_t token, uint64_t* id);
 

@@ -2,8 +2,8 @@
  * "hearth.fetch/1": HTTP requests to other servers.
  *
  *   start(request, token) -> [the turn is durable] -> the request leaves
- *     -> HEARTH_OP_FETCH, HEARTH_FETCH_HEAD  {"status":200,"url":"https://...","headers":[[n,v],...]}
- *     -> HEARTH_OP_FETCH                     a piece of the body      (as often as there are pieces)
+ *     -> HEARTH_OP_FETCH, HEARTH_FETCH_HEAD  {"status":200,"url":"https://...","headers":[[n,v]]}
+ *     -> HEARTH_OP_FETCH                     a piece of the body     (as often as there are pieces)
  *     -> HEARTH_OP_FETCH, FINAL, OK          the end; empty
  *
  * No request leaves before what the agent wrote before it is as durable as its class asks. It is in
@@ -13,11 +13,11 @@
  * The body comes decoded (gzip, deflate) and in pieces, as fast as hearth_host.credit() allows; the
  * first credit is the request's window.
  *
- * An answer with an error status (404, 429, 500) is an answer: HEAD, body, OK. What fails is a FINAL
- * result with a status below 0 and a text for people, and its flags say
+ * An answer with an error status (404, 429, 500) is an answer: HEAD, body, OK. What fails is a
+ * FINAL result with a status below 0 and a text for people, and its flags say
  *   - in which phase (HEARTH_FETCH_PHASE), and
- *   - HEARTH_FETCH_SENT: something of the request may have reached the other side. Without it nothing
- *     has, so that it is safe to try again.
+ *   - HEARTH_FETCH_SENT: something of the request may have reached the other side. Without it
+ *     nothing has, so that it is safe to try again.
  * Statuses: FORBIDDEN (the class's egress rules), LIMIT (a limit of egress.limits, or the body is
  * longer than max_bytes), TIMEOUT, BUSY (all else: no such name, refused, a certificate that is not
  * good, cut off).
@@ -102,8 +102,8 @@ typedef struct hearth_fetch_v1 {
    * requests), LIMIT (too many operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING.
    * With an operation also NOT_FOUND (it does not run), CONFLICT (it has sent its request: a second
    * one could be a second effect; a request of it is in flight: neither FINAL nor cancelled; or
-   * there is nothing to resume), INVALID (it is a probe that runs; or a savepoint of hearth.sql/1 is
-   * open).
+   * there is nothing to resume), INVALID (it is a probe that runs; or a savepoint of hearth.sql/1
+   * is open).
    * [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_fetch_request* request, uint64_t token, uint64_t* id);

@@ -29,7 +29,8 @@
  *           and of the end of one that is dead:
  *             {"type":"session.error","turn":"...","error":{"type":"turn_interrupted",
  *              "retry_status":"exhausted","message":"..."}}
- *             {"type":"session.status_idle","turn":"...","stop_reason":{"type":"retries_exhausted"}}
+ *             {"type":"session.status_idle","turn":"...",
+ *              "stop_reason":{"type":"retries_exhausted"}}
  *           A client that connects later hears the last of these of each turn that goes on, and of
  *           each that was given up and whose record says so, 20 of both.
  * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not

@@ -48,7 +48,8 @@ typedef struct hearth_kv_v1 {
   hearth_status (*list)(const hearth_host* host, hearth_agent agent,
                         const hearth_kv_filter* filter, hearth_bytes* entries);
 
-  /* How many keys there are, and the bytes of all keys and values. Either may be null. [instance] */
+  /* How many keys there are, and the bytes of all keys and values. Either may be null.
+   * [instance] */
   hearth_status (*usage)(const hearth_host* host, hearth_agent agent, uint64_t* keys,
                          uint64_t* bytes);
 } hearth_kv_v1;

@@ -1,6 +1,6 @@
 /*
- * "hearth.methods/2": hearth.methods/1, and what a caller must know to use the methods of a class: a
- * description, and JSON schemas of the arguments and of the result.
+ * "hearth.methods/2": hearth.methods/1, and what a caller must know to use the methods of a class:
+ * a description, and JSON schemas of the arguments and of the result.
  *
  * A class that gives both tables is read by this one, and its hearth.methods/1 is left unread. A
  * host that does not know this one reads the other.
@@ -44,8 +44,8 @@ typedef struct hearth_method_2 {
    * empty. */
   hearth_bytes description;
 
-  /* JSON Schema (draft 2020-12) of the array of arguments, with prefixItems, and of the result. JSON
-   * text of an object, at most HEARTH_METHOD_SCHEMA_MAX bytes; empty: unknown. The result of a
+  /* JSON Schema (draft 2020-12) of the array of arguments, with prefixItems, and of the result.
+   * JSON text of an object, at most HEARTH_METHOD_SCHEMA_MAX bytes; empty: unknown. The result of a
    * stream is its last value; a method without a result has an empty schema, too. */
   hearth_bytes arguments;
   hearth_bytes result;

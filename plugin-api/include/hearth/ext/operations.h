@@ -119,7 +119,7 @@ typedef struct hearth_operation_start {
   hearth_bytes arguments; /* JSON; empty: null */
   hearth_bytes key;       /* at most 256 bytes; empty: none, and then a fiber is needed */
   hearth_bytes id;        /* one that begin() has given: that operation, once more; or empty */
-  uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class's file */
+  uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class */
   hearth_bytes key_header; /* of its request (hearth.fetch/1), for its id; empty: Idempotency-Key */
 } hearth_operation_start;
 
@@ -204,7 +204,8 @@ typedef struct hearth_operations_v1 {
    * directory of the agent that the host has made. The file is the plugin's to write and to read;
    * it goes with the operation's row, and with the agent. For an effect that leaves its result
    * there, such as another program: the next attempt, or a probe, finds it. Good until the next
-   * call. NOT_FOUND: no operation of this id runs. BUSY: the directory cannot be made. [instance] */
+   * call. NOT_FOUND: no operation of this id runs. BUSY: the directory cannot be made.
+   * [instance] */
   hearth_status (*path)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                         hearth_bytes* path);
 } hearth_operations_v1;
