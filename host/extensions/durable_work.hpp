@@ -154,6 +154,10 @@ class DurableWork {
   // agent is not idle.)
   [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
 
+  // When the agent must be awake again: the parts' wakes together. Each part keeps its own in
+  // memory, so that no turn looks at the disk for it, and it says more than the smallest due_at of
+  // all rows would: what is in progress, that a kind has begun as much as it may, by how much the
+  // clock was set, and what operations and fibers of an unknown name wait for.
   [[nodiscard]] durable::Wake wake() const;
   // When to look at next() again, though nothing happens meanwhile: work that is due and cannot
   // begin is looked at now and then, recovery that is due is not: it waits for a permit.
