@@ -66,7 +66,7 @@ class Alarms {
  public:
   static constexpr std::size_t kMostDead = 100;
   static constexpr std::size_t kMostRunning = 16;
-  // Whoever shows a page holds it a few times over, on the agent's shard.
+  // What shows a page holds it a few times over, on the agent's shard.
   static constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,

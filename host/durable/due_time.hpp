@@ -9,7 +9,7 @@
 
 namespace hearth::durable {
 
-// Both clocks at one moment: whoever looks at many waits reads them once.
+// Both clocks at one moment: a look at many waits reads them once.
 struct Now {
   explicit Now(const Clock& clock)
       : wall_ms(unix_millis(clock.wall_now())), steady(clock.steady_now()) {}
@@ -43,7 +43,7 @@ class DueTime {
         std::chrono::ceil<std::chrono::milliseconds>(steady_ - now.steady).count();
     if (at_ms_ <= now.wall_ms + std::max<std::int64_t>(left, 0) + 1000) return at_ms_;
     // The wall's clock was set back. In whole seconds, so that one look after the other says the
-    // same; and not too early, so that whoever wakes then finds it reached.
+    // same; and not too early, so that an agent that wakes then finds it reached.
     return (now.wall_ms + left + 999) / 1000 * 1000;
   }
 

@@ -274,7 +274,7 @@ std::string_view Fibers::why_given_up(const Job& job) const {
   return {};
 }
 
-// A record is settled by whoever hears of it, in the same turn.
+// The record is settled by the caller, which hears of it, in the same turn.
 void Fibers::bury(Job& job, std::string_view why) {
   job.state = JobState::kDead;
   job.due_at_ms.reset();

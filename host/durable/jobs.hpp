@@ -106,7 +106,7 @@ struct Job {
 //                 may take an index of the kind, and read all of its rows.
 //
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
-// Durable    Writes join the agent's implicit transaction; whoever calls decides when to commit.
+// Durable    Writes join the agent's implicit transaction; the caller decides when to commit.
 // Failure    StorageError.
 class Jobs {
  public:

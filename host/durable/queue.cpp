@@ -24,8 +24,8 @@ constexpr std::size_t kItemsListedByDefault = 100;
 constexpr std::size_t kMaxItemPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kRemovedAtOnce = 1'000;
 
-// After the second interruption in a row and each further one. The first may be anybody's fault: it
-// is delivered again at once.
+// After the second interruption in a row and each further one. The first need not be the item's
+// fault: the item is delivered again at once.
 constexpr std::chrono::milliseconds kInterruptedBase{1'000};
 constexpr std::chrono::milliseconds kInterruptedCap{300'000};
 

@@ -95,7 +95,7 @@ struct ScheduleRow {
 };
 
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
-// Durable    Writes join the agent's implicit transaction; whoever calls decides when to commit.
+// Durable    Writes join the agent's implicit transaction; the caller decides when to commit.
 // Failure    StorageError.
 class ScheduleTable {
  public:

@@ -144,8 +144,8 @@ void Schedules::take_up(ScheduleRow& row) {
   if (changed) store(row);
 }
 
-// While the instance lives it knows by how much the clock was moved, from the clock that nobody
-// moves.
+// While the instance lives it knows by how much the clock was moved, from the steady clock, which
+// is never moved.
 void Schedules::follow_clock() {
   const std::int64_t jump = jump_.ms();
   jump_.followed();
@@ -266,7 +266,7 @@ Result<void> Schedules::retry(std::string_view id) {
     store(*row);
     return {};
   }
-  // Somebody asks for it, so it is not too late; what came in between is reckoned as ever.
+  // The caller asks for it, so it is not too late; what came in between is reckoned as ever.
   row->owed = row->misfire == Misfire::kSkip;
   row->begun_at = 0;
   store(*row);

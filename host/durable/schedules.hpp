@@ -49,7 +49,7 @@ namespace hearth::durable {
 //                   measures a jump by the steady clock and moves them by it; a row that another
 //                   instance left is bounded by its length from now. What follows the wall is said
 //                   in hearth/ext/schedule.h.
-//  P5 Fair          Due rows begin in the order of their times; one that runs holds nobody else up,
+//  P5 Fair          Due rows begin in the order of their times; one that runs holds no other up,
 //                   up to max_running.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after

@@ -62,7 +62,7 @@ std::int64_t seconds_to_model(const date::time_zone& zone, std::int64_t second) 
   return first_second(late) - first_second(rests ? kLastListedYear : model_of(late));
 }
 
-// The database, read once. That it is read before anybody looks is said here and not left to the
+// The database, read once. That it is read before any look is said here and not left to the
 // library: a ThreadSanitizer sees only what this code does.
 const date::tzdb& database() {
   static const date::tzdb& read = date::get_tzdb();

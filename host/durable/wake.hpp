@@ -1,5 +1,5 @@
 #pragma once
-// When must an agent next be awake, though nobody asks for it?
+// When an agent must next be awake, without a client or an agent that asks for it.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Wake {
   // The earliest moment at which a row is due, Unix milliseconds.
   std::optional<std::int64_t> at_ms;
 
-  // The agent may have operations that are not settled, and so many of them are unknown. It wakes
-  // nobody: administrators find the agent by it.
+  // The agent may have operations that are not settled, and so many of them are unknown. It does
+  // not wake the agent: administrators find it by this.
   std::optional<std::int64_t> unknown_operations{};
 
   // Nothing wakes the agent.

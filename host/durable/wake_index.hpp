@@ -86,11 +86,11 @@ class WakeIndex {
   storage::Directory& directory_;
   using InOrder = std::set<std::pair<std::int64_t, std::string>>;  // time and name
   std::map<storage::AgentKey, Known> wakes_;
-  std::map<storage::AgentKey, std::int64_t> moments_;  // when to look at whom
+  std::map<storage::AgentKey, std::int64_t> moments_;  // when to look at the agent
   std::map<std::string, InOrder> in_order_;            // the same, by class and time; none is empty
   std::size_t must_wake_ = 0;
   std::int64_t unknown_operations_ = 0;
-  std::string last_class_;  // whose turn it was
+  std::string last_class_;  // the one that had its turn
 };
 
 }  // namespace hearth::durable

@@ -33,7 +33,7 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 //                room with its place, so that this shard holds one unused place at most. Agents
 //                that need no place do not wait for objects. Only the first of each line is looked
 //                at: every few milliseconds, and whenever a resident has left.
-//  P3 Who goes   The least recently used resident that is idle; for an object without a place the
+//  P3 Leaving    The least recently used resident that is idle; for an object without a place the
 //                least recently used idle object of all shards. If there is none, the object is
 //                refused, and so are others for a moment.
 //  P4 An end     An agent waits kLongestWait at most. It waits for room only while some resident
@@ -164,7 +164,7 @@ class Admission final : public ObjectPlaces::Member {
   void places_answered(ObjectPlaces::Answer answer);
   void give_back_place(Applicant& agent);
   [[nodiscard]] Applicant* idle_object();
-  // What is lacking may come without anybody's asking.
+  // What is lacking may come by itself, without a request for it.
   [[nodiscard]] bool may_come(RoomLack lack) const;
   void serve();
   // True: the first of the line has had its turn.

@@ -27,7 +27,7 @@ namespace hearth::runtime {
 //  P2 Timed       An event that has a time waits until that is over: then it is given up, and
 //                 `expired` is called, from a timer. What put_back() takes waits in front of all
 //                 else.
-//  P3 Nobody lost A client that has left is forgotten with its CLOSE, whether that was delivered or
+//  P3 All closed  A client that has left is forgotten with its CLOSE, whether that was delivered or
 //                 refused.
 //
 // Threads    The shard's.

@@ -1,5 +1,5 @@
 #pragma once
-// When which agent of a shard must be awake, and who may be woken or recover now.
+// When which agent of a shard must be awake, and which may be woken or recover now.
 
 #include "base/random.hpp"
 #include "durable/wake_index.hpp"

@@ -33,7 +33,7 @@ class BlockingPool {
   using Job = std::function<void(bool cancelled)>;
 
   // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only
-  // clean up. `owner`: whose code it is, told in any words; empty: nobody's.
+  // clean up. `owner`: of the code, in any words; empty: it has none.
   bool run(Job job, const std::string& owner = {});
 
   // Waits for the jobs that run, cancels those that wait. run() refuses from now on.

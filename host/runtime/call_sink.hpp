@@ -25,7 +25,7 @@ class CallSink {
   // The agent's code is about to begin the event: again, if it was cut off before.
   virtual void begun() {}
 
-  // Nobody reads the answer any more, so that its parts need not be made. Advice: it may come late
+  // The caller is gone, so that the parts of the answer need not be made. Advice: it may come late
   // or never, and finish() is due all the same.
   [[nodiscard]] virtual bool abandoned() const { return false; }
 

@@ -44,7 +44,7 @@ class CallWaits {
       REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::multimap<storage::AgentKey, Wait> waits_ GUARDED_BY(mutex_);  // by who waits
+  std::multimap<storage::AgentKey, Wait> waits_ GUARDED_BY(mutex_);  // by the waiting agent
 };
 
 }  // namespace hearth::runtime

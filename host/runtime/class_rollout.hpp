@@ -50,8 +50,8 @@ std::string_view to_string(RolloutState state) noexcept;
 //  P3 No trial error  Agents that fail to start while the version is on trial, and their clients,
 //                     are told nothing before the trial is over:
 //                  if the old version comes back they go on with it (P4 of AgentSlot).
-//  P4 Idle first   With `drain` nobody is moved who is busy before the deadline, for the trial
-//                  neither.
+//  P4 Idle first   With `drain` busy agents do not move before the deadline, not even for the
+//                  trial.
 //  P5 Way back     Until the trial is over the old version is kept, and takes over again if too
 //                  many agents fail to start on the new one. It is kept until this object goes, for
 //                  roll_back().
@@ -77,7 +77,7 @@ class ClassRollout {
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   [[nodiscard]] RolloutState state() const { return state_; }
 
-  // A still newer version waits: nobody is waited for. Agents that could not start on this one wait
+  // A still newer version waits, so no agent is waited for. Agents that could not start on this one wait
   // on until this object goes, which is best when the newer one serves the class: then they meet
   // that.
   void hurry();

@@ -19,13 +19,13 @@ namespace hearth::runtime {
 //
 // Promises
 //  P1 Certain    When condemn() has returned the agent does not come back, whatever ends the
-//                process afterwards: what is left of it is finished by load(), before anybody can
-//                reach it and before any of its work can be due.
+//                process afterwards: what is left of it is finished by load(), before a client
+//                can reach it and before any of its work can be due.
 //  P2 No trace   After finish() no file of the agent and no row about it is left. (A directory of
 //                two hex digits, which it shared with others, may stay.)
 //  P3 Again      Each step may be done twice: one that was cut short is done again.
 //  P4 Stubborn   Files that cannot be removed are reported, and the agent stays condemned:
-//                contains() says so, and whoever would wake it must not, since its data would come
+//                contains() says so, and the shard must not wake it, since its data would come
 //                back. retry() and the next load() try again.
 //
 // Cost       remove_files() waits for the device, the others do not.

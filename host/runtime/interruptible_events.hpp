@@ -1,6 +1,6 @@
 #pragma once
-// What is in progress and is delivered again if the agent is evicted in its middle, so that whoever
-// waits for it notices nothing but the wait.
+// Events in progress that are delivered again if the agent is evicted in their middle, so that the
+// caller notices nothing but the wait.
 
 #include "base/client_memory.hpp"
 #include "runtime/call_sink.hpp"
@@ -32,7 +32,7 @@ class InterruptibleEvents {
 
   // It has begun. 0: there was no room.
   Place keep(OwnedEvent event);
-  // It is over, or may not be delivered again any more. 0 is nobody's.
+  // It is over, or may not be delivered again any more. 0 is no place.
   void drop(Place place);
   // It was cut off; `sink` waits for the answer of the next try.
   void interrupt(Place place, std::shared_ptr<CallSink> sink);

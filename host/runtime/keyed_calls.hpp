@@ -19,7 +19,7 @@ inline constexpr std::string_view kReplayedHeader = "Idempotency-Replayed";
 // What a caller is told of a call that runs, or waits.
 inline constexpr std::string_view kCallUnderWay = "a call with this key is under way";
 
-// What a caller is told who uses a key again for another call.
+// The error of a caller that uses a key again for another call.
 [[nodiscard]] Error key_of_another_call();
 
 // Threads   The shard's.

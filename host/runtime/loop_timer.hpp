@@ -9,7 +9,7 @@
 namespace hearth::runtime {
 
 // Threads    The loop's.
-// Lifetime   The loop outlives it. Whoever destroys it hears nothing of it any more.
+// Lifetime   The loop outlives it. A destroyed timer does not fire any more.
 class LoopTimer {
  public:
   LoopTimer() = default;

@@ -16,7 +16,7 @@ namespace hearth::runtime {
 
 // A few agents try a version of their class before all others do. Places are taken by the shards as
 // they come to it.
-// Threads  Any. Lifetime  Shared by who asks, by what was posted to the shards, and by agents that
+// Threads  Any. Lifetime  Shared by the caller, by what was posted to the shards, and by agents that
 //                         may still try.
 struct VersionTrial {
   // `ringing` rings when there is less to wait for; null: nothing does.
@@ -40,9 +40,9 @@ struct VersionTrial {
   std::atomic<std::size_t> places;  // that are left; 0 closes the trial
   std::atomic<std::size_t> tried{0};
   std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
-  std::atomic<std::size_t> candidates{0};  // who are busy, and have no place yet
+  std::atomic<std::size_t> candidates{0};  // busy agents that have no place yet
   const std::shared_ptr<VersionNews> news;
-  ShardAnswers answers;  // who has looked for agents that may try
+  ShardAnswers answers;  // shards that have looked for agents that may try
 };
 
 // An agent, as migration sees it.
@@ -60,8 +60,8 @@ class MovingAgent {
   // next idle moment does.
   virtual void must_leave(EvictReason reason, bool when_idle) = 0;
   // It goes now if it must: from a task of the loop's own, with nothing of the agent on the stack.
-  // A sudden eviction is over when this returns, but for closing files elsewhere: who paces many of
-  // them knows what each costs.
+  // A sudden eviction is over when this returns, but for closing files elsewhere: a caller that
+  // paces many of them knows what each costs.
   virtual void leave_here() = 0;
   // It goes with no time for EVICT, also if it is starting.
   virtual void leave_suddenly(EvictReason reason) = 0;

@@ -19,7 +19,7 @@ namespace hearth::runtime {
 //
 // Promises
 //  P1 Bounded     Never more than `max` places are taken.
-//  P2 Who leaves  The least recently used idle object of all shards that answer. A shard whose loop
+//  P2 Leaving     The least recently used idle object of all shards that answer. A shard whose loop
 //                 stands still is waited for once, for kPatience. From then on it is not asked
 //                 before it has answered: it counts as a shard without idle objects.
 //  P3 An end      A question is answered after twice kPatience at most.

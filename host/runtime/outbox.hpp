@@ -59,7 +59,7 @@ struct FinishEffect {
 struct JobEffect {
   OperationId operation = 0;
   std::uint64_t job = 0;
-  std::shared_ptr<std::atomic<bool>> abandoned;  // set when nobody waits for it
+  std::shared_ptr<std::atomic<bool>> abandoned;  // set when no waiter is left
   std::optional<std::int64_t> fiber{};           // whose work has submitted it: JobOrigin::fiber
 };
 

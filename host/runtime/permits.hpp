@@ -42,7 +42,7 @@ class Permits {
   void wait(const storage::AgentKey& key);
   [[nodiscard]] bool waits(const storage::AgentKey& key) const { return in_line_.contains(key); }
   // The first of those that wait, out of the line; nothing while all permits are out. Does not take
-  // one: whoever stood there may have no use for it any more.
+  // one: the agent that stood there may have no use for it any more.
   std::optional<storage::AgentKey> next();
 
   [[nodiscard]] std::size_t out() const { return out_; }

@@ -12,11 +12,11 @@
 
 namespace hearth::runtime {
 
-// A shard that is held up by the code of some agent may take very long: nobody waits for it without
-// a limit.
+// A shard that is held up by the code of some agent may take very long: the wait for it has a
+// limit.
 //
 // Threads    All members from any thread.
-// Lifetime   Shared by who asks and by what was posted to the shards.
+// Lifetime   Shared by the caller and by what was posted to the shards.
 class ShardAnswers {
  public:
   // `news` rings when all have answered; null: it does not.
