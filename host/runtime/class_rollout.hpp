@@ -77,9 +77,9 @@ class ClassRollout {
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   [[nodiscard]] RolloutState state() const { return state_; }
 
-  // A still newer version waits, so no agent is waited for. Agents that could not start on this one wait
-  // on until this object goes, which is best when the newer one serves the class: then they meet
-  // that.
+  // A still newer version waits, so no agent is waited for. Agents that could not start on this one
+  // wait on until this object goes, which is best when the newer one serves the class: then they
+  // meet that.
   void hurry();
   // Back to the old version, though this one has not failed: another class of the same library has.
   void roll_back(std::string why);

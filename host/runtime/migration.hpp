@@ -16,8 +16,8 @@ namespace hearth::runtime {
 
 // A few agents try a version of their class before all others do. Places are taken by the shards as
 // they come to it.
-// Threads  Any. Lifetime  Shared by the caller, by what was posted to the shards, and by agents that
-//                         may still try.
+// Threads  Any. Lifetime  Shared by the caller, by what was posted to the shards, and by agents
+//                         that may still try.
 struct VersionTrial {
   // `ringing` rings when there is less to wait for; null: nothing does.
   VersionTrial(unsigned shards, std::size_t at_most, bool when_idle,
