@@ -262,9 +262,9 @@ std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConf
   return changed_settings(class_settings(), before.settings, after.settings);
 }
 
-bool is_of_entry(std::string_view key) {
+bool is_untried(std::string_view key) {
   return key == kAliases || key == "list_methods" || key.starts_with("auth.") ||
-         key.starts_with("cors.");
+         key.starts_with("cors.") || key.starts_with("egress.");
 }
 
 std::string settings_text(const ClassSettings& settings) {
@@ -272,7 +272,7 @@ std::string settings_text(const ClassSettings& settings) {
   const ClassSettings defaults;
   for (const Setting<ClassSettings>& setting : class_settings()) {
     Json value = setting.value(settings);
-    if (is_of_entry(setting.path) || dump_json(value) == dump_json(setting.value(defaults)))
+    if (is_untried(setting.path) || dump_json(value) == dump_json(setting.value(defaults)))
       continue;
     const SplitPath split = split_path(setting.path);
     Json& section =

@@ -49,11 +49,12 @@ inline constexpr int kMaxClassCrashes = 3;
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
 
-// Whether a key of changed_keys() is about the way in alone: aliases, and what EntryRules has. No
-// agent notices a change of it.
-[[nodiscard]] bool is_of_entry(std::string_view key);
+// Whether a key of changed_keys() is no part of what a version is tried with: who may come in
+// (aliases, and what EntryRules has) and where agents may go (egress). A change holds at once, and
+// agents go on.
+[[nodiscard]] bool is_untried(std::string_view key);
 
-// The values that differ from the defaults, without those of is_of_entry(), on one line: settings
+// The values that differ from the defaults, without those of is_untried(), on one line: settings
 // with equal texts are the same to an agent. Options stand there as they are, and may be secret.
 [[nodiscard]] std::string settings_text(const runtime::ClassSettings& settings);
 

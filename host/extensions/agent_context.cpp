@@ -2,6 +2,10 @@
 
 namespace hearth::extensions {
 
+EgressPtr AgentContext::egress() const {
+  return {EgressPtr(), &settings().egress};  // they live as long as the agent
+}
+
 std::optional<Error> AgentContext::work_refusal() const {
   switch (phase()) {
     case AgentPhase::kClosing: return Error{Errc::kClosing, "the agent is being evicted"};

@@ -165,6 +165,9 @@ class AgentContext {
   }
 
   [[nodiscard]] virtual AgentPhase phase() const = 0;
+  // Where its requests may go now. It is no part of the settings that a version is tried with: a
+  // crash takes those back, and must not open a way that the operator has closed. Never null.
+  [[nodiscard]] virtual EgressPtr egress() const;
   // Commits what the turn has written so far. Throws StorageError if it cannot.
   virtual void commit_now() = 0;
   // The fiber with this id, which was being recovered, goes on in this instance.

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct EgressSettings {
   EgressLimits limits;
   bool http2 = true;  // for requests that ask for it
 };
+
+// Shared by those that read it while the operator sets another one.
+using EgressPtr = std::shared_ptr<const EgressSettings>;
 
 // For one class of agents.
 struct ClassSettings {
@@ -108,6 +112,8 @@ struct ClassSettings {
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
   durable::OperationSettings operations{.max_result_bytes = kMaxValue};
   KvSettings kv;
+  // Agents do not read it here: AgentContext::egress() is what holds, whichever version of the class
+  // is served.
   EgressSettings egress;
 
   // An agent of the class handles one call at a time: the next one begins when it is answered.

@@ -110,7 +110,7 @@ std::string fetch_head(unsigned status, std::string_view url, const Headers& hea
 }
 
 Result<void> FetchExtension::add_credential(std::string_view name, FetchRequest& request) {
-  const auto& secrets = agent_.settings().egress.secrets;
+  const auto& secrets = egress_->secrets;
   const auto found = secrets.find(std::string(name));
   if (found == secrets.end())
     return Error{Errc::kNotFound, "the class has no credential " + quote_text(name)};
@@ -237,20 +237,20 @@ Result<std::unique_ptr<RemoteOperation>> FetchExtension::make(FetchRequest reque
   if (port == nullptr)
     return Error{Errc::kUnsupported, "this host makes no requests to other servers"};
   if (const auto right = check_fetch(request); !right) return right.error();
-  const EgressSettings& egress = agent_.settings().egress;
-  if (!rules_) {
-    auto rules = EgressRules::parse(egress.allow, egress.deny);
+  if (const EgressPtr egress = agent_.egress(); egress != egress_) {
+    auto rules = EgressRules::parse(egress->allow, egress->deny);
     if (!rules) return rules.error();
     rules_ = std::make_shared<const EgressRules>(*std::move(rules));
+    egress_ = egress;
   }
   request.credential = credential;
   if (!credential.empty() && port->wants_credentials()) {
     if (const auto added = add_credential(credential, request); !added) return added.error();
   }
   request.agent_class = agent_.database().key().agent_class;
-  request.proxy = egress.proxy;
-  request.limits = egress.limits;
-  request.http2 = request.http2 && egress.http2;
+  request.proxy = egress_->proxy;
+  request.limits = egress_->limits;
+  request.http2 = request.http2 && egress_->http2;
   request.rules = rules_;
   return port->make(std::move(request));
 }

@@ -68,7 +68,8 @@ class FetchExtension final : public AgentExtension {
   Result<void> add_credential(std::string_view name, FetchRequest& request);
 
   AgentContext& agent_;
-  std::shared_ptr<const EgressRules> rules_;  // of the class; made by the first request
+  EgressPtr egress_;                          // of the class, when it last made a request
+  std::shared_ptr<const EgressRules> rules_;  // of that
 };
 
 [[nodiscard]] const hearth_fetch_v1& fetch_extension() noexcept;

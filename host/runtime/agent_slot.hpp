@@ -199,6 +199,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // ---- LiveAgentOwner ----
   [[nodiscard]] const storage::AgentKey& key() const override { return key_; }
   [[nodiscard]] const std::string& segment() const override { return segment_; }
+  [[nodiscard]] extensions::EgressPtr egress() const override {
+    return parts_.classes.egress(segment_);
+  }
   [[nodiscard]] const std::vector<ConnectionId>& connections() const override {
     return inbox_.clients();
   }

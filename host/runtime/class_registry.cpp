@@ -53,6 +53,8 @@ bool ClassRegistry::add(ServedClass served) {
   expected_[segment] = true;
   entry_rules_.try_emplace(segment,
                            std::make_shared<const EntryRules>(served.settings.entry_rules()));
+  egress_.try_emplace(segment,
+                      std::make_shared<const extensions::EgressSettings>(served.settings.egress));
   return classes_
       .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
       .second;
@@ -121,6 +123,18 @@ std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view se
   const MutexLock lock(mutex_);
   const auto found = entry_rules_.find(segment);
   return found == entry_rules_.end() ? defaults : found->second;
+}
+
+void ClassRegistry::set_egress(EgressTable table) {
+  const MutexLock lock(mutex_);
+  egress_ = std::move(table);
+}
+
+extensions::EgressPtr ClassRegistry::egress(std::string_view segment) const {
+  static const auto defaults = std::make_shared<const extensions::EgressSettings>();
+  const MutexLock lock(mutex_);
+  const auto found = egress_.find(segment);
+  return found == egress_.end() ? defaults : found->second;
 }
 
 void ClassRegistry::expect(std::string segment) {

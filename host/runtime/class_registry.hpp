@@ -112,6 +112,13 @@ class ClassRegistry {
   [[nodiscard]] std::uint64_t access_generation() const { return access_generation_.load(); }
   void access_changed() { access_generation_.fetch_add(1); }
 
+  // Where the agents of classes may send requests to, by segment: as with the entry rules, whichever
+  // version of the class is served, and the defaults for a class that is not in the table.
+  using EgressTable = std::map<std::string, extensions::EgressPtr, std::less<>>;
+  void set_egress(EgressTable table);
+  // Never null.
+  [[nodiscard]] extensions::EgressPtr egress(std::string_view segment) const;
+
   // There is reason to think that the segment will be served: agents of the class are stored, or it
   // has settings.
   void expect(std::string segment);
@@ -172,6 +179,7 @@ class ClassRegistry {
   Aliases aliases_ GUARDED_BY(mutex_);
   EntryTable entry_rules_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> access_generation_ = 0;
+  EgressTable egress_ GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth::runtime

@@ -197,6 +197,7 @@ class LiveAgent final : public extensions::AgentContext,
 
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
+  [[nodiscard]] extensions::EgressPtr egress() const override { return owner_.egress(); }
   void commit_now() override;
   void fiber_continued(std::string_view id) override;
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {

@@ -2,6 +2,7 @@
 // What a live agent needs from the place that it lives in.
 
 #include "base/clock.hpp"
+#include "extensions/class_settings.hpp"
 #include "runtime/connection.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
@@ -25,6 +26,8 @@ class LiveAgentOwner {
   [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
   // How the class is named in URLs.
   [[nodiscard]] virtual const std::string& segment() const = 0;
+  // Where requests of the class's agents may go now. Never null.
+  [[nodiscard]] virtual extensions::EgressPtr egress() const = 0;
   // The agent's clients, in the order of arrival, until one comes or goes; and one of them, or
   // null.
   [[nodiscard]] virtual const std::vector<ConnectionId>& connections() const = 0;

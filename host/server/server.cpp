@@ -259,6 +259,7 @@ void Server::Parts::expect_classes() {
   server::expect_classes(runtime->classes(), *data, config.classes, logger);
   runtime->classes().set_aliases(configuration->aliases());
   (void)runtime->classes().set_entry_rules(configuration->entry_rules());
+  runtime->classes().set_egress(configuration->egress());
 }
 
 Result<void> Server::Parts::load_plugins() {

@@ -7,10 +7,12 @@
 //             listen(url): how many events the stream has
 //             run(url, steps): begins a fiber of that many chats, each with a key of its own, and
 //             at the end a line of the log: "the run is over"
+//             crash(): ends the process
 //             transcript(): [{"step","text","attempts"}], as far as the run has come
 
 #include <hearth/agent.hpp>
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +40,7 @@ class Fetcher : public hearth::Agent {
     m.add("listen", &Fetcher::listen);
     m.add("run", &Fetcher::run);
     m.add("transcript", &Fetcher::transcript);
+    m.add("crash", &Fetcher::crash);
     m.fiber("run", &Fetcher::work);
   }
 
@@ -71,6 +74,7 @@ class Fetcher : public hearth::Agent {
   void run(const std::string& url, int steps) {
     static_cast<void>(start_fiber("run", Order{url, steps}));
   }
+  void crash() { static_cast<void>(std::raise(SIGSEGV)); }
   std::vector<Step> transcript() {
     return sql("SELECT step, text, attempts FROM transcript ORDER BY step").rows<Step>();
   }

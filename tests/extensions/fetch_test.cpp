@@ -195,6 +195,23 @@ TEST_F(AbiFetchTest, TheClassSaysWhereItMayGoAndHowOften) {
   EXPECT_EQ(port_.made.back().rules, port_.made.front().rules) << "parsed once";
 }
 
+TEST_F(AbiFetchTest, WhatTheOperatorSetsHoldsForTheNextRequest) {
+  use(with_key("s3cret"));
+  ASSERT_EQ(start_with_credential("key"), HEARTH_OK);
+  EXPECT_TRUE(port_.made.back().rules->may_ask("a.example", 443));
+  EgressSettings tight;
+  tight.deny = {"a.example"};
+  tight.proxy = "http://proxy.example:3128";
+  tight.limits.requests_per_minute = 5;
+  agent_->its_egress = std::make_shared<const EgressSettings>(tight);
+  ASSERT_EQ(start("https://a.example/"), HEARTH_OK) << "the port judges";
+  const FetchRequest& made = port_.made.back();
+  EXPECT_FALSE(made.rules->may_ask("a.example", 443));
+  EXPECT_EQ(made.proxy, "http://proxy.example:3128");
+  EXPECT_EQ(made.limits.requests_per_minute, 5U);
+  EXPECT_EQ(start_with_credential("key"), HEARTH_E_NOT_FOUND) << "it was withdrawn";
+}
+
 TEST_F(AbiFetchTest, WhatIsWrongIsRefusedAtOnce) {
   for (const std::string_view url :
        {"", "a.example", "ftp://a.example/", "file:///etc/passwd", "http://", "https:///x",

@@ -111,6 +111,7 @@ class TestAgent final : public extensions::AgentContext,
   // The kinds of operations that its class lists.
   std::map<std::string, durable::Effect, std::less<>> kinds = {{"charge", durable::Effect::kUnsafe},
                                                                {"refund", durable::Effect::kKeyed}};
+  extensions::EgressPtr its_egress;  // null: that of its settings
   ManualClock clock;
 
   extensions::Client& add_client(extensions::ConnectionId id, std::string client_id) {
@@ -134,6 +135,9 @@ class TestAgent final : public extensions::AgentContext,
   [[nodiscard]] bool has_stored() const { return database_.exists(); }
 
   [[nodiscard]] extensions::AgentPhase phase() const override { return its_phase; }
+  [[nodiscard]] extensions::EgressPtr egress() const override {
+    return its_egress ? its_egress : AgentContext::egress();
+  }
   void commit_now() override { database_.commit(); }
   void fiber_continued(std::string_view id) override { work_.continued(id); }
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {

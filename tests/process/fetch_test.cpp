@@ -149,6 +149,25 @@ TEST_F(FetchProcessTest, WithoutRulesNoPrivateAddressIsReached) {
   EXPECT_NE(stats.body.find(R"("http":1,)"), std::string::npos) << stats.body << ": this alone";
 }
 
+// The other settings are on trial, and the crash takes them back.
+TEST_F(FetchProcessTest, ACrashOpensNoWayThatWasClosed) {
+  put("hearth.yaml",
+      "reload: {quiet_time: 50ms}\negress: {ca_file: " + provider_.certificate().string() + "}\n");
+  auto server = serve_fetchers();
+  EXPECT_EQ(get(*server, http("/echo")).at("status"), 200);
+  put("classes/fetcher.yaml",
+      "class: Fetcher\nidle_timeout: 1h\negress: {allow: [elsewhere.example]}\n");
+  server->wait_for_log("config.done class=Fetcher");
+  EXPECT_EQ(get(*server, http("/echo")).at("code"), HEARTH_E_FORBIDDEN);
+  AgentClient(*server, "/agents/fetcher/a").begin("crash");
+  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  server = serve_fetchers();
+  server->wait_for_log("config.taken_back");
+  const Json refused = get(*server, http("/echo"));
+  ASSERT_TRUE(refused.contains("code")) << dump_json(refused);
+  EXPECT_EQ(refused.at("code"), HEARTH_E_FORBIDDEN);
+}
+
 TEST_F(FetchProcessTest, TheCredentialReachesTheProviderAndNothingElse) {
   put("classes/key", "X-Api-Key: s3cret-and-long\n");
   std::filesystem::permissions(root_ / "classes/key", std::filesystem::perms{0644});

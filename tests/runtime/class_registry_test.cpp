@@ -182,6 +182,27 @@ TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
   EXPECT_EQ(classes_.entry_rules("counter")->auth.type, std::nullopt);
 }
 
+TEST_F(AliasTest, EgressIsOfATableAndNotOfTheVersionThatIsServed) {
+  using Hosts = std::vector<std::string>;
+  ClassSettings wide;
+  wide.egress.allow = {"*"};
+  const auto served = [&](const std::string& segment) {
+    return ServedClass{segment, std::make_shared<testing::ScriptedClass>(script_), wide};
+  };
+  EXPECT_TRUE(classes_.add(served("counter")));
+  EXPECT_EQ(classes_.egress("counter")->allow, Hosts{"*"}) << "nothing else is known of it";
+  extensions::EgressSettings tight;
+  tight.allow = {"a.example"};
+  const auto shared = std::make_shared<const extensions::EgressSettings>(tight);
+  classes_.set_egress({{"counter", shared}, {"room", shared}});
+  EXPECT_TRUE(classes_.add(served("room")));
+  classes_.put(std::make_shared<const ServedClass>(served("counter")));
+  for (const char* segment : {"counter", "room"})
+    EXPECT_EQ(classes_.egress(segment), shared) << segment;
+  classes_.set_egress({});
+  EXPECT_EQ(classes_.egress("counter")->allow, Hosts{});
+}
+
 TEST(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
   ClassRegistry classes;
   classes.expect("chat-room");

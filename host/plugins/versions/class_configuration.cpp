@@ -78,6 +78,7 @@ void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts
   before->list_methods = said->settings.list_methods;
   before->auth = said->settings.auth;
   before->cors = said->settings.cors;
+  before->egress = said->settings.egress;
   held_[segment] = {.name = name_of(segment),
                     .settings = std::make_shared<const config::ClassConfig>(config::ClassConfig{
                         .settings = *std::move(before), .file = proven.file, .sources = {}})};
@@ -132,6 +133,13 @@ runtime::ClassRegistry::EntryTable ClassConfiguration::entry_rules() const {
   runtime::ClassRegistry::EntryTable table;
   for (const auto& [segment, said] : said_)
     table[segment] = std::make_shared<const EntryRules>(said.settings->settings.entry_rules());
+  return table;
+}
+
+runtime::ClassRegistry::EgressTable ClassConfiguration::egress() const {
+  runtime::ClassRegistry::EgressTable table;
+  for (const auto& [segment, said] : said_)
+    table[segment] = extensions::EgressPtr(said.settings, &said.settings->settings.egress);
   return table;
 }
 

@@ -30,9 +30,9 @@ namespace hearth::plugins {
 //  P3 Not twice    Settings that were taken back do not hold again because something else has
 //                  changed, or because the server starts again: only when they are other ones, when
 //                  try_again() is called, or when read_again() is told to.
-//  P4 The way in   Aliases and entry rules are those that were read last, whatever is taken back:
-//                  no agent can fail because of them, and a crash lets in nobody whom they lock
-//                  out.
+//  P4 In and out   Aliases, entry rules and egress are those that were read last, whatever is taken
+//                  back: no agent fails to start because of them, and a crash neither lets in
+//                  clients that they lock out, nor lets agents go where they may not.
 //
 // Threads    One at a time. What it gives may be used on any.
 // Lifetime   The ledger outlives it.
@@ -83,6 +83,7 @@ class ClassConfiguration {
   [[nodiscard]] const Aliases& aliases() const { return aliases_; }
   // By segment, of the classes that have a file.
   [[nodiscard]] runtime::ClassRegistry::EntryTable entry_rules() const;
+  [[nodiscard]] runtime::ClassRegistry::EgressTable egress() const;
   // Where clients find a class, for people: "/agents/chat-room, /agents/my-chat".
   [[nodiscard]] std::string paths(std::string_view segment) const;
 

@@ -51,6 +51,7 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
   classes.set_aliases(parts_.configuration.aliases());
   const auto before = classes.set_entry_rules(parts_.configuration.entry_rules());
   ask_clients_anew(before);
+  classes.set_egress(parts_.configuration.egress());
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
     const bool has_settings = !parts_.configuration.of(change.agent_class)->file.empty();
@@ -119,7 +120,7 @@ void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
       const std::vector<std::string> keys = config::changed_keys(*version.settings, *settings);
       if (keys.empty()) {
         version.settings = settings;  // the same values of another file
-      } else if (std::ranges::all_of(keys, config::is_of_entry)) {
+      } else if (std::ranges::all_of(keys, config::is_untried)) {
         // It holds already, and no agent has to know of it.
         version.settings = settings;
         tell_change(version, keys, 0);

@@ -418,6 +418,49 @@ TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
   EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, std::nullopt);
 }
 
+// A crash must not open a way that the operator has closed, nor give a credential back.
+TEST_F(OnTrialTest, WhereAgentsMayGoIsNeverTakenBack) {
+  put("key", "s3cret\n");
+  put("counter.yaml",
+      "class: counter\nidle_timeout: 10s\negress: {allow: ['*'], secrets: {key: key}}\n");
+  read();
+  const auto wide = configuration_->of("counter");
+  put("counter.yaml",
+      "class: counter\nidle_timeout: 20s\negress: {allow: [a.example], deny: [b.example], "
+      "proxy: 'http://proxy.example:3128', limits: {requests_per_minute: 5}}\n");
+  read();
+  EXPECT_TRUE(configuration_->begin_trial("Counter", configuration_->of("counter"), wide));
+  const auto expect_tight = [this] {
+    const auto settings = configuration_->of("counter");
+    for (const extensions::EgressSettings& egress :
+         {*configuration_->egress().at("counter"), settings->settings.egress}) {
+      EXPECT_EQ(egress.allow, std::vector<std::string>{"a.example"});
+      EXPECT_EQ(egress.deny, std::vector<std::string>{"b.example"});
+      EXPECT_EQ(egress.proxy, "http://proxy.example:3128");
+      EXPECT_EQ(egress.limits.requests_per_minute, 5U);
+      EXPECT_TRUE(egress.secrets.empty());
+    }
+  };
+  expect_tight();
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
+  EXPECT_EQ(configuration_->taken_back().size(), 1U);
+  expect_tight();
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+  EXPECT_TRUE(read().changes.empty()) << "what was tried has not changed";
+  EXPECT_TRUE(configuration_->egress().at("counter")->allow.empty());
+}
+
+TEST_F(ClassConfigurationTest, WhatIsTakenBackWhileTheServerRunsLetsNobodyOut) {
+  const auto before = configuration_->of("counter");
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\negress: {deny: ['*']}\n");
+  read();
+  configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(configuration_->egress().at("counter")->deny, std::vector<std::string>{"*"});
+}
+
 TEST_F(ClassConfigurationTest, WhatIsTakenBackWhileTheServerRunsLetsNobodyIn) {
   const auto before = configuration_->of("counter");
   put("counter.yaml", "class: counter\nidle_timeout: 20s\nauth: {type: token}\n");

@@ -204,6 +204,24 @@ TEST_F(SettingsRolloutsTest, WhoMayConnectHoldsAtOnceAndMovesNoAgent) {
   EXPECT_EQ(type(), ProofKind::kJwt) << "a mistake changes nothing";
 }
 
+TEST_F(SettingsRolloutsTest, WhereAgentsMayGoHoldsAtOnceAndMovesNoAgent) {
+  const auto before = runtime_.classes().find("counter");
+  const auto allowed = [this] { return runtime_.classes().egress("counter")->allow; };
+  put("class: counter\negress: {allow: [a.example]}\n");
+  const auto outcomes = reload();
+  ASSERT_TRUE(outcomes);
+  ASSERT_FALSE(outcomes->empty());
+  EXPECT_EQ(outcomes->front().keys, std::vector<std::string>{"egress.allow"});
+  EXPECT_TRUE(reloader_->moving().empty());
+  EXPECT_EQ(runtime_.classes().find("counter"), before) << "another version would move the agents";
+  EXPECT_EQ(allowed(), std::vector<std::string>{"a.example"});
+  put("class: counter\negress: {allow: [b.example]}\noptions: {start: 5}\n");
+  EXPECT_TRUE(reload());
+  EXPECT_EQ(allowed(), std::vector<std::string>{"b.example"})
+      << "also while the other settings are on trial";
+  wait_until_settled();
+}
+
 TEST_F(SettingsRolloutsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
   put("class: counter\naliases: [chat-room]\noptions: {start: 5}\n");
   const auto outcomes = reload();
