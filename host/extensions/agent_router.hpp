@@ -1,6 +1,7 @@
 #pragma once
 // How an agent reaches others.
 
+#include "base/error.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace hearth::extensions {
 
@@ -46,6 +48,10 @@ class AgentRouter {
   virtual ~AgentRouter() = default;
   AgentRouter(const AgentRouter&) = delete;
   AgentRouter& operator=(const AgentRouter&) = delete;
+
+  // A class's own name, by that name or by its segment in URLs. kNotFound, or kUnavailable if it is
+  // expected and not loaded.
+  [[nodiscard]] virtual Result<std::string> class_name(std::string_view named) const = 0;
 
   // Nothing leaves before its start().
   [[nodiscard]] virtual std::unique_ptr<RemoteOperation> call(AgentCall call) = 0;

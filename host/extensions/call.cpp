@@ -1,8 +1,7 @@
 #include "extensions/call.hpp"
 
-#include "base/names.hpp"
-#include "base/utf8.hpp"
 #include "extensions/abi_request.hpp"
+#include "extensions/callee.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
 #include "json/json_scanner.hpp"
@@ -19,8 +18,6 @@ namespace {
 
 static_assert(kCallBegan == HEARTH_CALL_BEGAN && kMaxCallDepth == HEARTH_CALL_MAX_DEPTH);
 
-constexpr std::size_t kMaxCalleeNameBytes = 512;
-constexpr std::size_t kMaxCalleePathBytes = 8192;  // of a sub-agent
 constexpr std::size_t kMaxCalledMethodBytes = 256;
 constexpr std::uint64_t kUsualCallWindow = std::uint64_t{256} << 10;
 constexpr std::uint64_t kLongestCallTimeout = std::uint64_t{24} * 3600 * 1000;
@@ -46,30 +43,6 @@ Result<void> check_call(const CallRequest& request, std::uint32_t known_flags) {
   return {};
 }
 
-// Whom it is for. The class as the request has it.
-Result<storage::AgentKey> callee_of(const storage::AgentKey& caller, const CallRequest& request) {
-  if ((request.flags & HEARTH_CALL_ABOVE) != 0) {
-    if (auto above = caller.parent()) return *std::move(above);
-    return Error{Errc::kNotFound, "nothing is above this agent"};
-  }
-  if (!is_class_name(request.agent_class)) return bad_call("that is no name of a class");
-  if ((request.flags & HEARTH_CALL_BELOW) != 0) {
-    if (!storage::is_sub_agent_name(request.name))
-      return bad_call("a sub-agent's name is 1 to 512 bytes of UTF-8 without control characters");
-    if (caller.depth() == storage::AgentKey::kMaxDepth)
-      return bad_call("too many agents stand above this one");
-    return caller.child(request.agent_class, request.name);
-  }
-  storage::AgentKey callee{std::string(request.agent_class), std::string(request.name)};
-  const std::size_t most = callee.is_sub_agent() ? kMaxCalleePathBytes : kMaxCalleeNameBytes;
-  if (callee.name.empty() || callee.name.size() > most || has_control_character(callee.name))
-    return bad_call("an agent's name is 1 to 512 bytes of UTF-8 without control characters");
-  const bool is_path = callee.name.find('/') != std::string::npos;
-  if (is_path && (!callee.is_sub_agent() || callee.depth() > storage::AgentKey::kMaxDepth))
-    return bad_call("an agent's name has no slash: HEARTH_CALL_BELOW is for sub-agents");
-  return callee;
-}
-
 std::string arguments_of(const CallRequest& request) {
   return std::string(request.arguments.empty() ? std::string_view("[]") : request.arguments);
 }
@@ -87,6 +60,15 @@ class NoWay final : public RemoteOperation {
 
 // ---- what it does -------------------------------------------------------------------------------
 
+Result<storage::AgentKey> CallExtension::callee(const CallRequest& request) {
+  const OriginPtr origin = agent_.calls().origin(request.call).origin;
+  return callee_of(
+      {.key = agent_.key(),
+       .asked_by = origin && origin->is_agent() ? &origin->agent : nullptr,
+       .router = agent_.ports().agents},
+      {.flags = request.flags, .agent_class = request.agent_class, .name = request.name});
+}
+
 AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& request) {
   const CallOrigin event = agent_.calls().origin(request.call);
   auto origin = std::make_shared<Origin>();
@@ -99,13 +81,15 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
   ++origin->depth;
   if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
   if (event.holds_calls) origin->waiting.push_back({origin->agent, event.runs_alone});
+  const bool must_exist =
+      (request.flags & HEARTH_CALL_NO_CREATE) != 0 || must_exist_already(agent_.key(), callee);
   AgentCall call{.agent_class = std::move(callee.agent_class),
                  .name = std::move(callee.name),
                  .method = std::string(request.method),
                  .arguments = arguments_of(request),
                  .origin = std::move(origin),
                  .window = request.window == 0 ? kUsualCallWindow : request.window,
-                 .must_exist = (request.flags & HEARTH_CALL_NO_CREATE) != 0};
+                 .must_exist = must_exist};
   if (request.timeout_ms != 0) {
     call.timeout = std::chrono::milliseconds(std::min(request.timeout_ms, kLongestCallTimeout));
   } else if (event.due) {
@@ -119,14 +103,14 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
 Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64_t token) {
   constexpr std::uint32_t kFlags = HEARTH_CALL_NO_CREATE | HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
   if (auto checked = check_call(request, kFlags); !checked) return checked.error();
-  auto callee = callee_of(agent_.key(), request);
-  if (!callee) return callee.error();
+  auto wanted = callee(request);
+  if (!wanted) return wanted.error();
   AgentRouter* const router = agent_.ports().agents;
   std::unique_ptr<RemoteOperation> remote;
   if (router == nullptr) {
     remote = std::make_unique<NoWay>();
   } else {
-    remote = router->call(call_to(*std::move(callee), request));
+    remote = router->call(call_to(*std::move(wanted), request));
   }
   auto submitted = agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
   if (submitted) agent_.work().sent_elsewhere();
@@ -136,17 +120,17 @@ Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64
 Result<std::string> CallExtension::notify(const CallRequest& request) {
   constexpr std::uint32_t kFlags = HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
   if (auto checked = check_call(request, kFlags); !checked) return checked.error();
-  auto callee = callee_of(agent_.key(), request);
-  if (!callee) return callee.error();
+  auto wanted = callee(request);
+  if (!wanted) return wanted.error();
   if (agent_.phase() == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
   if (agent_.in_transaction())
     return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
   const CallOrigin event = agent_.calls().origin(request.call);
-  const std::string its_class = callee->agent_class;
+  const std::string its_class = wanted->agent_class;
   auto id = agent_.work().notices().push(
-      {.agent_class = std::move(callee->agent_class),
-       .name = std::move(callee->name),
+      {.agent_class = std::move(wanted->agent_class),
+       .name = std::move(wanted->name),
        .method = std::string(request.method),
        .arguments = arguments_of(request),
        .trace = event.trace.empty() ? new_trace(agent_.work().random()) : event.trace});
@@ -191,13 +175,16 @@ AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery deliv
   }
   origin->depth = 1;
   origin->trace = std::move(delivery.notice.trace);
+  const bool must_exist =
+      must_exist_already(caller, {delivery.notice.agent_class, delivery.notice.name});
   return {.agent_class = std::move(delivery.notice.agent_class),
           .name = std::move(delivery.notice.name),
           .method = std::move(delivery.notice.method),
           .arguments = std::move(delivery.notice.arguments),
           .origin = std::move(origin),
           .timeout = delivery.timeout,
-          .window = std::numeric_limits<std::uint64_t>::max()};  // a notification has no reader
+          .window = std::numeric_limits<std::uint64_t>::max(),  // a notification has no reader
+          .must_exist = must_exist};
 }
 
 durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::uint32_t flags) {

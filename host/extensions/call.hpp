@@ -42,6 +42,7 @@ class CallExtension {
   Result<void> remove(std::string_view id);
 
  private:
+  [[nodiscard]] Result<storage::AgentKey> callee(const CallRequest& request);
   [[nodiscard]] AgentCall call_to(storage::AgentKey callee, const CallRequest& request);
 
   AgentContext& agent_;

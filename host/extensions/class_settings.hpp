@@ -112,8 +112,8 @@ struct ClassSettings {
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
   durable::OperationSettings operations{.max_result_bytes = kMaxValue};
   KvSettings kv;
-  // Agents do not read it here: AgentContext::egress() is what holds, whichever version of the class
-  // is served.
+  // Agents do not read it here: AgentContext::egress() is what holds, whichever version of the
+  // class is served.
   EgressSettings egress;
 
   // An agent of the class handles one call at a time: the next one begins when it is answered.

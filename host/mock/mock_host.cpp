@@ -102,6 +102,14 @@ StoredAgent* MockHost::find_callee(const extensions::AgentCall& call) {
   return agents_.back().get();
 }
 
+Result<std::string> MockHost::class_name(std::string_view named) const {
+  const std::string wanted = letters_of(named);
+  for (const auto& agent : agents_) {
+    if (letters_of(agent->key().agent_class) == wanted) return agent->key().agent_class;
+  }
+  return Error{Errc::kNotFound, "this test has no agent of class " + std::string(named)};
+}
+
 // ---- time ---------------------------------------------------------------------------------------
 
 void MockHost::settle() {

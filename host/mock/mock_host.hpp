@@ -82,6 +82,7 @@ class MockHost final : public testing::detail::MockHost,
   StoredAgent& agent_of(const hearth_class& definition, storage::AgentKey key, std::string options);
   // Whom the call is for. One of a class that the host knows is made.
   [[nodiscard]] StoredAgent* find_callee(const extensions::AgentCall& call);
+  [[nodiscard]] Result<std::string> class_name(std::string_view named) const;
   [[nodiscard]] bool on_its_thread() const { return std::this_thread::get_id() == thread_; }
   // Of a function that is about an agent, called where it may be.
   [[nodiscard]] LiveInstance* instance_of(const extensions::AbiCall& call);
@@ -94,7 +95,8 @@ class MockHost final : public testing::detail::MockHost,
   const std::filesystem::path directory_;
   World world_{*this};
   MockRouter router_{world_,
-                     [this](const extensions::AgentCall& call) { return find_callee(call); }};
+                     [this](const extensions::AgentCall& call) { return find_callee(call); },
+                     [this](std::string_view named) { return class_name(named); }};
   MockSubAgents sub_agents_{world_, agents_};
   extensions::AbiHost abi_;
   extensions::WatchedTable table_;

@@ -8,6 +8,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::mock {
@@ -24,7 +27,15 @@ class MockRouter final : public extensions::AgentRouter {
   // The agent of the host that a call is for: made if need be. Null: there is none.
   using Find = std::function<StoredAgent*(const extensions::AgentCall& call)>;
 
-  MockRouter(World& world, Find find) : world_(world), find_(std::move(find)) {}
+  // AgentRouter::class_name(), of the classes that have agents on the host.
+  using ClassName = std::function<Result<std::string>(std::string_view named)>;
+
+  MockRouter(World& world, Find find, ClassName class_name)
+      : world_(world), find_(std::move(find)), class_name_(std::move(class_name)) {}
+
+  [[nodiscard]] Result<std::string> class_name(std::string_view named) const override {
+    return class_name_(named);
+  }
 
   [[nodiscard]] std::unique_ptr<extensions::RemoteOperation> call(
       extensions::AgentCall call) override;
@@ -36,6 +47,7 @@ class MockRouter final : public extensions::AgentRouter {
  private:
   World& world_;
   const Find find_;
+  const ClassName class_name_;
   std::vector<std::weak_ptr<MockCallState>> calls_;  // that have begun; some are over
 };
 

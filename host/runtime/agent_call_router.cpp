@@ -163,17 +163,24 @@ std::string shown(const storage::AgentKey& agent) {
   return agent.agent_class + " \"" + agent.name + "\"";
 }
 
+// By its own name or its segment; no alias. Never null.
+Result<std::shared_ptr<const ServedClass>> find_class(const ClassRegistry& classes,
+                                                      std::string_view named) {
+  auto served = classes.find(named);
+  if (!served) served = classes.find_by_name(named);
+  if (served) return served;
+  if (classes.is_expected_name(named)) return Error{Errc::kUnavailable, "the class is not loaded"};
+  return Error{Errc::kNotFound, "there is no class " + std::string(named)};
+}
+
 void OutgoingCall::start(extensions::RemoteListener& listener) {
   listener_ = &listener;
   if (call_.origin->depth > extensions::kMaxCallDepth)
     return fail({Errc::kLimitExceeded, "more than " + std::to_string(extensions::kMaxCallDepth) +
                                            " calls between agents wait for each other"});
-  auto served = paths_.classes.find(call_.agent_class);
-  if (!served) served = paths_.classes.find_by_name(call_.agent_class);
-  if (!served)
-    return fail(paths_.classes.is_expected_name(call_.agent_class)
-                    ? Error{Errc::kUnavailable, "the class is not loaded"}
-                    : Error{Errc::kNotFound, "there is no class " + call_.agent_class});
+  const auto found = find_class(paths_.classes, call_.agent_class);
+  if (!found) return fail(found.error());
+  const auto& served = *found;
   callee_ = {std::string(served->agent_class->name()), std::move(call_.name)};
   if (served->settings.is_object && !callee_.is_sub_agent() && paths_.object_name)
     callee_.name = paths_.object_name(callee_.name);
@@ -219,6 +226,12 @@ void OutgoingCall::tell() {
 }
 
 }  // namespace
+
+Result<std::string> AgentCallRouter::class_name(std::string_view named) const {
+  const auto served = find_class(paths_.classes, named);
+  if (!served) return served.error();
+  return std::string((*served)->agent_class->name());
+}
 
 std::unique_ptr<extensions::RemoteOperation> AgentCallRouter::call(extensions::AgentCall call) {
   return std::make_unique<OutgoingCall>(loop_, paths_, std::move(call));

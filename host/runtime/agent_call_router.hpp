@@ -46,6 +46,7 @@ class AgentCallRouter final : public extensions::AgentRouter {
   // `loop`: of the caller's shard. Both outlive the router and its calls.
   AgentCallRouter(ShardLoop& loop, AgentCallPaths& paths) : loop_(loop), paths_(paths) {}
 
+  [[nodiscard]] Result<std::string> class_name(std::string_view named) const override;
   [[nodiscard]] std::unique_ptr<extensions::RemoteOperation> call(
       extensions::AgentCall call) override;
 

@@ -112,8 +112,8 @@ class ClassRegistry {
   [[nodiscard]] std::uint64_t access_generation() const { return access_generation_.load(); }
   void access_changed() { access_generation_.fetch_add(1); }
 
-  // Where the agents of classes may send requests to, by segment: as with the entry rules, whichever
-  // version of the class is served, and the defaults for a class that is not in the table.
+  // Where the agents of classes may send requests to, by segment. As with the entry rules, it
+  // holds whichever version of the class is served, and a class that is not in it has the defaults.
   using EgressTable = std::map<std::string, extensions::EgressPtr, std::less<>>;
   void set_egress(EgressTable table);
   // Never null.

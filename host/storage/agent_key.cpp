@@ -88,4 +88,10 @@ bool is_sub_agent_name(std::string_view name) noexcept {
          !has_control_character(name);
 }
 
+std::optional<std::string> decode_sub_agent_name(std::string_view encoded) {
+  std::string name = decode_name(encoded);
+  if (!is_sub_agent_name(name) || encode_name(name) != encoded) return std::nullopt;
+  return name;
+}
+
 }  // namespace hearth::storage

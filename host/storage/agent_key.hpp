@@ -52,6 +52,10 @@ inline constexpr std::size_t kMaxSubAgentNameBytes = 512;
 // characters.
 [[nodiscard]] bool is_sub_agent_name(std::string_view name) noexcept;
 
+// The name that stands in a way as `encoded`. Nullopt: it is no sub-agent's name, or AgentKey
+// encodes it in another way: a place has one key.
+[[nodiscard]] std::optional<std::string> decode_sub_agent_name(std::string_view encoded);
+
 }  // namespace hearth::storage
 
 // For unordered containers and for choosing a shard. Stable within a process, not across builds.

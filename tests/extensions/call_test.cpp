@@ -24,6 +24,9 @@ using std::chrono::milliseconds;
 // Writes down what it is asked for.
 class FakeRouter final : public AgentRouter {
  public:
+  [[nodiscard]] Result<std::string> class_name(std::string_view named) const override {
+    return std::string(named);
+  }
   std::unique_ptr<RemoteOperation> call(AgentCall call) override {
     last = std::move(call);
     return std::make_unique<Nothing>();
@@ -245,6 +248,41 @@ TEST_F(CallExtensionTest, OneBelowIsNamedByTheWayToItAndMayBeCalledByThatToo) {
       Errc::kInvalidArgument);
   EXPECT_EQ(refused({.flags = HEARTH_CALL_ABOVE, .method = "m"}), Errc::kNotFound)
       << "nothing is above a root";
+}
+
+TEST_F(CallExtensionTest, AWayOutOfTheTreeLeadsToTheAgentThatHasCalledAlone) {
+  auto origin = std::make_shared<Origin>();
+  origin->agent = {"Chat", "Inbox/bob/c"};
+  CallRequest request{
+      .agent_class = "Chat", .name = "Inbox/bob/c", .method = "m", .arguments = {}, .call = 9};
+  CallOrigin event;
+  event.origin = origin;
+  const AgentCall call = call_for(request, event);
+  EXPECT_EQ(call.name, "Inbox/bob/c");
+  EXPECT_TRUE(call.must_exist);
+  hearth::testing::TestAgent agent(1, {}, {.http = nullptr, .agents = &router_});
+  agent.origin_call = 9;
+  agent.its_origin.origin = origin;
+  EXPECT_TRUE(CallExtension(agent).notify(request));
+  request.call = 0;
+  EXPECT_EQ(CallExtension(agent).start(request, 1).error().code, Errc::kForbidden);
+  EXPECT_EQ(CallExtension(agent).notify(request).error().code, Errc::kForbidden);
+  EXPECT_FALSE(router_.last) << "nothing was made";
+}
+
+TEST_F(CallExtensionTest, OfThoseBelowOthersOnlyItsOwnAreMade) {
+  const auto must_exist = [this](std::string_view name) {
+    return call_for({.agent_class = "Chat", .name = name, .method = "m"}).must_exist;
+  };
+  EXPECT_FALSE(must_exist("b"));
+  EXPECT_FALSE(must_exist("Plain/a/b"));
+  EXPECT_TRUE(must_exist("Plain/a/Chat/b/c"));
+  for (const bool is_child : {true, false}) {
+    durable::NoticeDelivery delivery;
+    delivery.notice.agent_class = "Chat";
+    delivery.notice.name = is_child ? "Plain/a/b" : "Plain/a/Chat/b/c";
+    EXPECT_EQ(call_of({"Plain", "a"}, std::move(delivery)).must_exist, !is_child);
+  }
 }
 
 TEST_F(CallExtensionTest, WhatCountsAsDelivered) {

@@ -22,6 +22,7 @@ class MailFolder : public hearth::Agent {
     m.add("add", &MailFolder::add);
     m.add("add_below", &MailFolder::add_below);
     m.add("add_above", &MailFolder::add_above);
+    m.add("add_to", &MailFolder::add_to);
     m.add("below", &MailFolder::below);
     m.add("destroy_below", &MailFolder::destroy_below);
     m.add("destroy_itself", &MailFolder::destroy_itself);
@@ -42,6 +43,14 @@ class MailFolder : public hearth::Agent {
     co_return co_await sub_agent("MailFolder", child).call<int>("add", by);
   }
   Task<int> add_above(int by) { co_return co_await parent_agent().call<int>("add", by); }
+  // The sum, or the code of the error.
+  Task<int> add_to(std::string name, int by) {
+    try {
+      co_return co_await agent("mail-folder", name).call<int>("add", by);
+    } catch (const hearth::HostError& error) {
+      co_return error.code();
+    }
+  }
   std::vector<std::string> below() {
     std::vector<std::string> names;
     for (const auto& each : sub_agents().list()) names.push_back(each.class_name + " " + each.name);
@@ -74,6 +83,18 @@ TEST_F(SubAgentsTest, OneIsMadeByACallAndHasANameAndAStateOfItsOwn) {
   EXPECT_EQ(inbox_.state(), 1);
   AgentHandle root = host_.create<MailFolder>("a/b");
   EXPECT_EQ(root.state(), Json()) << "one of the same name that is below nobody is another";
+}
+
+TEST_F(SubAgentsTest, AWayLeadsToItsOwnTreeAndMakesItsOwnChildrenAlone) {
+  AgentHandle stranger = host_.create<MailFolder>("stranger");
+  EXPECT_EQ(inbox_.call("add_to", "mail-folder/inbox/a", 3), 3);
+  EXPECT_EQ(inbox_.call("add_to", "MailFolder/inbox/a", 1), 4) << "another spelling of one place";
+  EXPECT_EQ(stranger.call("add_to", "MailFolder/inbox/a", 1), HEARTH_E_FORBIDDEN);
+  EXPECT_EQ(stranger.call("add_to", "MailFolder/nobody/a", 1), HEARTH_E_FORBIDDEN);
+  EXPECT_EQ(inbox_.call("add_to", "NoClass/inbox/a", 1), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(inbox_.call("add_to", "MailFolder/inbox/", 1), HEARTH_E_INVALID);
+  EXPECT_EQ(inbox_.call("add_to", "MailFolder/inbox/MailFolder/a/b", 1), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(below(inbox_), Names{"MailFolder a"});
 }
 
 TEST_F(SubAgentsTest, AnAgentListsThoseRightBelow) {

@@ -89,6 +89,36 @@ TEST_F(AgentCallProcessTest, ACircleThroughASerialAgentAndTooDeepADiveAreErrorsA
             R"("more than 16 calls between agents wait for each other")");
 }
 
+// Clients choose the name in many an agent's code: it must not lead past another parent's gate.
+TEST_F(AgentCallProcessTest, NoNameLeadsBelowAnAgentOfAnotherTree) {
+  const auto server = start();
+  AgentClient owner(*server, "/agents/calling-agent/owner");
+  const std::string own = R"(["calling-agent","calling-agent/owner/secret","add",[)";
+  EXPECT_EQ(owner.call("ask", own + "5]]"), 5) << "its own child is made";
+  AgentClient stranger(*server, "/agents/calling-agent/stranger");
+  for (const std::string way :
+       {"CallingAgent/owner/secret", "calling-agent/owner/secret", "CallingAgent/owner/new",
+        "CallingAgent/owner/CallingAgent/secret/new", "NoSuchClass/p/orphan",
+        "CallingAgent/stranger/NoSuchClass/p/orphan", "CallingAgent/stranger/sub/p/orphan",
+        "CallingAgent//y", "//y", "CallingAgent/x/",
+        "CallingAgent/stranger/CallingAgent/p/orphan"}) {
+    const std::string callee = R"(["calling-agent",")" + way + R"(",)";
+    stranger.begin("ask", callee + R"("add",[1]])");
+    EXPECT_EQ(stranger.answer().at("success"), false) << way;
+    if (way.ends_with("CallingAgent/p/orphan")) continue;  // is waited for, and not made
+    stranger.begin("notify", callee + "1,1]");
+    EXPECT_EQ(stranger.answer().at("success"), false) << way;
+  }
+  EXPECT_EQ(stranger.call("undelivered"), 0);
+  EXPECT_EQ(owner.call("ask", own + "1]]"), 6) << "nobody else has reached it";
+  std::set<std::string> all;
+  const auto listed = run({"agents", "calling-agent", "--json", "--config", "hearth.yaml"});
+  ASSERT_EQ(listed->wait(), kClean) << listed->log();
+  for (const Json& each : parse_json(listed->out()).value().at("agents"))
+    all.insert(each.at("name").get<std::string>());
+  EXPECT_EQ(all, (std::set<std::string>{"owner", "stranger", "CallingAgent/owner/secret"}));
+}
+
 TEST_F(AgentCallProcessTest, ASlowReaderBoundsWhatIsMadeForIt) {
   const auto server = start();
   AgentClient reader(*server, "/agents/calling-agent/reader");

@@ -58,7 +58,7 @@ struct CallOptions {
 // The agent that has made the call which is handled now.
 struct AgentCaller {
   std::string class_name;                   // "ChatRoom"
-  std::string name;                         // of a sub-agent the way to it; agent() takes it
+  std::string name;                         // of a sub-agent the way to it, for agent() here
   std::optional<std::string> notification;  // its id, if it is one: a repeat has the same
 };
 

@@ -25,6 +25,12 @@
  * Its flags have HEARTH_CALL_BEGAN if the callee's code may have begun it. Without it nothing has
  * run, so that it is safe to try again.
  *
+ * A name with slashes is the way to an agent below others. It leads only to agents below the
+ * caller's own topmost agent, and to the agent that has made the call `call`: code may take names
+ * from clients, and who asks for an agent must come past those above it. Everything else is
+ * refused by start() and notify(), with FORBIDDEN. Of agents below others a call makes only those
+ * right below the caller; any other must exist, as with NO_CREATE.
+ *
  * notify() is one way and durable: a row of the caller, written with its turn. After the commit the
  * notification is delivered at least once, also after a crash, and in order for each callee.
  *   - Any answer of the callee's code is a delivery, an error too: the host logs that error
@@ -70,7 +76,8 @@ typedef struct hearth_call_request {
   uint32_t struct_size;
   uint32_t flags;           /* HEARTH_CALL_* */
   hearth_bytes agent_class; /* as the class is named in the code, or as URLs spell it; no alias */
-  hearth_bytes name;        /* as it stands in URLs; with HEARTH_CALL_BELOW decoded */
+  hearth_bytes name;        /* as it stands in URLs; with HEARTH_CALL_BELOW decoded. Or a way, as
+                               caller() gives it: see above */
   hearth_bytes method;
   hearth_bytes arguments; /* JSON array; empty: [] */
   /* The event of the calling agent for which it is made: its depth, the agents that wait for it,
@@ -84,9 +91,11 @@ typedef struct hearth_call_request {
 typedef struct hearth_call_v1 {
   /* Submits a call, as hearth_host.submit() does: results come with HEARTH_OP_CALL and `token`,
    * never before this has returned, and *id is for cancel() and credit().
-   * Errors: INVALID (the agent's class, name or method is empty or too long, or the arguments are
-   * no JSON array), UNSUPPORTED (a flag), NOT_FOUND (nothing is above this agent), LIMIT (too many
-   * operations in flight), FORBIDDEN (in create or MIGRATE), CLOSING. [instance] */
+   * Errors: INVALID (the agent's class, name or method is empty or too long, the name is no way, or
+   * the arguments are no JSON array), UNSUPPORTED (a flag), NOT_FOUND (nothing is above this agent,
+   * or there is no such class on the way), BUSY (a class on the way is away), LIMIT (too many
+   * operations in flight), FORBIDDEN (the way leads out of the caller's tree; in create or
+   * MIGRATE), CLOSING. [instance] */
   hearth_status (*start)(const hearth_host* host, hearth_agent agent,
                          const hearth_call_request* request, uint64_t token, uint64_t* id);
 
@@ -98,7 +107,7 @@ typedef struct hearth_call_v1 {
 
   /* Which agent the event `call`, which is in progress, comes from. *caller, lent:
    *   {"class":"ChatRoom","name":"lobby","notification":"<id>"}
-   * The name of a sub-agent is the way to it; a call may name it so.
+   * The name of a sub-agent is the way to it; a call may name it so while this event is handled.
    * The last member only if it is a notification.
    * Errors: NOT_FOUND (no agent: a client, an alarm, HTTP, the host; or no such event).
    * [instance] */
