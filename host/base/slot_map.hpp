@@ -51,6 +51,14 @@ class SlotMap {
     return &*place.value;
   }
 
+  [[nodiscard]] const T* find(Id id) const {
+    const auto index = static_cast<std::uint32_t>(id);
+    if (index >= places_.size()) return nullptr;
+    const Place& place = places_[index];
+    if (place.generation != id >> 32 || !place.value) return nullptr;
+    return &*place.value;
+  }
+
   // True if there was one.
   bool erase(Id id) {
     if (find(id) == nullptr) return false;

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/logger.hpp"
 #include "extensions/agent_extension.hpp"
+#include "extensions/agent_line.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/client.hpp"
 #include "extensions/origin.hpp"
@@ -58,6 +59,7 @@ struct CallOrigin {
   // traceparent with the event's own span: the parent of what the event makes others do. Empty:
   // none.
   std::string trace{};
+  std::string method{};  // that it calls, or its beginning; empty: none
 };
 
 // The events that an agent has accepted, and the operations that it has submitted.
@@ -91,6 +93,8 @@ class AgentCalls {
   [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
   // The trace that the agent's code is under now, as origin() gives it.
   [[nodiscard]] virtual std::string trace() const = 0;
+  // The event that its code handles now: call and method, until that is over.
+  [[nodiscard]] virtual LineOrigin current() const { return {}; }
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 };

@@ -60,17 +60,25 @@ class NoWay final : public RemoteOperation {
 
 // ---- what it does -------------------------------------------------------------------------------
 
-Result<storage::AgentKey> CallExtension::callee(const CallRequest& request) {
-  const OriginPtr origin = agent_.calls().origin(request.call).origin;
+CallOrigin CallExtension::event_of(const CallRequest& request) {
+  CallOrigin event = agent_.calls().origin(request.call);
+  if (event.trace.empty()) event.trace = agent_.calls().trace();
+  if (event.trace.empty()) event.trace = new_trace(agent_.work().random());
+  return event;
+}
+
+Result<storage::AgentKey> CallExtension::callee(const CallRequest& request,
+                                                const CallOrigin& event) {
+  const bool is_of_agent = event.origin && event.origin->is_agent();
   return callee_of(
       {.key = agent_.key(),
-       .asked_by = origin && origin->is_agent() ? &origin->agent : nullptr,
+       .asked_by = is_of_agent ? &event.origin->agent : nullptr,
        .router = agent_.ports().agents},
       {.flags = request.flags, .agent_class = request.agent_class, .name = request.name});
 }
 
-AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& request) {
-  const CallOrigin event = agent_.calls().origin(request.call);
+AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& request,
+                                 const CallOrigin& event) {
   auto origin = std::make_shared<Origin>();
   origin->agent = agent_.key();
   if (event.origin) {
@@ -79,7 +87,6 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
   }
   origin->trace = event.trace;
   ++origin->depth;
-  if (origin->trace.empty()) origin->trace = new_trace(agent_.work().random());
   if (event.holds_calls) origin->waiting.push_back({origin->agent, event.runs_alone});
   const bool must_exist =
       (request.flags & HEARTH_CALL_NO_CREATE) != 0 || must_exist_already(agent_.key(), callee);
@@ -103,14 +110,15 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
 Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64_t token) {
   constexpr std::uint32_t kFlags = HEARTH_CALL_NO_CREATE | HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
   if (auto checked = check_call(request, kFlags); !checked) return checked.error();
-  auto wanted = callee(request);
+  const CallOrigin event = event_of(request);
+  auto wanted = callee(request, event);
   if (!wanted) return wanted.error();
   AgentRouter* const router = agent_.ports().agents;
   std::unique_ptr<RemoteOperation> remote;
   if (router == nullptr) {
     remote = std::make_unique<NoWay>();
   } else {
-    remote = router->call(call_to(*std::move(wanted), request));
+    remote = router->call(call_to(*std::move(wanted), request, event));
   }
   auto submitted = agent_.calls().submit(HEARTH_OP_CALL, std::move(remote), token);
   if (submitted) agent_.work().sent_elsewhere();
@@ -120,20 +128,19 @@ Result<OperationId> CallExtension::start(const CallRequest& request, std::uint64
 Result<std::string> CallExtension::notify(const CallRequest& request) {
   constexpr std::uint32_t kFlags = HEARTH_CALL_BELOW | HEARTH_CALL_ABOVE;
   if (auto checked = check_call(request, kFlags); !checked) return checked.error();
-  auto wanted = callee(request);
+  const CallOrigin event = event_of(request);
+  auto wanted = callee(request, event);
   if (!wanted) return wanted.error();
   if (agent_.phase() == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
   if (agent_.in_transaction())
     return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
-  const CallOrigin event = agent_.calls().origin(request.call);
   const std::string its_class = wanted->agent_class;
-  auto id = agent_.work().notices().push(
-      {.agent_class = std::move(wanted->agent_class),
-       .name = std::move(wanted->name),
-       .method = std::string(request.method),
-       .arguments = arguments_of(request),
-       .trace = event.trace.empty() ? new_trace(agent_.work().random()) : event.trace});
+  auto id = agent_.work().notices().push({.agent_class = std::move(wanted->agent_class),
+                                          .name = std::move(wanted->name),
+                                          .method = std::string(request.method),
+                                          .arguments = arguments_of(request),
+                                          .trace = event.trace});
   if (id) {
     agent_.work().sent_elsewhere();
     agent_.work().report(DurableEvent::kNotifyCreate, *id,

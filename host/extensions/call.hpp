@@ -42,8 +42,12 @@ class CallExtension {
   Result<void> remove(std::string_view id);
 
  private:
-  [[nodiscard]] Result<storage::AgentKey> callee(const CallRequest& request);
-  [[nodiscard]] AgentCall call_to(storage::AgentKey callee, const CallRequest& request);
+  // The event that it is made for, with the trace that it goes on under.
+  [[nodiscard]] CallOrigin event_of(const CallRequest& request);
+  [[nodiscard]] Result<storage::AgentKey> callee(const CallRequest& request,
+                                                 const CallOrigin& event);
+  [[nodiscard]] AgentCall call_to(storage::AgentKey callee, const CallRequest& request,
+                                  const CallOrigin& event);
 
   AgentContext& agent_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/logger.hpp"
 #include "durable/operations.hpp"
+#include "extensions/agent_line.hpp"
 
 #include <array>
 #include <cstddef>
@@ -138,18 +139,20 @@ class DurableEvents {
   DurableEvents(const DurableEvents&) = delete;
   DurableEvents& operator=(const DurableEvents&) = delete;
 
-  // `agent_class`: the class's own name ("ChatRoom"). A step that the caller commits is reported
+  // `whose` has the class's own name ("ChatRoom"). A step that the caller commits is reported
   // after its commit; one that joins the running turn is reported when it is made, and if that turn
   // is lost, agent.storage_failed follows. `id` and `detail` may be empty.
-  virtual void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
-                      std::string_view id, std::string_view detail) = 0;
+  virtual void report(DurableEvent event, const LineOrigin& whose, std::string_view id,
+                      std::string_view detail) = 0;
+  // Whether somebody reads what `whose` says beside the class.
+  [[nodiscard]] virtual bool is_logged(DurableEvent /*event*/) const { return true; }
   // The ledger has written that an operation of this kind begins to run, or has ended so.
   virtual void operation_changed(std::string_view /*agent_class*/, std::string_view /*kind*/,
                                  durable::OperationState /*state*/) {}
 };
 
 // Writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level (no
-// field for what is empty).
+// field for what is empty), and behind it what agent_line() adds.
 //
 // Bounded    Names of agents, ids and details reach the log alone, which cuts and escapes them.
 // Lifetime   The logger outlives it.
@@ -157,8 +160,11 @@ class DurableLog : public DurableEvents {
  public:
   explicit DurableLog(Logger& logger) : logger_(logger) {}
 
-  void report(DurableEvent event, std::string_view agent_class, std::string_view agent,
-              std::string_view id, std::string_view detail) override;
+  [[nodiscard]] bool is_logged(DurableEvent event) const override {
+    return logger_.enabled(traits_of(event).level);
+  }
+  void report(DurableEvent event, const LineOrigin& whose, std::string_view id,
+              std::string_view detail) override;
 
  private:
   Logger& logger_;

@@ -1,5 +1,6 @@
 #include "extensions/durable_work.hpp"
 
+#include "extensions/agent_context.hpp"
 #include "json/json_scanner.hpp"
 
 #include <algorithm>
@@ -180,10 +181,25 @@ std::string DurableWork::trace_of(const DueWork& work) {
     case EventKind::kSchedule: return jobs_.trace_of(JobKind::kSchedule, work.id);
     case EventKind::kQueueItem: return jobs_.trace_of(JobKind::kItem, work.id);
     case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kManaged, work.id);
-    case EventKind::kFiberRecovered:
-      return jobs_.trace_of(is_managed(work.id) ? JobKind::kManaged : JobKind::kFiber, work.id);
+    case EventKind::kFiberRecovered: return trace_of_fiber(work.id);
     default: return {};  // a plan is about all fibers
   }
+}
+
+std::string DurableWork::trace_of_fiber(std::string_view id) {
+  using durable::JobKind;
+  return jobs_.trace_of(is_managed(id) ? JobKind::kManaged : JobKind::kFiber, id);
+}
+
+std::string DurableWork::trace_of(DurableEvent event, std::string_view id) {
+  using durable::JobKind;
+  const auto sent = notice_traces_.find(id);
+  if (sent != notice_traces_.end()) return sent->second;
+  const std::string_view subject = traits_of(event).subject;
+  if (subject == "fiber") return trace_of_fiber(id);
+  if (subject == "schedule") return jobs_.trace_of(JobKind::kSchedule, id);
+  if (subject == "item") return jobs_.trace_of(JobKind::kItem, id);
+  return {};
 }
 
 std::optional<DueWork> DurableWork::next(bool may_recover) {
@@ -421,7 +437,9 @@ std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
   if (!notices_) return std::nullopt;
   auto notice = notices_->begin_next();
   report_notes();
-  if (notice) stop_point("notice.claim.written");
+  if (!notice) return notice;
+  stop_point("notice.claim.written");
+  notice_traces_[notice->id] = notice->notice.trace;
   return notice;
 }
 
@@ -434,9 +452,11 @@ void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome
   stops_.add("notice.end.committed");
   if (next == Next::kRetry) report(DurableEvent::kNotifyRetry, id, outcome.error);
   if (next == Next::kDead) report(DurableEvent::kNotifyDead, id, outcome.error);
-  if (next != Next::kDelivered) return;
-  report(outcome.error.empty() ? DurableEvent::kNotifyDelivered : DurableEvent::kNotifyRefused, id,
-         outcome.error);
+  if (next == Next::kDelivered)
+    report(outcome.error.empty() ? DurableEvent::kNotifyDelivered : DurableEvent::kNotifyRefused,
+           id, outcome.error);
+  if (const auto sent = notice_traces_.find(id); sent != notice_traces_.end())
+    notice_traces_.erase(sent);
 }
 
 // ---- reports ------------------------------------------------------------------------------------
@@ -490,7 +510,21 @@ void DurableWork::report_operations() {
 }
 
 void DurableWork::report(DurableEvent event, std::string_view id, std::string_view detail) {
-  events_.report(event, agent_.agent_class, agent_.name, id, detail);
+  std::string trace;
+  LineOrigin whose;
+  if (calls_ != nullptr && events_.is_logged(event)) {
+    whose = calls_->current();
+    trace = calls_->trace();
+    try {
+      if (trace.empty()) trace = trace_of(event, id);
+    } catch (const StorageError&) {
+      trace.clear();  // the line counts; whoever reads or writes next finds that storage has failed
+    }
+  }
+  whose.agent_class = agent_.agent_class;
+  whose.agent = agent_.name;
+  whose.trace = trace;
+  events_.report(event, whose, id, detail);
 }
 
 }  // namespace hearth::extensions

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@
 #include <vector>
 
 namespace hearth::extensions {
+
+class AgentCalls;
 
 // One thing that is due and begins now, as an event.
 struct DueWork {
@@ -79,6 +82,8 @@ class DurableWork {
               Random& random, const ClassSettings& settings, DurableEvents& events,
               StopPointsAtCommit& stops);
 
+  // Whose events the lines of the log name. It outlives the last report. Without it they name none.
+  void use(const AgentCalls& calls) { calls_ = &calls; }
   // What an earlier instance left. Once, before anything else. `ended`: as Fibers::load().
   void load(const std::optional<durable::EndedProcess>& ended = std::nullopt);
   // Gives up what holds the database; only wake() and the questions may be called afterwards.
@@ -121,11 +126,14 @@ class DurableWork {
 
   // ---- for the parts' own steps ----
   [[nodiscard]] Random& random() const { return random_; }
-  // A line of the log, and a count.
+  // A line of the log, and a count. The line has the trace that the agent's code is under, or else
+  // that of the work.
   void report(DurableEvent event, std::string_view id, std::string_view detail = {});
   // What next() will give of this piece of work belongs to this trace (a traceparent), unless it
   // has one already. Empty: to none, and nothing is written.
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
+  // That of a fiber, by its id; empty: it has none.
+  [[nodiscard]] std::string trace_of_fiber(std::string_view id);
   // The operations that have another state since the last call.
   void report_operations();
   // Named when what is written now has been committed.
@@ -172,6 +180,7 @@ class DurableWork {
 
   std::optional<DueWork> next_of_any(bool may_recover);
   [[nodiscard]] std::string trace_of(const DueWork& work);
+  [[nodiscard]] std::string trace_of(DurableEvent event, std::string_view id);
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();
@@ -199,6 +208,7 @@ class DurableWork {
   Random& random_;
   const ClassSettings& settings_;
   DurableEvents& events_;
+  const AgentCalls* calls_ = nullptr;
   StopPointsAtCommit& stops_;
 
   durable::Jobs jobs_;  // of all kinds
@@ -209,6 +219,9 @@ class DurableWork {
   std::unique_ptr<durable::Notices> notices_;
   std::unique_ptr<durable::Alarms> alarms_;
   std::unique_ptr<durable::Operations> operations_;
+
+  // Of notifications that are on their way, by id.
+  std::map<std::string, std::string, std::less<>> notice_traces_;
 
   unsigned turn_ = 0;  // whose turn it was
   std::size_t telling_ = 0;

@@ -247,7 +247,8 @@ Result<std::unique_ptr<RemoteOperation>> FetchExtension::make(FetchRequest reque
   if (!credential.empty() && port->wants_credentials()) {
     if (const auto added = add_credential(credential, request); !added) return added.error();
   }
-  request.agent_class = agent_.database().key().agent_class;
+  request.agent_class = agent_.key().agent_class;
+  request.agent = agent_.key().name;
   request.proxy = egress_->proxy;
   request.limits = egress_->limits;
   request.http2 = request.http2 && egress_->http2;
@@ -343,10 +344,14 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
       return fail(it, HEARTH_E_INVALID, "only the request of an operation can resume");
     auto headers = read_fetch_headers(*headers_json);
     if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
-    std::string trace = it.calls().origin(read->call).trace;
-    if (!trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
-      headers->emplace_back(kTraceHeader, std::move(trace));
+    CallOrigin event = it.calls().origin(read->call);
+    if (event.trace.empty()) event.trace = it.calls().trace();
+    if (!event.trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
+      headers->emplace_back(kTraceHeader, event.trace);
     FetchRequest request;
+    request.call = read->call;
+    request.its_method = std::move(event.method);
+    request.trace = std::move(event.trace);
     request.method = method->empty() ? "GET" : *method;
     request.url = *url;
     request.headers = *std::move(headers);

@@ -17,6 +17,11 @@ namespace hearth::extensions {
 // One request. FetchExtension has checked the method, the URL's scheme and the headers.
 struct FetchRequest {
   std::string agent_class;  // whose limits it counts against
+  // Who asks, and in which event: for the log (LineOrigin).
+  std::string agent;
+  CallId call = 0;
+  std::string its_method;  // of the call
+  std::string trace;
   std::string method;
   std::string url;
   Headers headers;

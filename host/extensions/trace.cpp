@@ -1,63 +1,99 @@
 #include "extensions/trace.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace hearth::extensions {
 namespace {
 
-// In bytes, each of them two digits.
-constexpr std::size_t kTraceBytes = 16;
-constexpr std::size_t kSpanBytes = 8;
-constexpr std::size_t kSpanPlace = 36;  // in a traceparent
+constexpr std::size_t kTextBytes = 55;  // of version 00; a later one may go on with a dash
+constexpr std::uint8_t kSampled = 1;    // the one flag that later versions have too
 
-bool is_hex(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+void append_hex(std::string& text, std::uint64_t value, int digits) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    text += kDigits[(value >> static_cast<unsigned>(shift)) & 15U];
 }
 
-// An id of random bytes, not all zero.
-template <std::size_t kBytes>
-std::string new_id(Random& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<std::byte, kBytes> bytes{};
-  random.fill(bytes);
-  bytes.back() |= std::byte{1};
-  std::string text;
-  for (const std::byte byte : bytes) {
-    const auto value = std::to_integer<unsigned>(byte);
-    text += kDigits[value >> 4];
-    text += kDigits[value & 15];
+// At most 16 digits, lower case.
+std::optional<std::uint64_t> read_hex(std::string_view text) {
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    const bool is_letter = c >= 'a' && c <= 'f';
+    if (!is_letter && (c < '0' || c > '9')) return std::nullopt;
+    value = value << 4U | static_cast<std::uint64_t>(is_letter ? c - 'a' + 10 : c - '0');
   }
-  return text;
+  return value;
 }
 
 }  // namespace
 
+std::string Span::text() const {
+  std::string text;
+  if (is_none()) return text;
+  text.reserve(kTextBytes);
+  text = "00-";
+  append_hex(text, trace[0], 16);
+  append_hex(text, trace[1], 16);
+  text += '-';
+  append_hex(text, id, 16);
+  text += '-';
+  append_hex(text, flags, 2);
+  return text;
+}
+
+Span read_span(std::string_view text) {
+  if (text.size() < kTextBytes || text[2] != '-' || text[35] != '-' || text[52] != '-') return {};
+  const auto version = read_hex(text.substr(0, 2));
+  if (!version || *version == 0xff) return {};
+  if (text.size() > kTextBytes && (*version == 0 || text[kTextBytes] != '-')) return {};
+  const auto high = read_hex(text.substr(3, 16));
+  const auto low = read_hex(text.substr(19, 16));
+  const auto id = read_hex(text.substr(36, 16));
+  const auto flags = read_hex(text.substr(53, 2));
+  if (!high || !low || !id || !flags || (*high == 0 && *low == 0)) return {};
+  const auto all = static_cast<std::uint8_t>(*flags);
+  return {.trace = {*high, *low},
+          .id = *id,
+          .flags = *version == 0 ? all : static_cast<std::uint8_t>(all & kSampled)};
+}
+
+SpanSource::SpanSource(Random& random) : state_(0) {
+  random.fill(std::as_writable_bytes(std::span(&state_, 1)));
+}
+
+// SplitMix64: it visits every number once before it repeats one.
+std::uint64_t SpanSource::next() {
+  std::uint64_t mixed = 0;
+  while (mixed == 0) {
+    state_ += 0x9E3779B97F4A7C15U;
+    mixed = state_;
+    mixed = (mixed ^ (mixed >> 30U)) * 0xBF58476D1CE4E5B9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94D049BB133111EBU;
+    mixed ^= mixed >> 31U;
+  }
+  return mixed;
+}
+
+Span SpanSource::root() {
+  const std::uint64_t high = next();
+  const std::uint64_t low = next();
+  return {.trace = {high, low}, .id = next()};
+}
+
+Span SpanSource::below(const Span& cause) {
+  if (cause.is_none()) return root();
+  return {.trace = cause.trace, .id = next(), .flags = cause.flags};
+}
+
 std::string new_trace(Random& random) {
-  const std::string trace = new_id<kTraceBytes>(random);
-  return "00-" + trace + "-" + new_id<kSpanBytes>(random) + "-01";
+  return SpanSource(random).root().text();
 }
 
-std::string next_span(std::string_view trace, Random& random) {
-  std::string next(valid_trace(trace));
-  if (!next.empty()) next.replace(kSpanPlace, 2 * kSpanBytes, new_id<kSpanBytes>(random));
-  return next;
-}
-
-std::string_view valid_trace(std::string_view text) {
-  // 00-<32 hex, not all 0>-<16 hex, not all 0>-<2 hex>
-  const bool has_form =
-      text.size() == 55 && text.substr(0, 3) == "00-" && text[35] == '-' && text[52] == '-';
-  if (!has_form) return {};
-  const std::string_view trace = text.substr(3, 32);
-  const std::string_view parent = text.substr(36, 16);
-  const bool is_valid = is_hex(trace) && is_hex(parent) && is_hex(text.substr(53, 2)) &&
-                        trace.find_first_not_of('0') != std::string_view::npos &&
-                        parent.find_first_not_of('0') != std::string_view::npos;
-  return is_valid ? text : std::string_view();
+std::string valid_trace(std::string_view text) {
+  return read_span(text).text();
 }
 
 }  // namespace hearth::extensions

@@ -2,9 +2,8 @@
 
 namespace hearth::mock {
 
-void WorkSteps::report(extensions::DurableEvent event, std::string_view /*agent_class*/,
-                       std::string_view /*agent*/, std::string_view /*id*/,
-                       std::string_view detail) {
+void WorkSteps::report(extensions::DurableEvent event, const extensions::LineOrigin& /*whose*/,
+                       std::string_view /*id*/, std::string_view detail) {
   std::string step(extensions::traits_of(event).name);
   if (!detail.empty()) step.append(" ").append(detail);
   steps_.push_back(std::move(step));

@@ -11,7 +11,7 @@ namespace hearth::mock {
 
 class WorkSteps final : public extensions::DurableEvents {
  public:
-  void report(extensions::DurableEvent event, std::string_view agent_class, std::string_view agent,
+  void report(extensions::DurableEvent event, const extensions::LineOrigin& whose,
               std::string_view id, std::string_view detail) override;
 
   // "fiber:run:failed no such page", in order.

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/slot_map.hpp"
 #include "extensions/remote_operation.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
@@ -25,8 +26,8 @@ struct SubmittedOperation {
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
   CallId call = 0;
-  std::shared_ptr<const std::string> span = {};  // a traceparent; null: none
-  std::optional<std::int64_t> fiber = {};        // whose work it is: JobOrigin::fiber
+  extensions::Span span = {};              // of what has submitted it
+  std::optional<std::int64_t> fiber = {};  // whose work it is: JobOrigin::fiber
 };
 
 // What operations ask of their agent.

@@ -21,10 +21,10 @@ DurableCounts::Counters& DurableCounts::counters_of(std::string_view agent_class
   return found->second;
 }
 
-void DurableCounts::report(extensions::DurableEvent event, std::string_view agent_class,
-                           std::string_view agent, std::string_view id, std::string_view detail) {
-  counters_of(agent_class)[static_cast<std::size_t>(event)]->add();
-  DurableLog::report(event, agent_class, agent, id, detail);
+void DurableCounts::report(extensions::DurableEvent event, const extensions::LineOrigin& whose,
+                           std::string_view id, std::string_view detail) {
+  counters_of(whose.agent_class)[static_cast<std::size_t>(event)]->add();
+  DurableLog::report(event, whose, id, detail);
 }
 
 // Of kinds that are listed, and of "" for each class: code cannot make up labels.

@@ -29,7 +29,7 @@ class DurableCounts final : public extensions::DurableLog {
   DurableCounts(Logger& logger, Metrics& metrics, ListsKind lists_kind = {})
       : DurableLog(logger), metrics_(metrics), lists_kind_(std::move(lists_kind)) {}
 
-  void report(extensions::DurableEvent event, std::string_view agent_class, std::string_view agent,
+  void report(extensions::DurableEvent event, const extensions::LineOrigin& whose,
               std::string_view id, std::string_view detail) override;
   void operation_changed(std::string_view agent_class, std::string_view kind,
                          durable::OperationState state) override;

@@ -8,11 +8,10 @@ namespace hearth::runtime {
 
 extensions::OriginPtr traced_origin(const Headers& headers, std::string claims) {
   const std::string* const header = find_header(headers, "traceparent");
-  const std::string_view trace =
-      header == nullptr ? std::string_view() : extensions::valid_trace(*header);
+  std::string trace = header == nullptr ? std::string() : extensions::valid_trace(*header);
   if (trace.empty() && claims.empty()) return nullptr;
   auto origin = std::make_shared<extensions::Origin>();
-  origin->trace = trace;
+  origin->trace = std::move(trace);
   origin->claims = std::move(claims);
   return origin;
 }

@@ -91,6 +91,7 @@ Result<void> LiveAgent::start() {
   if (is_object && services_.files().record_object(owner_.key(), services_.random()) &&
       gate_ != nullptr)
     gate_->directory_written();
+  work_.use(*this);
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
@@ -115,6 +116,7 @@ void LiveAgent::deliver_start() {
   event.kind = EventKind::kStart;
   const auto [id, call] = calls_.emplace();
   call.kind = EventKind::kStart;
+  call.span = spans().root();
   event.call = id;
   event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
   accept_call(id, event);
@@ -135,7 +137,7 @@ void LiveAgent::deliver(Event incoming) {
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.origin = incoming.origin;
-  if (call.origin) call.span = span_of(call.origin->trace);
+  call.span = span_of(call.origin);
   call.began = owner_.last_activity();
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
   call.timeout =
@@ -156,11 +158,6 @@ void LiveAgent::deliver(Event incoming) {
   accept_call(id, incoming);
 }
 
-LiveAgent::Span LiveAgent::span_of(std::string_view cause) {
-  std::string span = extensions::next_span(cause, services_.random());
-  return span.empty() ? nullptr : std::make_shared<const std::string>(std::move(span));
-}
-
 void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
   const Result<void> accepted = enter(event);
   if (Call* call = calls_.find(id)) {
@@ -171,12 +168,9 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       const bool is_told_below =
           rule_of(event.kind).runs_method && accepted.error().code == Errc::kPlugin;
       if (!is_told_below) {
-        services_.logger().write_limited(LogLevel::kInfo, "agent.event_refused",
-                                         {class_->name(), to_string(accepted.error().code)},
-                                         {{"class", class_->name()},
-                                          {"agent", owner_.key().name},
-                                          {"event", to_string(event.kind)},
-                                          {"error", accepted.error().message}});
+        write_line(LogLevel::kInfo, "agent.event_refused",
+                   {class_->name(), to_string(accepted.error().code)}, id,
+                   {{"event", to_string(event.kind)}, {"error", accepted.error().message}});
       }
       finish(id, *call, accepted.error());
     } else {
@@ -190,11 +184,11 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
   leave();
 }
 
-Result<void> LiveAgent::enter(const AgentEvent& event) {
+Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
   Result<void> accepted;
   {
     const Call* const call = calls_.find(event.call);
-    Entry entry(*this, event.call, call != nullptr ? call->span : nullptr);
+    Entry entry(*this, event.call, call != nullptr ? call->span : span);
     if (const auto offered = offered_row(event.call); offered != durable::kNoFiber)
       begin_work_of(offered);
     accepted = instance_->on_event(event);
@@ -220,18 +214,18 @@ bool LiveAgent::admit(Connection& connection) {
   event.name = connection.target;
   event.kind = EventKind::kConnecting;
   connection.deciding = true;
-  const Result<void> decision = enter(event);
+  const Span span = span_of(connection.origin);
+  const Result<void> decision = enter(event, span);
   connection.deciding = false;
   const bool is_let_in = !decision.has_error() || decision.error().code == Errc::kUnsupported;
   figures_.event_ended(EventKind::kConnecting,
                        is_let_in ? EventOutcome::kOk : EventOutcome::kError);
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
-    services_.logger().write_limited(LogLevel::kInfo, "agent.client_refused",
-                                     {class_->name(), to_string(decision.error().code)},
-                                     {{"class", class_->name()},
-                                      {"agent", owner_.key().name},
-                                      {"error", decision.error().message}});
+    const UnderSpan under(*this, span);
+    write_line(LogLevel::kInfo, "agent.client_refused",
+               {class_->name(), to_string(decision.error().code)}, 0,
+               {{"error", decision.error().message}});
     // What an author says to a refused client is for that client; what a bug says is not.
     end_connection(
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
@@ -262,6 +256,7 @@ bool LiveAgent::admit(Connection& connection) {
   connect.kind = EventKind::kConnect;
   connect.connection = id;
   connect.name = connection.target;
+  connect.origin = connection.origin;
   deliver(std::move(connect));
   return true;
 }
@@ -280,6 +275,7 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
   if (postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
   const auto [id, call] = calls_.emplace();
   call.kind = EventKind::kEvict;
+  call.span = spans().root();
   AgentEvent event;
   event.kind = EventKind::kEvict;
   event.call = id;
@@ -484,9 +480,8 @@ void LiveAgent::time_out(CallId id) {
   Call* call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
-  services_.logger().write_limited(
-      LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)},
-      {{"class", class_->name()}, {"agent", owner_.key().name}, {"event", to_string(call->kind)}});
+  write_line(LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)}, id,
+             {{"event", to_string(call->kind)}});
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
   {
     Entry entry(*this);
@@ -517,14 +512,14 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
     }
   }
   figures_.event_ended(kind, outcome_of(outcome));
-  if (outcome.has_error()) tell_failure(call, outcome.error());
+  if (outcome.has_error()) tell_failure(id, call, outcome.error());
   if (kind == EventKind::kStart && outcome) {
     phase_ = AgentPhase::kRunning;
     report_left_over();
   }
   if (call.work) {
     --work_calls_;
-    end_work(*call.work, outcome);
+    end_work(call, outcome);
   }
   const SteadyTime began = call.began;
   if (rule_of(kind).runs_method) --methods_in_progress_;

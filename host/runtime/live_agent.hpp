@@ -8,6 +8,7 @@
 #include "extensions/agent_context.hpp"
 #include "extensions/call_order.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
 #include "runtime/agent_operations.hpp"
@@ -23,6 +24,7 @@
 #include "storage/kept.hpp"
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -214,9 +216,8 @@ class LiveAgent final : public extensions::AgentContext,
   using AgentPhase = extensions::AgentPhase;
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
-  // A traceparent with the span of an event. Shared by the event and by what it has begun, which
-  // may go on when the event is over. Null: none.
-  using Span = std::shared_ptr<const std::string>;
+  // Of an event, and of what it has begun, which may go on when the event is over.
+  using Span = extensions::Span;
   [[nodiscard]] extensions::CallOrder call_order() const {
     return {.serial = settings().serial_calls, .exclusive = class_->exclusive_methods()};
   }
@@ -245,25 +246,39 @@ class LiveAgent final : public extensions::AgentContext,
   // back to deliver an event.
   class Entry {
    public:
-    explicit Entry(LiveAgent& agent, CallId call = 0, Span span = nullptr) : agent_(agent) {
+    explicit Entry(LiveAgent& agent, CallId call = 0, const Span& span = {}) : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
       HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
       agent_.current_call_ = call;
-      agent_.current_span_ = std::move(span);
+      agent_.current_span_ = span.is_none() ? agent_.spans().root() : span;
       agent_.begin_work_of(agent_.tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt);
       ++agent_.turns_;
     }
     ~Entry() {
       agent_.entered_ = false;
       agent_.current_call_ = 0;
-      agent_.current_span_.reset();
+      agent_.current_span_ = {};
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
    private:
     LiveAgent& agent_;
+  };
+  // What is reported meanwhile is of this span, unless that is none.
+  class UnderSpan {
+   public:
+    UnderSpan(LiveAgent& agent, const Span& span) : agent_(agent), before_(agent.current_span_) {
+      if (!span.is_none()) agent.current_span_ = span;
+    }
+    ~UnderSpan() { agent_.current_span_ = before_; }
+    UnderSpan(const UnderSpan&) = delete;
+    UnderSpan& operator=(const UnderSpan&) = delete;
+
+   private:
+    LiveAgent& agent_;
+    const Span before_;
   };
 
   // AgentCalls
@@ -277,9 +292,8 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> cancel(OperationId operation) override;
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(CallId call) override;
-  [[nodiscard]] std::string trace() const override {
-    return current_span_ ? *current_span_ : std::string();
-  }
+  [[nodiscard]] std::string trace() const override { return current_span_.text(); }
+  [[nodiscard]] extensions::LineOrigin current() const override;
   Result<extensions::RequestView> request(CallId call) override;
 
   // OperationsOwner
@@ -325,8 +339,20 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate();
   bool begin_work(bool may_recover);
-  [[nodiscard]] Span span_of(std::string_view cause);
-  void end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome);
+  [[nodiscard]] extensions::SpanSource& spans() const;
+  // A span of an event: below its cause, or the first of a trace if there is none.
+  [[nodiscard]] Span span_of(std::string_view cause) const {
+    return spans().below(extensions::read_span(cause));
+  }
+  [[nodiscard]] Span span_of(const extensions::OriginPtr& origin) const {
+    return span_of(origin ? std::string_view(origin->trace) : std::string_view());
+  }
+  // As Logger::write_limited(), with what agent_line() adds of this event; 0: of the span that the
+  // code is under.
+  void write_line(LogLevel level, std::string_view event,
+                  std::initializer_list<std::string_view> kind, CallId id,
+                  std::initializer_list<LogField> own) const;
+  void end_work(const Call& call, const Result<std::string_view>& outcome);
   bool send_notice();
   // ---- whose work the instance does, for the record of a crash ----
   void begin_work_of(std::optional<durable::FiberRow> fiber) {
@@ -344,10 +370,12 @@ class LiveAgent final : public extensions::AgentContext,
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
   // Of the fibers that an earlier instance left.
   void report_left_over();
+  [[nodiscard]] Span span_of_left_over(std::string_view fiber);
   void schedule_flush();
   bool flush_at_turn_end(bool is_last);
   void flush();
-  Result<void> enter(const AgentEvent& event);
+  // `span`: of an event without a call.
+  Result<void> enter(const AgentEvent& event, const Span& span = {});
   // The error with the text that the instance has given for it, if it has.
   Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
@@ -366,7 +394,7 @@ class LiveAgent final : public extensions::AgentContext,
   bool answer_again(Event& incoming);
   [[nodiscard]] bool has_unwritten_answers() const;
   void write_answers();
-  void tell_failure(const Call& call, const Error& error);
+  void tell_failure(CallId id, const Call& call, const Error& error) const;
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);

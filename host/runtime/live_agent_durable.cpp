@@ -18,8 +18,19 @@ void LiveAgent::commit_now() {
 void LiveAgent::report_left_over() {
   for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
     using extensions::DurableEvent;
+    const UnderSpan under(*this, span_of_left_over(fiber.id));
     if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
     work_.report(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
+  }
+}
+
+// That under which the fiber was begun, and not that of the start which finds it.
+LiveAgent::Span LiveAgent::span_of_left_over(std::string_view fiber) {
+  try {
+    return extensions::read_span(work_.trace_of_fiber(fiber));
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+    return {};
   }
 }
 

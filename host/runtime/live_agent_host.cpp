@@ -75,16 +75,41 @@ Result<void> LiveAgent::destroy() {
   return {};
 }
 
-void LiveAgent::log(LogLevel level, std::string_view text) {
-  std::vector<LogField> fields = {
-      {"class", class_->name()}, {"agent", owner_.key().name}, {"text", text.substr(0, 8192)}};
-  const Call* const call = calls_.find(current_call_);
-  if (call != nullptr) {
-    fields.push_back({"call", current_call_});
-    if (!call->method.empty()) fields.push_back({"method", call->method});
+extensions::SpanSource& LiveAgent::spans() const {
+  return services_.spans();
+}
+
+extensions::LineOrigin LiveAgent::current() const {
+  extensions::LineOrigin line{.agent_class = class_->name(), .agent = owner_.key().name};
+  if (const Call* const call = calls_.find(current_call_)) {
+    line.call = current_call_;
+    line.method = call->method;
   }
-  if (current_span_) fields.push_back({"trace", *current_span_});
-  services_.logger().write_limited(level, "agent.log", {class_->name()}, fields,
+  return line;
+}
+
+void LiveAgent::write_line(LogLevel level, std::string_view event,
+                           std::initializer_list<std::string_view> kind, CallId id,
+                           std::initializer_list<LogField> own) const {
+  if (!services_.logger().enabled(level)) return;
+  const Call* const call = calls_.find(id);
+  const std::string trace = (call != nullptr ? call->span : current_span_).text();
+  extensions::LineOrigin whose{.agent_class = class_->name(), .agent = owner_.key().name};
+  if (call != nullptr) {
+    whose.call = id;
+    whose.method = call->method;
+  }
+  whose.trace = trace;
+  services_.logger().write_limited(level, event, kind, extensions::agent_line(whose, own));
+}
+
+void LiveAgent::log(LogLevel level, std::string_view text) {
+  if (!services_.logger().enabled(level)) return;
+  extensions::LineOrigin whose = current();
+  const std::string trace = current_span_.text();
+  whose.trace = trace;
+  services_.logger().write_limited(level, "agent.log", {class_->name()},
+                                   extensions::agent_line(whose, {{"text", text.substr(0, 8192)}}),
                                    Logger::kWorkLimit);
 }
 
@@ -105,14 +130,10 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
 }
 
 // An error with another code is the author's answer to the client, and no news.
-void LiveAgent::tell_failure(const Call& call, const Error& error) {
+void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) const {
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
-  services_.logger().write_limited(LogLevel::kWarn, "agent.call_failed", {class_->name()},
-                                   {{"class", class_->name()},
-                                    {"agent", owner_.key().name},
-                                    {"event", to_string(call.kind)},
-                                    {"method", call.method},
-                                    {"error", error.message}});
+  write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
+             {{"event", to_string(call.kind)}, {"error", error.message}});
 }
 
 // ---- state --------------------------------------------------------------------------------------
@@ -121,10 +142,8 @@ Result<void> LiveAgent::may_change() {
   if (!state_chain_) return {};
   Result<void> counted = extensions::count_own_change(*state_chain_);
   if (!counted.has_error()) return counted;
-  services_.logger().write_limited(LogLevel::kWarn, "agent.state_loop", {class_->name()},
-                                   {{"class", class_->name()},
-                                    {"agent", owner_.key().name},
-                                    {"changes", extensions::kMaxOwnStateChanges}});
+  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, current_call_,
+             {{"changes", extensions::kMaxOwnStateChanges}});
   return counted;
 }
 
@@ -156,7 +175,8 @@ extensions::CallOrigin LiveAgent::origin(CallId id) {
     if (id != 0 && id == current_call_) known.trace = trace();
     return known;
   }
-  if (call->span) known.trace = *call->span;
+  known.trace = call->span.text();
+  known.method = call->method;
   known.origin = call->origin;
   known.is_in_progress = true;
   known.holds_calls = rule_of(call->kind).runs_method && call_order().holds_calls();

@@ -25,6 +25,7 @@ void LiveAgent::deliver_migrate() {
   const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
                            ",\"to\":" + std::to_string(class_->schema_version()) + "}";
   const auto [id, call] = calls_.emplace();
+  call.span = spans().root();
   call.kind = EventKind::kMigrate;
   AgentEvent event;
   event.kind = EventKind::kMigrate;

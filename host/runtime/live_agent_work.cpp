@@ -62,7 +62,11 @@ bool LiveAgent::begin_work(bool may_recover) {
   if (due->kind == EventKind::kFiberSettled) stop_point("managed.tell.committed");
   if (due->kind == EventKind::kOperationUnknown)
     extensions::tell_clients_of_unknown(clients_, *due);
-  if (due->step) work_.report(*due->step, due->id, due->name);
+  const Span span = span_of(due->trace);
+  if (due->step) {
+    const UnderSpan under(*this, span);
+    work_.report(*due->step, due->id, due->name);
+  }
   const auto [id, call] = calls_.emplace();
   ++work_calls_;
   call.kind = due->kind;
@@ -77,15 +81,16 @@ bool LiveAgent::begin_work(bool may_recover) {
   event.deadline_ms = static_cast<std::uint64_t>(due->timeout.count());
   call.timeout = due->timeout;
   call.due = services_.loop().clock().steady_now() + due->timeout;
-  call.span = span_of(due->trace);
+  call.span = span;
   call.work = std::make_unique<extensions::DueWork>(std::move(*due));
   accept_call(id, event);
   return true;
 }
 
-void LiveAgent::end_work(const extensions::DueWork& work, const Result<std::string_view>& outcome) {
+void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outcome) {
+  const UnderSpan under(*this, call.span);
   try {
-    work_.ended(work, outcome);
+    work_.ended(*call.work, outcome);
     extensions::tell_clients_of_turns(clients_, work_);
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());

@@ -9,7 +9,7 @@
 
 namespace hearth::runtime {
 
-ShardServices::ShardServices(Parts parts) : parts_(std::move(parts)) {}
+ShardServices::ShardServices(Parts parts) : parts_(std::move(parts)), spans_(parts_.random) {}
 ShardServices::~ShardServices() = default;
 
 std::unique_ptr<DurabilityGate> ShardServices::make_gate(

@@ -5,6 +5,7 @@
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "extensions/agent_context.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/agent_files.hpp"
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_settings.hpp"
@@ -72,6 +73,7 @@ class ShardServices {
   [[nodiscard]] ShardLoop& loop() const { return parts_.loop; }
   [[nodiscard]] Logger& logger() const { return parts_.logger; }
   [[nodiscard]] Random& random() const { return parts_.random; }
+  [[nodiscard]] extensions::SpanSource& spans() { return spans_; }
   [[nodiscard]] ClientMemory& client_memory() const { return parts_.client_memory; }
   [[nodiscard]] const RuntimeLimits& limits() const { return parts_.limits; }
   [[nodiscard]] extensions::DurableEvents& durable_events() const { return parts_.durable_events; }
@@ -106,6 +108,7 @@ class ShardServices {
 
  private:
   const Parts parts_;
+  extensions::SpanSource spans_;  // for all events of the shard
 };
 
 }  // namespace hearth::runtime

@@ -1,6 +1,7 @@
 #include "server/outbound_port.hpp"
 
 #include "base/stop_point.hpp"
+#include "extensions/agent_line.hpp"
 #include "extensions/fetch.hpp"
 
 #include <algorithm>
@@ -82,6 +83,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   Exchange(OutboundPort& port, extensions::FetchRequest request)
       : port_(port),
         class_name_(std::move(request.agent_class)),
+        agent_(std::move(request.agent)),
+        call_(request.call),
+        method_(std::move(request.its_method)),
+        trace_(std::move(request.trace)),
         class_(port.of_class(class_name_)),
         limits_(request.limits),
         request_(outbound_request(std::move(request))) {}
@@ -197,10 +202,14 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     port_.parts_.logger.write_limited(is_refused ? LogLevel::kWarn : LogLevel::kInfo,
                                       is_refused ? "fetch.refused" : "fetch.failed",
                                       {class_name_, to_string(failure.code)},
-                                      {{"class", class_name_},
-                                       {"phase", to_string(failure.phase)},
-                                       {"code", to_string(failure.code)},
-                                       {"reason", failure.message}});
+                                      extensions::agent_line({.agent_class = class_name_,
+                                                              .agent = agent_,
+                                                              .call = call_,
+                                                              .method = method_,
+                                                              .trace = trace_},
+                                                             {{"phase", to_string(failure.phase)},
+                                                              {"code", to_string(failure.code)},
+                                                              {"reason", failure.message}}));
     const std::uint32_t flags =
         extensions::fetch_failure_flags(abi_phase(failure.phase), failure.sent);
     listener_->end(Error{failure.code, failure.message}, flags);
@@ -215,6 +224,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
 
   OutboundPort& port_;
   const std::string class_name_;
+  const std::string agent_;
+  const extensions::CallId call_;
+  const std::string method_;
+  const std::string trace_;
   Class& class_;
   const extensions::EgressLimits limits_;
   net::OutboundRequest request_;  // until it runs

@@ -20,8 +20,8 @@ namespace hearth::server {
 // Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, cancelled, or refused by
 //           rules or limits; hearth_fetch_in_flight{class}; of bodies
 //           hearth_fetch_bytes_total{class,direction}.
-// Log       fetch.refused and fetch.failed, limited for each class and reason. No URLs: queries may
-//           hold secrets.
+// Log       fetch.refused and fetch.failed, with the agent, its call and trace, limited for each
+//           class and reason. No URLs: queries may hold secrets.
 // Threads   The shard's.
 // Lifetime  What it is given outlives it; it outlives its operations.
 class OutboundPort final : public extensions::HttpPort {

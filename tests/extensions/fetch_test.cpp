@@ -117,9 +117,25 @@ TEST_F(AbiFetchTest, TheTraceOfTheEventGoesAlongUnlessTheAgentSetsOne) {
   it.headers = slice(R"([["TraceParent","mine"]])");
   EXPECT_EQ(start(it), HEARTH_OK);
   ASSERT_EQ(port_.made.size(), 3U);
-  EXPECT_TRUE(port_.made[0].headers.empty());
+  EXPECT_EQ(port_.made[0].headers, (Headers{{"traceparent", trace}})) << "a fiber has no event";
   EXPECT_EQ(port_.made[1].headers, (Headers{{"traceparent", trace}}));
   EXPECT_EQ(port_.made[2].headers, (Headers{{"TraceParent", "mine"}}));
+}
+
+TEST_F(AbiFetchTest, ARequestSaysWhoseItIs) {
+  use({});
+  agent_->origin_call = 5;
+  agent_->its_origin.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  agent_->its_origin.method = "ask";
+  hearth_fetch_request it = request("https://a.example/");
+  it.call = 5;
+  ASSERT_EQ(start(it), HEARTH_OK);
+  const FetchRequest& made = port_.made.front();
+  EXPECT_EQ(made.agent_class, "Plain");
+  EXPECT_EQ(made.agent, "a");
+  EXPECT_EQ(made.call, 5U);
+  EXPECT_EQ(made.its_method, "ask");
+  EXPECT_EQ(made.trace, agent_->its_origin.trace);
 }
 
 TEST_F(AbiFetchTest, ARequestIsSubmittedWithWhatItSays) {

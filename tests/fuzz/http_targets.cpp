@@ -143,8 +143,11 @@ void outbound_request(std::string_view bytes) {
 }
 
 void traceparent(std::string_view bytes) {
-  const std::string_view trace = extensions::valid_trace(bytes);
-  require(trace.empty() || (trace.size() == 55 && trace == bytes), "a trace is taken as it is");
+  const std::string trace = extensions::valid_trace(bytes);
+  const bool is_later = !bytes.starts_with("00");
+  require(trace.empty() || (trace.size() == 55 && (is_later || trace == bytes)),
+          "a trace is taken as it is");
+  require(trace.empty() || trace.substr(3, 49) == bytes.substr(3, 49), "its ids are");
 }
 
 }  // namespace hearth::fuzz

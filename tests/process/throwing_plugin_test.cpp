@@ -53,10 +53,11 @@ TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
   client.close();
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event=call method=fail "
-                               "error=\"went wrong\""),
+  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event=call "
+                               "error=\"went wrong\" call="),
             std::string::npos)
       << server->log();
+  EXPECT_NE(server->log().find(" method=fail trace=00-"), std::string::npos) << server->log();
 }
 
 TEST_F(ThrowingPluginTest, OneThatDropsItsTasksIsNamedInTheLog) {

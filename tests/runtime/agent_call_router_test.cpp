@@ -440,5 +440,39 @@ TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
   EXPECT_EQ(logger.count("trace=00-"), 3U) << "the call has one of its own";
 }
 
+// What one event has others do, and all that is said of it, is found under one trace.
+TEST_F(AgentCallsTest, AnEventWithoutATraceOfItsClientHasOneOfItsOwn) {
+  start();
+  const std::string caller = name_on(0, "Asking");
+  const std::string callee = name_on(1, "ToldRoom");
+  room.methods["say"] = [](HostCalls& host, const AgentEvent& event) {
+    host.log("here");
+    echo(host, event);
+  };
+  asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
+    host.log("there");
+    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "ToldRoom", .name = callee, .method = "say", .call = event.call}, 1));
+    EXPECT_TRUE(host.complete(event.call, Error{Errc::kPlugin, "went wrong"}));
+  };
+  const auto trace_of = [this](const std::string& what) {
+    for (const std::string& line : logger.events()) {
+      const auto at = line.rfind("trace=00-");
+      if (line.find(what) != std::string::npos && at != std::string::npos)
+        return line.substr(at + 9, 32);
+    }
+    return "none in " + what;
+  };
+  call({"Asking", caller}, "go");
+  const std::string trace = trace_of("text=there");
+  for (const char* line : {"text=here", "agent.call_failed", "fiber:run:started"})
+    EXPECT_EQ(trace_of(line), trace) << line;
+  EXPECT_TRUE(logger.contains("method=go trace="));
+  logger.clear();
+  call({"Asking", caller}, "go");
+  EXPECT_NE(trace_of("text=there"), trace) << "each event has its own";
+}
+
 }  // namespace
 }  // namespace hearth::runtime::testing

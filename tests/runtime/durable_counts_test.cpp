@@ -91,8 +91,8 @@ TEST_F(DurableCountsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
     const extensions::DurableEventTraits& traits = extensions::kDurableEvents[place];
     logger_.clear();
     const auto before = count(traits.name).value_or(0);
-    events_.report(static_cast<extensions::DurableEvent>(place), "Research", "a", "id-1",
-                   "why not");
+    events_.report(static_cast<extensions::DurableEvent>(place),
+                   {.agent_class = "Research", .agent = "a"}, "id-1", "why not");
     EXPECT_EQ(count(traits.name), before + 1) << traits.name;
     // One that was given up is in the audit log as well.
     const bool is_recorded = traits.name == "alarm:dead";
@@ -113,31 +113,46 @@ TEST_F(DurableCountsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
 }
 
 TEST_F(DurableCountsTest, AnEmptyIdOrDetailIsNoField) {
-  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted,
+                 {.agent_class = "Research", .agent = "a"}, "", "");
   EXPECT_TRUE(logger_.events().back().ends_with("fiber:run:completed class=Research agent=a"));
-  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "", "d");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted,
+                 {.agent_class = "Research", .agent = "a"}, "", "d");
   EXPECT_TRUE(logger_.events().back().ends_with(" agent=a detail=d"));
-  events_.report(extensions::DurableEvent::kFiberRunCompleted, "Research", "a", "7", "");
+  events_.report(extensions::DurableEvent::kFiberRunCompleted,
+                 {.agent_class = "Research", .agent = "a"}, "7", "");
   EXPECT_TRUE(logger_.events().back().ends_with(" agent=a fiber=7"));
+}
+
+TEST_F(DurableCountsTest, ALineNamesTheEventInWhichItWasWritten) {
+  events_.report(
+      extensions::DurableEvent::kFiberRunCompleted,
+      {.agent_class = "Research", .agent = "a", .call = 3, .method = "begin", .trace = "00-1-2-01"},
+      "7", "d");
+  EXPECT_TRUE(logger_.events().back().ends_with(
+      " agent=a fiber=7 detail=d call=3 method=begin trace=00-1-2-01"));
 }
 
 TEST_F(DurableCountsTest, CountsAlsoWhatTheLogDoesNotWant) {
   const auto silent = make_null_logger();
   DurableCounts events(*silent, metrics_);
-  events.report(extensions::DurableEvent::kScheduleExecute, "Research", "a", "s", "");
+  EXPECT_FALSE(events.is_logged(extensions::DurableEvent::kScheduleExecute));
+  events.report(extensions::DurableEvent::kScheduleExecute,
+                {.agent_class = "Research", .agent = "a"}, "s", "");
   EXPECT_EQ(count("schedule:execute"), 1);
 }
 
 TEST_F(DurableCountsTest, AClassHasAllItsSeriesFromItsFirstEventOn) {
-  events_.report(extensions::DurableEvent::kQueueCreate, "Research", "a", "1", "");
+  events_.report(extensions::DurableEvent::kQueueCreate, {.agent_class = "Research", .agent = "a"},
+                 "1", "");
   EXPECT_EQ(count("fiber:run:failed"), 0);
   EXPECT_EQ(count("queue:create"), 1);
   EXPECT_EQ(count("queue:create", "Other"), std::nullopt);
 }
 
 TEST_F(DurableCountsTest, NamesOfAgentsAndTextsReachNoLabel) {
-  events_.report(extensions::DurableEvent::kFiberRunFailed, "Research", "secret-agent", "secret-id",
-                 "secret-text");
+  events_.report(extensions::DurableEvent::kFiberRunFailed,
+                 {.agent_class = "Research", .agent = "secret-agent"}, "secret-id", "secret-text");
   EXPECT_EQ(metrics_.text().find("secret"), std::string::npos);
 }
 

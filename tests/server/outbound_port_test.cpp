@@ -88,6 +88,10 @@ class OutboundPortTest : public ::testing::Test {
   std::unique_ptr<extensions::RemoteOperation> make(extensions::EgressLimits limits = {}) {
     FetchRequest request;
     request.agent_class = "C";
+    request.agent = "a";
+    request.call = 7;
+    request.its_method = "ask";
+    request.trace = "00-1-2-01";
     request.method = "POST";
     request.url = "https://a.example/";
     request.body = "12345";
@@ -181,7 +185,10 @@ TEST_F(OutboundPortTest, AFailureHasItsPhaseAndWhetherItWasSent) {
             Lines{"end " + std::to_string((6 << 16) | HEARTH_FETCH_SENT) + " timeout too slow"});
   EXPECT_EQ(http_.asked[0]->listener, nullptr);
   EXPECT_EQ(requests("failed"), "1");
-  EXPECT_TRUE(logger_.contains("fetch.failed"));
+  EXPECT_TRUE(logger_.contains(
+      "fetch.failed class=C agent=a phase=headers code=timeout reason=\"too slow\" call=7 "
+      "method=ask trace=00-1-2-01"))
+      << logger_.events().back();
   EXPECT_FALSE(logger_.contains("a.example"));
 }
 

@@ -81,7 +81,8 @@ typedef struct hearth_call_request {
   hearth_bytes method;
   hearth_bytes arguments; /* JSON array; empty: [] */
   /* The event of the calling agent for which it is made: its depth, the agents that wait for it,
-   * its deadline and its trace go on. 0: none. Of an event that is over the trace alone. */
+   * its deadline and its trace go on. Of an event that is over the trace alone. 0: none; the trace
+   * is that of what the agent handles now. */
   uint64_t call;
   uint64_t timeout_ms; /* until the answer, or its next part; 0: what is left of that event's time,
                           or the server's limits.call_timeout. Not for notify() */

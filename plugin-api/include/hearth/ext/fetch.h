@@ -80,7 +80,8 @@ typedef struct hearth_fetch_request {
   uint64_t total_timeout_ms;   /* for all of it; 0: none */
   uint64_t max_bytes;          /* of the decoded body; 0: 64 MiB */
   uint64_t window;             /* the first credit, in bytes; 0: 256 KiB */
-  uint64_t call; /* the event that it is made for, over or not, whose trace goes along; 0: none */
+  uint64_t call; /* the event that it is made for, over or not, whose trace goes along; 0: that of
+                    what the agent handles now */
   /* The id of an operation of hearth.operations/1 that runs, and whose request this is; or empty.
    * The ledger has then, before the request leaves, that it was dispatched and its fingerprint; its
    * answer's status and request id as soon as they are known; and the first limits.max_value of the
