@@ -2,6 +2,7 @@
 
 #include "storage/connection.hpp"
 #include "storage/full_text_rank.hpp"
+#include "storage/step_budget.hpp"
 
 #include <sqlite3.h>
 
@@ -319,20 +320,34 @@ void snippet(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* con
   give(context, row, marked);
 }
 
+// A row may take half a second, and a step asks of a hundred between two looks at the clock.
+template <fts5_extension_function kFunction>
+void within_time(const Fts5ExtensionApi* api, Fts5Context* row, sqlite3_context* context, int count,
+                 sqlite3_value** arguments) {
+  if (!StepBudget::has_time_for(StepBudget::kWorkPerLook))
+    return sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+  kFunction(api, row, context, count, arguments);
+}
+
 }  // namespace
 
-void replace_full_text_functions(sqlite3& connection) {
+fts5_api* full_text_api(sqlite3& connection) {
   fts5_api* api = nullptr;
   sqlite3_stmt* prepared = nullptr;
   sqlite3_prepare_v2(&connection, "SELECT fts5(?1)", -1, &prepared, nullptr);
   sqlite3_bind_pointer(prepared, 1, static_cast<void*>(&api), "fts5_api_ptr", nullptr);
   sqlite3_step(prepared);
   sqlite3_finalize(prepared);
-  if (api == nullptr) return;  // a SQLite without FTS5
+  return api;
+}
+
+void replace_full_text_functions(sqlite3& connection) {
+  fts5_api* const api = full_text_api(connection);
+  if (api == nullptr) return;
   // The newest of a name counts.
-  for (const auto& [name, function] :
-       {std::pair{"highlight", &highlight}, std::pair{"snippet", &snippet},
-        std::pair{"bm25", &rank_by_bm25}}) {
+  for (const auto& [name, function] : {std::pair{"highlight", &within_time<highlight>},
+                                       std::pair{"snippet", &within_time<snippet>},
+                                       std::pair{"bm25", &within_time<rank_by_bm25>}}) {
     if (api->xCreateFunction(api, name, nullptr, function, nullptr) != SQLITE_OK)
       throw_storage_error(connection, "add the function " + std::string(name));
   }

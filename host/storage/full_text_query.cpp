@@ -1,6 +1,7 @@
 #include "storage/full_text_query.hpp"
 
 #include "storage/authorizer.hpp"
+#include "storage/step_budget.hpp"
 
 #include <algorithm>
 #include <string>
@@ -24,11 +25,7 @@ class QueryReader {
   explicit QueryReader(std::string_view text) : rest_(text) {}
 
   Result<void> read() {
-    while (!rest_.empty() && !has_too_much()) read_next();
-    if (words_ > kMostQueryWords)
-      return Error{Errc::kLimitExceeded,
-                   "a statement that searches full text takes texts of at most " +
-                       std::to_string(kMostQueryWords) + " words"};
+    while (!rest_.empty() && phrases_ <= kMostNearPhrases) read_next();
     if (phrases_ > kMostNearPhrases)
       return Error{Errc::kLimitExceeded, "NEAR in a full-text query takes at most " +
                                              std::to_string(kMostNearPhrases) + " phrases"};
@@ -36,10 +33,6 @@ class QueryReader {
   }
 
  private:
-  [[nodiscard]] bool has_too_much() const {
-    return words_ > kMostQueryWords || phrases_ > kMostNearPhrases;
-  }
-
   void read_next() {
     const char first = rest_.front();
     if (first == '"') {
@@ -48,7 +41,6 @@ class QueryReader {
       read_word();
     } else {
       rest_.remove_prefix(1);
-      if (first == '(' && follows_near_) phrases_ = 0;
       // (Behind a comma there is the distance.)
       if (first == '(' || first == ')' || first == ',') in_near_ = first == '(' && follows_near_;
       if (!is_query_blank(first)) follows_near_ = false;
@@ -59,27 +51,19 @@ class QueryReader {
     const auto end = std::ranges::find_if_not(rest_, is_query_letter);
     const std::string_view word = rest_.substr(0, static_cast<std::size_t>(end - rest_.begin()));
     rest_.remove_prefix(word.size());
-    ++words_;
     if (in_near_) ++phrases_;
     follows_near_ = word == "NEAR";
   }
 
   // A quote in it is written twice, which reads as two strings: one phrase more.
   void read_string() {
-    const std::string_view string = rest_.substr(0, rest_.find('"', 1));
-    rest_.remove_prefix(std::min(string.size() + 1, rest_.size()));
-    bool in_word = false;
-    for (const char c : string) {
-      if (is_query_letter(c) && !in_word) ++words_;
-      in_word = is_query_letter(c);
-    }
+    rest_.remove_prefix(std::min(rest_.find('"', 1), rest_.size() - 1) + 1);
     if (in_near_) ++phrases_;
     follows_near_ = false;
   }
 
   std::string_view rest_;
-  std::size_t words_ = 0;
-  std::size_t phrases_ = 0;  // of the NEAR group
+  std::size_t phrases_ = 0;  // of all NEAR groups
   bool in_near_ = false;
   bool follows_near_ = false;  // the last word, and nothing but blanks since
 };
@@ -88,6 +72,11 @@ class QueryReader {
 
 Result<void> check_full_text_query(std::string_view text) {
   return QueryReader(text).read();
+}
+
+Error long_query_error() {
+  return Error{Errc::kLimitExceeded,
+               "a full-text query takes at most " + std::to_string(kMostQueryTokens) + " tokens"};
 }
 
 bool calls_table(std::string_view sql, std::string_view table) {

@@ -48,10 +48,11 @@ struct PluginSqlLimits {
 // Promises
 //  P1 Confined    Nothing a plugin prepares or runs changes the host's tables, leaves the file, or
 //                 ends the host's transaction (authorizer.hpp).
-//  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent. A text bound
-//                 to a statement that searches full text is also a query within the bounds of
-//                 full_text_query.hpp. Not bounded so are queries that the SQL makes of literals
-//                 and of what is stored.
+//  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent. A full-text
+//                 query has at most kMostQueryTokens (step_budget.hpp), and a text bound to a
+//                 statement that searches is within the bound of full_text_query.hpp. Not bounded
+//                 so, where the SQL makes a query of literals and of what is stored, are NEAR,
+//                 and queries of a table that names no tokenizer.
 //  P3 One turn    A statement that writes joins the implicit transaction; the host commits.
 //  P4 No surprise A misuse (stale handle, wrong column or parameter) is a Result, never a crash.
 //  P5 Cheap again prepare() of a text that was finalized before takes it from a small cache.
@@ -204,7 +205,6 @@ class PluginSql {
   std::uint64_t last_savepoint_ = 0;
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
-  std::optional<SteadyTime> deadline_;  // of the step that is running
 };
 
 }  // namespace hearth::storage

@@ -1,16 +1,20 @@
 #include "storage/sql_functions.hpp"
 
 #include "storage/connection.hpp"
+#include "storage/step_budget.hpp"
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace hearth::storage {
@@ -20,6 +24,9 @@ using Arguments = sqlite3_value**;
 
 // 64 KiB times 64 KiB: a quarter of a second.
 constexpr std::uint64_t kMostPatched = std::uint64_t{1} << 32;
+// Each takes a frame of the stack: half a million end the process.
+constexpr std::ptrdiff_t kMostPathSteps = 1'000;
+constexpr std::size_t kMostKeptCalls = 32;
 constexpr unsigned kJsonSubtype = 'J';  // SQLite's mark of text that is JSON
 
 // Null for NULL, and when memory is out.
@@ -41,6 +48,80 @@ bool is_null(sqlite3_value* value) {
 void give_text(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
+
+// As many steps as a path may have.
+std::ptrdiff_t count_steps(std::string_view path) {
+  return std::ranges::count_if(path, [](char c) { return c == '.' || c == '['; });
+}
+
+// SQLite's own functions, on a connection of their own: where one is replaced there is no other way
+// to it. It has no file, and stays open because to open it takes longer than most calls.
+//
+// Threads   One for each thread.
+class OwnFunctions {
+ public:
+  static OwnFunctions& of_thread() {
+    thread_local OwnFunctions functions;
+    return functions;
+  }
+
+  // `call` has a ?N for each argument. The result is text that is JSON, or an error.
+  void call(sqlite3_context* context, const std::string& call,
+            std::span<sqlite3_value* const> arguments) {
+    if (connection_ == nullptr && !open())
+      return sqlite3_result_error_code(context, SQLITE_CANTOPEN);
+    sqlite3_limit(connection_.get(), SQLITE_LIMIT_LENGTH,
+                  sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1));
+    sqlite3_stmt* const statement = prepare(call);
+    int result = statement == nullptr ? SQLITE_ERROR : SQLITE_OK;
+    for (std::size_t i = 0; i < arguments.size() && result == SQLITE_OK; ++i)
+      result = sqlite3_bind_value(statement, static_cast<int>(i) + 1, arguments[i]);
+    if (result == SQLITE_OK) result = sqlite3_step(statement);
+    if (result == SQLITE_ROW) {
+      sqlite3_result_value(context, sqlite3_column_value(statement, 0));
+      if (sqlite3_column_type(statement, 0) == SQLITE_TEXT)
+        sqlite3_result_subtype(context, kJsonSubtype);
+    } else {
+      sqlite3_result_error(context, sqlite3_errmsg(connection_.get()), -1);
+      if (result != SQLITE_ERROR) sqlite3_result_error_code(context, result);
+    }
+    if (statement == nullptr) return;
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);  // they may be large
+  }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* each) const { sqlite3_close(each); }
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* each) const { sqlite3_finalize(each); }
+  };
+
+  bool open() {
+    sqlite3* opened = nullptr;
+    const int result =
+        sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+    connection_.reset(opened);
+    if (result != SQLITE_OK) connection_.reset();
+    return result == SQLITE_OK;
+  }
+
+  sqlite3_stmt* prepare(const std::string& call) {
+    if (const auto kept = statements_.find(call); kept != statements_.end())
+      return kept->second.get();
+    if (statements_.size() >= kMostKeptCalls) statements_.clear();
+    sqlite3_stmt* prepared = nullptr;
+    const std::string sql = "SELECT " + call;
+    sqlite3_prepare_v3(connection_.get(), sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &prepared,
+                       nullptr);
+    if (prepared != nullptr) statements_[call].reset(prepared);
+    return prepared;
+  }
+
+  std::unique_ptr<sqlite3, Close> connection_;
+  std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
+};
 
 bool continues(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
@@ -136,50 +217,78 @@ void replace(sqlite3_context* context, int, Arguments arguments) {
   give_text(context, result.append(left));
 }
 
-// On a connection where it is still SQLite's own.
-void json_patch(sqlite3_context* context, int, Arguments arguments) {
+void refuse_as_too_big(sqlite3_context* context, const std::string& why) {
+  sqlite3_result_error(context, why.c_str(), -1);
+  sqlite3_result_error_code(context, SQLITE_TOOBIG);
+}
+
+// Whether SQLite counts the value as JSON and not as a text that looks like it.
+bool is_json(sqlite3_value* value) {
+  return sqlite3_value_subtype(value) == kJsonSubtype;
+}
+
+void json_patch(sqlite3_context* context, int count, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return;
   const std::uint64_t bytes = view_of(arguments[0]).size();
   const std::uint64_t more = view_of(arguments[1]).size();
-  if (bytes * more > kMostPatched) {
-    sqlite3_result_error(context, "json_patch: the documents are too large together", -1);
-    return sqlite3_result_error_code(context, SQLITE_TOOBIG);
+  if (bytes * more > kMostPatched)
+    return refuse_as_too_big(context, "json_patch: the documents are too large together");
+  if (!StepBudget::has_time_for(StepBudget::kWorkPerLook))
+    return sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+  OwnFunctions::of_thread().call(context, "json_patch(?1,?2)", {arguments, arguments + count});
+}
+
+// json_set and json_insert: (document, path, value, path, value, ...). Only they make what a path
+// names; the others follow it no deeper than the document is.
+template <const char* kName>
+void set_by_path(sqlite3_context* context, int count, Arguments arguments) {
+  std::string call = kName;
+  for (int i = 0; i < count; ++i) {
+    const bool is_path = i % 2 == 1;
+    if (is_path && count_steps(view_of(arguments[i])) > kMostPathSteps) {
+      return refuse_as_too_big(context, std::string(kName) + ": a path has at most " +
+                                            std::to_string(kMostPathSteps) + " steps");
+    }
+    const std::string place = "?" + std::to_string(i + 1);
+    call += i == 0 ? "(" : ",";
+    call += i > 0 && !is_path && is_json(arguments[i]) ? "json(" + place + ")" : place;
   }
-  const auto close = [](sqlite3* each) { sqlite3_close(each); };
-  const auto finalize = [](sqlite3_stmt* each) { sqlite3_finalize(each); };
-  sqlite3* opened = nullptr;
-  const int open_result =
-      sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
-  const std::unique_ptr<sqlite3, decltype(close)> plain(opened, close);
-  if (open_result != SQLITE_OK) return sqlite3_result_error_code(context, open_result);
-  sqlite3_stmt* prepared = nullptr;
-  sqlite3_prepare_v2(opened, "SELECT json_patch(?, ?)", -1, &prepared, nullptr);
-  const std::unique_ptr<sqlite3_stmt, decltype(finalize)> statement(prepared, finalize);
-  sqlite3_bind_value(prepared, 1, arguments[0]);
-  sqlite3_bind_value(prepared, 2, arguments[1]);
-  if (sqlite3_step(prepared) != SQLITE_ROW) {
-    return sqlite3_result_error(context, sqlite3_errmsg(opened), -1);
-  }
-  sqlite3_result_value(context, sqlite3_column_value(prepared, 0));
-  sqlite3_result_subtype(context, kJsonSubtype);
+  call += count == 0 ? "()" : ")";
+  OwnFunctions::of_thread().call(context, call, {arguments, arguments + count});
+}
+constexpr char kJsonSet[] = "json_set";
+constexpr char kJsonInsert[] = "json_insert";
+
+using Function = void (*)(sqlite3_context*, int, Arguments);
+
+// A function is one instruction, and a row may have hundreds of them.
+template <Function kFunction>
+void within_time(sqlite3_context* context, int count, Arguments arguments) {
+  std::size_t bytes = 0;
+  for (int i = 0; i < count; ++i)
+    bytes += static_cast<std::size_t>(sqlite3_value_bytes(arguments[i]));
+  if (!StepBudget::has_time_for(bytes)) return sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+  kFunction(context, count, arguments);
 }
 
 struct Replacement {
   const char* name;
   int arguments;
-  void (*function)(sqlite3_context*, int, Arguments);
+  Function function;
 };
 
-constexpr std::array<Replacement, 9> kReplacements = {{
-    {"trim", 1, trim<kBoth>},
-    {"trim", 2, trim<kBoth>},
-    {"ltrim", 1, trim<kLeft>},
-    {"ltrim", 2, trim<kLeft>},
-    {"rtrim", 1, trim<kRight>},
-    {"rtrim", 2, trim<kRight>},
-    {"instr", 2, instr},
-    {"replace", 3, replace},
-    {"json_patch", 2, json_patch},
+constexpr std::array<Replacement, 11> kReplacements = {{
+    {"trim", 1, within_time<trim<kBoth>>},
+    {"trim", 2, within_time<trim<kBoth>>},
+    {"ltrim", 1, within_time<trim<kLeft>>},
+    {"ltrim", 2, within_time<trim<kLeft>>},
+    {"rtrim", 1, within_time<trim<kRight>>},
+    {"rtrim", 2, within_time<trim<kRight>>},
+    {"instr", 2, within_time<instr>},
+    {"replace", 3, within_time<replace>},
+    {"json_patch", 2, within_time<json_patch>},
+    {"json_set", -1, within_time<set_by_path<kJsonSet>>},
+    {"json_insert", -1, within_time<set_by_path<kJsonInsert>>},
 }};
 
 }  // namespace
