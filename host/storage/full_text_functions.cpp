@@ -322,8 +322,8 @@ void snippet(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* con
 
 // A row may take half a second, and a step asks of a hundred between two looks at the clock.
 template <fts5_extension_function kFunction>
-void within_time(const Fts5ExtensionApi* api, Fts5Context* row, sqlite3_context* context, int count,
-                 sqlite3_value** arguments) {
+void look_then_call(const Fts5ExtensionApi* api, Fts5Context* row, sqlite3_context* context,
+                    int count, sqlite3_value** arguments) {
   if (!StepBudget::has_time_for(StepBudget::kWorkPerLook))
     return sqlite3_result_error_code(context, SQLITE_INTERRUPT);
   kFunction(api, row, context, count, arguments);
@@ -345,9 +345,9 @@ void replace_full_text_functions(sqlite3& connection) {
   fts5_api* const api = full_text_api(connection);
   if (api == nullptr) return;
   // The newest of a name counts.
-  for (const auto& [name, function] : {std::pair{"highlight", &within_time<highlight>},
-                                       std::pair{"snippet", &within_time<snippet>},
-                                       std::pair{"bm25", &within_time<rank_by_bm25>}}) {
+  for (const auto& [name, function] : {std::pair{"highlight", &look_then_call<highlight>},
+                                       std::pair{"snippet", &look_then_call<snippet>},
+                                       std::pair{"bm25", &look_then_call<rank_by_bm25>}}) {
     if (api->xCreateFunction(api, name, nullptr, function, nullptr) != SQLITE_OK)
       throw_storage_error(connection, "add the function " + std::string(name));
   }

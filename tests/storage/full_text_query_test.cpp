@@ -13,47 +13,40 @@ std::string repeated(std::size_t times, const std::string& text) {
   return all;
 }
 
-TEST(FullTextQueryTest, WordsAndThePhrasesOfANearAreBounded) {
+TEST(FullTextQueryTest, ThePhrasesOfAllNearGroupsTogetherAreBounded) {
   struct Case {
     std::string text;
-    const char* refused_for;  // null: it is not
+    bool refused;
   };
   const std::string near32 = repeated(32, "ab ");
   const Case cases[] = {
-      {"", nullptr},
-      {"one two", nullptr},
-      {repeated(1000, "a "), nullptr},
-      {repeated(1001, "a "), "words"},
-      {repeated(1000, "ab OR "), "words"},
-      {"\"" + repeated(1000, "a ") + "\"", nullptr},
-      {"\"" + repeated(1001, "a ") + "\"", "words"},
-      {"\"" + repeated(1001, "a ") + "and no end", "words"},
-      {repeated(1001, "\"a\""), "words"},
-      {repeated(1001, "\xC3\xA9 "), "words"},
-      {repeated(1001, "a-"), "words"},
-      {repeated(5000, "((\"\" "), nullptr},
-      {"NEAR(" + near32 + ")", nullptr},
-      {"NEAR(" + near32 + ", 10)", nullptr},
-      {"NEAR(" + near32 + "a)", "phrases"},
-      {"NEAR \n(" + near32 + "a, 5)", "phrases"},
-      {"x NEAR(a b) AND NEAR(" + near32 + "a)", "phrases"},
-      {"NEAR(" + repeated(33, "\"a\" "), "phrases"},
-      {"NEAR(" + repeated(33, "\"a b\"") + ")", "phrases"},
-      {"NEAR(" + near32 + ") NEAR(" + near32 + ")", nullptr},
-      {"NEAR(\"" + repeated(200, "a ") + "\" b)", nullptr},
-      {"NEAR(a b) " + repeated(100, "c "), nullptr},
-      {"near(" + repeated(100, "a ") + ")", nullptr},  // no NEAR to FTS5
-      {"NEARLY(" + repeated(100, "a ") + ")", nullptr},
-      {"NEAR a (" + repeated(100, "a ") + ")", nullptr},
-      {"\"NEAR\"(" + repeated(100, "a ") + ")", nullptr},
+      {"", false},
+      {"\"", false},
+      {"one two", false},
+      {repeated(1000, "a "), false},
+      {repeated(5000, "((\"\" "), false},
+      {"NEAR(" + near32 + ")", false},
+      {"NEAR(" + near32 + ", 10)", false},
+      {"NEAR(" + near32 + "a)", true},
+      {"NEAR \n(" + near32 + "a, 5)", true},
+      {"x NEAR(a b) AND NEAR(" + near32 + "a)", true},
+      {"NEAR(" + repeated(33, "\"a\" "), true},
+      {"NEAR(" + repeated(33, "\"a b\"") + ")", true},
+      {"NEAR(" + near32 + ") NEAR(" + near32 + ")", true},
+      {repeated(16, "NEAR(a b) "), false},
+      {repeated(17, "NEAR(a b) OR "), true},
+      {"NEAR(\"" + repeated(200, "a ") + "\" b)", false},
+      {"NEAR(a b) " + repeated(100, "c "), false},
+      {"near(" + repeated(100, "a ") + ")", false},  // no NEAR to FTS5
+      {"NEARLY(" + repeated(100, "a ") + ")", false},
+      {"NEAR a (" + repeated(100, "a ") + ")", false},
+      {"\"NEAR\"(" + repeated(100, "a ") + ")", false},
   };
   for (const Case& each : cases) {
     const Result<void> checked = check_full_text_query(each.text);
     const std::string shown = each.text.substr(0, 30);
-    ASSERT_EQ(checked.has_error(), each.refused_for != nullptr) << shown;
-    if (each.refused_for == nullptr) continue;
-    EXPECT_EQ(checked.error().code, Errc::kLimitExceeded);
-    EXPECT_NE(checked.error().message.find(each.refused_for), std::string::npos) << shown;
+    ASSERT_EQ(checked.has_error(), each.refused) << shown;
+    if (each.refused) EXPECT_EQ(checked.error().code, Errc::kLimitExceeded);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::storage {
@@ -110,6 +111,60 @@ TEST(SqlFunctionsTest, APatchIsSqlitesOwnAndJson) {
   EXPECT_EQ(ask(*replaced, "SELECT json_patch(?, ?)", {large, large}),
             "json_patch: the documents are too large together");
   EXPECT_EQ(ask(*replaced, "SELECT length(json_patch(?, ?))", {large, "{\"b\":1}"}), "1 70014");
+}
+
+TEST(SqlFunctionsTest, WhatIsSetByPathIsSqlitesOwnAndJson) {
+  const Database own = open_database();
+  const Database replaced = open_database();
+  replace_slow_functions(*replaced);
+  for (const std::string function : {"json_set", "json_insert"}) {
+    for (const std::string arguments :
+         {R"('{"a":1}', '$.a', 2, '$.b', 'text')", R"('{"a":1}', '$.c.d', json('[1, 2]'))",
+          R"('{}', '$.a', '[1]', '$.b', json_array(1), '$.c', json_set('{}', '$.x', 1))",
+          R"('{}', '$.a', NULL, '$.b', 1.5, '$.c', 9007199254740993)", R"('[1]', '$[#]', 'é')",
+          R"('{}', NULL, 1)", R"('{}', '$."a.b"', 1)", R"(NULL, '$.a', 1)", R"('{}')",
+          R"('[1, 2 ]')", R"('{')", R"('{}', 'a', 1)", R"('{}', '$.a')", R"('{}', '$.a', x'00')",
+          ""}) {
+      const std::string call = function + "(" + arguments + ")";
+      for (const std::string& sql :
+           {"SELECT " + call, "SELECT json_array(" + call + ")", "SELECT typeof(" + call + ")"})
+        EXPECT_EQ(ask(*replaced, sql), ask(*own, sql)) << sql;
+    }
+  }
+}
+
+// SQLite's own makes each step of a path in a frame of the stack: this would end the process.
+TEST(SqlFunctionsTest, APathHasNoMoreStepsThanTheStackHolds) {
+  const Database database = open_database();
+  replace_slow_functions(*database);
+  const auto path = [](int steps, const char* step) {
+    std::string path = "$";
+    for (int i = 0; i < steps; ++i) path += step;
+    return path;
+  };
+  for (const std::string function : {"json_set", "json_insert"}) {
+    const std::string sql = "SELECT length(" + function + "('{}', ?, 1))";
+    EXPECT_EQ(ask(*database, sql, {path(1'000, ".a")}), "1 6001") << sql;
+    for (const auto& [steps, step] : {std::pair{1'001, ".a"}, {500'000, ".a"}, {500'000, "[0]"}}) {
+      EXPECT_EQ(ask(*database, sql, {path(steps, step)}),
+                function + ": a path has at most 1000 steps");
+    }
+    EXPECT_EQ(ask(*database, "SELECT " + function + "('{}', '$.a', 1, '$' || ?, 1)",
+                  {path(500'000, ".a").substr(1)}),
+              function + ": a path has at most 1000 steps");
+  }
+  // The others follow a path no deeper than the document is.
+  const std::string deep = path(500'000, ".a");
+  for (const char* sql :
+       {"SELECT json_replace('{\"a\":{}}', ?, 1)", "SELECT json_remove('{\"a\":{}}', ?)"})
+    EXPECT_EQ(ask(*database, sql, {deep}), "3 {\"a\":{}}") << sql;
+  for (const char* sql :
+       {"SELECT json_extract('{\"a\":{}}', ?)", "SELECT json_type('{\"a\":{}}', ?)",
+        "SELECT json_array_length('{\"a\":{}}', ?)", "SELECT '{\"a\":{}}' -> ?",
+        "SELECT '{\"a\":{}}' ->> ?", "SELECT '{\"a\":{}}' -> substr(?, 3)",
+        "SELECT sum(1) FROM json_each('{\"a\":{}}', ?)",
+        "SELECT sum(1) FROM json_tree('{\"a\":{}}', ?)"})
+    EXPECT_EQ(ask(*database, sql, {deep}), "5 ") << sql;
 }
 
 struct SlowCase {
