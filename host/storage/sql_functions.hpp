@@ -1,6 +1,6 @@
 #pragma once
 // SQL functions of our own in the place of SQLite's whose time grows with the square of their
-// arguments.
+// arguments, or whose stack grows with them.
 
 struct sqlite3;
 
@@ -14,10 +14,16 @@ namespace hearth::storage {
 //   json_patch                           SQLite's own, for documents up to 64 KiB each, or as much
 //                                        together: the product of their lengths is bounded; beyond
 //                                        it an error, SQLITE_TOOBIG
+//   json_set, json_insert                SQLite's own, for paths of at most 1,000 steps; beyond
+//                                        them SQLITE_TOOBIG
+//
+// A row may call hundreds of functions without a look at the time, so each looks at that of its
+// StepBudget: SQLITE_INTERRUPT.
 //
 // Those of FTS5 are in full_text_functions.hpp.
 //
-// LIKE and GLOB are bounded by SQLITE_LIMIT_LIKE_PATTERN_LENGTH.
+// LIKE and GLOB are bounded by SQLITE_LIMIT_LIKE_PATTERN_LENGTH. They stay SQLite's own, since it
+// uses indexes for no others.
 //
 // Failure   StorageError if SQLite refuses one.
 void replace_slow_functions(sqlite3& connection);
