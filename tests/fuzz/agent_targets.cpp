@@ -40,8 +40,8 @@ void cron(std::string_view bytes) {
 
 void full_text_query(std::string_view bytes) {
   const auto checked = storage::check_full_text_query(bytes);
-  const std::size_t letters = bytes.size() / 2 + 1;
-  require(letters > 32 || checked.has_value(), "a short text is no long query");
+  require(bytes.size() > storage::kMostNearPhrases || checked.has_value(),
+          "a short text is no long query");
   (void)storage::calls_table(bytes, bytes.substr(0, 3));
 }
 
