@@ -57,6 +57,7 @@ void AgentSlot::begin_ending(Ending how) {
     parts_.admission.leaving(*this);
   }
   parts_.admission.ending();
+  how.was_only_opened = state() == AgentState::kOpened;
   how.had_started = state() != AgentState::kWaking && !how.was_only_opened;
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));

@@ -13,6 +13,31 @@ Error visit_refused() {
   return Error{Errc::kUnavailable, "the agent cannot be opened now; try again later"};
 }
 
+// In the place of a class whose library is not there: visits need none of its code.
+class AbsentClass final : public AgentClass {
+ public:
+  explicit AbsentClass(std::string name) : name_(std::move(name)) {}
+
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view version() const override { return {}; }
+  [[nodiscard]] std::string_view origin() const override { return {}; }
+  [[nodiscard]] bool checks_state() const override { return false; }
+  [[nodiscard]] bool watches_state() const override { return false; }
+  Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& /*host*/,
+                                                std::string_view /*name*/,
+                                                std::string_view /*options*/) const override {
+    return visit_refused();
+  }
+  [[nodiscard]] bool runs_jobs() const override { return false; }
+  Result<void> run_job(std::uint64_t /*job*/, bool /*cancelled*/,
+                       const JobOrigin& /*origin*/) const override {
+    return visit_refused();
+  }
+
+ private:
+  const std::string name_;
+};
+
 }  // namespace
 
 void AgentSlot::visit(AgentVisit visit) {
@@ -20,6 +45,7 @@ void AgentSlot::visit(AgentVisit visit) {
     case AgentState::kLive:
       if (!visit.work) break;
       return live()->receive(visit);
+    case AgentState::kOpened:
     case AgentState::kWaking:
     case AgentState::kLeaving:
     case AgentState::kEnding: break;
@@ -44,9 +70,8 @@ void AgentSlot::visit(AgentVisit visit) {
 }
 
 bool AgentSlot::is_only_open() const {
-  if (const Waking* const waking = life_.as<Waking>()) return waking->since == SteadyTime{};
   const Ending* const ending = life_.as<Ending>();
-  return ending != nullptr && ending->was_only_opened;
+  return state() == AgentState::kOpened || (ending != nullptr && ending->was_only_opened);
 }
 
 // It is live or cold.
@@ -66,19 +91,23 @@ void AgentSlot::tell_who_waits_for_cold(bool destroyed) {
 }
 
 void AgentSlot::open_for_visits() {
-  const std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
-  const bool may_open =
-      served != nullptr && !parts_.slots.stopping() && !parts_.condemned.contains(key_);
   std::vector<AgentVisit> visits = std::exchange(visits_, {});
-  if (!may_open) {
+  if (parts_.slots.stopping() || parts_.condemned.contains(key_)) {
     for (AgentVisit& visit : visits) visit.tell(visit_refused());
     return parts_.slots.look_at_unused(*this);
+  }
+  std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
+  if (served == nullptr) {
+    served = std::make_shared<const ServedClass>(
+        ServedClass{.segment = segment_,
+                    .agent_class = std::make_shared<AbsentClass>(key_.agent_class),
+                    .settings = parts_.classes.last_settings(segment_)});
   }
   ++served->starts->agents;
   parts_.admission.enter(*this);
   parts_.services.metrics().of_class(key_.agent_class).live_agents.add(1);
-  Waking& opened =
-      life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
+  Opened& opened =
+      life_.enter(AgentInput::kOpen, Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // there is nothing to settle without an instance
   try {
     opened.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
@@ -97,7 +126,7 @@ void AgentSlot::open_for_visits() {
     }
   }
   settling_ = false;
-  begin_ending(Ending{.reason = EvictReason::kAdmin, .was_only_opened = true});
+  begin_ending(Ending{.reason = EvictReason::kAdmin});
 }
 
 }  // namespace hearth::runtime

@@ -23,13 +23,16 @@ namespace hearth::runtime {
 //                    stays until that is decided
 // kCondemned         no instance; the files of a destroyed agent of the name are being removed, and
 //                    what waits meets a new agent afterwards
+// kOpened            no instance; its database and the host's halves of the extensions are there for
+//                    visits (agent_visit.hpp). It is over within one task of the shard: what others
+//                    meet is the end that follows, with Ending::was_only_opened
 // kWaking            an instance is made, and MIGRATE or START is in progress
 // kLive              events are delivered
 // kLeaving           no event but EVICT is delivered; that is in progress
 // kEnding            no event is delivered; the end is certain: posted, waiting for its turn, or
 //                    under way, perhaps on another thread
 //
-// kWaking to kEnding are the states of an agent in memory. That another thread has the database for
+// kOpened to kEnding are the states of an agent in memory. That another thread has the database for
 // a while (LiveAgent::lent) is no state of its own: it may be so in the last three.
 //
 // Words: it is *asked to leave* (EVICT), it *ends* (the instance is destroyed), it is *gone* (its
@@ -39,12 +42,13 @@ enum class AgentState : std::uint8_t {
   kAwaitingRoom,
   kAwaitingVersion,
   kCondemned,
+  kOpened,
   kWaking,
   kLive,
   kLeaving,
   kEnding,
 };
-inline constexpr std::size_t kAgentStates = 8;
+inline constexpr std::size_t kAgentStates = 9;
 
 // What happens to an agent.
 enum class AgentInput : std::uint8_t {
@@ -52,13 +56,14 @@ enum class AgentInput : std::uint8_t {
   kNoRoom,        // it was put in the line
   kUndecided,     // it has failed to start on a version that is on trial
   kRemoval,       // it was destroyed, and its files are being removed
+  kOpen,          // visits have come, which no instance is made for
   kAdmitted,      // there is room, and an instance is being made
   kStarted,       // START has succeeded
   kLeave,         // it is asked to leave, and has time for EVICT
   kEnd,           // its end is certain
   kGone,          // the instance is destroyed and its database closed
 };
-inline constexpr std::size_t kAgentInputs = 9;
+inline constexpr std::size_t kAgentInputs = 10;
 
 // The transition table. nullopt: this cannot happen, and would be a bug of the shard.
 [[nodiscard]] std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept;
@@ -115,9 +120,10 @@ struct AwaitingVersion {
   LoopTimer timer;  // nobody has decided
 };
 struct Condemned {};
+struct Opened : Resident {};
 struct Waking : Resident {
   std::optional<Intent> intent = std::nullopt;
-  SteadyTime since{};  // for visits: the beginning of time
+  SteadyTime since{};
 };
 struct Live : Resident {
   std::optional<Intent> intent = std::nullopt;
@@ -142,7 +148,7 @@ struct Ending : Resident {
   bool wake_again = false;
   std::optional<StartFailure> start_failure = std::nullopt;
   bool had_started = false;       // START had ended well
-  bool was_only_opened = false;   // for visits: there was no instance
+  bool was_only_opened = false;   // it was kOpened: there was no instance
   bool lost_descriptors = false;  // somebody took those that Admission had found
   Pace pace = Pace::kPosted;
 };
@@ -177,8 +183,8 @@ class AgentLife {
 
  private:
   // In the order of AgentState.
-  using Data =
-      std::variant<Cold, AwaitingRoom, AwaitingVersion, Condemned, Waking, Live, Leaving, Ending>;
+  using Data = std::variant<Cold, AwaitingRoom, AwaitingVersion, Condemned, Opened, Waking, Live,
+                            Leaving, Ending>;
   static_assert(std::variant_size_v<Data> == kAgentStates);
 
   void check(AgentState from, AgentInput input) const;

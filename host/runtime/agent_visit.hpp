@@ -15,7 +15,8 @@ class AgentContext;
 namespace hearth::runtime {
 
 // A cold agent is opened for it: its database, and the host's halves of the extensions. No instance
-// is made, so that no code of a library runs. A live agent is visited between two of its turns. One
+// is made, so that no code of a library runs, nor need there be one: a class that is not served has
+// the settings that are known of it (ClassRegistry::last_settings). A live agent is visited between two of its turns. One
 // that is starting or leaving is visited once it is live or cold.
 //
 // What a visit writes is committed, and as durable as the class asks, before the sink is told.
@@ -23,7 +24,9 @@ struct AgentVisit {
   // On the agent's shard. May throw StorageError. Empty: the visit waits until the agent is cold,
   // or until the files of a destroyed one are gone, and does nothing.
   std::function<Result<std::string>(extensions::AgentContext&)> work;
-  // Told the result. kUnavailable: the agent waits for room, or its files cannot be opened now.
+  // Told the result. kUnavailable: the agent waits for room, or for the end of a trial on which it
+  // has failed to start; it was destroyed and its files are still there; the server stops; or its
+  // files cannot be opened now.
   std::shared_ptr<CallSink> sink;
   bool is_over = false;  // the sink was told
 

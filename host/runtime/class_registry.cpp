@@ -51,6 +51,7 @@ bool ClassRegistry::add(ServedClass served) {
   std::string segment = served.segment;
   if (!served.starts->news) served.starts->news = news_;
   expected_[segment] = true;
+  last_settings_.insert_or_assign(segment, served.settings);
   entry_rules_.try_emplace(segment,
                            std::make_shared<const EntryRules>(served.settings.entry_rules()));
   egress_.try_emplace(segment,
@@ -66,6 +67,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const Serv
   if (!next->starts->news) next->starts->news = news_;
   awaited_.erase(next->segment);
   expected_[next->segment] = true;
+  last_settings_.insert_or_assign(next->segment, next->settings);
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];
   return std::exchange(place, std::move(next));
 }
@@ -137,9 +139,16 @@ extensions::EgressPtr ClassRegistry::egress(std::string_view segment) const {
   return found == egress_.end() ? defaults : found->second;
 }
 
-void ClassRegistry::expect(std::string segment) {
+void ClassRegistry::expect(std::string segment, ClassSettings settings) {
   const MutexLock lock(mutex_);
+  last_settings_.insert_or_assign(segment, std::move(settings));
   expected_.try_emplace(std::move(segment), false);
+}
+
+ClassSettings ClassRegistry::last_settings(std::string_view segment) const {
+  const MutexLock lock(mutex_);
+  const auto found = last_settings_.find(segment);
+  return found == last_settings_.end() ? ClassSettings{} : found->second;
 }
 
 void ClassRegistry::expect_again(std::string segment) {
@@ -149,6 +158,8 @@ void ClassRegistry::expect_again(std::string segment) {
 
 void ClassRegistry::expect_no_more(std::string_view segment) {
   const MutexLock lock(mutex_);
+  if (const auto found = last_settings_.find(segment); found != last_settings_.end())
+    last_settings_.erase(found);
   const auto found = expected_.find(segment);
   if (found != expected_.end() && !found->second) expected_.erase(found);
 }

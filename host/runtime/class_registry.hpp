@@ -119,9 +119,8 @@ class ClassRegistry {
   // Never null.
   [[nodiscard]] extensions::EgressPtr egress(std::string_view segment) const;
 
-  // There is reason to think that the segment will be served: agents of the class are stored, or it
-  // has settings.
-  void expect(std::string segment);
+  // There is reason to think that the segment will be served: the class has settings.
+  void expect(std::string segment, ClassSettings settings = {});
   // The same for a class that a library has had, since it has agents.
   void expect_again(std::string segment);
   // It has its settings no more: what expect() said is forgotten, unless a library has had the
@@ -135,6 +134,9 @@ class ClassRegistry {
   // Whether a library has had the class, as far as is known: it was served by this registry,
   // expected again, or is remembered. `name`: a segment, an alias, or a class's own name.
   [[nodiscard]] bool had_library(std::string_view name) const;
+  // What the agents of a class are opened with while it is not served: the settings with which it
+  // was served last, or those of expect() if they came later; else the defaults.
+  [[nodiscard]] ClassSettings last_settings(std::string_view segment) const;
   // For what find_for_client() does not find; served segments are expected as well, and aliases of
   // expected ones.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
@@ -174,6 +176,7 @@ class ClassRegistry {
   std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);  // segments
   // Segments, and whether a library has had the class.
   std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
+  std::map<std::string, ClassSettings, std::less<>> last_settings_ GUARDED_BY(mutex_);
   Segments remembered_ GUARDED_BY(mutex_);
   std::function<void(const std::string& segment)> note_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);

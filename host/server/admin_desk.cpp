@@ -27,7 +27,8 @@ std::string word(runtime::AgentState state) {
     case runtime::AgentState::kCold:
     case runtime::AgentState::kAwaitingRoom:
     case runtime::AgentState::kAwaitingVersion:
-    case runtime::AgentState::kCondemned: return "cold";
+    case runtime::AgentState::kCondemned:
+    case runtime::AgentState::kOpened: return "cold";
     case runtime::AgentState::kWaking: return "waking";
     case runtime::AgentState::kLive: return "live";
     case runtime::AgentState::kLeaving:

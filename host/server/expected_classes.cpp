@@ -31,7 +31,7 @@ void expect_classes(runtime::ClassRegistry& classes, const storage::DataDirector
   storage::Directory directory(data.directory_path(), data.directory_vfs());
   for (const std::string& name : directory.classes())
     classes.expect_again(protocol::kebab_case(name));
-  for (const auto& [name, its_settings] : settings) classes.expect(protocol::kebab_case(name));
+  for (const auto& [name, its] : settings) classes.expect(protocol::kebab_case(name), its.settings);
   runtime::ClassRegistry::Segments known;
   for (std::string& segment : directory.served_classes()) known.insert(std::move(segment));
   classes.remember(std::move(known), [&data, &logger](const std::string& segment) {

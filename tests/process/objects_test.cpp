@@ -580,6 +580,11 @@ TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
       const std::string path = "/objects/" + std::string(name) + "/a/call/get";
       EXPECT_EQ(data(503, "POST", path), "sandbox_unavailable") << name;
     }
+    // Administrators need no library: the host has the object's storage.
+    const std::string object = "/objects/counter/a";
+    const std::string patch = R"({"life":)" + std::to_string(life) + "}";
+    EXPECT_EQ(data(200, "PATCH", object + "/storage", patch), nullptr);
+    EXPECT_EQ(data(200, "GET", object)["storage"]["life"], life);
     EXPECT_EQ(data(503, "POST", "/objects", R"({"class":"chat-room","object_id":"a"})"),
               "sandbox_unavailable");
     EXPECT_EQ(data(422, "POST", "/objects", R"({"class":"NeverThere","object_id":"a"})"),

@@ -205,11 +205,52 @@ TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
   EXPECT_EQ(indexed(), 1U);
 }
 
-TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsNotOpened) {
-  shard_.runtime().classes().remove("counter");
-  const auto written = put("5");
+TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsOpenedAllTheSame) {
+  ClassSettings settings;
+  settings.kv.max_value_bytes = 4;
+  shard_.restart({}, settings);
+  (void)put("5");
   shard_.settle();
-  EXPECT_EQ(written->end, "error unavailable: the agent cannot be opened now; try again later");
+  ClassRegistry& classes = shard_.runtime().classes();
+  const auto served = classes.remove("counter");
+  for (const bool is_awaited : {true, false}) {
+    if (!is_awaited) classes.give_up("counter");
+    const auto before = get();
+    const auto written = put(is_awaited ? "6" : "5");
+    const auto too_long = put("12345");
+    const auto after = get();
+    shard_.settle();
+    EXPECT_EQ(before->end, "ok 5") << is_awaited;
+    EXPECT_EQ(written->end, "ok ") << is_awaited;
+    EXPECT_TRUE(too_long->end && too_long->end->starts_with("error limit_exceeded"))
+        << "the settings that it was served with hold: " << *too_long->end;
+    EXPECT_EQ(after->end, is_awaited ? "ok 6" : "ok 5");
+    const auto answer = shard_.request("GET");
+    shard_.settle();
+    EXPECT_EQ(answer->end, "error unavailable: the class is not loaded");
+    (void)put("5");
+    shard_.settle();
+    EXPECT_EQ(shard_.shard().counts().live, 0U);
+  }
+  classes.put(served);
+  const auto answer = shard_.request("GET");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(read->end, "ok 5");
+}
+
+TEST_F(AgentSlotVisitsTest, AClassInQuarantineIsOpenedAndNotWoken) {
+  ClassRegistry& classes = shard_.runtime().classes();
+  ServedClass quarantined = *classes.find("counter");
+  quarantined.refusal = "it ended the server";
+  classes.put(std::make_shared<const ServedClass>(std::move(quarantined)));
+  const auto written = put("5");
+  const auto read = get();
+  shard_.settle();
+  EXPECT_EQ(written->end, "ok ");
+  EXPECT_EQ(read->end, "ok 5");
+  EXPECT_TRUE(shard_.script.history.empty()) << shard_.script.history.front();
 }
 
 TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {

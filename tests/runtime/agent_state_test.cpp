@@ -32,12 +32,12 @@ using testing::ShardFixture;
 
 constexpr std::array kEveryState = {
     AgentState::kCold,      AgentState::kAwaitingRoom, AgentState::kAwaitingVersion,
-    AgentState::kCondemned, AgentState::kWaking,       AgentState::kLive,
-    AgentState::kLeaving,   AgentState::kEnding};
+    AgentState::kCondemned, AgentState::kOpened,       AgentState::kWaking,
+    AgentState::kLive,      AgentState::kLeaving,      AgentState::kEnding};
 constexpr std::array kEveryInput = {
-    AgentInput::kStopsWaiting, AgentInput::kNoRoom,   AgentInput::kUndecided,
-    AgentInput::kRemoval,      AgentInput::kAdmitted, AgentInput::kStarted,
-    AgentInput::kLeave,        AgentInput::kEnd,      AgentInput::kGone};
+    AgentInput::kStopsWaiting, AgentInput::kNoRoom,   AgentInput::kUndecided, AgentInput::kRemoval,
+    AgentInput::kOpen,         AgentInput::kAdmitted, AgentInput::kStarted,   AgentInput::kLeave,
+    AgentInput::kEnd,          AgentInput::kGone};
 static_assert(kEveryState.size() == kAgentStates && kEveryInput.size() == kAgentInputs);
 
 std::string_view to_string(AgentState state) {
@@ -46,6 +46,7 @@ std::string_view to_string(AgentState state) {
     case AgentState::kAwaitingRoom: return "awaiting room";
     case AgentState::kAwaitingVersion: return "awaiting version";
     case AgentState::kCondemned: return "condemned";
+    case AgentState::kOpened: return "opened";
     case AgentState::kWaking: return "waking";
     case AgentState::kLive: return "live";
     case AgentState::kLeaving: return "leaving";
@@ -60,6 +61,7 @@ std::string_view to_string(AgentInput input) {
     case AgentInput::kNoRoom: return "no room";
     case AgentInput::kUndecided: return "undecided";
     case AgentInput::kRemoval: return "removal";
+    case AgentInput::kOpen: return "open";
     case AgentInput::kAdmitted: return "admitted";
     case AgentInput::kStarted: return "started";
     case AgentInput::kLeave: return "leave";
@@ -70,7 +72,7 @@ std::string_view to_string(AgentInput input) {
 }
 
 bool is_in_memory(AgentState state) {
-  return state >= AgentState::kWaking;
+  return state >= AgentState::kOpened;
 }
 
 // ---- the table ----------------------------------------------------------------------------------
@@ -80,11 +82,13 @@ const std::set<std::string> kEdges = {
     "cold + no room = awaiting room",
     "cold + undecided = awaiting version",
     "cold + removal = condemned",
+    "cold + open = opened",
     "cold + admitted = waking",
     "awaiting room + stops waiting = cold",
     "awaiting room + admitted = waking",
     "awaiting version + stops waiting = cold",
     "condemned + stops waiting = cold",
+    "opened + end = ending",
     "waking + started = live",
     "waking + end = ending",
     "live + leave = leaving",
@@ -106,13 +110,15 @@ TEST(AgentStateTableTest, HasTheseEdgesAndNoOthers) {
   EXPECT_EQ(edges, kEdges);
 }
 
-TEST(AgentStateTableTest, AnAgentComesIntoMemoryInOneWayAndLeavesItInOne) {
+TEST(AgentStateTableTest, AnAgentComesIntoMemoryAsAnInstanceOrOpenedAndLeavesItInOneWay) {
   for (const AgentState from : kEveryState) {
     for (const AgentInput input : kEveryInput) {
       const auto to = next_state(from, input);
       if (!to || is_in_memory(from) == is_in_memory(*to)) continue;
-      EXPECT_EQ(input, is_in_memory(*to) ? AgentInput::kAdmitted : AgentInput::kGone)
-          << to_string(from);
+      AgentInput expected = AgentInput::kGone;
+      if (is_in_memory(*to))
+        expected = *to == AgentState::kOpened ? AgentInput::kOpen : AgentInput::kAdmitted;
+      EXPECT_EQ(input, expected) << to_string(from);
     }
   }
 }
@@ -160,6 +166,12 @@ TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
 }
 
 // ---- the walk -----------------------------------------------------------------------------------
+
+// All but kOpened, which nothing can meet: it begins and ends in one task of the shard.
+constexpr std::array kWalkedStates = {
+    AgentState::kCold,      AgentState::kAwaitingRoom, AgentState::kAwaitingVersion,
+    AgentState::kCondemned, AgentState::kWaking,       AgentState::kLive,
+    AgentState::kLeaving,   AgentState::kEnding};
 
 // What a walk needs beside the state.
 enum class Ground : std::uint8_t {
@@ -275,6 +287,7 @@ class Walk {
         ask();
         break;
       }
+      case AgentState::kOpened: break;
       case AgentState::kWaking: {
         held_ = EventKind::kStart;
         connect();
@@ -328,11 +341,11 @@ class Walk {
 };
 
 // What meets it, and in which state it then is once all that is ready has run: one column a state,
-// in the order of kEveryState.
+// in the order of kWalkedStates.
 struct Meeting {
   const char* what;
   std::function<void(Walk&)> act;
-  std::array<AgentState, kAgentStates> then;
+  std::array<AgentState, kWalkedStates.size()> then;
   Ground ground = Ground::kUsual;
 };
 
@@ -466,12 +479,12 @@ std::vector<Meeting> meetings() {
 class AgentWalkTest : public ::testing::TestWithParam<Meeting> {};
 
 TEST_P(AgentWalkTest, InEachStateAnAgentGoesOnAsTheTableSays) {
-  for (std::size_t i = 0; i < kAgentStates; ++i) {
-    Walk walk(kEveryState.at(i), GetParam().ground);
+  for (std::size_t i = 0; i < kWalkedStates.size(); ++i) {
+    Walk walk(kWalkedStates.at(i), GetParam().ground);
     GetParam().act(walk);
     walk.settle();
     EXPECT_EQ(to_string(walk.state()), to_string(GetParam().then.at(i)))
-        << GetParam().what << " meets one that is " << to_string(kEveryState.at(i));
+        << GetParam().what << " meets one that is " << to_string(kWalkedStates.at(i));
   }
 }
 

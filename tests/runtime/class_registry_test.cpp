@@ -57,6 +57,30 @@ TEST(ClassRegistryTest, AClassThatWasServedIsExpectedForEver) {
   EXPECT_FALSE(classes.is_expected("other"));
 }
 
+TEST(ClassRegistryTest, TheSettingsOfAClassOutliveIt) {
+  testing::Script script;
+  ClassRegistry classes;
+  const auto keys = [&classes] { return classes.last_settings("counter").kv.max_keys; };
+  const auto with_keys = [](std::size_t count) {
+    ClassSettings settings;
+    settings.kv.max_keys = count;
+    return settings;
+  };
+  EXPECT_EQ(keys(), ClassSettings{}.kv.max_keys) << "nothing is known";
+  classes.expect("counter", with_keys(1));
+  EXPECT_EQ(keys(), 1U);
+  const auto counter = std::make_shared<testing::ScriptedClass>(script);
+  classes.add({"counter", counter, with_keys(2)});
+  EXPECT_EQ(keys(), 2U);
+  classes.put(std::make_shared<const ServedClass>(ServedClass{"counter", counter, with_keys(3)}));
+  classes.remove("counter");
+  EXPECT_EQ(keys(), 3U);
+  classes.give_up("counter");
+  EXPECT_EQ(keys(), 3U);
+  classes.expect_no_more("counter");
+  EXPECT_EQ(keys(), ClassSettings{}.kv.max_keys);
+}
+
 TEST(ClassRegistryTest, AClassThatWasPutIsExpectedAsOneThatWasAdded) {
   testing::Script script;
   ClassRegistry classes;

@@ -20,7 +20,7 @@ class ExpectedClassesTest : public ::testing::Test {
   void live(std::initializer_list<std::string> served) {
     classes_ = std::make_unique<runtime::ClassRegistry>();
     config::ClassConfigs settings;
-    for (const char* name : {"chat-room", "Never"}) settings.try_emplace(name);
+    for (const char* name : {"chat-room", "Never"}) settings[name].settings.kv.max_keys = 7;
     expect_classes(*classes_, data_, settings, logger_);
     for (const std::string& segment : served)
       classes_->add({segment, std::make_shared<runtime::testing::ScriptedClass>(script_), {}});
@@ -43,6 +43,7 @@ TEST_F(ExpectedClassesTest, AClassThatWasServedIsKnownForEverThoughItHasNoAgents
     EXPECT_TRUE(classes_->had_library("ChatRoom")) << life;
     EXPECT_FALSE(classes_->had_library("never")) << life;
     EXPECT_TRUE(classes_->is_expected("never")) << life;
+    EXPECT_EQ(classes_->last_settings("chat-room").kv.max_keys, 7U) << life;
   }
 }
 

@@ -54,9 +54,10 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
   classes.set_egress(parts_.configuration.egress());
   for (const ClassConfiguration::Change& change : reading.changes) {
     const std::string segment = protocol::kebab_case(change.agent_class);
-    const bool has_settings = !parts_.configuration.of(change.agent_class)->file.empty();
+    const ClassConfiguration::Settings its = parts_.configuration.of(change.agent_class);
+    const bool has_settings = !its->file.empty();
     if (has_settings) {
-      classes.expect(segment);
+      classes.expect(segment, its->settings);
     } else {
       classes.expect_no_more(segment);
     }
