@@ -67,6 +67,18 @@ inline hearth_status no_place(AgentContext& agent) {
   return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
 }
 
+// fail() after an exception. Without memory for the text there is none, rather than another call's.
+inline hearth_status fail_caught(AgentContext* agent, hearth_status status,
+                                 const char* why) noexcept {
+  if (agent == nullptr) return status;
+  try {
+    return fail(*agent, status, why);
+  } catch (...) {
+    agent->last_error.clear();
+    return status;
+  }
+}
+
 // Whether a function still works while its agent's instance is being destroyed.
 enum class WhileClosing { kRefuse, kWork };
 
@@ -87,11 +99,11 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
     return body(*agent);
   } catch (const StorageError& error) {
     if (agent != nullptr) agent->storage_failed(error.what());
-    return HEARTH_E_IO;
+    return fail_caught(agent, HEARTH_E_IO, "the agent's storage failed");
   } catch (const std::bad_alloc&) {
-    return HEARTH_E_NOMEM;
+    return fail_caught(agent, HEARTH_E_NOMEM, "out of memory");
   } catch (...) {  // a fault of ours must not end the process from inside a plugin's call
-    return HEARTH_E_IO;
+    return fail_caught(agent, HEARTH_E_IO, "the host failed");
   }
 }
 

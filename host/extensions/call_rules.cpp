@@ -77,8 +77,12 @@ Result<OperationRequest> read_operation(std::uint32_t operation, std::string_vie
   return read;
 }
 
-Result<void> count_own_change(unsigned& changes) {
-  if (++changes <= kMaxOwnStateChanges) return {};
+Result<void> count_own_change(StateCause& cause) {
+  if (cause.changed_after_wait) return {};
+  if (++*cause.changes <= kMaxOwnStateChanges) {
+    cause.changed_after_wait = cause.has_waited;
+    return {};
+  }
   return Error{Errc::kLimitExceeded, "on_state_changed has changed the state " +
                                          std::to_string(kMaxOwnStateChanges) +
                                          " times after one change: does it ever end?"};

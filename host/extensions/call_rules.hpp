@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace hearth::extensions {
@@ -43,8 +44,14 @@ struct OperationRequest {
 [[nodiscard]] Result<OperationRequest> read_operation(std::uint32_t operation,
                                                       std::string_view request, bool runs_jobs);
 
-// The agent's code changes the state while it handles a STATE_CHANGED; `changes` counts those that
-// one change from elsewhere has led to. kLimitExceeded: it does so for ever.
-[[nodiscard]] Result<void> count_own_change(unsigned& changes);
+// A STATE_CHANGED that is being handled, also in what its handler has begun.
+struct StateCause {
+  std::shared_ptr<unsigned> changes;  // that one change from elsewhere has led to so far
+  bool has_waited = false;            // its handler has returned for the first time
+  bool changed_after_wait = false;    // ... and has changed the state since
+};
+// The agent's code changes the state for that cause. What one handler changes after its first wait
+// counts once: it may show its progress. kLimitExceeded: handlers call one another for ever.
+[[nodiscard]] Result<void> count_own_change(StateCause& cause);
 
 }  // namespace hearth::extensions

@@ -274,9 +274,12 @@ void LiveInstance::deliver(Incoming event) {
   const bool runs_method = extensions::rule_of(kind).runs_method;
   calls_[id] = {.event = std::move(event),
                 .runs_alone = runs_method && call_order().runs_alone(kind, name)};
-  const StateChain before = std::exchange(state_chain_, chain);
+  std::shared_ptr<extensions::StateCause> cause;
+  if (chain) cause = std::make_shared<extensions::StateCause>(extensions::StateCause{chain});
+  const auto before = std::exchange(state_cause_, cause);
   const Result<void> accepted = enter(abi_event, name, body);
-  state_chain_ = before;
+  state_cause_ = before;
+  if (cause) cause->has_waited = true;
   if (!accepted.has_error()) return;
   if (!calls_.contains(id)) throw std::logic_error("the plugin completed an event that it refused");
   if (accepted.error().code == Errc::kUnsupported && extensions::rule_of(kind).may_ignore) {
@@ -400,12 +403,13 @@ Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
 // ---- state --------------------------------------------------------------------------------------
 
 Result<void> LiveInstance::may_change() {
-  return state_chain_ ? extensions::count_own_change(*state_chain_) : Result<void>();
+  return state_cause_ ? extensions::count_own_change(*state_cause_) : Result<void>();
 }
 
 void LiveInstance::changed(extensions::ConnectionId source, std::string_view json,
                            std::uint64_t write) {
-  changes_.push_back({source, std::string(json), write, state_chain_});
+  changes_.push_back(
+      {source, std::string(json), write, state_cause_ ? state_cause_->changes : nullptr});
   if (!in_transaction()) tell_changes();
 }
 

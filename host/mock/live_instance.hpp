@@ -7,6 +7,7 @@
 #include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/call_order.hpp"
+#include "extensions/call_rules.hpp"
 #include "extensions/durable_work.hpp"
 #include "mock/clients.hpp"
 #include "mock/lent_bytes.hpp"
@@ -174,6 +175,7 @@ class LiveInstance final : public extensions::AgentContext,
     hearth_status status = HEARTH_OK;
     std::shared_ptr<Remote> remote{};
     std::string notice{};  // the id of a notification, which is the host's
+    std::shared_ptr<extensions::StateCause> state_cause{};
   };
   struct Call {
     Incoming event;  // without its text
@@ -257,7 +259,8 @@ class LiveInstance final : public extensions::AgentContext,
   std::map<extensions::OperationId, Operation> operations_;
   extensions::OperationId last_operation_ = 0;
   std::vector<Change> changes_;  // that a rollback may still take back
-  StateChain state_chain_;       // of the STATE_CHANGED that is being handled
+  // The STATE_CHANGED that is being handled, or that has begun what is. Null: none.
+  std::shared_ptr<extensions::StateCause> state_cause_;
 
   LentBytes lent_;
   std::size_t lent_before_ = 0;

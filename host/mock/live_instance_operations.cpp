@@ -45,7 +45,8 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
       .due = parts_.world.clock.steady_now() +
              std::chrono::milliseconds(read->kind == kSleep ? number : 0),
       .job = read->kind == kOffload ? number : 0,
-      .status = left ? HEARTH_E_GONE : HEARTH_OK};
+      .status = left ? HEARTH_E_GONE : HEARTH_OK,
+      .state_cause = state_cause_};
   return last_operation_;
 }
 
@@ -62,6 +63,7 @@ Result<extensions::OperationId> LiveInstance::submit(
   added.operation = operation;
   added.token = token;
   added.due = SteadyTime::max();  // when it tells something
+  added.state_cause = state_cause_;
   added.remote = std::make_shared<Remote>();
   added.remote->operation = std::move(remote);
   return last_operation_;
@@ -108,6 +110,7 @@ bool LiveInstance::deliver_remote() {
       return true;
     }
     operation.remote->operation->telling(told.body, is_end, told.flags);
+    state_cause_ = operation.state_cause;
     operation.remote.reset();  // so that the code's cancel() ends it at once
     const bool ok = told.body.has_value();
     const std::string body = ok ? told.body.value() : told.body.error().message;
@@ -165,6 +168,7 @@ bool LiveInstance::deliver_result() {
   if (first == operations_.end()) return false;
   const Operation operation = first->second;
   operations_.erase(first);
+  state_cause_ = operation.state_cause;
   deliver_result(operation.operation, operation.token, operation.status);
   return true;
 }
@@ -181,6 +185,7 @@ void LiveInstance::deliver_result(std::uint32_t operation, std::uint64_t token,
   LentBytes lent;
   result.body = lent.lend(body);
   parts_.definition.on_result(instance_, &result);
+  state_cause_.reset();
   leave();
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/slot_map.hpp"
+#include "extensions/call_rules.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
@@ -28,6 +29,7 @@ struct SubmittedOperation {
   CallId call = 0;
   extensions::Span span = {};              // of what has submitted it
   std::optional<std::int64_t> fiber = {};  // whose work it is: JobOrigin::fiber
+  std::shared_ptr<extensions::StateCause> state_cause = {};  // null: no STATE_CHANGED
 };
 
 // What operations ask of their agent.

@@ -154,6 +154,10 @@ void AgentSlot::end_instance(Rest rest) {
   states_undone(live->committed_state_writes());
   // The next instance counts its writes anew, and undoes none of these.
   inbox_.queue().forget_state_writes();
+  // Else one whose handler of STATE_CHANGED changes the state comes back whenever it is evicted.
+  if (ending.reason == EvictReason::kAdmin)
+    (void)inbox_.queue().take_if(
+        [](const OwnedEvent& each) { return each.state_chain != nullptr; });
   // Events that come meanwhile wait, as during any eviction.
   parts_.threads.close(*live, done);
 }

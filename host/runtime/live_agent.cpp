@@ -152,7 +152,8 @@ void LiveAgent::deliver(Event incoming) {
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
   if (incoming.kind == EventKind::kStateChanged) {
-    state_chain_ =
+    state_cause_ = std::make_shared<extensions::StateCause>();
+    state_cause_->changes =
         incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
   }
   accept_call(id, incoming);
@@ -193,7 +194,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
       begin_work_of(offered);
     accepted = instance_->on_event(event);
   }
-  state_chain_.reset();
+  if (state_cause_) state_cause_->has_waited = true;
+  state_cause_.reset();
   // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no
   // part of them.
   if (extensions().in_transaction()) flush();

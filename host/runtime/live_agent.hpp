@@ -431,7 +431,8 @@ class LiveAgent final : public extensions::AgentContext,
   InterruptibleEvents interruptible_;
   std::vector<Completion> completions_;
 
-  std::shared_ptr<unsigned> state_chain_;  // of the STATE_CHANGED that is on the stack
+  // The STATE_CHANGED that is on the stack, or that has begun what is. Null: none.
+  std::shared_ptr<extensions::StateCause> state_cause_;
 
   bool entered_ = false;
   bool lent_ = false;

@@ -139,8 +139,8 @@ void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) co
 // ---- state --------------------------------------------------------------------------------------
 
 Result<void> LiveAgent::may_change() {
-  if (!state_chain_) return {};
-  Result<void> counted = extensions::count_own_change(*state_chain_);
+  if (!state_cause_) return {};
+  Result<void> counted = extensions::count_own_change(*state_cause_);
   if (!counted.has_error()) return counted;
   write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, current_call_,
              {{"changes", extensions::kMaxOwnStateChanges}});
@@ -156,8 +156,10 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
   if (!to.empty()) {
     outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
   }
-  if (class_->watches_state())
-    owner_.state_changed(source, json.empty() ? "null" : json, write, state_chain_);
+  if (class_->watches_state()) {
+    owner_.state_changed(source, json.empty() ? "null" : json, write,
+                         state_cause_ ? state_cause_->changes : nullptr);
+  }
 }
 
 // Clients and the instance itself follow the file.

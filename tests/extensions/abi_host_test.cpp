@@ -131,7 +131,9 @@ TEST_F(AbiHostTest, PostsReachTheDirectory) {
 TEST_F(AbiHostTest, AStorageErrorBreaksTheAgentAndCrossesAsIo) {
   agent_.break_storage();
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
+  EXPECT_EQ(state.set(host_, kAgent, 0, kNullWithLength), HEARTH_E_INVALID);
   EXPECT_EQ(state.set(host_, kAgent, 0, slice("1")), HEARTH_E_IO);
+  EXPECT_EQ(last_error(), "the agent's storage failed") << "and not why another call was refused";
   EXPECT_NE(agent_.broken, "");
 }
 

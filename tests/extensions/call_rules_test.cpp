@@ -94,9 +94,19 @@ TEST(CallRulesTest, EachOperationHasItsRequest) {
 }
 
 TEST(CallRulesTest, AHandlerThatChangesTheStateForEverIsStopped) {
-  unsigned changes = 0;
-  for (unsigned i = 0; i < kMaxOwnStateChanges; ++i) EXPECT_TRUE(count_own_change(changes));
-  EXPECT_EQ(text_of(count_own_change(changes)), "limit_exceeded");
+  StateCause cause{.changes = std::make_shared<unsigned>(0)};
+  for (unsigned i = 0; i < kMaxOwnStateChanges; ++i) EXPECT_TRUE(count_own_change(cause));
+  EXPECT_EQ(text_of(count_own_change(cause)), "limit_exceeded");
+}
+
+TEST(CallRulesTest, SoAreHandlersThatWaitButOneOfThemMayChangeItOften) {
+  const auto changes = std::make_shared<unsigned>(0);
+  for (unsigned handler = 0; handler < kMaxOwnStateChanges; ++handler) {
+    StateCause cause{.changes = changes, .has_waited = true};
+    for (unsigned i = 0; i < 3; ++i) EXPECT_TRUE(count_own_change(cause)) << handler;
+  }
+  StateCause last{.changes = changes, .has_waited = true};
+  for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(text_of(count_own_change(last)), "limit_exceeded");
 }
 
 }  // namespace

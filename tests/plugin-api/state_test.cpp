@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -116,9 +117,10 @@ class Restless : public hearth::Agent {
   void begin() { set_state(Json(0)); }
   Task<void> on_state_changed(Json next, std::optional<hearth::Connection>) override {
     ++handled;
+    if (waits) co_await sleep(std::chrono::milliseconds(0));
     set_state(Json(next.get<int>() + 1));
-    return {};
   }
+  bool waits = false;
   int handled = 0;
 };
 
@@ -239,12 +241,16 @@ TEST_F(StateTest, SendingToOneWhoLeftIsNoError) {
 }
 
 TEST_F(StateTest, AHandlerThatAlwaysChangesTheStateIsRefusedInTheEnd) {
-  auto restless = host_.create<Restless>("a");
-  restless.call("begin");
-  EXPECT_EQ(restless.as<Restless>().handled, 101);
-  EXPECT_EQ(restless.state(), Json(100));
-  restless.call("begin");
-  EXPECT_EQ(restless.as<Restless>().handled, 202);
+  for (const bool waits : {false, true}) {
+    auto restless = host_.create<Restless>(waits ? "a" : "b");
+    restless.as<Restless>().waits = waits;
+    for (const int handled : {101, 202}) {
+      restless.call("begin");
+      host_.advance(std::chrono::milliseconds(1));
+      EXPECT_EQ(restless.as<Restless>().handled, handled) << waits;
+      EXPECT_EQ(restless.state(), Json(100)) << waits;
+    }
+  }
 }
 
 TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {

@@ -33,7 +33,7 @@ TEST_F(StateLoopTest, AHandlerThatNeverEndsIsRefusedItsNextChange) {
   EXPECT_EQ(again->stop(), kClean);
 }
 
-TEST_F(StateLoopTest, OneThatWaitsInBetweenLeavesTheLoopToOthers) {
+TEST_F(StateLoopTest, OneThatWaitsInBetweenLeavesTheLoopToOthersAndEndsAsWell) {
   const auto server = serve_ready({"--shards", "1"});
   int n = 0;
   {
@@ -43,7 +43,8 @@ TEST_F(StateLoopTest, OneThatWaitsInBetweenLeavesTheLoopToOthers) {
       EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
       EXPECT_EQ(increment(*server, "a"), R"({"count":)" + std::to_string(count) + "}");
     }
-    while (n < 200) n = client.call("n").get<int>();
+    while (n < 100) n = client.call("n").get<int>();
+    server->wait_for_log("agent.state_loop class=StateLoop agent=a");
   }
   server->kill();
   const auto again = serve_ready();

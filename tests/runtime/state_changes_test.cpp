@@ -31,6 +31,25 @@ class StateChangesTest : public ::testing::Test {
     };
   }
 
+  // The same after a wait of no time: `times` in the one turn that follows it.
+  void change_after_a_wait(unsigned times) {
+    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind != EventKind::kStateChanged)
+        return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      ++handled_;
+      if (on_handled_) on_handled_();
+      EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), event.call));
+      return {};
+    };
+    shard_.script.on_result = [this, times](HostCalls& host, const OperationResult& result) {
+      for (unsigned i = 0; i < times; ++i) {
+        const Result<void> set = host.set_state(0, std::to_string(++value_));
+        if (set.has_error()) refusals_.push_back(set.error());
+      }
+      EXPECT_TRUE(host.complete(result.token, std::string_view()));
+    };
+  }
+
   testing::ShardFixture shard_;
   unsigned handled_ = 0;
   int value_ = 0;
@@ -59,6 +78,68 @@ TEST_F(StateChangesTest, SoDoesOneThatSetsItTwiceEachTime) {
   shard_.settle();
   EXPECT_EQ(handled_, 101U);
   EXPECT_EQ(refusals_.size(), 102U);
+}
+
+TEST_F(StateChangesTest, OneThatWaitsFirstEndsAsWell) {
+  change_after_a_wait(1);
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 101U);
+  ASSERT_EQ(refusals_.size(), 1U);
+  EXPECT_EQ(refusals_[0].code, Errc::kLimitExceeded);
+  EXPECT_EQ(shard_.logger.count("agent.state_loop"), 1U);
+  EXPECT_EQ(shard_.script.host->state(), "100");
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 202U) << "a change from elsewhere begins anew";
+}
+
+TEST_F(StateChangesTest, SoDoesOneThatWaitsAndSetsItTwiceEachTime) {
+  change_after_a_wait(2);
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 201U) << "a hundred handlers have set it twice";
+  EXPECT_EQ(refusals_.size(), 202U);
+}
+
+TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
+  constexpr int kSteps = 300;
+  int steps = 0;
+  change_after_a_wait(1);
+  const auto first = shard_.script.on_event;
+  shard_.script.on_event = [this, first](HostCalls& host, const AgentEvent& event) {
+    if (event.kind != EventKind::kStateChanged || handled_ == 0) return first(host, event);
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult& result) {
+    EXPECT_TRUE(host.set_state(0, std::to_string(++steps)));
+    if (steps == kSteps) {
+      EXPECT_TRUE(host.complete(result.token, std::string_view()));
+    } else {
+      EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), result.token));
+    }
+  };
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(steps, kSteps);
+  EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
+}
+
+TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
+  change_after_a_wait(1);
+  on_handled_ = [this] {  // before the wait is over: what is set then has to wait for the end
+    if (handled_ == 10) shard_.loop.post([this] { shard_.shard().evict(testing::kUsualAgent); });
+  };
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "0");
+  shard_.settle();
+  EXPECT_EQ(handled_, 10U);
+  EXPECT_EQ(value_, 10);
+  EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1) << "nothing woke it again";
+  EXPECT_EQ(shard_.shard().counts().live, 0U);
 }
 
 TEST_F(StateChangesTest, EachChangeFromElsewhereBeginsAnew) {
