@@ -30,8 +30,8 @@ class OperationsExtension {
     durable::OperationBegun operation;
     OperationId wait = 0;  // kRun: gives `token` its result
   };
-  // Besides, kForbidden and kLimitExceeded as AgentCalls::submit(); kInvalidArgument: the class does
-  // not list the kind, or with another effect.
+  // Besides, kForbidden and kLimitExceeded as AgentCalls::submit(); kInvalidArgument: the class
+  // does not list the kind, or with another effect.
   Result<Begun> begin(const durable::OperationRequest& request, std::uint64_t token);
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,
                                          std::string_view body);

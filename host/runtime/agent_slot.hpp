@@ -77,8 +77,8 @@ class AgentSlots {
 //                of the first delivery, and the client's handshake is not sent again. All other
 //                calls are answered kClosing, "try again"; so are these after kHung or when storage
 //                has failed (then as P4 of LiveAgent says), and those for which P3 leaves no room.
-//                After kShutdown and kDestroyed nothing comes again; after kAdmin, no STATE_CHANGED of
-//                a change that a handler of STATE_CHANGED has made. Its time goes on:
+//                After kShutdown and kDestroyed nothing comes again; after kAdmin, no STATE_CHANGED
+//                of a change that a handler of STATE_CHANGED has made. Its time goes on:
 //                limits.call_timeout counts from the first delivery, also while it waits for its
 //                class; then a call is answered kTimeout, and a client closed with 1012. What was
 //                delivered again Interruptions::kMost times and is cut off once more does not come
