@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -405,7 +406,14 @@ TEST_F(AgentCallsTest, ATraceGoesOnInWhatAnEventHasBegun) {
                              std::make_unique<FakeSink>(std::make_shared<Answer>()));
   settle();
   advance(milliseconds(2000));
-  EXPECT_EQ(logger.count("trace=" + trace.substr(0, 36)), 4U);
+  const std::string known = "trace=" + trace.substr(0, 36);
+  for (const char* line : {"text=slept", "text=ticked", "schedule:create", "schedule:execute"}) {
+    const auto of_line = [&](const std::string& each) {
+      return each.find(line) != std::string::npos && each.find(known) != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::count_if(logger.events(), of_line), 1) << line;
+  }
+  EXPECT_EQ(logger.count(known), 6U) << "and it is asked twice";
 }
 
 TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
@@ -437,7 +445,7 @@ TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
   EXPECT_TRUE(logger.contains("method=say"));
   ask_with("00-00000000000000000000000000000000-b7ad6b7169203331-01");
   EXPECT_EQ(logger.count(known), 2U) << "that is no trace";
-  EXPECT_EQ(logger.count("trace=00-"), 3U) << "the call has one of its own";
+  EXPECT_EQ(logger.count("trace=00-"), 4U) << "the event and its call share one of their own";
 }
 
 // What one event has others do, and all that is said of it, is found under one trace.
