@@ -2,7 +2,7 @@
 // Auxiliary functions of FTS5 of our own in the place of SQLite's whose time grows with the square
 // of the text.
 
-struct fts5_api;
+struct fts5_api;  // NOLINT(readability-identifier-naming): SQLite's name
 struct sqlite3;
 
 namespace hearth::storage {

@@ -107,6 +107,7 @@ int rank(const Fts5ExtensionApi& api, Fts5Context* row, const std::vector<double
 void rank_by_bm25(const Fts5ExtensionApi* api, Fts5Context* row, sqlite3_context* context,
                   int count, sqlite3_value** weights) {
   std::vector<double> of_columns;
+  of_columns.reserve(static_cast<std::size_t>(count));
   for (int column = 0; column < count; ++column)
     of_columns.push_back(sqlite3_value_double(weights[column]));
   double score = 0;
