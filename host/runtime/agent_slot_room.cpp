@@ -79,8 +79,9 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
                               : "too many files are open; try again later";
   if (permits_.any()) {  // others that wait for their time would find no more
     services.alarms().no_room_until(services.loop().clock().steady_now() + kNextTry);
-    services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom, key_.agent_class,
-                                     key_.name, "", has_files ? "" : "too many files are open");
+    services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom,
+                                     {.agent_class = key_.agent_class, .agent = key_.name}, "",
+                                     has_files ? "" : "too many files are open");
   }
   if (!has_files) {
     services.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},

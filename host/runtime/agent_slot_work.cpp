@@ -38,8 +38,8 @@ void AgentSlot::wake_for_work(PermitKind kind) {
   const ShardServices& services = parts_.services;
   services.alarms().take(permits_, kind);
   services.metrics().woken_by_alarm.add();
-  services.durable_events().report(extensions::DurableEvent::kAlarmWoken, key_.agent_class,
-                                   key_.name, "", "");
+  services.durable_events().report(extensions::DurableEvent::kAlarmWoken,
+                                   {.agent_class = key_.agent_class, .agent = key_.name}, "", "");
   wake();
   if (!in_memory() && state() != AgentState::kAwaitingRoom) give_back_permits();  // it was refused
 }

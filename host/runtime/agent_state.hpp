@@ -24,8 +24,8 @@ namespace hearth::runtime {
 // kCondemned         no instance; the files of a destroyed agent of the name are being removed, and
 //                    what waits meets a new agent afterwards
 // kOpened            no instance; its database and the host's halves of the extensions are there
-//                    for visits (agent_visit.hpp). It is over within one task of the shard: what others
-//                    meet is the end that follows, with Ending::was_only_opened
+//                    for visits (agent_visit.hpp). It is over within one task of the shard: what
+//                    others meet is the end that follows, with Ending::was_only_opened
 // kWaking            an instance is made, and MIGRATE or START is in progress
 // kLive              events are delivered
 // kLeaving           no event but EVICT is delivered; that is in progress

@@ -31,8 +31,8 @@ void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
   const auto served = environment_.classes.find_by_name(key.agent_class);
   if (!served || !served->refusal.empty()) {
     alarms_.look_again(key, kUnknownClassRetry);
-    durable_events_.report(extensions::DurableEvent::kAlarmClassMissing, key.agent_class, key.name,
-                           "", "");
+    durable_events_.report(extensions::DurableEvent::kAlarmClassMissing,
+                           {.agent_class = key.agent_class, .agent = key.name}, "", "");
     return;
   }
   slot_for(key, served->segment).wake_for_work(kind);

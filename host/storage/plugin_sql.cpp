@@ -43,6 +43,11 @@ constexpr std::array<std::pair<int, int>, 7> kFixedLimits = {{
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 }};
 
+Error no_rowids_left() {
+  return Error{Errc::kLimitExceeded,
+               "a table with AUTOINCREMENT has given its largest rowid and takes no more rows"};
+}
+
 Error invalid(std::string message) {
   return Error{Errc::kInvalidArgument, std::move(message)};
 }
@@ -180,26 +185,51 @@ void PluginSql::attach() {
 }
 
 // SQLite says SQLITE_FULL of a full disk, and of a table that has no rowid to give any more: with
-// AUTOINCREMENT, once the largest was used. The latter is seen by what is stored or, where the
-// turn's transaction is lost with the row, by what this object has seen inserted.
-bool PluginSql::rowids_are_used_up() {
-  if (last_insert_rowid_ == kLargestRowid) return true;
+// AUTOINCREMENT, once the largest was used. It rolls the whole transaction back for the latter too,
+// savepoints included, so that the look comes before the statement.
+
+void PluginSql::note_numbered_tables(Compiled& compiled) const {
+  for (const std::string& table : authorizer_->seen().filled_tables) {
+    int is_numbered = 0;
+    if (sqlite3_table_column_metadata(connection_, "main", table.c_str(), "rowid", nullptr, nullptr,
+                                      nullptr, nullptr, &is_numbered) == SQLITE_OK &&
+        is_numbered != 0)
+      compiled.numbered.push_back(table);
+  }
+}
+
+// Of any table, if no name is given.
+bool PluginSql::has_largest_rowid(const std::string& table) const {
   sqlite3_stmt* raw = nullptr;  // stays null where no table has AUTOINCREMENT
-  sqlite3_prepare_v2(connection_, "SELECT max(seq) FROM sqlite_sequence", -1, &raw, nullptr);
+  sqlite3_prepare_v2(connection_,
+                     "SELECT 1 FROM sqlite_sequence WHERE seq = 9223372036854775807 AND "
+                     "(?1 = '' OR name = ?1 COLLATE NOCASE)",
+                     -1, &raw, nullptr);
   const OwnedStatement statement(raw);
-  return raw != nullptr && sqlite3_step(raw) == SQLITE_ROW &&
-         sqlite3_column_int64(raw, 0) == kLargestRowid;
+  if (raw == nullptr) return false;
+  sqlite3_bind_text(raw, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
+  return sqlite3_step(raw) == SQLITE_ROW;
+}
+
+// Asks for each statement only once one of the agent's tables has used its largest rowid.
+Result<void> PluginSql::check_rowids(const Compiled& compiled) {
+  if (compiled.numbered.empty()) return {};
+  if (!rowids_used_up_) rowids_used_up_ = has_largest_rowid("");
+  if (!*rowids_used_up_) return {};
+  for (const std::string& table : compiled.numbered) {
+    if (has_largest_rowid(table)) return no_rowids_left();
+  }
+  return {};
 }
 
 // What went wrong in the call that has just failed, or StorageError.
-Error PluginSql::to_error(int code) {
+Error PluginSql::to_error(int code, const Compiled* failed) {
   database_.transaction_was_lost();
   if (!authorizer_->refusal().empty()) return Error{Errc::kForbidden, authorizer_->refusal()};
   if ((code & 0xff) == SQLITE_FULL) {
-    if (rowids_are_used_up())
-      return Error{Errc::kLimitExceeded,
-                   "a table with AUTOINCREMENT has given its largest rowid and takes no more rows"};
-    // (The connection's own message is about the look for that.)
+    // The statement itself may have used the last one.
+    if (failed != nullptr && !failed->numbered.empty() && last_insert_rowid_ == kLargestRowid)
+      return no_rowids_left();
     throw StorageError(std::string("the plugin's SQL: ") + sqlite3_errstr(code) + " in " +
                        sqlite3_db_filename(connection_, "main"));
   }
@@ -250,6 +280,7 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     // of what is absent writes as soon as it is compiled again after the trigger was made.
     compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
     compiled.grows = seen.growth;
+    note_numbered_tables(compiled);
     compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
   }
   compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
@@ -313,6 +344,9 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   if (compiled.writes) {
     if (const Result<void> room = check_growth(compiled); !room) return room.error();
     database_.begin_write();
+    if (compiled.cursor == Cursor::kIdle) {
+      if (const Result<void> rowids = check_rowids(compiled); !rowids) return rowids.error();
+    }
   } else {
     static_cast<void>(database_.connection());  // throws when the database is broken
   }
@@ -323,6 +357,7 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   const int outcome = sqlite3_step(compiled.stmt.get());
   // All writing is done in the first step; further ones bring rows.
   if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
+  if (last_insert_rowid_ == kLargestRowid) rowids_used_up_ = true;
   return finish_step(compiled, outcome);
 }
 
@@ -336,7 +371,7 @@ Result<StepOutcome> PluginSql::finish_step(Compiled& compiled, int outcome) {
     rewind(compiled);
     return StepOutcome::kDone;
   }
-  Error error = to_error(outcome);  // first: reset forgets the message
+  Error error = to_error(outcome, &compiled);  // first: reset forgets the message
   sqlite3_reset(compiled.stmt.get());
   return error;
 }

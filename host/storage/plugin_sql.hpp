@@ -166,6 +166,7 @@ class PluginSql {
     bool writes = false;    // needs the transaction
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
     bool searches = false;  // full text: what is bound to it may be a query
+    std::vector<std::string> numbered{};  // tables with AUTOINCREMENT that it inserts into
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {
@@ -182,8 +183,10 @@ class PluginSql {
   void keep_for_later(Compiled compiled);
   Result<void> check_growth(const Compiled& compiled);
   Result<StepOutcome> finish_step(Compiled& compiled, int outcome);
-  bool rowids_are_used_up();
-  Error to_error(int code);
+  void note_numbered_tables(Compiled& compiled) const;
+  [[nodiscard]] bool has_largest_rowid(const std::string& table) const;
+  Result<void> check_rowids(const Compiled& compiled);
+  Error to_error(int code, const Compiled* failed = nullptr);
   void rewind(Compiled& compiled) noexcept;
   Result<Compiled*> find(StatementHandle handle);
   Result<sqlite3_stmt*> find_to_bind(StatementHandle handle, std::string_view value);
@@ -205,6 +208,7 @@ class PluginSql {
   std::uint64_t last_savepoint_ = 0;
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
+  std::optional<bool> rowids_used_up_{};  // of some table with AUTOINCREMENT; nothing: not known
 };
 
 }  // namespace hearth::storage

@@ -20,9 +20,19 @@ TEST_F(PluginSqlTurnsTest, ATableWithoutRowidsLeftIsThePluginsErrorAndNoFullDisk
   ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
   ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
   database_.commit();
-  const auto later = run("INSERT INTO n(x) VALUES(2)");
-  EXPECT_EQ(later.error().code, Errc::kLimitExceeded) << later.error().message;
-  EXPECT_TRUE(database_.broken()) << "SQLite has rolled back, so that this turn is not kept";
+  ASSERT_TRUE(run("CREATE TABLE t(x)"));
+  ASSERT_TRUE(run("CREATE TABLE other(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+  for (const bool is_new_life : {false, true}) {
+    if (is_new_life) start({});
+    ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+    const auto later = run("INSERT INTO n(x) VALUES(2)");
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().code, Errc::kLimitExceeded) << later.error().message;
+    EXPECT_FALSE(database_.broken()) << "the turn goes on";
+    EXPECT_TRUE(run("INSERT INTO other(x) VALUES(1)")) << "it is about one table";
+    database_.commit();
+    EXPECT_EQ(ask_committed("SELECT count(*) FROM t"), is_new_life ? 2 : 1);
+  }
 }
 
 TEST_F(PluginSqlTurnsTest, SoItIsWhenTheLargestRowidIsOfTheSameTurn) {
@@ -30,16 +40,46 @@ TEST_F(PluginSqlTurnsTest, SoItIsWhenTheLargestRowidIsOfTheSameTurn) {
   database_.commit();
   ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
   EXPECT_EQ(run("INSERT INTO n(x) VALUES(2)").error().code, Errc::kLimitExceeded);
+  EXPECT_FALSE(database_.broken());
 }
 
-TEST_F(PluginSqlTurnsTest, AFileThatMayNotGrowIsAFullDiskWithAndWithoutSuchATable) {
-  ASSERT_TRUE(run("CREATE TABLE t(x)"));
+TEST_F(PluginSqlTurnsTest, SoItIsWhenTheStatementItselfUsesIt) {
+  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
   database_.commit();
-  {
-    Statement limit(database_.connection(), "PRAGMA max_page_count=20");
-    EXPECT_TRUE(limit.query().next());
+  EXPECT_EQ(run("INSERT INTO n VALUES(9223372036854775807, 1), (NULL, 2)").error().code,
+            Errc::kLimitExceeded);
+  EXPECT_FALSE(database_.broken());
+}
+
+// The other reason for that code: `insert` needs more room than the file may have.
+class FullDiskTest : public PluginSqlTurnsTest {
+ protected:
+  void expect_full_disk(const std::vector<std::string_view>& before, std::string_view insert) {
+    ASSERT_TRUE(run("CREATE TABLE t(x)"));
+    for (const std::string_view sql : before) ASSERT_TRUE(run(sql)) << sql;
+    database_.commit();
+    {
+      Statement limit(database_.connection(), "PRAGMA max_page_count=20");
+      EXPECT_TRUE(limit.query().next());
+    }
+    EXPECT_THROW((void)run(insert), StorageError);
   }
-  EXPECT_THROW((void)run("INSERT INTO t VALUES(zeroblob(1000000))"), StorageError);
+  static constexpr std::string_view kNumbered =
+      "CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)";
+  static constexpr std::string_view kLast = "INSERT INTO n VALUES(9223372036854775807, 1)";
+  static constexpr std::string_view kLarge = "INSERT INTO t VALUES(zeroblob(1000000))";
+};
+
+TEST_F(FullDiskTest, AFileThatMayNotGrowIsAFullDisk) {
+  expect_full_disk({}, kLarge);
+}
+
+TEST_F(FullDiskTest, SoItIsBesideATableWithoutRowidsLeft) {
+  expect_full_disk({kNumbered, kLast}, kLarge);
+}
+
+TEST_F(FullDiskTest, SoItIsForATableThatHasRowidsLeft) {
+  expect_full_disk({kNumbered}, "INSERT INTO n(x) VALUES(zeroblob(1000000))");
 }
 
 TEST_F(PluginSqlTurnsTest, P3_WritesJoinTheTurnAndReadsDoNotStartOne) {
