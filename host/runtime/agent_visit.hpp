@@ -16,8 +16,8 @@ namespace hearth::runtime {
 
 // A cold agent is opened for it: its database, and the host's halves of the extensions. No instance
 // is made, so that no code of a library runs, nor need there be one: a class that is not served has
-// the settings that are known of it (ClassRegistry::last_settings), and a file that is made then has
-// no schema version of the class. A live agent is visited between two of its turns. One that is
+// the settings that are known of it (ClassRegistry::last_settings), and a file that is made then
+// has no schema version of the class. A live agent is visited between two of its turns. One that is
 // starting or leaving is visited once it is live or cold.
 //
 // What a visit writes is committed, and as durable as the class asks, before the sink is told.
