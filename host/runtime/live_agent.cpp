@@ -151,11 +151,7 @@ void LiveAgent::deliver(Event incoming) {
   if (call.sink) call.sink->begun();
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
-  if (incoming.kind == EventKind::kStateChanged) {
-    state_cause_ = std::make_shared<extensions::StateCause>();
-    state_cause_->changes =
-        incoming.state_chain ? std::move(incoming.state_chain) : std::make_shared<unsigned>(0);
-  }
+  if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));
   accept_call(id, incoming);
 }
 

@@ -399,6 +399,8 @@ class LiveAgent final : public extensions::AgentContext,
   void time_out(CallId id);
   void write_state_of_client(Event& incoming);
   [[nodiscard]] Result<void> may_submit() const;
+  // A STATE_CHANGED is entered next. `chain`: BasicEvent::state_chain.
+  void begin_cause(std::shared_ptr<unsigned> chain);
   // To a client whose write was refused, and which shows what it has written.
   void show_true_state(ConnectionId id);
 

@@ -138,6 +138,11 @@ void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) co
 
 // ---- state --------------------------------------------------------------------------------------
 
+void LiveAgent::begin_cause(std::shared_ptr<unsigned> chain) {
+  state_cause_ = std::make_shared<extensions::StateCause>();
+  state_cause_->changes = chain ? std::move(chain) : std::make_shared<unsigned>(0);
+}
+
 Result<void> LiveAgent::may_change() {
   if (!state_cause_) return {};
   Result<void> counted = extensions::count_own_change(*state_cause_);
