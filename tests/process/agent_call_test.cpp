@@ -114,8 +114,8 @@ TEST_F(AgentCallProcessTest, NoNameLeadsBelowAnAgentOfAnotherTree) {
   std::set<std::string> all;
   const auto listed = run({"agents", "calling-agent", "--json", "--config", "hearth.yaml"});
   ASSERT_EQ(listed->wait(), kClean) << listed->log();
-  for (const Json& each : parse_json(listed->out()).value().at("agents"))
-    all.insert(each.at("name").get<std::string>());
+  const Json page = parse_json(listed->out()).value();
+  for (const Json& each : page.at("agents")) all.insert(each.at("name").get<std::string>());
   EXPECT_EQ(all, (std::set<std::string>{"owner", "stranger", "CallingAgent/owner/secret"}));
 }
 

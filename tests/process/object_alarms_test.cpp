@@ -68,8 +68,11 @@ TEST_F(ObjectAlarmsTest, TheAuditLogSaysWhoHasSetAndRemovedAnAlarm) {
   EXPECT_EQ(data(400, "POST", path, alarm("__x")), "invalid_argument");
   std::vector<std::string> entries;
   for (const char* event : {"AlarmSet", "AlarmRemoved"}) {
-    const Reply page = ask("GET", "/admin/audit?class=Counter&agent=a&event=" + std::string(event));
-    for (const Json& each : parse_json(page.body).value()["entries"]) {
+    const Json page =
+        parse_json(
+            ask("GET", "/admin/audit?class=Counter&agent=a&event=" + std::string(event)).body)
+            .value();
+    for (const Json& each : page.at("entries")) {
       EXPECT_TRUE(each["actor"].get<std::string>().starts_with("client 127.0.0.1:")) << each;
       entries.push_back(event + (' ' + dump_json(each["detail"])));
     }

@@ -52,7 +52,8 @@ TEST(AgentHandlesTest, R11_WhatAnInstanceThatIsGoneWritesIsRefused) {
   std::vector<hearth_status> statuses;
   std::string kept;
   shard.script.on_event = [&](HostCalls& calls, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return {};
+    if (event.call == 0) return {};
+    if (event.kind != EventKind::kRequest) return calls.complete(event.call, std::string_view());
     const AgentHandle own = calls.handle();
     const auto write = [&](AgentHandle by, std::string_view value) {
       statuses.push_back(kv.put(host, by, slice("key"), slice(value)));

@@ -222,7 +222,7 @@ TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsOpenedAllTheSame) {
     shard_.settle();
     EXPECT_EQ(before->end, "ok 5") << is_awaited;
     EXPECT_EQ(written->end, "ok ") << is_awaited;
-    EXPECT_TRUE(too_long->end && too_long->end->starts_with("error limit_exceeded"))
+    EXPECT_TRUE(too_long->end && too_long->end->starts_with("error too_large"))
         << "the settings that it was served with hold: " << *too_long->end;
     EXPECT_EQ(after->end, is_awaited ? "ok 6" : "ok 5");
     const auto answer = shard_.request("GET");

@@ -379,7 +379,7 @@ TEST_F(OutboundPortTest, BytesPastTheLimitOfTheDayCutTheAnswerOff) {
   reserved.get_future().wait();
   auto operation = make(limits);
   operation->start(heard_);
-  ASSERT_EQ(http_.asked.size(), 1U);
+  ASSERT_TRUE(loop_.settle_until([this] { return http_.asked.size() == 1; }));
   http_.asked[0]->listener->on_body("67890");
   EXPECT_EQ(heard_.told, Lines{"0 67890"});
   http_.asked[0]->listener->on_body("x");
