@@ -38,7 +38,8 @@ export class Hearth {
       if (failure.body) return failure.body;
       const { error, retryAfterMs } = failure;
       if (attempt >= this.#retries || !error.retryable) throw error;
-      // A proxy ("http_error") does not know what the server has done.
+      // A server that says "retryable" with these has done nothing: a limit that a method has met
+      // is not retryable. A proxy ("http_error") does not know what the server has done.
       const hasDoneNothing = [429, 503].includes(error.status) && error.code !== "http_error";
       if (!repeatable && !hasDoneNothing) throw error;
       const backoff = Math.min(100 * 2 ** attempt, MAX_BACKOFF_MS) * (0.5 + Math.random() / 2);

@@ -193,7 +193,8 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _may_send_again(error: HearthError, repeatable: bool) -> bool:
-    # A proxy ("http_error") does not know what the server has done.
+    # A server that says "retryable" with these has done nothing: a limit that a method has met is
+    # not retryable. A proxy ("http_error") does not know what the server has done.
     has_done_nothing = error.status in (429, 503) and error.code != "http_error"
     return error.retryable and (repeatable or has_done_nothing)
 

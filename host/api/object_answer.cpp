@@ -33,9 +33,16 @@ std::string_view object_code(Errc code) {
   }
 }
 
-// Of errors these are the ones that extensions::CallAnswers does not keep.
 bool is_worth_another_try(int status) {
   return status == 429 || status == 503;
+}
+
+net::HttpResponse failure_response(int status, std::string_view code, std::string_view text,
+                                   bool is_retryable) {
+  net::HttpResponse response =
+      object_response(status, protocol::object_failure(code, text, is_retryable));
+  if (is_retryable) response.headers.push_back({"Retry-After", "1"});
+  return response;
 }
 
 class ObjectAnswer final : public runtime::CallSink {
@@ -62,6 +69,7 @@ class ObjectAnswer final : public runtime::CallSink {
                                           const Error& error) const {
     if (callee_.has_key && head.status == 422)
       return object_error(422, "idempotency_key_reused", error.message);
+    if (callee_.has_key && head.status == 429) return object_error(error);  // it did not run
     if (callee_.has_key && head.status == 409) {
       const bool runs = error.message == runtime::kCallUnderWay;
       return object_error(409, runs ? "call_in_progress" : "call_interrupted", error.message);
@@ -71,7 +79,7 @@ class ObjectAnswer final : public runtime::CallSink {
       if (served != nullptr && lacks_method(served->agent_class->methods(), callee_.method))
         return object_error(404, "invalid_method", "the class has no such method");
     }
-    return object_error(error);
+    return call_error(error);
   }
 
   std::shared_ptr<net::HttpExchange> exchange_;
@@ -96,17 +104,20 @@ net::HttpResponse object_page(std::string_view data, std::string_view next) {
 }
 
 net::HttpResponse object_error(int status, std::string_view code, std::string_view text) {
-  const bool is_retryable = is_worth_another_try(status);
-  net::HttpResponse response =
-      object_response(status, protocol::object_failure(code, text, is_retryable));
-  if (is_retryable) response.headers.push_back({"Retry-After", "1"});
-  return response;
+  return failure_response(status, code, text, is_worth_another_try(status));
 }
 
 net::HttpResponse object_error(const Error& error) {
   const bool is_private = error.code == Errc::kPlugin;  // the runtime has logged it
   return object_error(http_status(error.code), object_code(error.code),
                       is_private ? "the method failed" : std::string_view(error.message));
+}
+
+// Of errors the ones that are worth another try here are those that extensions::CallAnswers does not
+// keep.
+net::HttpResponse call_error(const Error& error) {
+  if (error.code != Errc::kLimitExceeded) return object_error(error);
+  return failure_response(http_status(error.code), object_code(error.code), error.message, false);
 }
 
 net::HttpResponse object_refusal(const Error& error) {

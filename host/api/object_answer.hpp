@@ -36,6 +36,10 @@ namespace hearth::api {
 // What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
 
+// The same of a call that ran. A limit that its method has met is not worth another try: the method
+// would do once more what it did before, and what it wrote then has stayed.
+[[nodiscard]] net::HttpResponse call_error(const Error& error);
+
 // What is said of a class that has no objects.
 inline constexpr std::string_view kNoSuchClass = "there are no objects of such a class";
 
@@ -56,7 +60,7 @@ struct ObjectCallee {
 
 // The sink that answers `exchange`. Parts of a streamed answer are not sent: its end is the answer.
 //
-//   Statuses  object_error(), and for a call with a key what runtime::CallSink::finish() says: 409
+//   Statuses  call_error(), and for a call with a key what runtime::CallSink::finish() says: 409
 //             call_in_progress or call_interrupted, 422 idempotency_key_reused, 429 limit_exceeded.
 //             404 invalid_method: no method of the class has this name, as far as the class lists
 //             its methods.

@@ -28,7 +28,6 @@ Error too_large_to_keep() {
 
 bool CallAnswers::keeps(Errc code) {
   switch (code) {
-    case Errc::kLimitExceeded:
     case Errc::kClosing:
     case Errc::kUnavailable:
     case Errc::kCancelled: return false;

@@ -40,9 +40,20 @@ TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
                                  std::string(each.code) + R"(","retryable":)" +
                                  (each.is_retryable ? "true}" : "false}"));
     EXPECT_EQ(net::find_header(response.headers, "Retry-After").has_value(), each.is_retryable);
-    EXPECT_EQ(extensions::CallAnswers::keeps(each.error), !each.is_retryable)
-        << "what is kept under a key would be told to be tried again";
   }
+}
+
+TEST(ObjectAnswerTest, WhatIsKeptUnderAKeyIsNotToldToBeTriedAgain) {
+  for (int number = 1; number <= static_cast<int>(Errc::kTooLarge); ++number) {
+    const Error error{static_cast<Errc>(number), "why"};
+    const net::HttpResponse response = call_error(error);
+    const bool is_kept = extensions::CallAnswers::keeps(error.code);
+    EXPECT_EQ(response.status, object_error(error).status) << response.body;
+    EXPECT_EQ(response.body.ends_with(R"("retryable":true})"), !is_kept) << response.body;
+    EXPECT_EQ(net::find_header(response.headers, "Retry-After").has_value(), !is_kept);
+  }
+  EXPECT_TRUE(extensions::CallAnswers::keeps(Errc::kLimitExceeded))
+      << "a method that meets a limit has run, and may have written";
 }
 
 TEST(ObjectAnswerTest, ARefusalSaysWhetherTheClassOrTheObjectIsMissing) {

@@ -175,7 +175,7 @@ class WithAScript(unittest.TestCase):
 
     def test_what_will_not_pass_is_told_at_once(self):
         for status, code in ((404, "invalid_method"), (422, "idempotency_key_reused"), (504, "call_timeout"),
-                             (409, "call_interrupted"), (400, "invalid_argument")):
+                             (409, "call_interrupted"), (400, "invalid_argument"), (429, "limit_exceeded")):
             with self.assertRaises(HearthError) as refused:
                 self.client([refusal(status, code, False)]).call("counter", "a", "increment")
             self.assertEqual((refused.exception.status, refused.exception.code), (status, code))

@@ -68,7 +68,7 @@ TEST_F(CallAnswersTest, ACallThatHasBegunAndNotEndedIsKnown) {
 }
 
 TEST_F(CallAnswersTest, AnErrorThatAsksForAnotherTryIsNotKept) {
-  for (int number = 1; number <= static_cast<int>(Errc::kInternal); ++number) {
+  for (int number = 1; number <= static_cast<int>(Errc::kTooLarge); ++number) {
     const auto code = static_cast<Errc>(number);
     const CallKey call{std::to_string(number), "f"};
     answers_.note_begun(call);
