@@ -2,6 +2,7 @@
 
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
+#include "protocol/agent_address.hpp"
 #include "protocol/request_query.hpp"
 
 #include <array>
@@ -42,6 +43,13 @@ std::string object_name_of_text(std::string_view id) {
     name += kDigits[byte >> 4U];
     name += kDigits[byte & 0xfU];
   }
+  return name;
+}
+
+Result<std::string> reachable_object_name(std::string_view id, std::size_t max_name_bytes) {
+  std::string name = object_name(id);
+  const std::string_view problem = name_problem(name, max_name_bytes);
+  if (!problem.empty()) return Error{Errc::kInvalidArgument, std::string(problem)};
   return name;
 }
 

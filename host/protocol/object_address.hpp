@@ -23,6 +23,9 @@ namespace hearth::protocol {
 std::string object_name(std::string_view id);
 // The same for an id that is no part of a path: percent signs stand for themselves.
 std::string object_name_of_text(std::string_view id);
+// object_name(), as long as clients reach an agent of this name.
+//   Failure   kInvalidArgument, with the sentence of name_problem().
+Result<std::string> reachable_object_name(std::string_view id, std::size_t max_name_bytes);
 // The id, for people: the name decoded.
 std::string object_id(std::string_view name);
 

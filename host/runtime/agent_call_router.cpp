@@ -182,8 +182,11 @@ void OutgoingCall::start(extensions::RemoteListener& listener) {
   if (!found) return fail(found.error());
   const auto& served = *found;
   callee_ = {std::string(served->agent_class->name()), std::move(call_.name)};
-  if (served->settings.is_object && !callee_.is_sub_agent() && paths_.object_name)
-    callee_.name = paths_.object_name(callee_.name);
+  if (served->settings.is_object && !callee_.is_sub_agent() && paths_.object_name) {
+    auto name = paths_.object_name(callee_.name);
+    if (!name) return fail(name.error());
+    callee_.name = *std::move(name);
+  }
   const extensions::CallOrder order = served->call_order();
   if (order.holds_calls() && !call_.origin->waiting.empty()) {
     runs_alone_ = order.runs_alone(EventKind::kCall, call_.method);

@@ -22,7 +22,8 @@ struct AgentCallPaths {
   CallWaits waits;
   // Has `task` run on the loop of this agent's shard, later. Any thread.
   std::function<void(const storage::AgentKey& key, std::function<void(Shard& shard)> task)> post;
-  std::function<std::string(std::string_view name)> object_name;  // as RuntimeOptions has it
+  // As RuntimeOptions has it.
+  std::function<Result<std::string>(std::string_view name)> object_name;
 };
 
 // The way out of one shard.
@@ -35,7 +36,7 @@ struct AgentCallPaths {
 //              at most kFewUnread bytes wait.
 //  P3 Dropped  A callee's sink that goes without an answer ends the call with kClosing.
 //  P4 Objects  In a class of objects each spelling of a name reaches the one agent that clients
-//              reach by it.
+//              reach by it. A name that no client can use is kInvalidArgument.
 //
 // Threads     The caller's shard.
 class AgentCallRouter final : public extensions::AgentRouter {

@@ -35,9 +35,9 @@ struct RuntimeOptions {
   std::size_t checkpointing_threads = 0;
   // The protocol's frame that tells clients the state. Any thread.
   std::function<std::string(std::string_view state_json)> state_frame;
-  // The one name that all spellings of the name of an object stand for; empty: each is a name of
-  // its own. Any thread.
-  std::function<std::string(std::string_view name)> object_name{};
+  // The one name that all spellings of the name of an object stand for, or kInvalidArgument: no
+  // client could reach it. Empty: each is a name of its own. Any thread.
+  std::function<Result<std::string>(std::string_view name)> object_name{};
   // What syncs for classes of durability `power`; null: the system. For tests; it outlives the
   // runtime.
   storage::SyncCalls* sync_calls = nullptr;

@@ -228,7 +228,9 @@ Result<void> Server::Parts::start_loops() {
   // files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
-  options.object_name = protocol::object_name;
+  options.object_name = [max = config.server.limits.max_name](std::string_view name) {
+    return protocol::reachable_object_name(name, max);
+  };
   options.crash = containment->crash_of_fiber();
   try {
     runtime =

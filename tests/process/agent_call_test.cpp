@@ -89,6 +89,28 @@ TEST_F(AgentCallProcessTest, ACircleThroughASerialAgentAndTooDeepADiveAreErrorsA
             R"("more than 16 calls between agents wait for each other")");
 }
 
+// The length that counts is that of the name as clients meet it.
+TEST_F(AgentCallProcessTest, AnObjectThatNoClientCouldReachIsNotMade) {
+  put("classes/serial-caller.yaml", "class: serial-caller\nobjects: true\n");
+  const auto server = start();
+  AgentClient caller(*server, "/agents/calling-agent/caller");
+  const auto add = [](const std::string& name) {
+    return R"(["serial-caller",")" + name + R"(","add",[1]])";
+  };
+  std::string accents;
+  while (accents.size() < 500) accents += "\xC3\xA9";
+  for (const std::string& name : {accents, std::string("%00x"), std::string("%2E%2E")}) {
+    const std::string error = error_of(caller, "ask", add(name));
+    EXPECT_NE(error.find("the agent name "), std::string::npos) << name << ": " << error;
+  }
+  EXPECT_EQ(caller.call("ask", add("a b")), 1);
+  const auto listed = run({"agents", "serial-caller", "--json", "--config", "hearth.yaml"});
+  ASSERT_EQ(listed->wait(), kClean) << listed->log();
+  const Json page = parse_json(listed->out()).value();
+  ASSERT_EQ(page.at("agents").size(), 1U) << listed->out();
+  EXPECT_EQ(page.at("agents")[0].at("name"), "a%20b");
+}
+
 // Clients choose the name in many an agent's code: it must not lead past another parent's gate.
 TEST_F(AgentCallProcessTest, NoNameLeadsBelowAnAgentOfAnotherTree) {
   const auto server = start();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,24 @@ TEST(ObjectAddressTest, O18_AllSpellingsOfAnIdNameOneAgent) {
   for (const auto& [id, name] : kNames) {
     EXPECT_EQ(object_name(id), name);
     EXPECT_EQ(object_name_of_text(object_id(name)), name) << "the id comes back";
+  }
+}
+
+TEST(ObjectAddressTest, O18_ANameThatNoClientCanUseIsNone) {
+  constexpr std::size_t kMax = 12;
+  EXPECT_EQ(reachable_object_name("\xC3\xA9\xC3\xA9", kMax).value(), "%C3%A9%C3%A9");
+  constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+      {"\xC3\xA9\xC3\xA9x", "the agent name is too long"},
+      {"%00x", "the agent name contains a control character"},
+      {"%FF", "the agent name is not valid UTF-8"},
+      {"%2E%2E", "the agent name must not be . or .."},
+      {"", "the agent name is empty"},
+  };
+  for (const auto& [id, why] : kRefused) {
+    const auto name = reachable_object_name(id, kMax);
+    ASSERT_TRUE(name.has_error()) << id;
+    EXPECT_EQ(name.error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(name.error().message, why);
   }
 }
 

@@ -133,8 +133,9 @@ class AgentCallTest : public ::testing::Test {
     options.limits = limits;
     options.state_frame = [](std::string_view json) { return std::string(json); };
     options.random = &random_;
-    // As the server's, with a plainer rule: capitals are another spelling.
-    options.object_name = [](std::string_view name) {
+    // As the server's, with plainer rules: capitals are another spelling, and "?" is no name.
+    options.object_name = [](std::string_view name) -> Result<std::string> {
+      if (name == "?") return Error{Errc::kInvalidArgument, "that is no name"};
       std::string small(name);
       for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
       return small;

@@ -72,6 +72,16 @@ TEST_F(AgentCallsTest, P4_OfAnObjectAllSpellingsAreOneAgent) {
   }
 }
 
+TEST_F(AgentCallsTest, P4_AnObjectThatNoClientCouldReachIsNotMade) {
+  ClassSettings object;
+  object.is_object = true;
+  start({}, object);
+  room.methods["echo"] = echo;
+  EXPECT_EQ(told_of({.name = "?", .method = "echo"}),
+            Told{"end invalid_argument: that is no name"});
+  EXPECT_EQ(room.begun, Told{});
+}
+
 TEST_F(AgentCallsTest, NeitherRunsInsideTheOther) {
   start();
   const std::string caller = name_on(0, "Asking");
