@@ -37,12 +37,22 @@ struct Delivery {
   std::string segment;  // of the agent's class
   std::string target;
   std::string claims;
+  std::function<bool()> is_withdrawn;  // as open_gated_socket()
 };
+
+// Whether who may come in has changed since this call.
+std::function<bool()> withdrawal_from_now(const runtime::ClassRegistry& classes) {
+  return [&classes, generation = classes.access_generation()] {
+    return classes.access_generation() != generation;
+  };
+}
 
 // On the loop of `shard`. The exchange is held here because the agent may answer, which ends its
 // sink, and go on reading what the event has lent it.
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
              Logger& logger) {
+  if (delivery.is_withdrawn())
+    return delivery.exchange->respond(error_answer(503, "unavailable", kAccessChanged));
   const net::HttpRequest& request = delivery.exchange->request();
   auto head = std::make_unique<runtime::RequestHead>();
   head->target = delivery.target;
@@ -70,7 +80,7 @@ void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::v
       {delivery.target, runtime_headers(delivery.exchange->request().headers), delivery.claims},
       [&shard, &logger, key = gates.back().child,
        delivery](const std::optional<GateRefusal>& refusal) {
-        if (refusal) return delivery.exchange->respond(refusal->answer);
+        if (refusal && !delivery.is_withdrawn()) return delivery.exchange->respond(refusal->answer);
         deliver(shard, key, delivery, logger);
       });
 }
@@ -150,6 +160,7 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
     response.headers.push_back({"Cache-Control", "no-store"});  // the next version has others
     return exchange->respond(std::move(response));
   }
+  std::function<bool()> is_withdrawn = withdrawal_from_now(runtime_.classes());
   auto admitted = admit(request);
   if (const auto* refusal = std::get_if<Refusal>(&admitted))
     return exchange->respond(answer_of(*refusal));
@@ -159,7 +170,7 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   runtime::Shard& shard = runtime_.shard(index);
   runtime::ShardLoop& loop = runtime_.loop(index);
   Delivery delivery{std::move(exchange), to.served->segment, std::move(guest.target),
-                    std::move(guest.visitor.claims)};
+                    std::move(guest.visitor.claims), std::move(is_withdrawn)};
   if (!to.gates.empty()) {
     loop.post(
         [&shard, &loop, &logger = logger_, gates = std::move(to.gates),
@@ -176,10 +187,7 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
 }
 
 net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
-  std::function<bool()> is_withdrawn = [&classes = runtime_.classes(),
-                                        generation = runtime_.classes().access_generation()] {
-    return classes.access_generation() != generation;
-  };
+  std::function<bool()> is_withdrawn = withdrawal_from_now(runtime_.classes());
   auto admitted = admit(request);
   net::UpgradePlan plan;
   if (auto* refusal = std::get_if<Refusal>(&admitted)) {

@@ -113,8 +113,7 @@ net::HttpResponse object_error(const Error& error) {
                       is_private ? "the method failed" : std::string_view(error.message));
 }
 
-// Of errors the ones that are worth another try here are those that extensions::CallAnswers does not
-// keep.
+// The errors that are worth another try here are those that extensions::CallAnswers does not keep.
 net::HttpResponse call_error(const Error& error) {
   if (error.code != Errc::kLimitExceeded) return object_error(error);
   return failure_response(http_status(error.code), object_code(error.code), error.message, false);

@@ -3,7 +3,9 @@
 
 #include "api/api_fixture.hpp"
 
+#include <chrono>
 #include <functional>
+#include <semaphore>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,7 @@ class SubAgentGateTest : public ApiFixture {
     }
     if (event.body == "slow") {
       waits_ = [&host, call = event.call] { (void)host.complete(call, std::string_view()); };
+      waiting_.release();
       return {};
     }
     if (event.body == "unasked") return Error{Errc::kUnsupported, "no interest"};
@@ -60,6 +63,7 @@ class SubAgentGateTest : public ApiFixture {
 
   std::vector<std::string> asked_;  // on the loop's thread; read once that has answered
   std::function<void()> waits_;     // lets in who waits, at the next request
+  std::counting_semaphore<> waiting_{0};
 };
 
 TEST_F(SubAgentGateTest, AnAgentBelowIsOfAClassAndANameOfItsOwn) {
@@ -141,6 +145,22 @@ TEST_F(SubAgentGateTest, AClientThatWaitsWhileAccessIsWithdrawnComesAgain) {
     const Frame first = client.read_frame();
     EXPECT_EQ(first.close_code(), is_withdrawn ? 1012 : 0);
     if (is_withdrawn) EXPECT_EQ(first.close_reason(), kAccessChanged);
+  }
+}
+
+TEST_F(SubAgentGateTest, ARequestThatWaitsWhileAccessIsWithdrawnComesAgain) {
+  start_inbox();
+  for (const bool is_withdrawn : {false, true}) {
+    RawClient client(port());
+    client.send(http("GET", "/agents/inbox/u/sub/chat/slow"));
+    ASSERT_TRUE(waiting_.try_acquire_for(std::chrono::seconds(10)));
+    if (is_withdrawn) runtime_->classes().access_changed();
+    EXPECT_EQ(get("/agents/inbox/u/let-it-in").body, "inbox");
+    const Reply reply = client.read_reply();
+    EXPECT_EQ(reply.status, is_withdrawn ? 503 : 200) << reply.body;
+    if (!is_withdrawn) continue;
+    EXPECT_NE(reply.body.find(kAccessChanged), std::string::npos) << reply.body;
+    EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
   }
 }
 
