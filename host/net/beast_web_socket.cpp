@@ -210,6 +210,7 @@ class BeastWebSocket final : public WebSocket,
   bool held_ = false;        // a whole message waits in incoming_ for resume_reading()
   bool delivering_ = false;  // on_message() is on the stack
   bool pinged_ = false;      // a ping was sent at heard_at_ and nothing was heard since
+  bool has_sent_too_much_ = false;
 };
 
 // ---- opening ------------------------------------------------------------------------------------
@@ -426,6 +427,7 @@ void BeastWebSocket::give_up(std::uint16_t code, std::string_view reason) {
 void BeastWebSocket::sent_too_much() {
   stream_->append(kTooManyHead);
   stream_->append(kTooMany);
+  has_sent_too_much_ = true;
   end(kCloseTryAgainLater, kTooMany, false);
   deadline_ = std::chrono::steady_clock::now() + time_to_give_up();
 }
@@ -473,8 +475,11 @@ void BeastWebSocket::end(std::uint16_t code, std::string_view reason, bool was_c
   held_ = false;
   deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
   // After a close frame the peer says nothing more.
-  stream_->finish(was_clean ? Linger::kUntilSent : Linger::kUntilPeerEnds,
-                  [self = shared_from_this()] { self->gone(); });
+  const Linger unclean = has_sent_too_much_ ? Linger::kBriefly : Linger::kUntilPeerEnds;
+  const std::shared_ptr<BeastWebSocket> self = shared_from_this();
+  stream_->finish(
+      was_clean ? Linger::kUntilSent : unclean, [self] { self->gone(); },
+      [self](std::size_t bytes) { return !self->address_ || self->address_->may_send(0, bytes); });
   report(code, reason, was_clean);
 }
 

@@ -184,12 +184,17 @@ void ByteStream::writable(error_code) {
 
 // ---- the end ------------------------------------------------------------------------------------
 
-void ByteStream::finish(Linger linger, std::function<void()> closed) {
+void ByteStream::finish(Linger linger, std::function<void()> closed, MaySay may_say) {
   HEARTH_ASSERT(!finishing_, "finish() called twice");
   finishing_ = true;
-  (void)take_arrived();  // what came before was wanted
+  const std::size_t unpaid = take_arrived();
   closed_ = std::move(closed);
   peer_ended_ = linger == Linger::kUntilSent;
+  if (linger == Linger::kBriefly) most_drained_ = kMostDrainedBriefly;
+  if (linger == Linger::kUntilPeerEnds && may_say) {
+    if (unpaid != 0) (void)may_say(unpaid);  // it came before, and was wanted
+    may_say_ = std::move(may_say);
+  }
   if (!open_) return close();
   flush();
   if (!open_) return;  // all is sent and nobody is waited for, or the send has failed
@@ -217,8 +222,11 @@ void ByteStream::drain() {
 
 bool ByteStream::has_drained_enough() {
   if (!finishing_) return false;
-  drained_ += take_arrived();
-  return drained_ > kMostDrained;
+  const std::size_t bytes = take_arrived();
+  drained_ += bytes;
+  if (drained_ > most_drained_ || (bytes != 0 && may_say_ && !may_say_(bytes)))
+    has_said_enough_ = true;
+  return has_said_enough_;
 }
 
 void ByteStream::abort() {
@@ -240,6 +248,7 @@ void ByteStream::close() {
     resume_reading();
     tell_drained();
   }
+  may_say_ = nullptr;  // it may hold the stream's owner
   // Posted, because callers of abort() and finish() do not expect to be called back from inside.
   if (closed_) asio::post(executor_, std::exchange(closed_, nullptr));
 }

@@ -37,6 +37,7 @@ enum class Linger {
                // a reset, which may take our last words with it
   kUntilPeerEnds,  // reads and drops what the peer still says, until it ends its side too or has
                    // said more than kMostDrained
+  kBriefly,        // the same for a peer that is refused for what it uses: kMostDrainedBriefly
 };
 
 // A connected socket that belongs to no loop: how a connection moves to another one.
@@ -127,11 +128,16 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] std::uint64_t bytes_taken() { return bytes_sent_ - (open_ ? on_the_way() : 0); }
 
   // ---- the end ----------------------------------------------------------------------------------
+  // Asked about bytes over the wire that are read and dropped; false: no more of them.
+  using MaySay = std::function<bool(std::size_t bytes)>;
+
   // Sends what is left, ends our side, lingers, closes, and calls `closed`. A pending read
-  // completes with an error. A peer that goes on talking past kMostDrained is cut off, and what it
-  // has not taken is dropped. There is no time limit in here: whoever wants one calls abort(), and
-  // `closed` is called then too.
-  void finish(Linger linger, std::function<void()> closed);
+  // completes with an error. A peer that goes on talking past what `linger` allows is cut off, and
+  // what it has not taken is dropped. There is no time limit in here: whoever wants one calls
+  // abort(), and `closed` is called then too.
+  // `may_say`: with kUntilPeerEnds, whether the peer may have said so much more. It is charged for
+  // it, and for what came before and nobody took.
+  void finish(Linger linger, std::function<void()> closed, MaySay may_say = nullptr);
   // Closes now and drops what is left. A pending read completes with an error.
   void abort();
   // Gives the socket away, with no operation pending on it. Nothing if the kind of stream cannot.
@@ -144,6 +150,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // look for an answer only when their body is sent: one of twice the default `max_body` still
   // gets its 413. A peer that never stops would have the server read for as long as it lingers.
   static constexpr std::size_t kMostDrained = std::size_t{8} * 1024 * 1024;
+  // What is refused because its client has used too much is no free way to use more.
+  static constexpr std::size_t kMostDrainedBriefly = std::size_t{256} * 1024;
 
  protected:
   // `turn_end`: of the loop that the executor is of. It and the pool outlive the stream.
@@ -213,9 +221,11 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   std::uint64_t sends_ = 0;
   std::uint64_t bytes_sent_ = 0;
   std::function<void()> closed_;
+  MaySay may_say_;
   std::size_t room_ = 0;     // of the read that is pending
   std::size_t arrived_ = 0;  // since take_arrived()
   std::size_t drained_ = 0;
+  std::size_t most_drained_ = kMostDrained;
   int reads_gathered_ = 0;
   bool filled_ = false;  // the last read used all its room, so more may be waiting
   bool open_ = true;
@@ -226,6 +236,7 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   bool finishing_ = false;   // no more append(); everything_sent() ends our side
   bool send_ended_ = false;  // try_shutdown_send() has done so
   bool peer_ended_ = false;  // nothing more is expected of the peer
+  bool has_said_enough_ = false;
 };
 
 }  // namespace hearth::net

@@ -84,7 +84,10 @@ class HttpSession final : public Session,
   void answer(HttpResponse response);
   void refuse(const HttpResponse& response);
   void refuse(const HttpRequest& request, HttpResponse response);
-  void refuse_too_many() { refuse(too_many_response("requests")); }
+  void refuse_too_many() {
+    has_sent_too_much_ = true;
+    refuse(too_many_response("requests"));
+  }
   void refuse_all(HttpResponse response);
   void answered();
   void drop(DropReason reason);
@@ -123,6 +126,7 @@ class HttpSession final : public Session,
   bool keep_alive_ = true;
   bool is_head_ = false;    // the method is HEAD
   bool continued_ = false;  // 100 Continue was sent for this request
+  bool has_sent_too_much_ = false;
 };
 
 // ---- requests in --------------------------------------------------------------------------------
@@ -254,7 +258,10 @@ void HttpSession::dispatch() {
   deadline_ = SocketTime::max();  // the handler takes the time it needs
   state_ = State::kAnswering;
 
-  if (!may_send(1, 0)) return refuse(request, too_many_response("requests"));
+  if (!may_send(1, 0)) {
+    has_sent_too_much_ = true;
+    return refuse(request, too_many_response("requests"));
+  }
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
@@ -427,7 +434,11 @@ void HttpSession::end(Linger linger) {
   if (is_ending()) return;
   state_ = State::kEnding;
   set_deadline(share_.options.close_timeout);
-  stream_->finish(linger, [self = shared_from_this()] { self->gone(); });
+  if (has_sent_too_much_ && linger == Linger::kUntilPeerEnds) linger = Linger::kBriefly;
+  const std::shared_ptr<HttpSession> self = shared_from_this();
+  stream_->finish(
+      linger, [self] { self->gone(); },
+      [self](std::size_t bytes) { return self->may_send(0, bytes); });
   // Posted: the notice may come of a write that the exchange's holder is just making.
   if (abort_notice_) asio::post(stream_->executor(), std::exchange(abort_notice_, nullptr));
 }
@@ -470,8 +481,9 @@ void HttpSession::on_sweep(SocketTime now) {
     share_.note_drop(DropReason::kSendsSlowly);
     return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
-  // TLS may read and read, and have nothing to parse. What waits to be parsed is charged then.
-  if (!is_ending() && incoming_.empty() && !may_have_sent())
+  // TLS may read and read, and have nothing to parse, also while half a head waits. What waits for
+  // an answer to be parsed is charged then.
+  if (!is_ending() && (state_ <= State::kBody || incoming_.empty()) && !may_have_sent())
     return state_ <= State::kBody ? refuse_too_many() : lost();
   if (now < deadline_) return;
   // A long answer may take its time, as long as the client goes on reading.

@@ -24,7 +24,7 @@ class RefusedConnection final : public Session,
                         {BodyFraming::kLength, answer->body.size(), false, share_.date.now()});
       stream_->append(text.append(answer->body));
     }
-    stream_->finish(Linger::kUntilPeerEnds, [self = shared_from_this()] {
+    stream_->finish(Linger::kBriefly, [self = shared_from_this()] {
       self->share_.table.remove(*self);
       self->share_.connection_ended();
     });

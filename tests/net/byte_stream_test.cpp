@@ -130,8 +130,17 @@ class ByteStreamTest : public ::testing::Test {
                                error_ = error;
                              });
   }
-  void finish(Linger linger) {
-    stream_->finish(linger, [this] { ++closed_; });
+  void finish(Linger linger, ByteStream::MaySay may_say = nullptr) {
+    stream_->finish(linger, [this] { ++closed_; }, std::move(may_say));
+  }
+  // The peer says so much in small pieces, and is not cut off.
+  void talk(std::size_t bytes) {
+    const std::string piece(16 * 1024, 'x');
+    for (std::size_t said = 0; said < bytes; said += piece.size()) {
+      stream_->peer_says(piece);
+      settle();
+      ASSERT_FALSE(stream_->wire_closed) << said << ": what was read before does not count";
+    }
   }
   using Sends = std::vector<std::string>;
 
@@ -367,15 +376,45 @@ TEST_F(ByteStreamTest, APeerThatGoesOnTalkingIsCutOff) {
     settle();
   }
   finish(Linger::kUntilPeerEnds);
-  for (std::size_t said = 0; said < ByteStream::kMostDrained; said += piece.size()) {
-    stream_->peer_says(piece);
-    settle();
-    ASSERT_FALSE(stream_->wire_closed) << said << ": what was read before does not count";
-  }
+  talk(ByteStream::kMostDrained);
   stream_->peer_says("x");
   settle();
   EXPECT_TRUE(stream_->wire_closed);
   EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, OneThatIsRefusedForWhatItUsesIsCutOffSoonAndChargedNothing) {
+  finish(Linger::kBriefly, [](std::size_t) {
+    ADD_FAILURE() << "it has paid already";
+    return false;
+  });
+  talk(ByteStream::kMostDrainedBriefly);
+  stream_->peer_says("x");
+  settle();
+  EXPECT_TRUE(stream_->wire_closed);
+  EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(ByteStreamTest, WhatIsDroppedIsChargedAndEndsWhereThePeerMaySayNoMore) {
+  stream_->peer_says("abcd");
+  read();
+  settle();
+  std::size_t charged = 0;
+  const auto owner = std::make_shared<int>();
+  finish(Linger::kUntilPeerEnds, [&charged, owner](std::size_t bytes) {
+    charged += bytes;
+    return charged <= 8;
+  });
+  EXPECT_EQ(charged, 4U) << "nobody was told of it";
+  stream_->peer_says("efgh");
+  settle();
+  EXPECT_FALSE(stream_->wire_closed);
+  stream_->peer_says("i");
+  settle();
+  EXPECT_TRUE(stream_->wire_closed);
+  EXPECT_EQ(charged, 9U);
+  EXPECT_EQ(closed_, 1);
+  EXPECT_EQ(owner.use_count(), 1) << "it may hold whoever holds the stream";
 }
 
 TEST_F(ByteStreamTest, FinishDoesNotWaitForAPeerThatHasSaidEverything) {
