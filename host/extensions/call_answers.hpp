@@ -55,8 +55,8 @@ class CallAnswers final : public AgentExtension {
   bool write();
 
   // Whether an error is kept. One that says that the same call may work later is not: the caller is
-  // told to try again (api/object_answer.hpp), and the call runs again then. kLimitExceeded is kept:
-  // only a method that ran has ended so, and what it wrote before stays.
+  // told to try again (api/object_answer.hpp), and the call runs again then. kLimitExceeded is
+  // kept: only a method that ran has ended so, and what it wrote before stays.
   [[nodiscard]] static bool keeps(Errc code);
 
   // The largest value that is kept, 1 MiB: a key promises a safe second try, not a store.
