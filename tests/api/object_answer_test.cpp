@@ -4,11 +4,53 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hearth::api {
 namespace {
+
+// Keeps its answer.
+class KeptExchange final : public net::HttpExchange {
+ public:
+  explicit KeptExchange(net::HttpResponse& answer) : answer_(answer) {}
+  [[nodiscard]] const net::HttpRequest& request() const override { return request_; }
+  void respond(net::HttpResponse response) override { answer_ = std::move(response); }
+  void start(net::HttpResponse /*response*/) override {}
+  void write(std::string /*part*/) override {}
+  void finish() override {}
+  void when_drained(std::function<void()> /*notice*/) override {}
+  void on_abort(std::function<void()> /*notice*/) override {}
+
+ private:
+  const net::HttpRequest request_;
+  net::HttpResponse& answer_;
+};
+
+TEST(ObjectAnswerTest, OnlyALimitOfACallThatDidNotRunIsWorthAnotherTry) {
+  const runtime::ClassRegistry classes;
+  struct Case {
+    bool has_key;
+    unsigned status;  // of runtime::CallSink::finish()
+    bool is_retryable;
+  };
+  for (const Case& each : {Case{.has_key = false, .status = 200, .is_retryable = false},
+                           Case{.has_key = true, .status = 200, .is_retryable = false},
+                           Case{.has_key = true, .status = 429, .is_retryable = true}}) {
+    net::HttpResponse answer;
+    runtime::ResponseHead head;
+    head.status = each.status;
+    make_object_answer(std::make_shared<KeptExchange>(answer), classes,
+                       {.segment = "tally", .method = "add", .has_key = each.has_key})
+        ->finish(head, Error{Errc::kLimitExceeded, "why"});
+    EXPECT_EQ(answer.status, 429);
+    EXPECT_EQ(answer.body.ends_with(R"("retryable":true})"), each.is_retryable) << answer.body;
+    EXPECT_EQ(net::find_header(answer.headers, "Retry-After").has_value(), each.is_retryable);
+  }
+}
 
 TEST(ObjectAnswerTest, O11_EachErrorHasItsStatusAndItsCode) {
   struct Case {

@@ -141,13 +141,14 @@ for (const { name, program } of found) {
     test("a call is sent again with its key, and only if that may help", limits, async (t) => {
       const running = refusal(409, "call_in_progress", false);
       const proxy = [502, "<html>", {}];
-      const script = [null, BUSY, running, DONE, proxy, DONE, refusal(504, "call_timeout", false), BUSY, BUSY, BUSY, DONE, null, proxy, null];
+      const script = [null, BUSY, running, DONE, proxy, DONE, refusal(504, "call_timeout", false), refusal(429, "limit_exceeded", false), BUSY, BUSY, BUSY, DONE, null, proxy, null];
       const { url, seen } = await scripted(t, script);
       const text = `${OURS}
         const client = new AgentKernel({ url: "${url}", token: "t" });
         const call = (c) => c.objects.call("counter", "a", { method: "m" });
         const told = (error) => console.log(error.code, error.retryable);
         console.log(await call(client), await call(client));
+        await call(client).catch(told);
         await call(client).catch(told);
         await call(new AgentKernel({ url: "${url}", retries: 1 })).catch(told);
         console.log(await client.objects.delete("counter", "a"));
@@ -157,6 +158,7 @@ for (const { name, program } of found) {
       assert.deepEqual(await outputOf(program, text), [
         "7 7",
         "call_timeout false",
+        "limit_exceeded false",
         "sandbox_unavailable true",
         "undefined",
         "no_answer true",
@@ -166,10 +168,10 @@ for (const { name, program } of found) {
       const keys = seen.map(({ headers }) => headers["idempotency-key"]);
       assert.equal(new Set(keys.slice(0, 4)).size, 1);
       assert.equal(new Set(keys.slice(4, 6)).size, 1);
-      assert.equal(new Set(keys.slice(0, 9)).size, 4);
+      assert.equal(new Set(keys.slice(0, 10)).size, 5);
       assert.equal(new Set(seen.slice(0, 4).map(({ body }) => body)).size, 1);
       assert.equal(seen[0].headers.authorization, "Bearer t");
-      assert.equal(seen.length, 14);
+      assert.equal(seen.length, 15);
     });
 
     test("a redirect is refused and takes no key along", limits, async (t) => {
