@@ -141,16 +141,21 @@ TEST_F(LiveAgentAnswersTest, P7_OfAReadOnlyMethodNothingIsKept) {
   EXPECT_EQ(runs_, 6) << "what was cut off runs again";
 }
 
-TEST_F(LiveAgentAnswersTest, P7_ALimitIsAskedAboutAgain) {
+TEST_F(LiveAgentAnswersTest, P7_ALimitThatTheMethodMeetsIsToldAgainAndOneThatMayPassIsNot) {
   shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall && ++runs_ == 1)
-      return Error{Errc::kLimitExceeded, "not so fast"};
+      return Error{Errc::kUnavailable, "not so fast"};
+    if (event.kind == EventKind::kCall && event.name == "full")
+      return Error{Errc::kLimitExceeded, "no room"};
     return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view("1"));
   };
-  EXPECT_EQ(call("add")->end, "error limit_exceeded: not so fast");
+  EXPECT_EQ(call("add")->end, "error unavailable: not so fast");
   EXPECT_EQ(call("add")->end, "ok 1");
   EXPECT_EQ(call("add")->end, "ok 1");
   EXPECT_EQ(runs_, 2);
+  for (int tries = 0; tries < 2; ++tries)
+    EXPECT_EQ(call("full", "f")->end, "error limit_exceeded: no room");
+  EXPECT_EQ(runs_, 3) << "it ran, and what it wrote before stays";
 }
 
 TEST_F(LiveAgentAnswersTest, P7_ACallThatTimesOutIsToldSoAgain) {
