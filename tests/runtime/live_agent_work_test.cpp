@@ -352,6 +352,7 @@ class WhoseWorkTest : public testing::WorkTest {
       works_.push_back(fiber);
     };
   }
+  ~WhoseWorkTest() override { shard_.script.works = nullptr; }  // the agents outlive `works_`
   // Its handle.
   std::uint64_t begin(const char* id) {
     std::uint64_t fiber = 0;
