@@ -20,7 +20,13 @@ std::string written_name(const std::type_info& type) {
 
 bool is_binding_of(const std::type_info& whole, const std::type_info& function) {
   const std::string name = written_name(function);
-  return !name.empty() && written_name(whole).starts_with("std::_Bind<" + name + " (");
+  if (name.empty()) return false;
+  const std::string text = written_name(whole);
+  if (text.starts_with("std::_Bind_result<"))  // its first part is what it returns
+    return text.find(", " + name + " (") != std::string::npos;
+  return text.starts_with("std::_Bind<" + name + " (") ||
+         text.starts_with("std::_Bind_front<" + name + ",") ||
+         text.starts_with("std::_Bind_front<" + name + ">");
 }
 
 }  // namespace hearth::detail

@@ -46,6 +46,10 @@ class Lambdas : public hearth::Agent {
     m.add("made_by_a_kept_function", &Lambdas::made_by_a_kept_function);
     m.add("made_by_a_kept_binding", &Lambdas::made_by_a_kept_binding);
     m.add("copied_by_a_kept_binding", &Lambdas::copied_by_a_kept_binding);
+    m.add("copied_by_a_kept_front", &Lambdas::copied_by_a_kept_front);
+    m.add("copied_by_a_kept_result", &Lambdas::copied_by_a_kept_result);
+    m.add("copied_by_a_function_of_front", &Lambdas::copied_by_a_function_of_front);
+    m.add("copied_by_a_function_of_result", &Lambdas::copied_by_a_function_of_result);
     m.add("copied_by_a_kept_function", &Lambdas::copied_by_a_kept_function);
     m.add("copied_for_a_kept_member", &Lambdas::copied_for_a_kept_member);
     m.add("made_by_a_kept_object", &Lambdas::made_by_a_kept_object);
@@ -79,9 +83,12 @@ class Lambdas : public hearth::Agent {
     for (const auto& wrapped : wrappings()) sum += co_await keep_alive_while(wrapped);
     const auto added = [this](int more) -> Task<int> { co_return more + co_await later(); };
     sum += co_await keep_alive_while(std::bind(added, 0));
+    sum += co_await keep_alive_while(std::bind<Task<int>>(added, 0));
+    sum += co_await keep_alive_while(std::bind_front(added, 0));
     const Holder<decltype(plain)> holder(plain);
     sum += co_await keep_alive_while(holder);
     sum += co_await keep_alive_while(std::bind(&Holder<decltype(plain)>::operator(), holder));
+    sum += co_await keep_alive_while(std::bind_front(&Holder<decltype(plain)>::operator(), holder));
     after_turn([this]() -> Task<void> { log.info(std::to_string(co_await later())); });
     co_return sum;
   }
@@ -107,6 +114,28 @@ class Lambdas : public hearth::Agent {
     const auto work = [this]() -> Task<int> { co_return co_await later(); };
     const auto call = [](auto function) { return function(); };
     co_return co_await keep_alive_while(std::bind(call, work));
+  }
+  Task<int> copied_by_a_kept_front() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    co_return co_await keep_alive_while(std::bind_front(call, work));
+  }
+  Task<int> copied_by_a_kept_result() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    co_return co_await keep_alive_while(std::bind<Task<int>>(call, work));
+  }
+  Task<int> copied_by_a_function_of_front() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    const std::function<Task<int>()> binding = std::bind_front(call, work);
+    co_return co_await keep_alive_while(binding);
+  }
+  Task<int> copied_by_a_function_of_result() {
+    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto call = [](auto function) { return function(); };
+    const std::function<Task<int>()> binding = std::bind<Task<int>>(call, work);
+    co_return co_await keep_alive_while(binding);
   }
   Task<int> copied_by_a_kept_function() {
     const auto work = [this]() -> Task<int> { co_return co_await later(); };
@@ -145,6 +174,10 @@ class Lambdas : public hearth::Agent {
     all.emplace_back([this, large]() -> Task<int> { co_return large[0] + co_await later(); });
     all.emplace_back(
         std::bind([this](int more) -> Task<int> { co_return more + co_await later(); }, 0));
+    all.emplace_back(std::bind<Task<int>>(
+        [this](int more) -> Task<int> { co_return more + co_await later(); }, 0));
+    all.emplace_back(
+        std::bind_front([this](int more) -> Task<int> { co_return more + co_await later(); }, 0));
     all.emplace_back(std::bind(&Lambdas::later, this));
     return all;
   }
@@ -179,14 +212,16 @@ TEST_F(DyingLambdaTest, WhatNobodyKeepsIsRefused) {
   for (const char* const method :
        {"returned", "returned_at_once", "made_by_a_helper", "awaited", "awaited_at_once",
         "as_a_parameter", "made_by_a_kept_one", "made_by_a_kept_function", "made_by_a_kept_binding",
-        "copied_by_a_kept_binding", "copied_by_a_kept_function", "copied_for_a_kept_member",
-        "made_by_a_kept_object", "made_by_a_kept_pointer", "a_reference_is_kept"})
+        "copied_by_a_kept_binding", "copied_by_a_kept_front", "copied_by_a_kept_result",
+        "copied_by_a_function_of_front", "copied_by_a_function_of_result",
+        "copied_by_a_kept_function", "copied_for_a_kept_member", "made_by_a_kept_object",
+        "made_by_a_kept_pointer", "a_reference_is_kept"})
     EXPECT_EQ(outcome(method), kRefusal) << method;
 }
 
 TEST_F(DyingLambdaTest, WhatIsKeptOrHasNothingToLoseRuns) {
   EXPECT_EQ(outcome("without_captures"), "7");
-  EXPECT_EQ(outcome("kept"), "70");
+  EXPECT_EQ(outcome("kept"), "105");
   EXPECT_NE(host_.log().back().find('7'), std::string::npos);
 }
 

@@ -44,19 +44,24 @@ template <template <class...> class Wrapper, class... Parts>
 struct Inside<Wrapper<Parts...>> {
   static bool has([[maybe_unused]] const char* tag) { return (Inside<Parts>::has(tag) || ...); }
 };
-// std::bind(): what it binds a function to may be copied on the way, into a parameter that dies.
-// The function itself is called where it is, and a member function on the object that it is bound
-// to.
+// std::bind() and std::bind_front(): what they bind a function to may be copied on the way, into a
+// parameter that dies. The function itself is called where it is, and a member function on the
+// object that it is bound to.
 template <class Function, class... Bound>
 struct Inside<Function(Bound...)> : Inside<Function> {};
 template <class Member, class Class, class Object, class... Bound>
 struct Inside<Member Class::*(Object, Bound...)> : Inside<Object> {};
+#ifdef __GLIBCXX__
+template <class Function, class... Bound>
+struct Inside<std::_Bind_front<Function, Bound...>> : Inside<Function(Bound...)> {};
+#endif
 template <class T>
 struct Inside<std::reference_wrapper<T>> {
   static bool has(const char* /*tag*/) { return false; }
 };
 
-// Whether `whole` is the type of std::bind(function, ...), for a function of that type.
+// Whether `whole` is the type of std::bind(function, ...), std::bind<Result>(function, ...) or
+// std::bind_front(function, ...), for a function of that type.
 bool is_binding_of(const std::type_info& whole, const std::type_info& function);
 
 // A function that its caller keeps.
