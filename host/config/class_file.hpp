@@ -32,7 +32,7 @@ struct ClassFile {
 inline constexpr int kMaxClassCrashes = 3;
 
 // What is no mistake and hardly meant, with what to do; empty: nothing. A fiber that ends the
-// server each time it runs brings its class into quarantine before it is dead itself.
+// server each time brings its class into quarantine before it is dead itself.
 [[nodiscard]] std::string doubts(const ClassConfig& config);
 
 // What holds for a class without a file.

@@ -90,8 +90,8 @@ struct RunningCall {
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
-  // The row of the fiber whose work runs, in the agent's database; 0: no fiber's; nothing: the
-  // library has not told.
+  // The row of the fiber whose work runs, in the agent's database; 0: no fiber's; the largest: of
+  // one of several (durable/fibers.hpp); nothing: the library has not told.
   std::optional<std::int64_t> fiber;
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is about none

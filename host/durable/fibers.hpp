@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -43,13 +44,13 @@ using FiberHandle = std::uint64_t;
 // The row of a fiber in its agent's database: what tells it apart after a crash.
 using FiberRow = std::int64_t;
 inline constexpr FiberRow kNoFiber = 0;
+// Of code that is asked how to recover several fibers: which of them it is about is not known.
+inline constexpr FiberRow kSeveralFibers = std::numeric_limits<FiberRow>::max();
 
 // The process has crashed in an agent's code.
 struct EndedProcess {
-  // Whose work ran; kNoFiber: no fiber's; nothing: the code has not told.
+  // Whose work ran; kNoFiber and kSeveralFibers count for none; nothing: the code has not told.
   std::optional<FiberRow> fiber;
-  // It was asked how to recover several, of which `fiber` is the oldest.
-  bool in_plan = false;
 };
 
 // An interrupted fiber that is offered to the agent's code.
@@ -128,9 +129,10 @@ struct FiberStanding {
 //                  is dead after max_turn_recoveries; its retries neither raise nor lower that
 //                  count.
 //  P8 Poison       A run that ended the process, as load() is told, is counted for the fiber whose
-//                  work it was; if that is not known, for each fiber that ran in the agent. A
-//                  checkpoint of a run that is five minutes old begins the count anew. After
-//                  max_crashes of them the fiber is dead, before its class is suspect.
+//                  work it was; for none in a plan of several; if the code has not told, for each
+//                  fiber that ran in the agent. A checkpoint of a run that is five minutes old
+//                  begins the count anew. After max_crashes of them the fiber is dead, before its
+//                  class is suspect.
 //
 // Managed    A row of kind kManaged is a record too (ManagedFibers). Its end is the record's
 //            business: start(replaces), finish(), recovered() and erase() leave such a row alone.

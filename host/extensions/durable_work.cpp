@@ -58,7 +58,7 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
   if (!database_.exists() || !jobs_.exists()) return;
   fibers_.load(ended);
-  plans_singly_ = ended && ended->in_plan;
+  plans_singly_ = ended.has_value();
   if (jobs_.has_any(durable::JobKind::kManaged)) managed();
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();

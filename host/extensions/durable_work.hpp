@@ -37,7 +37,7 @@ class AgentCalls;
 // One thing that is due and begins now, as an event.
 struct DueWork {
   EventKind kind{};
-  std::string id;         // of the schedule, the item or the fiber; of a plan: its oldest fiber
+  std::string id;         // of the schedule, the item or the fiber; of a plan of several: none
   std::uint64_t run = 0;  // kSchedule: which run; kFiberRecovered: which offer
   std::string name;       // of the event
   std::string body;
@@ -70,8 +70,9 @@ struct DueWork {
 //                a plan that kills the process is followed by a wait, as a hook is.
 //  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
 //                it has one.
-//  P6 Poison     After a plan that has ended the process it is asked for each fiber alone, right
-//                before that fiber is offered: then it is known which one ends the process.
+//  P6 Poison     After a crash in a plan, or in the work of a fiber, a plan is asked for each fiber
+//                alone, right before that fiber is offered. So it is known which one ends the
+//                process: a crash in a plan of several counts for none of them.
 //
 // Threads    The agent's shard.  Lifetime  close() before the database is closed.
 // Failure    StorageError.

@@ -80,8 +80,13 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   add(*held_);  // the oldest
   for (const Interrupted& fiber : others) add(fiber);
   body += "]";
-  return DueWork{EventKind::kFibersRecovered,       held_->id,   0, {}, std::move(body),
-                 settings_.fibers.recovery_timeout, std::nullopt};
+  return DueWork{EventKind::kFibersRecovered,
+                 others.empty() ? held_->id : std::string(),
+                 0,
+                 {},
+                 std::move(body),
+                 settings_.fibers.recovery_timeout,
+                 std::nullopt};
 }
 
 DueWork DurableWork::offer(Interrupted fiber) {

@@ -360,8 +360,8 @@ class LiveAgent final : public extensions::AgentContext,
     fiber_ = fiber;
     if (instance_) instance_->works_for(fiber);
   }
-  // That of the fiber which this event offers, or of the oldest that it asks a plan for; else
-  // kNoFiber.
+  // That of the fiber which this event offers, or asks a plan for; kSeveralFibers: a plan for
+  // several; else kNoFiber.
   [[nodiscard]] durable::FiberRow offered_row(CallId call);
   [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
     return {owner_.key().name, job.fiber};

@@ -100,8 +100,9 @@ void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outco
 durable::FiberRow LiveAgent::offered_row(CallId id) {
   const Call* const call = calls_.find(id);
   if (call == nullptr || !call->work) return durable::kNoFiber;
-  if (call->kind != EventKind::kFiberRecovered && call->kind != EventKind::kFibersRecovered)
-    return durable::kNoFiber;
+  const bool plans = call->kind == EventKind::kFibersRecovered;
+  if (!plans && call->kind != EventKind::kFiberRecovered) return durable::kNoFiber;
+  if (plans && call->work->id.empty()) return durable::kSeveralFibers;
   return work_.fibers().row_of(call->work->id);
 }
 

@@ -1,7 +1,6 @@
 #include "server/containment.hpp"
 
 #include "durable/fibers.hpp"
-#include "extensions/types.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,11 +42,9 @@ std::optional<runtime::AgentCrash> Containment::crash_of_fiber() const {
           ? *crash_before_->fiber != durable::kNoFiber
           : std::ranges::find(kCallsOfFibers, crash_before_->call) != kCallsOfFibers.end();
   if (!is_fibers) return std::nullopt;
-  const auto plan = extensions::to_string(extensions::EventKind::kFibersRecovered);
-  return runtime::AgentCrash{
-      .agent_class = crash_before_->agent_class,
-      .agent_digest = crash_before_->agent_digest,
-      .how = {.fiber = crash_before_->fiber, .in_plan = crash_before_->call == plan}};
+  return runtime::AgentCrash{.agent_class = crash_before_->agent_class,
+                             .agent_digest = crash_before_->agent_digest,
+                             .how = {.fiber = crash_before_->fiber}};
 }
 
 bool Containment::catch_up() {
@@ -87,7 +84,8 @@ void Containment::tell(const diagnosis::CrashRecord& crash) const {
                                   {"generation", crash.generation}, {"class", crash.agent_class},
                                   {"agent", crash.agent},           {"call", crash.call},
                                   {"method", crash.method}};
-  if (crash.fiber) fields.push_back({"fiber", *crash.fiber});
+  if (crash.fiber && *crash.fiber != durable::kSeveralFibers)
+    fields.push_back({"fiber", *crash.fiber});
   fields.push_back({"running_ms", crash.running_ms});
   fields.push_back({"stack", crash.stack});
   logger_.write(LogLevel::kError, "server.crashed_before", fields);

@@ -259,49 +259,84 @@ std::vector<std::string> asked_for(const DueWork& plan, const std::vector<std::s
   return named;
 }
 
-TEST_F(DurableWorkTest, P6_AfterAPlanThatCrashedEachIsAskedForAloneUntilThePoisonIsFound) {
-  const std::vector<std::string> ids = {"a", "b", "c"};
+class PlannedWorkTest : public DurableWorkTest {
+ protected:
   using Asked = std::vector<std::string>;
-  for (const std::string& id : ids) {
-    durable::ManagedRequest request;
-    request.name = "work";
-    request.id = id;
-    request.keeping = durable::FiberKeeping::kKept;
-    ASSERT_TRUE(work_->managed().start(request));
-    clock_.advance(std::chrono::seconds(1));
+
+  // Fibers of which each is planned, the oldest first, interrupted by a kill.
+  PlannedWorkTest() {
+    for (const std::string& id : ids_) {
+      durable::ManagedRequest request;
+      request.name = "work";
+      request.id = id;
+      request.keeping = durable::FiberKeeping::kKept;
+      EXPECT_TRUE(work_->managed().start(request));
+      clock_.advance(std::chrono::seconds(1));
+    }
+    crash();
   }
-  crash();
-  // "b" is the poison: each plan that has it crashes.
-  DueWork plan = take(true);
-  ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
-  ASSERT_EQ(asked_for(plan, ids), Asked({"a", "b", "c"}));
-  EXPECT_EQ(plan.id, "a") << "the crash counts for this one";
-  for (int crashes = 0; crashes < settings_.fibers.max_crashes; ++crashes) {
-    crash(durable::EndedProcess{.fiber = work_->fibers().row_of(plan.id), .in_plan = true});
+
+  // The process has ended in this plan, as the record of the crash says it.
+  void crash_in(const DueWork& plan) {
+    crash(durable::EndedProcess{plan.id.empty() ? durable::kSeveralFibers
+                                                : work_->fibers().row_of(plan.id)});
     clock_.advance(std::chrono::minutes(10));
-    for (;;) {
-      plan = take(true);
-      ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
-      ASSERT_EQ(asked_for(plan, ids), Asked({plan.id}));
-      if (plan.id == "b") break;
-      work_->ended(plan, R"({"order":["c","a"]})");
+  }
+  void ask_for_all() {
+    const DueWork plan = take(true);
+    ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
+    ASSERT_EQ(asked_for(plan, ids_), ids_);
+    EXPECT_EQ(plan.id, "") << "which of them a crash is about is not known";
+    crash_in(plan);
+  }
+  // Asks for each alone, and lets it go on, until this one is asked for. Which went on.
+  std::optional<DueWork> ask_for_each_until(std::string_view poison, Asked& went_on) {
+    while (std::optional<DueWork> plan = work_->next(true)) {
+      if (plan->kind != EventKind::kFibersRecovered) {  // the poison is dead, which is told
+        work_->ended(*plan, std::string_view());
+        continue;
+      }
+      EXPECT_EQ(asked_for(*plan, ids_), Asked({plan->id}));
+      if (plan->id == poison) return plan;
+      work_->ended(*plan, R"({"order":["c","a"]})");
       const DueWork hook = take(true);
-      ASSERT_EQ(hook.kind, EventKind::kFiberRecovered) << "each plan is followed by its fiber";
-      EXPECT_EQ(hook.id, plan.id);
+      EXPECT_EQ(hook.kind, EventKind::kFiberRecovered) << "each plan is followed by its fiber";
+      EXPECT_EQ(hook.id, plan->id);
       EXPECT_TRUE(work_->managed().resume(hook.id));
       work_->continued(hook.id);
+      went_on.push_back(hook.id);
     }
+    std::ranges::sort(went_on);
+    return std::nullopt;
   }
-  crash(durable::EndedProcess{.fiber = work_->fibers().row_of("b"), .in_plan = true});
-  clock_.advance(std::chrono::minutes(10));
-  Asked left;
-  while (std::optional<DueWork> next = work_->next(true)) {
-    if (next->kind == EventKind::kFiberRecovered) left.push_back(next->id);
-    work_->ended(*next, std::string_view());
+
+  const Asked ids_ = {"a", "b", "c"};
+};
+
+TEST_F(PlannedWorkTest, P6_AfterACrashEachIsAskedForAloneUntilThePoisonIsDead) {
+  ask_for_all();
+  Asked went_on;
+  for (int crashes = 0; crashes < settings_.fibers.max_crashes; ++crashes) {
+    const auto plan = ask_for_each_until("b", went_on);
+    ASSERT_TRUE(plan);
+    crash_in(*plan);
   }
-  std::ranges::sort(left);
-  EXPECT_EQ(left, Asked({"a", "c"})) << "the others live";
+  went_on.clear();
+  EXPECT_FALSE(ask_for_each_until("b", went_on));
+  EXPECT_EQ(went_on, Asked({"a", "c"})) << "the others live";
   EXPECT_EQ(logger_.count("fiber:recovery:dead"), 1U);
+}
+
+TEST_F(PlannedWorkTest, P6_APlanOfSeveralThatCrashesCountsForNone) {
+  for (int round = 0; round < 3; ++round) {
+    ask_for_all();
+    Asked went_on;
+    EXPECT_FALSE(ask_for_each_until("nobody", went_on));
+    EXPECT_EQ(went_on, ids_);
+    crash();
+    clock_.advance(std::chrono::minutes(10));
+  }
+  EXPECT_EQ(logger_.count("fiber:recovery:dead"), 0U);
 }
 
 TEST_F(DurableWorkTest, APlanIsBoundedInHowManyItLetsInAtOnce) {

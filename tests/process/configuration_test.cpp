@@ -83,10 +83,10 @@ TEST_F(ConfigurationTest, AllClassesAsObjectsUnderTheDefaultLimitAreWarnedOf) {
 
 TEST_F(ConfigurationTest, AFiberThatMayBringItsClassIntoQuarantineIsWarnedOf) {
   put("hearth.yaml", "shards: 1\n");
-  put("classes/counter.yaml", "class: Counter\nfibers: {max_crashes: 4}\n");
+  put("classes/counter.yaml", "class: Counter\nfibers: {max_crashes: 3}\n");
   const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
   EXPECT_EQ(check->wait(), kClean);
-  EXPECT_NE(check->log().find("classes/counter.yaml: with fibers.max_crashes: 4"),
+  EXPECT_NE(check->log().find("classes/counter.yaml: with fibers.max_crashes: 3"),
             std::string::npos)
       << check->log();
   const auto server = serve_ready({"--config", "hearth.yaml"});

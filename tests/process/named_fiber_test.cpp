@@ -294,17 +294,28 @@ TEST_F(HealthyFiberTest, IsNotToBlameForAStartThatCrashes) {
   expect_patient(*serve_agents(), 0);
 }
 
-// The older one is innocent, and so is the class.
-TEST_F(HealthyFiberTest, OneThatEndsTheServerInTheHookThatPlansIsDeadAloneBeforeItsClassIs) {
-  {
+// Fibers that end the server in the hook that plans their recovery, beside an older one that is
+// innocent.
+class PlannedFiberTest : public HealthyFiberTest {
+ protected:
+  void begin_and_kill(const std::string& poison) {
     auto server = serve_agents();
     AgentClient agent(*server, kAgent);
-    for (const std::string name : {"patient", "dreaded"}) {
+    for (const std::string& name : {std::string("patient"), poison}) {
       agent.call("begin", "[\"" + name + "\"]");
       server->wait_for_log(name + " sleeps");
     }
     EXPECT_EQ(server->kill(), kKilled);
   }
+};
+
+class DreadedFiberTest : public PlannedFiberTest,
+                         public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Poisons, DreadedFiberTest, ::testing::Values("dreaded", "brooded_over"),
+                         [](const auto& row) { return row.param; });
+
+TEST_P(DreadedFiberTest, IsDeadAloneBeforeItsClassIsInQuarantine) {
+  begin_and_kill(GetParam());
   for (const char* const why : {"asked for both", "asked for one", "asked for the same again"}) {
     auto server = serve({"--config", "hearth.yaml"});
     EXPECT_EQ(server->wait(), kCrashed) << why;
@@ -312,6 +323,22 @@ TEST_F(HealthyFiberTest, OneThatEndsTheServerInTheHookThatPlansIsDeadAloneBefore
   auto server = serve_agents();
   server->wait_for_log("fiber:recovery:dead");
   expect_patient(*server, 1);
+}
+
+// The hook fails for several, and for each alone it does not.
+TEST_F(PlannedFiberTest, NoneIsToBlameForAPlanForSeveral) {
+  begin_and_kill("crowded");
+  for (int round = 0; round < 2; ++round) {
+    {
+      auto server = serve({"--config", "hearth.yaml"});
+      EXPECT_EQ(server->wait(), kCrashed);
+    }
+    auto server = serve_agents();
+    server->wait_for_log("patient sleeps");
+    server->wait_for_log("crowded sleeps");
+    EXPECT_EQ(AgentClient(*server, kAgent).call("dead"), 0);
+    EXPECT_EQ(server->kill(), kKilled);
+  }
 }
 
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {

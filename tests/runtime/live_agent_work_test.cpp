@@ -419,12 +419,35 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
   EXPECT_EQ(works_, (Works{row, std::nullopt, row, durable::kNoFiber}));
 }
 
-TEST_F(WhoseWorkTest, APlanIsTheWorkOfTheOldestThatItIsAskedFor) {
-  const std::uint64_t oldest = begin("f");
-  visit([&](HostCalls& host) { host.works_for(oldest, 0); });
-  const auto row = works_.at(0);
-  shard_.loop.let_pass(std::chrono::milliseconds(10));
+TEST_F(WhoseWorkTest, APlanForSeveralIsTheWorkOfNoneThatIsKnown) {
+  begin("f");
   begin("g");
+  CallId plan = 0;
+  on_work = [&plan](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kFibersRecovered)
+      return host.complete(event.call, std::string_view());
+    plan = event.call;
+    return {};
+  };
+  shard_.restart();
+  works_.clear();
+  shard_.settle();
+  ASSERT_NE(plan, 0U);
+  EXPECT_EQ(works_, Works{durable::kSeveralFibers});
+  act([&](HostCalls& host) { host.works_for(0, plan); });
+  EXPECT_EQ(works_, (Works{durable::kSeveralFibers, std::nullopt, durable::kSeveralFibers}))
+      << "also after its first wait";
+}
+
+TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
+  visit([&](HostCalls& host) {
+    durable::ManagedRequest request = managed("work", "f");
+    request.keeping = durable::FiberKeeping::kKept;
+    const auto started = host.start_managed(request);
+    ASSERT_TRUE(started);
+    host.works_for(started->fiber, 0);
+  });
+  const auto row = works_.at(0);
   CallId plan = 0;
   on_work = [&plan](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kFibersRecovered)

@@ -135,9 +135,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // this has ended.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
   // Before the first of them is recovered: in which order, how many at once, and which not. Once an
-  // instance; after one that ended the server it is asked for each of them alone, so that it is
-  // known which one does. Not overridden, or if it fails: the oldest first, one at a time. `fibers`
-  // stays valid until this has ended.
+  // instance; after one that ended the server, or a fiber that did, it is asked for each of them
+  // alone, so that it is known which one does. Not overridden, or if it fails: the oldest first,
+  // one at a time. `fibers` stays valid until this has ended.
   virtual Task<RecoveryPlan> on_fibers_recovered(const std::vector<InterruptedFiber>& /*fibers*/) {
     return RecoveryPlan();
   }

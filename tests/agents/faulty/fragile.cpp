@@ -11,6 +11,8 @@
 //             sudden        a null pointer; the agent "eager" begins it in each START
 //             patient       sleeps for an hour, and logs "patient sleeps"
 //             dreaded       the same; a null pointer in on_fibers_recovered, if that is told of it
+//             brooded_over  the same, after the first wait of that hook
+//             crowded       the same, if the hook is told of others, too
 //             steady        20 steps of 10 ms
 //             later         the same, and stops for an hour after the third in version 1; not
 //                           listed if KNOWS_LATER is 0
@@ -47,6 +49,8 @@ class Fragile : public hearth::Agent {
     m.add("set_trap", &Fragile::set_trap);
     m.fiber("patient", &Fragile::patient);
     m.fiber("dreaded", &Fragile::patient);
+    m.fiber("brooded_over", &Fragile::patient);
+    m.fiber("crowded", &Fragile::patient);
     m.fiber("poison", &Fragile::poison);
     m.fiber("offloading", &Fragile::offloading);
     m.fiber("sudden", &Fragile::sudden);
@@ -67,8 +71,12 @@ class Fragile : public hearth::Agent {
       const std::vector<hearth::InterruptedFiber>& fibers) override {
     for (const hearth::InterruptedFiber& fiber : fibers) {
       if (fiber.name == "dreaded") *nowhere = 1;
+      const bool is_crowded = fiber.name == "crowded" && fibers.size() > 1;
+      if (!is_crowded && fiber.name != "brooded_over") continue;
+      co_await sleep(std::chrono::milliseconds(1));
+      *nowhere = 1;
     }
-    return hearth::RecoveryPlan();
+    co_return hearth::RecoveryPlan();
   }
   void begin(const std::string& name) { start_fiber(name, nullptr, {.key = name}); }
   std::vector<std::string> done() {

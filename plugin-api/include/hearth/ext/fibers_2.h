@@ -42,9 +42,10 @@
  *           dead. They no longer count once a run has worked for five minutes and then stashes
  *           another checkpoint. works_for says whose run it is.
  * Plan      HEARTH_EVENT_FIBERS_RECOVERED comes for a single fiber too. Its answer has one more
- *           member, "skip": ids that are not to be offered; they are let go as by a hook. After one
- *           that ended the process, which counts for the first fiber that it named, the agent is
- *           asked for each fiber alone, before it is offered: then it is known which one it is.
+ *           member, "skip": ids that are not to be offered; they are let go as by a hook. One that
+ *           ended the process counts for no fiber if it named several. After it, or a run that
+ *           did, the agent is asked for each fiber alone, before it is offered: then it is known
+ *           which one it is.
  * Earlier   What hearth.fibers/1 began is offered without "managed"; resume makes it a brief fiber
  *           under its id. What hearth.managed_fibers/1 began is a kept fiber in every respect but
  *           one: only NOT_FOUND has it wait, after UNSUPPORTED it is "interrupted".
@@ -153,13 +154,14 @@ typedef struct hearth_fibers_v2 {
 
   /* Whose work runs from now on, until this is called again or the call into the instance returns:
    * that of `fiber`; if that is 0, that of the event `call`, which is the fiber that it offers if
-   * it is HEARTH_EVENT_FIBER_RECOVERED in progress, the first that it names if it is
-   * HEARTH_EVENT_FIBERS_RECOVERED, and else no fiber. If the process ends meanwhile, or in a job
-   * (ext/offload.h) that was submitted meanwhile, that counts for this fiber alone (Poison).
+   * it is HEARTH_EVENT_FIBER_RECOVERED in progress, the one that it names if it is
+   * HEARTH_EVENT_FIBERS_RECOVERED for one alone, and else no fiber. If the process ends meanwhile,
+   * or in a job (ext/offload.h) that was submitted meanwhile, that counts for this fiber alone
+   * (Poison).
    * A call into an instance that has used this function begins as the work of no fiber; of one that
    * has not it is unknown, and then it counts for each fiber that runs in the agent. So tell when
-   * HEARTH_EVENT_START or _MIGRATE comes, with 0 and 0, that what follows is no fiber's work. Those
-   * two events begin as the work of their fiber in each instance. */
+   * HEARTH_EVENT_START or _MIGRATE comes, with 0 and 0, that what follows is no fiber's work.
+   * HEARTH_EVENT_FIBER_RECOVERED and _FIBERS_RECOVERED begin as told above in each instance. */
   hearth_status (*works_for)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                              uint64_t call);
 } hearth_fibers_v2;
