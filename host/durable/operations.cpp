@@ -90,6 +90,15 @@ void Operations::make_unknown(std::int64_t seq, const std::string& id, const std
   note_state(id, kind, OperationState::kUnknown);
 }
 
+void Operations::leave_unknown(const Row& row) {
+  if (row.state != "unknown") return;
+  std::erase(untold_, row.seq);
+  --unknown_now_;
+  kept("DELETE FROM cf_agents_operation_documents WHERE operation = ?1 AND part = ?2")
+      .execute(
+          std::array{Param(row.seq), Param(static_cast<std::int64_t>(OperationPart::kGivenUp))});
+}
+
 void Operations::note_state(const std::string& id, const std::string& kind, OperationState state) {
   changes_.push_back({id, kind, state});
 }
@@ -124,8 +133,10 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
     if (!counted) return counted.error();
     row->day = *counted;
   }
-  if (row->scope && scope) keep_scope(*scope);
+  if (scope) keep_scope(*scope);
   if (row->seq == 0) return insert(*std::move(row), request, scope, arguments->json);
+  // One with a key alone is the work of whoever begins it last.
+  if (!row->scope) row->root = scope ? std::optional(scope->root) : std::nullopt;
   return decide(*std::move(row), request);
 }
 
@@ -140,7 +151,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   row.started_at_ms = now_ms();
   if (request.horizon_ms > 0)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
-  if (row.scope && scope) row.root = scope->root;
+  if (scope) row.root = scope->root;
   {
     Rows rows =
         kept(
@@ -180,7 +191,9 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
       use(fiber, row.likeness, row.seq);
       return begun;
     case OperationState::kNotExecuted: return run(std::move(row), request, true);
-    case OperationState::kUnknown: return begun;
+    case OperationState::kUnknown:
+      if (!document(row.seq, OperationPart::kGivenUp)) return begun;
+      break;
     case OperationState::kInterrupted: break;
   }
   row.effect = std::max(row.effect, request.effect);
@@ -192,9 +205,10 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
     return run(std::move(row), request, false);
   if (row.effect == Effect::kProbe && request.can_probe) {
     begun.decision = OperationDecision::kProbe;
-    begun.operation = add_running(row, request, Begin::kProbe);
+    begun.operation = probe(row, request);
     return begun;
   }
+  if (row.state == "unknown") return begun;
   make_unknown(row.seq, row.id, row.kind,
                row.effect == Effect::kKeyed ? "the other side may not know its key any more"
                                             : "its run was cut off");
@@ -212,20 +226,28 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
       row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
   }
   prepare_write();
+  leave_unknown(row);
   kept(
       "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
-      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, settled_at = NULL, settled_by = "
-      "NULL, "
-      "note = NULL WHERE seq = ?1")
+      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, settled_at = NULL, "
+      "settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
                           Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost),
-                          nullable(row.day)});
+                          nullable(row.day), nullable(row.root)});
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
   begun.attempt = row.attempts + 1;
   begun.operation = add_running(row, request, anew ? Begin::kAnew : Begin::kAgain);
   begun.id = std::move(row.id);
   return begun;
+}
+
+std::uint64_t Operations::probe(const Row& row, const OperationRequest& request) {
+  prepare_write();
+  leave_unknown(row);
+  kept("UPDATE cf_agents_operations SET state = 'started', root = ?2, told = NULL WHERE seq = ?1")
+      .execute(std::array{Param(row.seq), nullable(row.root)});
+  return add_running(row, request, Begin::kProbe);
 }
 
 std::uint64_t Operations::add_running(const Row& row, const OperationRequest& request, Begin how) {
@@ -359,13 +381,13 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   if (auto may = may_resolve(id, outcome, result, note, actor); may.has_error()) return may;
   const auto row = find(id);
   if (!row) return Error{Errc::kNotFound, "no operation has this id"};
-  const OperationState state = state_of(*row);
   const bool has_result = outcome == OperationOutcome::kCompleted;
   // Copies, for they may lie in a row that the first of these statements ends.
   const std::string its_result(result.empty() ? "null" : result);
   const std::string its_note(note);
   const std::string its_actor(actor);
   prepare_write();
+  leave_unknown(*row);
   kept(
       "UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, settled_by = ?4, note = ?5, "
       "told = NULL WHERE seq = ?1")
@@ -375,8 +397,6 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   if (has_result) put(row->seq, OperationPart::kResult, its_result);
   if (!has_result) give_back(*row);
   forget_answer(row->seq, has_result);
-  std::erase(untold_, row->seq);
-  if (state == OperationState::kUnknown) --unknown_now_;
   note_state(row->id, row->kind,
              has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
   return {};

@@ -133,7 +133,8 @@ struct UnknownOperation {
 // interrupted   the row, 'started'         give_up_lost() -> unknown, or no row (P12);
 //                                          begin() -> running or unknown;
 //                                          resolve() -> completed, not executed
-// unknown       the row, 'unknown'         resolve() -> completed, not executed
+// unknown       the row, 'unknown'         resolve() -> completed, not executed;
+//                                          begin() -> running, if it was given up (P12)
 // not executed  the row, 'not_executed'    begin() -> running; sweep() -> no row
 // completed     the row and its result     sweep() -> no row
 //
@@ -168,10 +169,13 @@ struct UnknownOperation {
 //                server has left are found under the ids that they have.
 //  P12 Given up  An interrupted operation that nobody will begin again is unknown, and told; one
 //                that might have been repeated has no row then. Nobody will once the fibers of its
-//                work are over. One of no fiber, begun by its key, is waited for: a keyed one until
-//                its horizon, any other for kLongestInterruption. wake() plans those moments. A
-//                keyed one behind its horizon, or begun by a clock that was set back since, and an
-//                unsafe one are given up at once; but not one that goes on with its answer (P10).
+//                work are over; dead ones are. The work of one with a key is that of the fiber that
+//                has begun it last. One of no fiber is waited for: a keyed one until its horizon,
+//                any other for kLongestInterruption. wake() plans those moments. A keyed one behind
+//                its horizon, or begun by a clock that was set back since, and an unsafe one are
+//                given up at once; but not one that goes on with its answer (P10). If somebody
+//                begins it all the same, such as a fiber that was revived, a probed one is asked
+//                for, and a keyed one runs whose key the other side still knows.
 //  P9 Not sent   If a run is cut off before it has begun (never_begins()), or whose request
 //                (may_send()) has not left, its operation is not executed, whatever its effect; but
 //                not if an earlier run may have acted, or the agent has sent something else behind
@@ -181,7 +185,8 @@ struct UnknownOperation {
 //                operation may run again, whatever its effect; but one of a fiber only as long as
 //                the outermost fiber of its work is not over, or one below that is not.
 //
-// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result),
+// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result,
+//            3, empty: it was given up, and nobody has said that it cannot be known),
 //            made with the first operation, and with it cf_agents_meta's `incarnation`, a part of
 //            each id; cf_agents_operation_days with the first that a limit counts.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
@@ -303,14 +308,14 @@ class Operations {
   [[nodiscard]] Wake wake() const;
 
  private:
-  enum class OperationPart : std::int64_t { kArguments = 1, kResult = 2 };
+  enum class OperationPart : std::int64_t { kArguments = 1, kResult = 2, kGivenUp = 3 };
   struct Row {
     std::int64_t seq = 0;
     std::string id;
     std::string kind;
     Effect effect = Effect::kUnsafe;
     std::string state;
-    std::optional<std::string> root;  // the id of the outermost fiber of its work
+    std::optional<std::string> root;  // the id of the outermost fiber whose work it is
     std::optional<std::string> scope;
     std::optional<std::string> key;
     std::string likeness;  // of its kind and arguments
@@ -379,11 +384,11 @@ class Operations {
   // Whether the fiber with this id, or one below it, may still begin the operation again. Nullopt:
   // the operation belongs to no fiber.
   [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
-  // The outermost ones above the fibers below others that run, or that an operator may let run
-  // again.
+  [[nodiscard]] bool may_go_on(const std::string& root, const Roots& of_open);
+  // The outermost ones above the fibers below others that are not over.
+  [[nodiscard]] Roots roots_of_open();
+  // ... or that an operator may let run again: what they have done is kept for them.
   [[nodiscard]] Roots roots_of_needed();
-  // The fiber of this id is such a one, or one below it is.
-  [[nodiscard]] bool is_needed(const std::string& root, const Roots& of_needed);
   // Of the fibers that a condition of SQL (a literal) names.
   [[nodiscard]] Roots roots_of(std::string_view fibers);
 
@@ -406,6 +411,7 @@ class Operations {
                                 const std::optional<Scope>& scope, std::string_view arguments);
   OperationBegun decide(Row row, const OperationRequest& request);
   OperationBegun run(Row row, const OperationRequest& request, bool anew);
+  std::uint64_t probe(const Row& row, const OperationRequest& request);
   enum class Begin : std::uint8_t { kAnew, kAgain, kProbe };
   std::uint64_t add_running(const Row& row, const OperationRequest& request, Begin how);
   [[nodiscard]] Running* find_running(std::string_view id);
@@ -422,13 +428,15 @@ class Operations {
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);
+  // Its row is about to say something else.
+  void leave_unknown(const Row& row);
   // ---- giving up (operations_lost.cpp) ----
   // When one is given up that does not go on with its answer; nothing: when its fibers are over.
   [[nodiscard]] static std::optional<std::int64_t> loss_ms(
       Effect effect, bool has_root, std::int64_t started_at_ms,
       const std::optional<std::int64_t>& horizon_at_ms);
   [[nodiscard]] std::optional<std::int64_t> loss_ms(const Row& row);
-  [[nodiscard]] bool is_lost(const Row& row, const Roots& needed);
+  [[nodiscard]] bool is_lost(const Row& row, const Roots& of_open);
   void give_up(const Row& row);
   // One has begun, or was cut off: wake() knows when it is given up.
   void plan_loss(std::optional<std::int64_t> at_ms) {

@@ -44,23 +44,22 @@ void Operations::keep_scope(const Scope& scope) {
 
 // A fiber may outlive the ones that wait for it.
 bool Operations::may_go_on(const std::optional<std::string>& root) {
-  if (!root) return true;
-  const auto job = jobs_.find(JobKind::kManaged, *root);
-  if (job && !job->ended_at_ms && !job->dead) return true;
-  return roots_of("WHERE kind = 2 AND parent IS NOT NULL AND ended_at IS NULL AND dead = 0")
-      .contains(*root);
+  return !root || may_go_on(*root, {}) || roots_of_open().contains(*root);
+}
+
+bool Operations::may_go_on(const std::string& root, const Roots& of_open) {
+  const auto job = jobs_.find(JobKind::kManaged, root);
+  return (job && !job->ended_at_ms && !job->dead) || of_open.contains(root);
+}
+
+Operations::Roots Operations::roots_of_open() {
+  return roots_of("WHERE kind = 2 AND parent IS NOT NULL AND ended_at IS NULL AND dead = 0");
 }
 
 Operations::Roots Operations::roots_of_needed() {
   return roots_of(
       "WHERE kind = 2 AND parent IS NOT NULL AND (ended_at IS NULL OR dead <> 0 OR "
       "status = 'interrupted')");
-}
-
-bool Operations::is_needed(const std::string& root, const Roots& of_needed) {
-  const auto job = jobs_.find(JobKind::kManaged, root);
-  return (job && (!job->ended_at_ms || job->dead || job->status == "interrupted")) ||
-         of_needed.contains(root);
 }
 
 Operations::Roots Operations::roots_of(std::string_view fibers) {

@@ -25,8 +25,8 @@ std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
   return std::max(*loss, row.started_at_ms + kLongestInterruption.count());
 }
 
-bool Operations::is_lost(const Row& row, const Roots& needed) {
-  if (row.root && !is_needed(*row.root, needed)) return true;
+bool Operations::is_lost(const Row& row, const Roots& of_open) {
+  if (row.root && !may_go_on(*row.root, of_open)) return true;
   const std::int64_t now = now_ms();
   if (const auto loss = loss_ms(row); loss && *loss <= now) return true;
   const bool is_strict =
@@ -37,6 +37,9 @@ bool Operations::is_lost(const Row& row, const Roots& needed) {
 void Operations::give_up(const Row& row) {
   if (row.effect > Effect::kIdempotent) {
     make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
+    const bool may_come_back =
+        row.effect == Effect::kProbe || is_key_known(row.started_at_ms, row.horizon_at_ms);
+    if (may_come_back && row.effect != Effect::kUnsafe) put(row.seq, OperationPart::kGivenUp, "");
     return;
   }
   prepare_write();
@@ -48,11 +51,11 @@ void Operations::give_up_lost() {
   must_look_ = false;
   next_loss_ms_.reset();
   if (!exists()) return;
-  std::optional<Roots> needed;
+  std::optional<Roots> of_open;
   for (const Row& row : started_rows()) {
     if (running_ids_.contains(row.id)) continue;
-    if (row.root && !needed) needed = roots_of_needed();
-    if (is_lost(row, needed ? *needed : Roots())) give_up(row);
+    if (row.root && !of_open) of_open = roots_of_open();
+    if (is_lost(row, of_open ? *of_open : Roots())) give_up(row);
   }
   next_loss_ms_ = find_next_loss();
 }

@@ -325,7 +325,7 @@ std::int64_t Operations::remove_for_room() {
   return remove_rows(
       "DELETE FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
       "o WHERE state IN ('completed', 'not_executed') AND "
-      "root IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?2) RETURNING id",
+      "scope IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?2) RETURNING id",
       std::array{Param(std::string_view(needed)), Param(kSweptAtOnce)});
 }
 

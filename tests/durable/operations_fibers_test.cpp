@@ -33,6 +33,16 @@ class OperationsOfFibersTest : public OperationsFixture {
     if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
     return begin_request(wanted);
   }
+  OperationBegun begin_by_key(FiberHandle fiber, const std::string& key, Effect effect) {
+    OperationRequest wanted;
+    wanted.kind = "charge";
+    wanted.key = key;
+    wanted.fiber = fiber;
+    wanted.effect = effect;
+    wanted.can_probe = true;
+    if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
+    return begin_request(wanted);
+  }
   void cancel(const std::string& id) {
     EXPECT_TRUE(managed_->cancel(id, "", "no more"));
     database_->commit();
@@ -165,7 +175,106 @@ TEST_F(OperationsOfFibersTest, WhatAnEndedFiberHasLeftIsSettledByTheNextInstance
   EXPECT_FALSE(ledger_->wake().unknown_operations.has_value());
 }
 
-TEST_F(OperationsOfFibersTest, WhatAFiberThatMayBeRevivedHasLeftWaitsForIt) {
+TEST_F(OperationsOfFibersTest, P12_OneWithAKeyWaitsForItsFiberAndNotLonger) {
+  for (const Effect effect : {Effect::kRead, Effect::kIdempotent, Effect::kProbe}) {
+    const std::string fiber = "f" + std::to_string(static_cast<int>(effect));
+    SCOPED_TRACE(fiber);
+    const OperationBegun begun = begin_by_key(start_brief(fiber), fiber, effect);
+    clock_.advance(Operations::kLongestInterruption * 2);
+    crash_all();
+    EXPECT_EQ(state(begun.id), "interrupted") << "its fiber is about to be recovered";
+    EXPECT_FALSE(ledger_->due());
+    cancel(fiber);
+    end_fibers();
+    EXPECT_EQ(state(begun.id), effect == Effect::kProbe ? "unknown" : "none");
+  }
+}
+
+TEST_F(OperationsOfFibersTest, P12_OneWithAKeyIsTheWorkOfTheFiberThatHasBegunItLast) {
+  const OperationBegun begun = begin_by_key(start_brief("a"), "k", Effect::kIdempotent);
+  settle(begun, OperationOutcome::kCutOff);
+  const OperationBegun again = begin_by_key(start_brief("b"), "k", Effect::kIdempotent);
+  EXPECT_EQ(again.id, begun.id);
+  settle(again, OperationOutcome::kCutOff);
+  cancel("a");
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "interrupted") << "the other one goes on";
+  settle(begin_by_key(0, "k", Effect::kIdempotent), OperationOutcome::kCutOff);
+  cancel("b");
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "interrupted") << "it was begun outside of a fiber since";
+  clock_.advance(Operations::kLongestInterruption);
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "none");
+}
+
+TEST_F(OperationsOfFibersTest, P12_OneWithAKeyGoesWithTheOutermostFiber) {
+  const FiberHandle outer = start_brief("outer");
+  start_brief("middle", "outer");
+  const FiberHandle inner = start_brief("inner", "middle", 1);
+  const OperationBegun begun = begin_by_key(inner, "k", Effect::kRead);
+  settle(begun, OperationOutcome::kCutOff);
+  settle(outer, FiberStatus::kCompleted);
+  cancel("middle");
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "interrupted") << "one below it goes on";
+  cancel("inner");
+  end_fibers();
+  EXPECT_EQ(state(begun.id), "none");
+}
+
+TEST_F(OperationsOfFibersTest, P5_OneWithAKeyDoesNotMakeRoomWhenItsFiberIsOver) {
+  const FiberHandle fiber = start_brief("f");
+  const OperationBegun begun = begin_by_key(fiber, "k", Effect::kUnsafe);
+  settle(begun, OperationOutcome::kCompleted);
+  settle(fiber, FiberStatus::kCompleted);
+  ledger_settings_.most = 1;
+  OperationRequest another;
+  another.kind = "charge";
+  another.key = "another";
+  EXPECT_EQ(ledger_->begin(another).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(begin_by_key(0, "k", Effect::kUnsafe).decision, OperationDecision::kCompleted)
+      << "it is found by its key";
+}
+
+struct GivenUp {
+  Effect effect;
+  OperationDecision decision;  // of somebody who begins it all the same
+};
+
+TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
+  for (const GivenUp& each : {GivenUp{Effect::kKeyed, OperationDecision::kRun},
+                              GivenUp{Effect::kProbe, OperationDecision::kProbe},
+                              GivenUp{Effect::kUnsafe, OperationDecision::kUnknown}}) {
+    const std::string key = std::to_string(static_cast<int>(each.effect));
+    SCOPED_TRACE(key);
+    const OperationBegun begun = begin_by_key(start_brief(key), key, each.effect);
+    settle(begun, OperationOutcome::kCutOff);
+    cancel(key);
+    end_fibers();
+    EXPECT_EQ(state(begun.id), "unknown");
+    EXPECT_TRUE(ledger_->due()) << "the agent is told";
+    const OperationBegun again = begin_by_key(0, key, each.effect);
+    EXPECT_EQ(again.decision, each.decision);
+    EXPECT_EQ(again.id, begun.id);
+    if (again.operation == 0) continue;
+    EXPECT_FALSE(ledger_->due()) << "it is not unknown any more";
+    settle(again, OperationOutcome::kCompleted);
+    EXPECT_EQ(state(begun.id), "completed");
+  }
+}
+
+TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpStaysSoBehindTheHorizonOfItsKey) {
+  const OperationBegun begun = begin_by_key(start_brief("f"), "k", Effect::kKeyed);
+  settle(begun, OperationOutcome::kCutOff);
+  cancel("f");
+  end_fibers();
+  clock_.advance(std::chrono::seconds(2));
+  EXPECT_EQ(begin_by_key(0, "k", Effect::kKeyed).decision, OperationDecision::kUnknown);
+  EXPECT_EQ(state(begun.id), "unknown");
+}
+
+TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRevived) {
   fiber_settings_.max_attempts = 1;
   crash_all();
   const OperationBegun probe = begin(start("f").fiber, Effect::kProbe);
@@ -176,10 +285,33 @@ TEST_F(OperationsOfFibersTest, WhatAFiberThatMayBeRevivedHasLeftWaitsForIt) {
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(recover()) << "it is dead";
   end_fibers();
-  EXPECT_EQ(state(probe.id), "interrupted");
+  EXPECT_EQ(state(probe.id), "unknown");
+  EXPECT_TRUE(ledger_->due()) << "the agent is told";
+  crash_all();
+  EXPECT_EQ(state(probe.id), "unknown");
   ASSERT_TRUE(managed_->retry("f"));
   database_->commit();
-  EXPECT_EQ(begin(resume("f"), Effect::kProbe).decision, OperationDecision::kProbe);
+  const FiberHandle revived = resume("f");
+  const OperationBegun asked = begin(revived, Effect::kProbe);
+  EXPECT_EQ(asked.decision, OperationDecision::kProbe);
+  EXPECT_EQ(asked.id, probe.id);
+  EXPECT_EQ(settle(asked, OperationOutcome::kUnknown), OperationState::kUnknown);
+  EXPECT_EQ(begin(revived, Effect::kProbe).decision, OperationDecision::kUnknown)
+      << "it was asked for, and nobody can know";
+}
+
+// Completed ones are kept for a fiber that may be revived.
+TEST_F(OperationsOfFibersTest, P6_WhatADeadFiberHasDoneStaysForIt) {
+  ledger_settings_.keep = std::chrono::hours(1);
+  const FiberHandle fiber = start("f").fiber;
+  const OperationBegun begun = begin(fiber);
+  settle(begun, OperationOutcome::kCompleted);
+  managed_->died("f", "no");
+  database_->commit();
+  end_fibers();
+  clock_.advance(std::chrono::hours(2));
+  ledger_->sweep();
+  EXPECT_EQ(state(begun.id), "completed");
 }
 
 }  // namespace

@@ -31,8 +31,10 @@
 //           is this agent's alone, whatever keys other agents use.
 // Again     After a crash, or an exception of the function: as the kind's Effect says, when the
 //           work comes to the operation again.
-//           What nobody comes to again is unknown too, once its fiber is over; outside of a fiber
-//           when the horizon of a kKeyed one, or a day, has passed. One that may be repeated goes.
+//           What nobody comes to again is unknown too, once its fiber is over or dead; outside of a
+//           fiber when the horizon of a kKeyed one, or a day, has passed. One that may be repeated
+//           goes. If work comes to it all the same, such as a fiber that was revived, a kProbe one
+//           is asked for, and a kKeyed one goes on within its horizon.
 // Unknown   What nobody can know is not run again: operation() throws OperationUnknown until
 //           resolve_operation() was called. on_operation_unknown() is told, and so are clients that
 //           speak the protocol:

@@ -34,9 +34,11 @@
  *            If the kind has another class by then, the stricter one counts (the later in this
  *            list).
  *            One that nobody begins again becomes UNKNOWN by itself, or goes if it may be
- *            repeated: when the outermost fiber of its work is over; of no fiber, when its horizon
- *            (KEYED) or a day has passed.
- * Unknown    Stays until it is resolved. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
+ *            repeated: when the outermost fiber of its work is over, or dead; of no fiber, when its
+ *            horizon (KEYED) or a day has passed. Whose key says which one it is belongs to the
+ *            fiber that has begun it last. Begun all the same after that, such as by a fiber that
+ *            was revived: KEYED within its horizon gives RUN, PROBE gives PROBE, as above.
+ * Unknown    Stays until it is resolved, or goes on as just said. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
  *            a frame, and so does each that connects before that, for the newest 20; the log a
  *            line. The text for models and people:
  *              operation <id> may have executed; verify before retrying
