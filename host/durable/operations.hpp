@@ -187,8 +187,8 @@ struct UnknownOperation {
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result,
 //            3, empty: it was given up, and nobody has said that it cannot be known),
-//            made with the first operation, and with it cf_agents_meta's `incarnation`, a part of
-//            each id; cf_agents_operation_days with the first that a limit counts.
+//            made with the first operation; cf_agents_operation_days with the first that a limit
+//            counts. cf_agents_meta's `incarnation` is a part of each id.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
@@ -402,7 +402,8 @@ class Operations {
   // Which of the equal ones of the fiber's work comes next.
   [[nodiscard]] std::int64_t next_n(const Scope& scope, FiberHandle fiber,
                                     const std::string& likeness);
-  // Which of all agents that ever have this class and name: a random word, which insert() keeps.
+  // Which of all agents that ever have this class and name: a random word, which insert() keeps if
+  // the file has none.
   [[nodiscard]] const std::string& incarnation();
   void keep_incarnation();
 
@@ -487,7 +488,7 @@ class Operations {
   Jobs jobs_;
   OperationAnswers answers_;
   bool exists_ = false;
-  std::string incarnation_;  // empty: not looked for yet
+  std::string incarnation_;
   bool incarnation_is_kept_ = false;
   bool has_days_ = false;         // the table of budgets is there
   bool may_be_open_ = false;      // a row may be 'started' or 'unknown'

@@ -51,23 +51,27 @@ Result<Operations::Arguments> Operations::read_arguments(const OperationRequest&
   return arguments;
 }
 
+// What is not on disk yet may be there the next time: the file's first commit writes one.
 const std::string& Operations::incarnation() {
-  if (!incarnation_.empty()) return incarnation_;
+  if (incarnation_is_kept_) return incarnation_;
   if (database_.exists()) {
     storage::Statement find(database_.connection(),
                             "SELECT value FROM cf_agents_meta WHERE key = 'incarnation'");
     Rows rows = find.query();
-    if (rows.next()) incarnation_ = rows.text(0);
+    incarnation_is_kept_ = rows.next();
+    if (incarnation_is_kept_) incarnation_ = rows.text(0);
   }
-  incarnation_is_kept_ = !incarnation_.empty();
   if (incarnation_.empty()) incarnation_ = make_uuid(random_);
   return incarnation_;
 }
 
-// In the transaction of the first row whose id it is a part of.
+// In the transaction of the first row whose id it is a part of. If that is the file's first one, it
+// has just got another word.
 void Operations::keep_incarnation() {
   if (incarnation_.empty() || incarnation_is_kept_) return;
-  kept("INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?)")
+  kept(
+      "INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?) "
+      "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
       .execute(std::array{Param(std::string_view(incarnation_))});
   incarnation_is_kept_ = true;
 }

@@ -285,6 +285,9 @@ void AgentDatabase::upgrade_schema(std::int64_t version) {
                   "UPDATE cf_agents_meta SET value = ? WHERE key = 'schema'");
   const std::array params{Param(kAgentSchemaVersion)};
   raise.execute(params);
+  connection_->execute(
+      "INSERT OR IGNORE INTO cf_agents_meta(key, value) "
+      "VALUES('incarnation', lower(hex(randomblob(16))))");
   stop_point("migrate.written");
   commit();
   stop_point("migrate.committed");
@@ -328,8 +331,8 @@ void AgentDatabase::refuse_loss(std::string_view state) const {
 void AgentDatabase::write_identity() {
   connection_->execute(kCreateMeta);
   Statement insert(connection_->handle(),
-                   "INSERT INTO cf_agents_meta(key, value) "
-                   "VALUES('class', ?1), ('name', ?2), ('schema', ?3)");
+                   "INSERT INTO cf_agents_meta(key, value) VALUES('class', ?1), ('name', ?2), "
+                   "('schema', ?3), ('incarnation', lower(hex(randomblob(16))))");
   const std::array params{Param(key_.agent_class), Param(key_.name), Param(kAgentSchemaVersion)};
   insert.execute(params);
   has_meta_ = true;

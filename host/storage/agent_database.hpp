@@ -74,8 +74,11 @@ struct AgentDatabaseOptions {
 //                 before it is synced.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
-//   cf_agents_meta(key, value)   class, name, schema (and class_schema): in the very first
-//                                transaction
+//   cf_agents_meta(key, value)   class, name, schema (and class_schema), and incarnation: a random
+//                                word, which of all agents that ever have this class and name it
+//                                is. In the very first transaction, so that each copy of the file
+//                                has it. Files of an earlier server have none until it is
+//                                needed, or their tables are changed
 //   cf_agents_state(id, state)   at the first store_state()
 //   cf_agents_kv, cf_agents_kv_usage   at the first value that is kept by key (extensions/kv.hpp)
 //   those of durable work        at its first piece (storage/agent_schema.hpp)

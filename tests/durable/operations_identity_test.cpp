@@ -105,6 +105,59 @@ TEST_F(OperationsIdentityTest, P11_NoTwoAgentsGiveAnOperationTheSameId) {
   EXPECT_EQ(ids.size(), 8U) << "it was destroyed, and made anew";
 }
 
+TEST_F(OperationsIdentityTest, P11_ABackupFromBeforeTheFirstOperationGivesTheSameIds) {
+  const fs::path root = directory_.path();
+  const storage::AgentKey key{"Worker", "b"};
+  {
+    storage::AgentDatabase database(root / "1.db", key);
+    database.begin_write();
+    database.commit();
+    database.close();
+  }
+  fs::copy_file(root / "1.db", root / "2.db");
+  EXPECT_EQ(ids_in(root / "1.db", key).by_key, ids_in(root / "2.db", key).by_key);
+}
+
+TEST_F(OperationsIdentityTest,
+       P11_TheWordOfTheFirstCommitCountsAlsoBehindAnOperationThatWasRefused) {
+  const fs::path file = directory_.path() / "1.db";
+  const storage::AgentKey key{"Worker", "b"};
+  ledger_settings_.kinds["charge"].cost_per_day = 1;
+  std::string id;
+  {
+    storage::AgentDatabase database(file, key);
+    Fibers fibers(database, clock_, random_, {});
+    Operations ledger(database, fibers, clock_, random_, ledger_settings_);
+    OperationRequest request = charge("order 7");
+    request.cost = 2;
+    EXPECT_EQ(ledger.begin(request).error().code, Errc::kLimitExceeded);
+    EXPECT_FALSE(database.exists()) << "nothing was written for it";
+    database.begin_write();
+    database.commit();
+    fs::copy_file(file, directory_.path() / "2.db");
+    fs::copy_file(file.string() + "-wal", directory_.path() / "2.db-wal");
+    const auto begun = ledger.begin(charge("order 7"));
+    ASSERT_TRUE(begun);
+    id = begun->id;
+  }
+  EXPECT_EQ(ids_in(directory_.path() / "2.db", key).by_key, id);
+}
+
+// An earlier server wrote no word before the first operation.
+TEST_F(OperationsIdentityTest, P11_AFileWithoutAWordGetsOneWithItsFirstOperation) {
+  const auto words = [this] {
+    return count("SELECT count(*) FROM cf_agents_meta WHERE key = 'incarnation'");
+  };
+  start("f");
+  EXPECT_EQ(words(), 1);
+  sql("DELETE FROM cf_agents_meta WHERE key = 'incarnation'");
+  crash_all();
+  const OperationBegun begun = complete(charge("order 7"));
+  EXPECT_EQ(words(), 1);
+  crash_all();
+  EXPECT_EQ(begin_request(charge("order 7")).id, begun.id);
+}
+
 TEST_F(OperationsIdentityTest, P11_RowsOfAnEarlierServerKeepTheirIds) {
   const FiberHandle fiber = start("f").fiber;
   const std::string old_key =
