@@ -2,6 +2,7 @@
 
 #include "config/class_file.hpp"
 #include "config/config_files.hpp"
+#include "support/built.hpp"
 
 #include <gtest/gtest.h>
 
@@ -47,6 +48,19 @@ TEST_F(OperationsSectionTest, WithoutItRowsStayThirtyDaysAndNothingIsLimited) {
   const OperationSettings operations = class_c("").settings.operations;
   EXPECT_EQ(operations.keep, hours(24 * 30));
   EXPECT_TRUE(operations.kinds.empty());
+}
+
+TEST_F(OperationsSectionTest, TheShippedPaymentsAreLimitedWhateverTheirProviderMakesOfKeys) {
+  const Config config = load_config(testing::built::sources() / "config/hearth.yaml").value();
+  const auto& kinds = config.classes.at("payments").settings.operations.kinds;
+  for (const std::string what : {"charge", "refund"}) {
+    for (const char* const keys : {"", ".listed", ".ignored"}) {
+      SCOPED_TRACE(what + keys);
+      const auto kind = kinds.find(what + keys);
+      ASSERT_NE(kind, kinds.end());
+      EXPECT_GT(kind->second.cost_per_day, 0U);
+    }
+  }
 }
 
 TEST_F(OperationsSectionTest, MistakesAreNamed) {
