@@ -114,6 +114,9 @@ Result<void> OperationsExtension::resolve_and_record(std::string_view id, Operat
   const std::string its_id(id);
   const std::string its_note(note);
   const std::string its_actor(actor);
+  if (its_actor == kAdministrator) {
+    return Error{Errc::kInvalidArgument, "the actor \"administrator\" is kept for administrators"};
+  }
   auto& ledger = agent_.work().operations();
   if (auto may = ledger.may_resolve(its_id, outcome, result, its_note, its_actor); may.has_error())
     return may;

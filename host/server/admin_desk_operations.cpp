@@ -9,12 +9,6 @@
 
 namespace hearth::server {
 
-namespace {
-
-constexpr std::string_view kAdministrator = "administrator";
-
-}  // namespace
-
 void AdminDesk::operations(api::OperationQuery query, Answer<api::OperationPage> answer) {
   ask<api::OperationPage>(
       std::move(answer), [this, query = std::move(query)]() -> Result<api::OperationPage> {
@@ -68,7 +62,8 @@ void AdminDesk::resolve(api::OperationName name, api::Resolution how, Answer<std
               extensions::OperationsExtension ledger(agent);
               const auto outcome = how.was_executed ? durable::OperationOutcome::kCompleted
                                                     : durable::OperationOutcome::kNotExecuted;
-              if (auto done = ledger.resolve(id, outcome, how.result, how.note, kAdministrator);
+              if (auto done =
+                      ledger.resolve(id, outcome, how.result, how.note, extensions::kAdministrator);
                   done.has_error())
                 return done.error();
               return ledger.inspect(id);

@@ -249,6 +249,10 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   };
   agent_.told.clear();
   EXPECT_EQ(resolve(HEARTH_OUTCOME_CUT_OFF), HEARTH_E_INVALID);
+  EXPECT_EQ(operations_.resolve(host_, kAgent, slice(its_id), HEARTH_OUTCOME_COMPLETED, slice("7"),
+                                slice("looked"), slice("administrator")),
+            HEARTH_E_INVALID)
+      << "an agent is none";
   EXPECT_EQ(agent_.told, Lines{}) << "nothing was resolved";
   agent_.answer = Error{Errc::kLimitExceeded, "too many entries"};
   EXPECT_EQ(resolve(HEARTH_OUTCOME_COMPLETED), HEARTH_E_LIMIT) << "nothing without its entry";

@@ -313,7 +313,7 @@ class OperationCalls {
   // Somebody has found out that an unknown or interrupted operation was executed, with this result;
   // or that it was not: then it runs when the work comes to it again. `note` and `actor` stay in
   // the record. False: none has this id.
-  // Failure   HostError(CONFLICT): it runs, or is settled.
+  // Failure   HostError: CONFLICT (it runs, or is settled); INVALID (the actor is "administrator").
   bool resolve_operation(std::string_view id, const Probed& outcome, std::string_view note,
                          std::string_view actor = "agent") {
     const Activation& live = activation_of_ledger();

@@ -187,7 +187,8 @@ typedef struct hearth_operations_v1 {
 
   /* Somebody has found out what became of one that is unknown or interrupted. outcome: COMPLETED
    * (result: JSON, empty: null) or NOT_EXECUTED: the next begin() runs it. note and actor: for
-   * people, 1024 and 256 bytes at most; they stay in the record, and are in the audit log
+   * people, 1024 and 256 bytes at most (the actor "administrator" is INVALID: it is said of those
+   * who are); they stay in the record, and are in the audit log
    * ("operation.resolved", as hearth/ext/audit.h has it). NOT_FOUND. CONFLICT: it runs, or is
    * settled. INVALID. LIMIT: the result; or no entry may be added now, and nothing was resolved.
    * [instance] */
