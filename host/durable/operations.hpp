@@ -185,9 +185,9 @@ struct UnknownOperation {
 //                operation may run again, whatever its effect; but one of a fiber only as long as
 //                the outermost fiber of its work is not over, or one below that is not.
 //
-// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result,
-//            3, empty: it was given up, and nobody has said that it cannot be known),
-//            made with the first operation; cf_agents_operation_days with the first that a limit
+// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result;
+//            0, empty: it was given up, and nobody has said that it cannot be known; the others
+//            are in operation_answers.hpp), made with the first operation; cf_agents_operation_days with the first that a limit
 //            counts. cf_agents_meta's `incarnation` is a part of each id.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
@@ -308,7 +308,7 @@ class Operations {
   [[nodiscard]] Wake wake() const;
 
  private:
-  enum class OperationPart : std::int64_t { kArguments = 1, kResult = 2, kGivenUp = 3 };
+  enum class OperationPart : std::int64_t { kGivenUp = 0, kArguments = 1, kResult = 2 };
   struct Row {
     std::int64_t seq = 0;
     std::string id;

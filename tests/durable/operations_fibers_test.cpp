@@ -249,10 +249,15 @@ TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
     const std::string key = std::to_string(static_cast<int>(each.effect));
     SCOPED_TRACE(key);
     const OperationBegun begun = begin_by_key(start_brief(key), key, each.effect);
+    OperationSending sending;
+    sending.id = begun.id;
+    sending.fingerprint = "f";
+    EXPECT_TRUE(ledger_->dispatched(sending));
     settle(begun, OperationOutcome::kCutOff);
     cancel(key);
     end_fibers();
     EXPECT_EQ(state(begun.id), "unknown");
+    EXPECT_EQ(record(begun.id).at("request").at("fingerprint"), "f");
     EXPECT_TRUE(ledger_->due()) << "the agent is told";
     const OperationBegun again = begin_by_key(0, key, each.effect);
     EXPECT_EQ(again.decision, each.decision);
