@@ -46,6 +46,7 @@ enum class JobPart : std::int64_t {
   kError = 5,
   kLastError = 6,  // of the host's last try
   kScope = 7,      // of a managed fiber: see Operations::keep_scope()
+  kPassed = 8,     // of a turn that was given up, empty: a later one has begun
 };
 // The documents from this part on are marks: ManagedFibers::once().
 inline constexpr std::int64_t kFirstMark = 16;

@@ -292,6 +292,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
       std::chrono::milliseconds(request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms);
   job.retry.cap =
       std::chrono::milliseconds(request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms);
+  if (request.is_turn) pass_given_up_turns();
   const FiberHandle handle = fibers_.start_managed(job);
   if (!request.input.empty()) jobs_.put(job.seq, JobPart::kInput, request.input);
   if (!request.metadata.empty()) jobs_.put(job.seq, JobPart::kMetadata, request.metadata);
@@ -465,7 +466,8 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   record->dead = false;
   record->attempts = 0;
   record->completed_at_ms.reset();
-  for (const JobPart part : {JobPart::kResult, JobPart::kError, JobPart::kLastError})
+  for (const JobPart part :
+       {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed})
     jobs_.put(record->seq, part, std::nullopt);
   jobs_.run(
       "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 "
@@ -503,11 +505,14 @@ void ManagedFibers::note_turn(std::string_view id) {
   if (job && job->is_turn()) turn_news_.push_back({job->id, std::max(job->claims, 1)});
 }
 
-void ManagedFibers::note_given_up(const std::string& id, std::string_view why) {
-  turn_news_.push_back({id, 0, std::string(why)});
-  if (!given_up_turns_) return;
-  given_up_turns_->push_back(id);
-  if (given_up_turns_->size() > kMostStandingTurns) given_up_turns_->pop_front();
+void ManagedFibers::note_given_up(const FiberRecord& record, std::string_view why) {
+  turn_news_.push_back({record.id, 0, std::string(why)});
+  given_up_turns_.reset();
+  const auto later = jobs_.first(
+      "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND seq > ? AND "
+      "type IN ('turn', 'kept turn')",
+      std::array{Param(record.seq)});
+  if (later) jobs_.put(record.seq, JobPart::kPassed, "");
 }
 
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
@@ -534,7 +539,7 @@ ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(),
                 "a fiber without an open record has died as a managed one");
-  if (record->is_turn) note_given_up(record->id, error);
+  if (record->is_turn) note_given_up(*record, error);
   FiberOutcome outcome;
   outcome.status = FiberStatus::kError;
   outcome.error = error_text(error);

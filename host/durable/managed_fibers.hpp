@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -190,7 +189,8 @@ class ManagedFibers {
   // Since the last call, in order.
   std::vector<TurnNews> take_turn_news() { return std::exchange(turn_news_, {}); }
   // The last news of each turn that has been recovered and goes on, and of those that were given
-  // up, as long as their records say so; kMostStandingTurns of each, the oldest first.
+  // up, as long as their records say so and no later turn has begun; kMostStandingTurns of each,
+  // the oldest first.
   static constexpr std::size_t kMostStandingTurns = 20;
   [[nodiscard]] std::vector<TurnNews> standing_turns();
 
@@ -244,7 +244,10 @@ class ManagedFibers {
   [[nodiscard]] bool has_open_parent(const FiberRecord& record);
   void remove_children(std::string_view parent);
   void note_turn(std::string_view id);
-  void note_given_up(const std::string& id, std::string_view why);
+  void note_given_up(const FiberRecord& record, std::string_view why);
+  [[nodiscard]] const std::vector<std::string>& given_up_turns();
+  // A later turn has begun: it says how the session stands.
+  void pass_given_up_turns();
   void erase_record(std::int64_t seq, const std::string& id);
   ManagedChange postpone(FiberRecord record, std::string_view error);
   // Puts in what only Fibers knows while it is not settled.
@@ -270,8 +273,8 @@ class ManagedFibers {
   // Those that run, and for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
   std::vector<TurnNews> turn_news_;
-  // The newest ones, by id. Nothing: not looked for yet.
-  std::optional<std::deque<std::string>> given_up_turns_;
+  // The newest ones that still stand, by id. Nothing: not looked for yet.
+  std::optional<std::vector<std::string>> given_up_turns_;
   bool has_settled_ = false;
   // When the first that is not told is due, if that is known.
   mutable std::optional<std::optional<std::int64_t>> moment_;

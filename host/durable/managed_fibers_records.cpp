@@ -29,6 +29,8 @@ constexpr std::string_view kOpenRecords =
     "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND ?5 <> 0 "
     "AND " HEARTH_RECORD_FILTER " ORDER BY seq DESC";
 
+#define HEARTH_GIVEN_UP_TURNS "WHERE kind = 2 AND dead AND type IN ('turn', 'kept turn')"
+
 constexpr std::chrono::milliseconds kTellBase{1'000};
 constexpr std::size_t kMostRecordsListed = 100;
 constexpr std::size_t kRecordsListedByDefault = 50;
@@ -115,19 +117,34 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
   return page + "]";
 }
 
-std::vector<TurnNews> ManagedFibers::standing_turns() {
+const std::vector<std::string>& ManagedFibers::given_up_turns() {
   static_assert(kMostStandingTurns == 20, "the texts say so");
-  if (!given_up_turns_) {
-    given_up_turns_.emplace();
-    jobs_.each(
-        "WHERE kind = 2 AND dead AND type IN ('turn', 'kept turn') ORDER BY seq DESC LIMIT 20", {},
-        [&](const Job& job) {
-          given_up_turns_->push_front(job.id);
-          return true;
-        });
-  }
+  if (given_up_turns_) return *given_up_turns_;
+  std::vector<std::string> ids;
+  jobs_.each(HEARTH_GIVEN_UP_TURNS
+             " AND NOT EXISTS (SELECT 1 FROM cf_agents_job_documents WHERE job = seq AND part = 8) "
+             "ORDER BY seq DESC LIMIT 20",
+             {}, [&](const Job& job) {
+               ids.push_back(job.id);
+               return true;
+             });
+  std::ranges::reverse(ids);
+  return given_up_turns_.emplace(std::move(ids));
+}
+
+void ManagedFibers::pass_given_up_turns() {
+  if (given_up_turns().empty()) return;
+  static_assert(static_cast<int>(JobPart::kPassed) == 8, "the texts say so");
+  jobs_.run(
+      "INSERT OR IGNORE INTO cf_agents_job_documents(job, part, body) "
+      "SELECT seq, 8, '' FROM cf_agents_jobs " HEARTH_GIVEN_UP_TURNS,
+      {});
+  given_up_turns_->clear();
+}
+
+std::vector<TurnNews> ManagedFibers::standing_turns() {
   std::vector<TurnNews> news;
-  for (const std::string& id : *given_up_turns_) {
+  for (const std::string& id : given_up_turns()) {
     const auto job = jobs_.find(JobKind::kManaged, id);
     if (job && job->dead && job->is_turn())
       news.push_back({id, 0, jobs_.document(job->seq, JobPart::kError).value_or("")});

@@ -37,8 +37,8 @@ namespace hearth::storage {
 //
 // cf_agents_job_documents: what may be large, one row each. part: 1 input or payload, 2 metadata, 3
 // snapshot, 4 result, 5 error, 6 the error of the host's last try, 7 whose work the operations of a
-// fiber are, from 16 on marks of what a fiber does once. A trigger removes a job's documents with
-// the job.
+// fiber are, 8 of a turn that was given up: a later one has begun, from 16 on marks of what a fiber
+// does once. A trigger removes a job's documents with the job.
 //
 // cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views with the
 // columns that those tables had: agents' authors read them with SQL.

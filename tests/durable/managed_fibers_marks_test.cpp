@@ -13,11 +13,16 @@ using Heard = std::vector<std::string>;
 
 class FiberMarksTest : public ManagedFibersFixture {
  protected:
-  FiberHandle start_turn(FiberKeeping keeping = FiberKeeping::kBrief) {
-    ManagedRequest wanted = request("t");
+  FiberHandle start_turn(FiberKeeping keeping = FiberKeeping::kBrief, std::string_view id = "t") {
+    ManagedRequest wanted = request(id);
     wanted.is_turn = true;
     wanted.keeping = keeping;
     return start(wanted).fiber;
+  }
+  FiberHandle start_turn(std::string_view id) { return start_turn(FiberKeeping::kBrief, id); }
+  void give_up(std::string_view id, std::string_view why = "no") {
+    managed_->died(id, why);
+    database_->commit();
   }
   // Another checkpoint than any before.
   void stash(FiberHandle fiber) {
@@ -96,19 +101,49 @@ TEST_F(FiberMarksTest, TheNewestTurnsThatWereGivenUpStand) {
   Heard newest;
   const int all = static_cast<int>(ManagedFibers::kMostStandingTurns) + 2;
   for (int i = 0; i < all; ++i) {
-    ManagedRequest wanted = request("");
-    const std::string id = "t" + std::to_string(i);
-    wanted.id = id;
-    wanted.is_turn = true;
-    wanted.keeping = FiberKeeping::kBrief;
-    start(wanted);
-    managed_->died(id, "no");
-    database_->commit();
-    if (i >= 2) newest.push_back(id + " no");
+    start_turn("t" + std::to_string(i));
+    if (i >= 2) newest.push_back("t" + std::to_string(i) + " no");
   }
+  for (int i = all; i-- > 0;) give_up("t" + std::to_string(i));
   EXPECT_EQ(standing(), newest);
   crash();
   EXPECT_EQ(standing(), newest);
+}
+
+TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
+  start_turn("t");
+  give_up("t");
+  crash();
+  start("no turn");
+  EXPECT_EQ(standing(), Heard{"t no"});
+  start_turn("u");
+  EXPECT_EQ(standing(), Heard{});
+  managed_->cancel("no turn", "", "");
+  crash();
+  EXPECT_EQ(standing(), Heard{});
+  while (recover()) {
+  }
+  EXPECT_EQ(standing(), Heard{"u 1"});
+  settle(resume("u"), FiberStatus::kCompleted);
+  EXPECT_EQ(standing(), Heard{});
+  crash();
+  EXPECT_EQ(standing(), Heard{}) << "though nothing is left of the later one";
+  ASSERT_TRUE(managed_->retry("t"));
+  database_->commit();
+  ASSERT_TRUE(recover());
+  give_up("t", "again");
+  EXPECT_EQ(standing(), Heard{"t again"});
+}
+
+TEST_F(FiberMarksTest, ATurnThatIsGivenUpWhileALaterOneRunsDoesNotStand) {
+  start_turn("t");
+  const FiberHandle later = start_turn("u");
+  give_up("t");
+  EXPECT_EQ(heard(), Heard{"t no"}) << "who is there hears of it";
+  EXPECT_EQ(standing(), Heard{});
+  settle(later, FiberStatus::kCompleted);
+  crash();
+  EXPECT_EQ(standing(), Heard{});
 }
 
 TEST_F(FiberMarksTest, P8_TheNumberIsASettingAndOtherFibersHaveNone) {

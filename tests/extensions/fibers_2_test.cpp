@@ -128,7 +128,7 @@ TEST_F(AbiFibers2Test, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{});
   auto request = good_start();
   request.flags = HEARTH_FIBER_TURN;
-  for (const char* const id : {"t", "u"}) {
+  for (const char* const id : {"u", "t"}) {
     request.id = slice(id);
     ASSERT_EQ(start(request), HEARTH_OK);
   }
@@ -141,7 +141,12 @@ TEST_F(AbiFibers2Test, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
       R"({"type":"session.status_idle","turn":"t","stop_reason":{"type":"retries_exhausted"}})"};
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames);
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames) << "each that comes";
-  ASSERT_TRUE(fibers.resolve("t", R"({"status":"completed"})"));
+  request.id = slice("v");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "a later one says how it stands";
+  (void)fibers.died("v", "too often");
+  EXPECT_EQ(frames_of_standing_turns(agent_.work()).size(), 2U);
+  ASSERT_TRUE(fibers.resolve("v", R"({"status":"completed"})"));
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "somebody has seen to it";
 }
 
