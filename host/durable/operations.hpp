@@ -187,8 +187,9 @@ struct UnknownOperation {
 //
 // On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result;
 //            0, empty: it was given up, and nobody has said that it cannot be known; the others
-//            are in operation_answers.hpp), made with the first operation; cf_agents_operation_days with the first that a limit
-//            counts. cf_agents_meta's `incarnation` is a part of each id.
+//            are in operation_answers.hpp), made with the first operation;
+//            cf_agents_operation_days with the first that a limit counts. cf_agents_meta's
+//            `incarnation` is a part of each id.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the

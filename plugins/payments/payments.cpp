@@ -9,7 +9,8 @@
 //             subscribe(url), unsubscribe(url) -> was it there
 //             deliveries(order) -> [{"url", "event", "status"}]
 //   status    charging, paid, refused, refunding, refunded, or unknown: nobody can know whether the
-//             provider has done it. `note` names the operation. After `hearth resolve` ask again
+//             provider has done it. `note` names the operation. Once `hearth resolve` has said that
+//             it was done, payment() says so too; if it was not, ask for it again
 //   frames    {"type": "payment", and the payment} to everyone after each change
 //   webhooks  POST {"event": "paid" or "refunded", "order", "cents"} to each URL, with Webhook-Id.
 //             status of a delivery: pending, delivered, refused or unknown
@@ -69,6 +70,8 @@ class Payments : public hearth::Agent {
     sql("CREATE TABLE IF NOT EXISTS hooks(url TEXT PRIMARY KEY)");
     sql("CREATE TABLE IF NOT EXISTS deliveries(payment TEXT NOT NULL, event TEXT NOT NULL, "
         "url TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY(payment, event, url))");
+    sql("CREATE TABLE IF NOT EXISTS unknown_moves(payment TEXT PRIMARY KEY, what TEXT NOT NULL, "
+        "operation TEXT NOT NULL)");
   }
 
   static void methods(hearth::Methods<Payments>& m) {
@@ -115,6 +118,7 @@ class Payments : public hearth::Agent {
   Payment payment(const std::string& order) {
     auto known = find(order);
     check(known.has_value(), "no such order", HEARTH_E_NOT_FOUND);
+    if (known->status == "unknown" && take_resolution(order)) known = find(order);
     return *std::move(known);  // NOLINT(bugprone-unchecked-optional-access): looked at above
   }
 
@@ -133,6 +137,20 @@ class Payments : public hearth::Agent {
         .rows<Delivery>();
   }
 
+  // The fiber that has begun it may be over, and write down nothing any more.
+  hearth::Task<void> on_operation_unknown(const hearth::OperationRecord& operation) override {
+    if (operation.key) {
+      const std::string what = operation.kind.substr(0, operation.kind.find('.'));
+      const auto known = find(*operation.key);
+      if (known && known->status == (what == "charge" ? "charging" : "refunding"))
+        finish(what, *known, unknown_outcome(operation.id, operation.warning()));
+    } else if (operation.kind == "webhook") {
+      const auto notice = hearth::read_json<Notice>(operation.args, "args");
+      set_delivery(notice, "unknown");
+    }
+    return {};
+  }
+
  private:
   static constexpr std::size_t kLongestOrder = 100;
   static constexpr std::size_t kLongestUrl = 1'000;
@@ -148,6 +166,12 @@ class Payments : public hearth::Agent {
     std::string order;
     std::int64_t cents = 0;
     HEARTH_FIELDS(url, event, order, cents)
+  };
+
+  struct UnknownMove {
+    std::string what;
+    std::string operation;
+    HEARTH_FIELDS(what, operation)
   };
 
   // ---- what each effect is, and what becomes of it ----------------------------------------------
@@ -195,28 +219,20 @@ class Payments : public hearth::Agent {
   // Each of these is called anew after a crash. The operation is then answered from the ledger,
   // asked for again, or unknown. Its result, the payment and the notices are one commit.
   hearth::Task<void> run_charge(std::string order, hearth::FiberContext&) {
-    Payment known = payment(order);
+    const Payment known = payment(order);
     if (known.receipt) co_return;
     hearth::Json details = {{"order", order}, {"cents", known.cents}};
     const Outcome outcome = co_await move_money("charge", std::move(order), std::move(details));
-    known.status = outcome.status("paid", "refused");
-    known.receipt = outcome.receipt;
-    known.note = outcome.note;
-    change(known);
-    if (known.receipt) tell_hooks(known, "paid");
+    finish("charge", payment(known.order), outcome);
   }
 
   hearth::Task<void> run_refund(std::string order, hearth::FiberContext&) {
-    Payment known = payment(order);
+    const Payment known = payment(order);
     if (known.refund) co_return;
     hearth::Json details = {
         {"order", order}, {"cents", known.cents}, {"receipt", known.receipt.value_or("")}};
     const Outcome outcome = co_await move_money("refund", std::move(order), std::move(details));
-    known.status = outcome.status("refunded", "paid");
-    known.refund = outcome.receipt;
-    known.note = outcome.note;
-    change(known);
-    if (known.refund) tell_hooks(known, "refunded");
+    finish("refund", payment(known.order), outcome);
   }
 
   hearth::Task<void> run_tell(Notice notice, hearth::FiberContext&) {
@@ -233,9 +249,7 @@ class Payments : public hearth::Agent {
     } catch (const hearth::OperationUnknown&) {
       status = "unknown";
     }
-    sql("UPDATE deliveries SET status = ? WHERE payment = ? AND event = ? AND url = ?", status,
-        notice.order, notice.event, notice.url);
-    log.info("the notice that ", notice.order, " is ", notice.event, " is ", status);
+    set_delivery(notice, status);
   }
 
   // Charges and refunds whose outcome is not known yet, and the option `keys` that each was begun
@@ -271,6 +285,7 @@ class Payments : public hearth::Agent {
     bool is_known = true;
     std::optional<std::string> receipt = std::nullopt;  // none: it was refused
     std::optional<std::string> note = std::nullopt;     // why there is none
+    std::string operation = {};                         // if it is not known
 
     [[nodiscard]] std::string status(const char* if_done, const char* if_refused) const {
       if (!is_known) return "unknown";
@@ -294,17 +309,52 @@ class Payments : public hearth::Agent {
                                  .args = details,
                                  .key = order,
                                  .cost = details.at("cents").get<std::uint64_t>()};
-      const hearth::Json receipt = co_await operation(std::move(call), act, look);
-      // Who resolves an operation by hand may know of no receipt.
-      outcome.receipt = receipt.is_string() ? receipt.get<std::string>() : "by hand";
+      outcome.receipt = receipt_of(co_await operation(std::move(call), act, look));
     } catch (const hearth::NotExecuted& error) {
       if (is_worth_a_retry(error)) throw;
       outcome.note = error.what();
     } catch (const hearth::OperationUnknown& error) {
-      outcome = {.is_known = false, .note = error.what()};
+      outcome = unknown_outcome(error.id(), error.what());
     }
-    if (outcome.is_known) sql("DELETE FROM open_moves WHERE payment = ? AND what = ?", order, what);
     co_return outcome;
+  }
+  static Outcome unknown_outcome(const std::string& id, std::string note) {
+    return {.is_known = false, .note = std::move(note), .operation = id};
+  }
+  // Who resolves an operation by hand may know of no receipt.
+  static std::string receipt_of(const hearth::Json& result) {
+    return result.is_string() ? result.get<std::string>() : "by hand";
+  }
+
+  // Each outcome comes here, and some twice: from the fiber, and from what is told or looked up.
+  void finish(const std::string& what, Payment known, const Outcome& outcome) {
+    const bool is_charge = what == "charge";
+    std::optional<std::string>& receipt = is_charge ? known.receipt : known.refund;
+    if (receipt) return;
+    const bool is_news =
+        outcome.is_known || known.status != "unknown" || known.note != outcome.note;
+    receipt = outcome.receipt;
+    known.status =
+        is_charge ? outcome.status("paid", "refused") : outcome.status("refunded", "paid");
+    known.note = outcome.note;
+    sql("DELETE FROM unknown_moves WHERE payment = ?", known.order);
+    if (outcome.is_known)
+      sql("DELETE FROM open_moves WHERE payment = ? AND what = ?", known.order, what);
+    else
+      sql("INSERT INTO unknown_moves VALUES(?, ?, ?)", known.order, what, outcome.operation);
+    if (is_news) change(known);
+    if (receipt) tell_hooks(known, is_charge ? "paid" : "refunded");
+  }
+  // Whether somebody has said since that what is unknown of `order` was done.
+  bool take_resolution(const std::string& order) {
+    const auto moves = sql("SELECT what, operation FROM unknown_moves WHERE payment = ?", order)
+                           .rows<UnknownMove>();
+    if (moves.empty()) return false;
+    const auto resolved = inspect_operation(moves.front().operation);
+    auto known = find(order);
+    if (!known || !resolved || resolved->state != hearth::OperationState::kCompleted) return false;
+    finish(moves.front().what, *std::move(known), {.receipt = receipt_of(resolved->result)});
+    return true;
   }
 
   // ---- requests ---------------------------------------------------------------------------------
@@ -407,6 +457,15 @@ class Payments : public hearth::Agent {
     frame["type"] = "payment";
     broadcast(frame);
     log.info("payment ", known.order, " is ", known.status);
+  }
+
+  void set_delivery(const Notice& notice, const std::string& status) {
+    const bool is_new =
+        sql("UPDATE deliveries SET status = ?1 WHERE payment = ?2 AND event = ?3 AND url = ?4 AND "
+            "status <> ?1",
+            status, notice.order, notice.event, notice.url)
+            .changes() > 0;
+    if (is_new) log.info("the notice that ", notice.order, " is ", notice.event, " is ", status);
   }
 
   // A fiber each, so that a slow receiver holds up no other.

@@ -244,7 +244,8 @@ TEST_F(PaymentsTest, WhatAnOlderVersionHasOpenGoesOnAsTheLedgerSays) {
   const std::string open = "SELECT payment || ' ' || what || ' ' || keys FROM open_moves";
   const auto update = [this](hearth::testing::AgentHandle& agent) {
     static_cast<void>(agent.sql("DROP TABLE open_moves"));
-    agent.call("payment", "1");  // commits it
+    static_cast<void>(agent.sql("DROP TABLE unknown_moves"));
+    agent.call("deliveries", "1");  // commits it
     agent.set_options({{"provider", kProvider}, {"keys", "honoured"}});
     agent.kill();
     host_.advance(minutes(5));
@@ -328,6 +329,58 @@ TEST_F(PaymentsTest, WhatIsUnknownGoesOnWhenSomebodyHasLooked) {
   resolve(agent, hearth::Probed::completed());
   agent.call("charge", "2", 500);
   EXPECT_EQ(agent.call("payment", "2").at("receipt"), "by hand") << "and nobody knows the receipt";
+}
+
+TEST_F(PaymentsTest, WhatAStoppedFiberLeavesIsUnknownUntilItIsAskedForAgain) {
+  for (const char* const keys : {"honoured", "listed"}) {
+    SCOPED_TRACE(keys);
+    provider_ = {};
+    auto agent = create(keys);
+    auto client = agent.connect();
+    provider_.status = 500;
+    provider_.acts = false;
+    agent.call("charge", "1", 500);
+    host_.advance(minutes(60));
+    const Json unknown = agent.call("payment", "1");
+    EXPECT_EQ(unknown.at("status"), "unknown") << "all retries have failed";
+    EXPECT_NE(unknown.at("note").get<std::string>().find("may have executed"), std::string::npos);
+    bool is_told = false;
+    for (const auto& frame : client.take_received()) {
+      const Json json = hearth::parse_json(frame.payload);
+      is_told = is_told || (json.value("type", "") == "payment" && json.at("status") == "unknown");
+    }
+    EXPECT_TRUE(is_told);
+    provider_.status = 200;
+    agent.call("charge", "1", 500);
+    host_.advance(minutes(3));
+    EXPECT_EQ(agent.call("payment", "1"), payment("paid", {{"receipt", "/charges1"}}));
+    EXPECT_EQ(provider_.effects["/charges"], 1);
+  }
+}
+
+TEST_F(PaymentsTest, TheNextLookTakesWhatSomebodyHasFoundOut) {
+  auto agent = create("ignored");
+  agent.call("subscribe", kHook);
+  provider_.failure = FetchReply::Failure{.phase = HEARTH_FETCH_PHASE_HEADERS, .sent = true};
+  agent.call("charge", "1", 500);
+  provider_.failure.reset();
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "unknown");
+  resolve(agent, hearth::Probed::completed("receipt 9"));
+  const Json paid = payment("paid", {{"receipt", "receipt 9"}});
+  EXPECT_EQ(agent.call("payment", "1"), paid);
+  EXPECT_EQ(agent.call("deliveries", "1").at(0).at("status"), "delivered");
+  agent.call("charge", "1", 500);
+  EXPECT_EQ(agent.call("payment", "1"), paid);
+  EXPECT_EQ(provider_.effects["hook"], 1);
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM open_moves"), Json::parse("[[0]]"));
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM unknown_moves"), Json::parse("[[0]]"));
+
+  provider_.failure = FetchReply::Failure{.phase = HEARTH_FETCH_PHASE_HEADERS, .sent = true};
+  agent.call("refund", "1");
+  provider_.failure.reset();
+  resolve(agent, hearth::Probed::not_executed());
+  EXPECT_EQ(agent.call("payment", "1").at("status"), "unknown") << "a look does not refund";
+  EXPECT_EQ(provider_.effects["/refunds"], 1);
 }
 
 TEST_F(PaymentsTest, WebhooksAreToldOnceAndWhatIsNotKnownIsSaid) {
