@@ -42,8 +42,8 @@ class OperationsExtension {
   Result<std::string> list(const durable::OperationFilter& filter);
   Result<void> resolve(std::string_view id, durable::OperationOutcome outcome,
                        std::string_view result, std::string_view note, std::string_view actor);
-  // The same by the agent's own code, with an entry in the audit log. Besides, kInvalidArgument:
-  // the actor is kAdministrator; kLimitExceeded as AgentContext::audit(): then nothing was resolved.
+  // The same by the agent's own code, with an entry in the audit log. Besides, kInvalidArgument for
+  // the actor kAdministrator; kLimitExceeded as AgentContext::audit(): then nothing was resolved.
   Result<void> resolve_and_record(std::string_view id, durable::OperationOutcome outcome,
                                   std::string_view result, std::string_view note,
                                   std::string_view actor);

@@ -118,7 +118,8 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{"t no"});
   start_turn("u");
   EXPECT_EQ(standing(), Heard{});
-  managed_->cancel("no turn", "", "");
+  EXPECT_TRUE(managed_->cancel("no turn", "", ""));
+  database_->commit();
   crash();
   EXPECT_EQ(standing(), Heard{});
   while (recover()) {

@@ -32,7 +32,8 @@
  *             {"type":"session.status_idle","turn":"...",
  *              "stop_reason":{"type":"retries_exhausted"}}
  *           A client that connects later hears the last of these of each turn that goes on, and of
- *           each that was given up and whose record says so, 20 of both.
+ *           each that was given up and whose record says so, unless a later turn has begun; 20 of
+ *           both.
  * Unknown   Refused, or completed, with NOT_FOUND or UNSUPPORTED: this version of the code does not
  *           know the name, or does not want to decide.
  *           The fiber waits for another version, costs no attempt and keeps nothing awake. It is
