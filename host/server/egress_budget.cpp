@@ -19,6 +19,10 @@ std::chrono::milliseconds window_length(std::string_view counter) {
   return counter == kRequests ? std::chrono::minutes(1) : std::chrono::hours(24);
 }
 
+std::int64_t window_of(std::string_view counter, WallTime time) {
+  return unix_millis(time) / window_length(counter).count();
+}
+
 std::uint64_t portion_of(std::uint64_t limit) {
   return std::max<std::uint64_t>(limit / kPortions, 1);
 }
@@ -42,7 +46,7 @@ EgressBudget::~EgressBudget() {
 
 EgressBudget::Count& EgressBudget::count(const std::string& agent_class, std::string_view counter) {
   Count& found = counts_[{agent_class, counter}];
-  const std::int64_t window = unix_millis(clock_.wall_now()) / window_length(counter).count();
+  const std::int64_t window = window_of(counter, clock_.wall_now());
   if (found.window != window) found = {.window = window};
   return found;
 }
@@ -128,11 +132,17 @@ std::optional<Result<void>> EgressBudget::ask(const std::string& agent_class,
 }
 
 void EgressBudget::give_back(const std::string& agent_class, const EgressLimits& limits,
-                             std::uint64_t body) {
-  if (limits.bytes_per_day == 0) return;
+                             std::uint64_t body, WallTime asked) {
   const MutexLock lock(mutex_);
-  Count& its = count(agent_class, kBytes);
-  its.used -= std::min(its.used, body);  // less where a day has begun since
+  if (limits.bytes_per_day != 0) take_off(agent_class, kBytes, body, asked);
+  if (limits.requests_per_minute != 0) take_off(agent_class, kRequests, 1, asked);
+}
+
+// A window that has begun since has not been charged for it.
+void EgressBudget::take_off(const std::string& agent_class, std::string_view counter,
+                            std::uint64_t amount, WallTime asked) {
+  Count& its = count(agent_class, counter);
+  if (its.window == window_of(counter, asked)) its.used -= std::min(its.used, amount);
 }
 
 Result<void> EgressBudget::spend(const std::string& agent_class, const EgressLimits& limits,

@@ -27,7 +27,8 @@ namespace hearth::server {
 //               limit; none is once the class has used its bytes of the day.
 //  P2 Restart   What is granted is reserved on the device before. What was reserved when the
 //               process was killed counts as used; stop() gives back what was not used.
-//  P3 Refused   A request that is refused does not count.
+//  P3 Refused   A request that is refused does not count, nor one that is given back before its
+//               minute is over (its body: before the day is).
 //  P4 No wait   No function but stop() waits for the device. Portions (a sixteenth of a limit) are
 //               reserved ahead, on a thread that may wait. A request for which nothing is reserved
 //               yet is answered later.
@@ -59,9 +60,10 @@ class EgressBudget {
   [[nodiscard]] std::optional<Result<void>> ask(const std::string& agent_class,
                                                 const extensions::EgressLimits& limits,
                                                 std::uint64_t body, Answer later);
-  // That the body of a request that was granted was certainly not sent.
+  // That a request that was granted, and its body, were certainly not sent. `asked`: when ask() was
+  // called.
   void give_back(const std::string& agent_class, const extensions::EgressLimits& limits,
-                 std::uint64_t body);
+                 std::uint64_t body, WallTime asked);
   // Bytes of bodies that have come. They count whatever the answer; kLimitExceeded: these are too
   // many.
   [[nodiscard]] Result<void> spend(const std::string& agent_class,
@@ -87,6 +89,8 @@ class EgressBudget {
 
   [[nodiscard]] Count& count(const std::string& agent_class, std::string_view counter)
       REQUIRES(mutex_);
+  void take_off(const std::string& agent_class, std::string_view counter, std::uint64_t amount,
+                WallTime asked) REQUIRES(mutex_);
   // Nothing: a portion of a limit is not reserved yet.
   [[nodiscard]] std::optional<Result<void>> judge(const std::string& agent_class,
                                                   const extensions::EgressLimits& limits,

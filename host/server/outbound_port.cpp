@@ -121,9 +121,15 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   // For the first request, and for each that a redirect makes.
   void ask(std::uint64_t body) {
     asked_body_ = body;
-    const auto later = [&loop = port_.parts_.loop, self = self_](const Result<void>& granted) {
-      loop.post([self, granted] {
-        if (*self != nullptr) (*self)->judged(granted);
+    asked_ = port_.parts_.loop.clock().wall_now();
+    const auto later = [&parts = port_.parts_, self = self_, class_name = class_name_,
+                        limits = limits_, body, asked = asked_](const Result<void>& granted) {
+      parts.loop.post([&parts, self, class_name, limits, body, asked, granted] {
+        if (*self != nullptr) {
+          (*self)->judged(granted);
+        } else if (granted) {  // it was cancelled before, and has sent nothing
+          parts.budget.give_back(class_name, limits, body, asked);
+        }
       });
     };
     if (const auto granted = port_.parts_.budget.ask(class_name_, limits_, body, later))
@@ -131,12 +137,15 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
   void judged(const Result<void>& granted) {
-    if (!is_running_) return give_back(granted);  // the deadline came before
+    if (!is_running_) {  // the deadline came before
+      if (granted) give_back();
+      return;
+    }
     if (!granted) return refuse_soon(granted.error());
     if (!exchange_) {
       auto started = port_.parts_.http.start(std::move(request_), *this);
       if (!started) {
-        give_back(granted);
+        give_back();
         return refuse_soon(started.error());
       }
       exchange_ = *std::move(started);
@@ -146,9 +155,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     class_.sent_bytes.add(asked_body_);
   }
 
-  void give_back(const Result<void>& granted) {
-    if (granted) port_.parts_.budget.give_back(class_name_, limits_, asked_body_);
-  }
+  void give_back() { port_.parts_.budget.give_back(class_name_, limits_, asked_body_, asked_); }
 
   Result<void> receive(std::uint64_t bytes) {
     class_.received_bytes.add(bytes);
@@ -188,7 +195,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
 
   void on_end(std::optional<net::OutboundFailure> failure) override {
     if (failure) {
-      if (!failure->sent) port_.parts_.budget.give_back(class_name_, limits_, asked_body_);
+      if (!failure->sent) give_back();
       return fail(*failure);
     }
     leave(class_.answered);
@@ -235,6 +242,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   bool is_running_ = false;       // between start() and the end
   bool has_place_ = false;        // among the class's
   std::uint64_t asked_body_ = 0;  // of the request that the budget was asked for last
+  WallTime asked_{};              // ... then
   std::uint64_t head_bytes_ = 0;  // that the first credits pay for
   // What was posted finds null once it is gone.
   const std::shared_ptr<Exchange*> self_ = std::make_shared<Exchange*>(this);

@@ -127,9 +127,28 @@ TEST_F(EgressBudgetTest, WhatIsGivenBackCanBeUsed) {
   const EgressLimits limits{.bytes_per_day = 100};
   EXPECT_TRUE(ask(limits, "C", 100));
   EXPECT_FALSE(ask(limits));
-  budget_->give_back("C", limits, 100);
+  budget_->give_back("C", limits, 100, clock_.wall_now());
   EXPECT_TRUE(ask(limits, "C", 100));
   EXPECT_FALSE(ask(limits));
+}
+
+TEST_F(EgressBudgetTest, P3_ARequestThatIsGivenBackDoesNotCount) {
+  const EgressLimits limits{.requests_per_minute = 2};
+  EXPECT_EQ(granted(limits, 3), 2);
+  budget_->give_back("C", limits, 5, clock_.wall_now());
+  EXPECT_EQ(granted(limits, 2), 1);
+}
+
+TEST_F(EgressBudgetTest, P1_WhatAnEarlierWindowGaveIsNoPartOfThisOne) {
+  const EgressLimits limits{.requests_per_minute = 1, .bytes_per_day = 100};
+  EXPECT_TRUE(ask(limits, "C", 60));
+  const WallTime asked = clock_.wall_now();
+  clock_.advance(std::chrono::hours(24));
+  EXPECT_TRUE(ask(limits, "C", 60));
+  budget_->give_back("C", limits, 60, asked);
+  EXPECT_FALSE(ask(limits));
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_FALSE(ask(limits, "C", 41));
 }
 
 TEST_F(EgressBudgetTest, P2_ABodyIsReservedBeforeItIsSent) {

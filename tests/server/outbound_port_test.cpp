@@ -346,6 +346,36 @@ TEST_F(OutboundPortTest, ABodyThatIsRefusedOrNotSentDoesNotCount) {
   EXPECT_TRUE(!granted || *granted) << "the four are left";
 }
 
+TEST_F(OutboundPortTest, ARequestThatIsRefusedOrNotSentIsNotOneOfTheMinute) {
+  const extensions::EgressLimits limits{.requests_per_minute = 1};
+  for (const std::size_t times : {1U, 2U, 3U}) {
+    auto denied = make(limits);
+    start(*denied, times)
+        ->listener->on_end(net::OutboundFailure{.code = Errc::kForbidden,
+                                                .phase = net::OutboundFailure::Phase::kRules,
+                                                .sent = false,
+                                                .message = "denied"});
+    EXPECT_TRUE(heard_.told.back().ends_with(" forbidden denied")) << heard_.told.back();
+  }
+  auto allowed = make(limits);
+  start(*allowed, 4)->listener->on_end(std::nullopt);
+  EXPECT_EQ(heard_.told.back(), "end 0");
+}
+
+TEST_F(OutboundPortTest, OneThatIsCancelledWhileItWaitsForItsBudgetUsesUpNothing) {
+  const extensions::EgressLimits limits{.requests_per_minute = 2, .bytes_per_day = 10};
+  make(limits)->start(heard_);  // nothing is reserved yet
+  EXPECT_TRUE(http_.asked.empty());
+  // One that waits is answered behind it.
+  std::promise<void> answered;
+  ASSERT_FALSE(budget_.ask("C", limits, 5, [&](const Result<void>&) { answered.set_value(); }));
+  answered.get_future().wait();
+  loop_.settle();
+  auto last = make(limits);  // the second request of the minute, with the other half of the bytes
+  start(*last)->listener->on_end(std::nullopt);
+  EXPECT_EQ(heard_.told, Lines{"end 0"});
+}
+
 TEST_F(OutboundPortTest, OneForWhichNothingIsReservedStartsLater) {
   const extensions::EgressLimits limits{.requests_per_minute = 1};
   auto first = make(limits);
