@@ -35,6 +35,12 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
+bool is_forbidden_http_method(std::string_view method) noexcept {
+  constexpr std::array<std::string_view, 3> kMethods = {"CONNECT", "TRACE", "TRACK"};
+  return std::ranges::any_of(
+      kMethods, [method](std::string_view each) { return equal_ignoring_case(method, each); });
+}
+
 bool is_host_owned_header(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 10> kNames = {
       "connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "date",

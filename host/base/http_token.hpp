@@ -16,6 +16,11 @@ namespace hearth {
 // ASCII only, as HTTP wants it.
 [[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
+// Whether no request of an agent may have this method, in any case, as in the Fetch standard:
+// CONNECT is not about a resource, and the answer to TRACE or TRACK shows the headers of the
+// request.
+[[nodiscard]] bool is_forbidden_http_method(std::string_view method) noexcept;
+
 // Whether the server alone says this in a response: how the message is framed, what becomes of the
 // connection, the date, and the name of the server. The name may be in any case.
 [[nodiscard]] bool is_host_owned_header(std::string_view name) noexcept;

@@ -59,8 +59,8 @@ Result<void> check_fetch_url(std::string_view url) {
 }
 
 Result<void> check_fetch(const FetchRequest& request) {
-  if (!is_http_token(request.method) || equal_ignoring_case(request.method, "CONNECT"))
-    return invalid("the method is a name such as GET, and not CONNECT");
+  if (!is_http_token(request.method) || is_forbidden_http_method(request.method))
+    return invalid("the method is a name such as GET, and not CONNECT, TRACE or TRACK");
   if (const auto url = check_fetch_url(request.url); !url) return url.error();
   if (request.headers.size() > kMostHeaders) return invalid("a request has at most 100 headers");
   std::size_t bytes = 0;

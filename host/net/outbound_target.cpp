@@ -126,7 +126,7 @@ Result<OutboundTarget> parse_proxy(std::string_view url) {
 }
 
 Result<void> check_words(const OutboundRequest& request) {
-  if (!is_http_token(request.method) || equal_ignoring_case(request.method, "CONNECT"))
+  if (!is_http_token(request.method) || is_forbidden_http_method(request.method))
     return bad_request("the method is not valid");
   if (request.method == "HEAD" && !request.body.empty()) return bad_request("HEAD has no body");
   for (const HttpHeaders* headers : {&request.headers, &request.secret_headers}) {

@@ -38,6 +38,13 @@ TEST(HttpTokenTest, CaseIsIgnoredInAsciiOnly) {
   EXPECT_FALSE(equal_ignoring_case("\xC4", "\xE4"));
 }
 
+TEST(HttpTokenTest, SomeMethodsAreNotForAgents) {
+  for (const char* method : {"CONNECT", "TRACE", "TRACK", "trace"})
+    EXPECT_TRUE(is_forbidden_http_method(method)) << method;
+  for (const char* method : {"GET", "TRACES", "TRAC", ""})
+    EXPECT_FALSE(is_forbidden_http_method(method)) << method;
+}
+
 TEST(HttpTokenTest, TheHeadersOfTheServerAloneAreNamedOnce) {
   for (const char* name : {"Connection", "Keep-Alive", "Transfer-Encoding", "CONTENT-LENGTH",
                            "upgrade", "Date", "Trailer", "TE", "Proxy-Connection"}) {

@@ -243,7 +243,7 @@ TEST_F(AbiFetchTest, WhatIsWrongIsRefusedAtOnce) {
     EXPECT_EQ(start_with_headers(headers), HEARTH_E_INVALID) << headers;
   EXPECT_EQ(start_with_headers(R"([["Host","b.example"]])"), HEARTH_OK);
   hearth_fetch_request it = request("https://a.example/");
-  for (const std::string_view method : {"GE T", "CONNECT", "\r\n"}) {
+  for (const std::string_view method : {"GE T", "CONNECT", "TRACE", "trace", "Track", "\r\n"}) {
     it.method = slice(method);
     EXPECT_EQ(start(it), HEARTH_E_INVALID) << method;
   }
