@@ -25,7 +25,8 @@ namespace asio = boost::asio;
 
 // One request, with all that limits it.
 struct OutboundRequest {
-  // A token of HTTP, sent as it is: "GET". Not CONNECT.
+  // A token of HTTP, sent as it is: "GET". Not CONNECT; nor TRACE or TRACK, whose answer shows the
+  // headers of the request.
   std::string method;
   // http or https, without a user or password, the host in ASCII (international names in
   // punycode). A fragment is not sent.
@@ -174,9 +175,9 @@ struct OutboundOptions {
 //              variables, no stored redirects.
 //  P5 Bounded  A head has at most kMostHeadBytes. Memory for a body that waits for credit: see
 //              host/net/README.md.
-//  P6 Whole    gzip and deflate are asked for, and undone. A body that is not what its coding says,
-//              that ends before its coding does, or that has another coding or several, is a
-//              failure. One without any byte is empty, whatever its coding.
+//  P6 Whole    gzip and deflate are asked for, but not of a part (Range), and undone. A body that is
+//              not what its coding says, that ends before its coding does, or that has another
+//              coding or several, is a failure. One without any byte is empty, whatever its coding.
 //
 // Threads   All members on the loop's thread, or while it does not run.
 // Lifetime  Destroyed after its exchanges, before the loop's context, and not inside a listener's

@@ -32,6 +32,14 @@ TEST_F(OutboundHttpTest, ARequestIsAnswered) {
     EXPECT_FALSE(has_text(heard->body, part)) << part << " in " << heard->body;
 }
 
+TEST_F(OutboundHttpTest, APartIsAskedForAsItIs) {
+  OutboundRequest request = to("/echo");
+  request.headers = {{"range", "bytes=5-"}};
+  const auto heard = finish(std::move(request));
+  EXPECT_FALSE(heard->failure);
+  EXPECT_TRUE(has_text(heard->body, R"("accept-encoding":"identity")")) << heard->body;
+}
+
 TEST_F(OutboundHttpTest, ABodyIsSentWithItsLength) {
   for (const std::size_t size : {0UL, 5UL, 70'000UL, 3'000'000UL}) {
     for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
@@ -143,6 +151,8 @@ TEST_F(OutboundHttpTest, WhatIsWrongIsSaidAtOnce) {
       {"no method", [](OutboundRequest& r) { r.method = ""; }, "the method is not valid"},
       {"spaces", [](OutboundRequest& r) { r.method = "GET /"; }, "the method is not valid"},
       {"CONNECT", [](OutboundRequest& r) { r.method = "CONNECT"; }, "the method is not valid"},
+      {"TRACE", [](OutboundRequest& r) { r.method = "Trace"; }, "the method is not valid"},
+      {"TRACK", [](OutboundRequest& r) { r.method = "TRACK"; }, "the method is not valid"},
       {"HEAD", [](OutboundRequest& r) { r.method = "HEAD", r.body = "x"; }, "HEAD has no body"},
       {"scheme", url("ftp://a.example/"), "the URL is not http or https"},
       {"file", url("file:///etc/passwd"), "the URL is not http or https"},
