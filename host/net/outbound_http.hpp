@@ -175,8 +175,8 @@ struct OutboundOptions {
 //              variables, no stored redirects.
 //  P5 Bounded  A head has at most kMostHeadBytes. Memory for a body that waits for credit: see
 //              host/net/README.md.
-//  P6 Whole    gzip and deflate are asked for, but not of a part (Range), and undone. A body that is
-//              not what its coding says, that ends before its coding does, or that has another
+//  P6 Whole    gzip and deflate are asked for, but not of a part (Range), and undone. A body that
+//              is not what its coding says, that ends before its coding does, or that has another
 //              coding or several, is a failure. One without any byte is empty, whatever its coding.
 //
 // Threads   All members on the loop's thread, or while it does not run.
