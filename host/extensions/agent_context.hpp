@@ -93,7 +93,8 @@ class AgentCalls {
   [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
   // The trace that the agent's code is under now, as origin() gives it.
   [[nodiscard]] virtual std::string trace() const = 0;
-  // The event that its code handles now: call and method, until that is over.
+  // The event that its code handles now, or that has begun what it does: call and method, also when
+  // that is over.
   [[nodiscard]] virtual LineOrigin current() const { return {}; }
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;

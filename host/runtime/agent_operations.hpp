@@ -27,6 +27,7 @@ struct SubmittedOperation {
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
   CallId call = 0;
+  std::string method = {};                                   // of that, for the log
   extensions::Span span = {};                                // of what has submitted it
   std::optional<std::int64_t> fiber = {};                    // whose work it is: JobOrigin::fiber
   std::shared_ptr<extensions::StateCause> state_cause = {};  // null: no STATE_CHANGED

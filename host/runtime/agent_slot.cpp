@@ -175,13 +175,14 @@ void AgentSlot::deliver(OwnedEvent event) {
 }
 
 void AgentSlot::state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
-                              std::shared_ptr<unsigned> chain) {
+                              std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) {
   Event incoming;
   incoming.kind = EventKind::kStateChanged;
   incoming.connection = source;
   incoming.body = json;
   incoming.state_write = state_write;
   incoming.state_chain = std::move(chain);
+  incoming.origin = std::move(origin);
   inbox_.queue().push(std::move(incoming));  // this turn is still running
 }
 
@@ -220,6 +221,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   Event incoming;
   incoming.kind = EventKind::kClose;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.name = reason;
   incoming.flags = code | (was_clean ? 0x10000U : 0U);  // HEARTH_CLOSE_WAS_CLEAN
   accept(std::move(incoming));

@@ -211,7 +211,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void after_turn() override;
   void look() override;
   void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
-                     std::shared_ptr<unsigned> chain) override;
+                     std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) override;
   void states_undone(std::uint64_t last_write) override;
 
  private:

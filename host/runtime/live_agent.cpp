@@ -18,11 +18,6 @@ namespace {
 // Of a method in the log: clients choose it.
 constexpr std::size_t kMaxShownMethod = 64;
 
-Error storage_error_for_clients() {
-  return Error{Errc::kInternal,
-               "the agent's storage failed; do not count on any of this being saved"};
-}
-
 EventOutcome outcome_of(const Result<std::string_view>& outcome) {
   if (outcome) return EventOutcome::kOk;
   return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
@@ -39,6 +34,11 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
 }
 
 }  // namespace
+
+Error LiveAgent::storage_error_for_clients() {
+  return Error{Errc::kInternal,
+               "the agent's storage failed; do not count on any of this being saved"};
+}
 
 LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
@@ -185,7 +185,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
   Result<void> accepted;
   {
     const Call* const call = calls_.find(event.call);
-    Entry entry(*this, event.call, call != nullptr ? call->span : span);
+    Entry entry(*this, event.call, call != nullptr ? call->span : span,
+                call != nullptr ? std::string_view(call->method) : std::string_view());
     if (const auto offered = offered_row(event.call); offered != durable::kNoFiber)
       begin_work_of(offered);
     accepted = instance_->on_event(event);
@@ -280,56 +281,6 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
   event.flags = static_cast<std::uint32_t>(reason);
   event.deadline_ms = static_cast<std::uint64_t>(grace.count());
   accept_call(id, event);
-}
-
-void LiveAgent::write_state_of_client(Event& incoming) {
-  const auto answer = [&](const Result<std::string>& outcome) {
-    figures_.event_ended(EventKind::kStateCheck,
-                         outcome ? EventOutcome::kOk : EventOutcome::kError);
-    if (!incoming.sink) return;  // the client has left; what it wrote counts
-    outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
-    if (outcome.has_error()) show_true_state(incoming.connection);
-  };
-  const Connection* client = clients_.connection(incoming.connection);
-  if (client != nullptr && client->readonly()) {
-    answer(Error{Errc::kForbidden, "Connection is readonly"});
-  } else if (incoming.body.empty()) {
-    answer(Error{Errc::kInvalidArgument, "the state is no JSON"});
-  } else if (incoming.body.size() > settings().max_state_bytes) {
-    answer(Error{Errc::kLimitExceeded, "the state is too large"});
-  } else {
-    Result<void> accepted;
-    if (class_->checks_state()) {
-      AgentEvent event;
-      event.kind = EventKind::kStateCheck;
-      event.connection = incoming.connection;
-      event.body = incoming.body;
-      accepted = enter(event);
-    }
-    if (accepted.has_error() && accepted.error().code != Errc::kUnsupported) {
-      answer(accepted.error());
-    } else {
-      try {
-        of<extensions::StateExtension>().store(incoming.connection, incoming.body);
-        answer(std::string());
-      } catch (const StorageError& failure) {  // agent boundary
-        storage_failed(failure.what());
-        answer(storage_error_for_clients());
-      }
-    }
-  }
-  leave();
-}
-
-void LiveAgent::show_true_state(ConnectionId id) {
-  const Connection* client = clients_.connection(id);
-  if (client == nullptr || !client->protocol_enabled() || broken_) return;
-  try {
-    const auto state = of<extensions::StateExtension>().get();
-    outbox_.push(FrameEffect{{id}, services_.state_frame(state ? *state : std::string_view())});
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
 }
 
 void LiveAgent::forget_connection(ConnectionId id) {
@@ -444,9 +395,8 @@ void LiveAgent::flush() {
 
 void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
-  services_.logger().write_limited(
-      LogLevel::kError, "agent.storage_failed", {class_->name()},
-      {{"class", class_->name()}, {"agent", owner_.key().name}, {"error", what}});
+  write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, current_call_,
+             {{"error", what}});
   give_up(what);
 }
 
@@ -480,9 +430,11 @@ void LiveAgent::time_out(CallId id) {
   call->deadline = 0;
   write_line(LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)}, id,
              {{"event", to_string(call->kind)}});
+  const Span span = call->span;
+  const std::string method = call->method;
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
   {
-    Entry entry(*this);
+    Entry entry(*this, id, span, method);
     instance_->on_cancel(id);
   }
   leave();

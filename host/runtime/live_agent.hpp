@@ -241,16 +241,20 @@ class LiveAgent final : public extensions::AgentContext,
     SteadyTime due{};                      // when that is over
     SteadyTime began;                      // if its kind is_timed
   };
-  // Marks the instance as being on the stack, for `call` (0: for none). Re-entry is the one thing
+  // Marks the instance as being on the stack, for `call` (0: for none), and keeps whose the lines
+  // of its log are: the call may be over before its code has returned. Re-entry is the one thing
   // that the plugin contract excludes by construction: no function that a plugin can call comes
   // back to deliver an event.
   class Entry {
    public:
-    explicit Entry(LiveAgent& agent, CallId call = 0, const Span& span = {}) : agent_(agent) {
+    explicit Entry(LiveAgent& agent, CallId call = 0, const Span& span = {},
+                   std::string_view method = {})
+        : agent_(agent) {
       HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
       HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
       agent_.entered_ = true;
       agent_.current_call_ = call;
+      agent_.current_method_ = method;
       agent_.current_span_ = span.is_none() ? agent_.spans().root() : span;
       agent_.begin_work_of(agent_.tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt);
       ++agent_.turns_;
@@ -258,6 +262,7 @@ class LiveAgent final : public extensions::AgentContext,
     ~Entry() {
       agent_.entered_ = false;
       agent_.current_call_ = 0;
+      agent_.current_method_.clear();
       agent_.current_span_ = {};
     }
     Entry(const Entry&) = delete;
@@ -397,7 +402,9 @@ class LiveAgent final : public extensions::AgentContext,
   void tell_failure(CallId id, const Call& call, const Error& error) const;
   void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
   void time_out(CallId id);
+  [[nodiscard]] static Error storage_error_for_clients();
   void write_state_of_client(Event& incoming);
+  [[nodiscard]] extensions::OriginPtr trace_alone() const;
   [[nodiscard]] Result<void> may_submit() const;
   // A STATE_CHANGED is entered next. `chain`: BasicEvent::state_chain.
   void begin_cause(std::shared_ptr<unsigned> chain);
@@ -426,8 +433,9 @@ class LiveAgent final : public extensions::AgentContext,
   std::size_t methods_in_progress_ = 0;
   std::size_t alone_in_progress_ = 0;
   bool notice_comes_first_ = false;
-  CallId current_call_ = 0;  // in which the instance is on the stack, as far as that is known
-  Span current_span_;        // of that
+  CallId current_call_ = 0;     // in which the instance is on the stack, as far as that is known
+  std::string current_method_;  // of that, also when it is over; keeps its memory
+  Span current_span_;           // of that
   std::optional<durable::FiberRow> fiber_;  // whose work it does; nothing: not known
   bool tells_fibers_ = false;               // it has called works_for()
   InterruptibleEvents interruptible_;

@@ -1,4 +1,4 @@
-// What extensions may ask of a live agent: its calls, its end, and who hears of its state.
+// What extensions may ask of a live agent: its calls, its end, and its lines in the log.
 #include "base/escape.hpp"
 #include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
@@ -80,12 +80,10 @@ extensions::SpanSource& LiveAgent::spans() const {
 }
 
 extensions::LineOrigin LiveAgent::current() const {
-  extensions::LineOrigin line{.agent_class = class_->name(), .agent = owner_.key().name};
-  if (const Call* const call = calls_.find(current_call_)) {
-    line.call = current_call_;
-    line.method = call->method;
-  }
-  return line;
+  return {.agent_class = class_->name(),
+          .agent = owner_.key().name,
+          .call = current_call_,
+          .method = current_method_};
 }
 
 void LiveAgent::write_line(LogLevel level, std::string_view event,
@@ -94,7 +92,7 @@ void LiveAgent::write_line(LogLevel level, std::string_view event,
   if (!services_.logger().enabled(level)) return;
   const Call* const call = calls_.find(id);
   const std::string trace = (call != nullptr ? call->span : current_span_).text();
-  extensions::LineOrigin whose{.agent_class = class_->name(), .agent = owner_.key().name};
+  extensions::LineOrigin whose = current();
   if (call != nullptr) {
     whose.call = id;
     whose.method = call->method;
@@ -134,43 +132,6 @@ void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) co
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
   write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
              {{"event", to_string(call.kind)}, {"error", error.message}});
-}
-
-// ---- state --------------------------------------------------------------------------------------
-
-void LiveAgent::begin_cause(std::shared_ptr<unsigned> chain) {
-  state_cause_ = std::make_shared<extensions::StateCause>();
-  state_cause_->changes = chain ? std::move(chain) : std::make_shared<unsigned>(0);
-}
-
-Result<void> LiveAgent::may_change() {
-  if (!state_cause_) return {};
-  Result<void> counted = extensions::count_own_change(*state_cause_);
-  if (!counted.has_error()) return counted;
-  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, current_call_,
-             {{"changes", extensions::kMaxOwnStateChanges}});
-  return counted;
-}
-
-void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_t write) {
-  std::vector<ConnectionId> to;
-  for (const ConnectionId id : clients_.all()) {
-    const Connection* client = clients_.connection(id);
-    if (id != source && client->is_open() && client->protocol_enabled()) to.push_back(id);
-  }
-  if (!to.empty()) {
-    outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
-  }
-  if (class_->watches_state()) {
-    owner_.state_changed(source, json.empty() ? "null" : json, write,
-                         state_cause_ ? state_cause_->changes : nullptr);
-  }
-}
-
-// Clients and the instance itself follow the file.
-void LiveAgent::undone(std::uint64_t last_write) {
-  outbox_.withdraw_states(last_write);
-  owner_.states_undone(last_write);
 }
 
 // ---- calls between agents -----------------------------------------------------------------------

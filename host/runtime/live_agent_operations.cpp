@@ -22,7 +22,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   if (const auto may = may_submit(); may.has_error()) return may.error();
   const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
   if (read.has_error()) return read.error();
-  const AgentOperations::Submitted submitted{operation,     token,  current_call_,
+  const AgentOperations::Submitted submitted{operation,     token,  current_call_, current_method_,
                                              current_span_, fiber_, state_cause_};
   switch (read->kind) {
     case extensions::OperationKind::kSleep:
@@ -45,7 +45,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
   if (phase_ == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
   return operations_.start(
-      {operation, token, current_call_, current_span_, std::nullopt, state_cause_},
+      {operation, token, current_call_, current_method_, current_span_, std::nullopt, state_cause_},
       std::move(remote));
 }
 
@@ -78,7 +78,7 @@ bool LiveAgent::keep(const std::function<void()>& write) {
 
 void LiveAgent::tell(const SubmittedOperation& of, const OperationResult& result) {
   {
-    Entry entry(*this, of.call, of.span);
+    Entry entry(*this, of.call, of.span, of.method);
     state_cause_ = of.state_cause;
     instance_->on_result(result);
   }

@@ -41,9 +41,9 @@ class LiveAgentOwner {
   // Something of its durable work may be due: looked at soon, from the loop.
   virtual void look() = 0;
   // The state was replaced, by its write of this number: a STATE_CHANGED event follows this turn.
-  // `chain`: of the handler that did it, else null (EventFreight).
+  // `chain`: of the handler that did it, else null (EventFreight). `origin`: of that event.
   virtual void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
-                             std::shared_ptr<unsigned> chain) = 0;
+                             std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) = 0;
   // All writes of it after this one were rolled back: their events do not come.
   virtual void states_undone(std::uint64_t last_write) = 0;
 

@@ -143,6 +143,7 @@ void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<
   Event incoming;
   incoming.kind = EventKind::kStateCheck;
   incoming.connection = id;
+  incoming.origin = client->origin;
   incoming.body = json;
   incoming.sink = std::move(sink);
   client->slot->accept(std::move(incoming));
@@ -165,6 +166,7 @@ void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view seg
   incoming.kind = EventKind::kSubAgent;
   incoming.name = child.agent_class;
   incoming.body = name;
+  incoming.origin = traced_origin(head->headers);
   incoming.request = std::move(head);
   incoming.sink = std::move(sink);
   slot_for(key, segment).accept(std::move(incoming));

@@ -191,6 +191,7 @@ struct Script {
   };
   std::function<Result<void>(HostCalls&, const AgentEvent&)> on_event;
   std::function<void(HostCalls&, const OperationResult&)> on_result;
+  std::function<void(HostCalls&)> on_cancel;
   std::function<Result<void>(HostCalls&)> on_create;
   std::function<void(const JobOrigin&)> on_job;                 // on a thread of the pool
   std::function<void(std::optional<durable::FiberRow>)> works;  // whose work it does from now on
@@ -224,7 +225,10 @@ class ScriptedInstance final : public AgentInstance {
     if (event.call != 0) return host_.complete(event.call, std::string_view());
     return {};
   }
-  void on_cancel(CallId) override { script_.history.emplace_back("cancel"); }
+  void on_cancel(CallId) override {
+    script_.history.emplace_back("cancel");
+    if (script_.on_cancel) script_.on_cancel(host_);
+  }
   void on_result(const OperationResult& result) override {
     if (script_.on_result) script_.on_result(host_, result);
   }

@@ -133,6 +133,56 @@ TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAn
   EXPECT_EQ(shard_.logger.count("cannot begin"), 1U);
 }
 
+// The SDK answers first and logs afterwards, and what a method has begun goes on behind its answer.
+TEST_F(LiveAgentTest, WhatIsLoggedBehindAnAnswerIsStillOfItsCallAndMethod) {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    host.log("before");
+    const std::uint64_t half_a_second = 500;
+    EXPECT_TRUE(host.submit(1, bytes_of(half_a_second), 7));
+    EXPECT_TRUE(host.complete(event.call, Error{Errc::kPlugin, "no such table"}));
+    host.log("behind");
+    return {};
+  });
+  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { host.log("later"); };
+  const auto client = shard_.connect();
+  shard_.call(client, "a_method_with_a_long_name");
+  shard_.loop.advance(milliseconds(500));
+  shard_.settle();
+  const auto rest_of = [this](const std::string& text) {
+    for (const std::string& line : shard_.logger.events()) {
+      const auto at = line.find("text=" + text + " ");
+      if (at != std::string::npos) return line.substr(line.find(' ', at));
+    }
+    return "no line " + text;
+  };
+  const std::string whose = rest_of("before");
+  EXPECT_TRUE(whose.starts_with(" call=")) << whose;
+  EXPECT_NE(whose.find(" method=a_method_with_a_long_name trace=00-"), std::string::npos) << whose;
+  EXPECT_EQ(rest_of("behind"), whose);
+  EXPECT_EQ(rest_of("later"), whose);
+}
+
+TEST_F(LiveAgentTest, WhatIsLoggedWhenACallHasTimedOutIsOfThatCall) {
+  on_call([](HostCalls& host, const AgentEvent&) -> Result<void> {
+    host.log("begun");
+    return {};
+  });
+  shard_.script.on_cancel = [](HostCalls& host) { host.log("cancelled"); };
+  const auto client = shard_.connect();
+  shard_.call(client, "sleepy");
+  shard_.settle();
+  shard_.loop.advance(std::chrono::hours(1));
+  std::vector<std::string> whose;
+  for (const std::string& line : shard_.logger.events()) {
+    if (const auto at = line.find(" call="); at != std::string::npos)
+      whose.push_back(line.substr(at));
+  }
+  ASSERT_EQ(whose.size(), 3U) << "begun, agent.event_timed_out, cancelled";
+  EXPECT_NE(whose[0].find(" method=sleepy trace=00-"), std::string::npos) << whose[0];
+  EXPECT_EQ(whose[1], whose[0]);
+  EXPECT_EQ(whose[2], whose[0]);
+}
+
 TEST_F(LiveAgentTest, ALogIsNotFilledWithTheFailuresThatClientsAskFor) {
   on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kPlugin, "went wrong"});

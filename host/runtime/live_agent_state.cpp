@@ -1,0 +1,108 @@
+// The state of a live agent: how a client writes it, and who hears that it has changed.
+#include "extensions/state.hpp"
+#include "runtime/live_agent.hpp"
+#include "runtime/shard_services.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace hearth::runtime {
+
+void LiveAgent::write_state_of_client(Event& incoming) {
+  const auto answer = [&](const Result<std::string>& outcome) {
+    figures_.event_ended(EventKind::kStateCheck,
+                         outcome ? EventOutcome::kOk : EventOutcome::kError);
+    if (!incoming.sink) return;  // the client has left; what it wrote counts
+    outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
+    if (outcome.has_error()) show_true_state(incoming.connection);
+  };
+  const Connection* client = clients_.connection(incoming.connection);
+  if (client != nullptr && client->readonly()) {
+    answer(Error{Errc::kForbidden, "Connection is readonly"});
+  } else if (incoming.body.empty()) {
+    answer(Error{Errc::kInvalidArgument, "the state is no JSON"});
+  } else if (incoming.body.size() > settings().max_state_bytes) {
+    answer(Error{Errc::kLimitExceeded, "the state is too large"});
+  } else {
+    const Span span = span_of(incoming.origin);
+    Result<void> accepted;
+    if (class_->checks_state()) {
+      AgentEvent event;
+      event.kind = EventKind::kStateCheck;
+      event.connection = incoming.connection;
+      event.body = incoming.body;
+      accepted = enter(event, span);
+    }
+    if (accepted.has_error() && accepted.error().code != Errc::kUnsupported) {
+      answer(accepted.error());
+    } else {
+      const UnderSpan under(*this, span);
+      try {
+        of<extensions::StateExtension>().store(incoming.connection, incoming.body);
+        answer(std::string());
+      } catch (const StorageError& failure) {  // agent boundary
+        storage_failed(failure.what());
+        answer(storage_error_for_clients());
+      }
+    }
+  }
+  leave();
+}
+
+void LiveAgent::show_true_state(ConnectionId id) {
+  const Connection* client = clients_.connection(id);
+  if (client == nullptr || !client->protocol_enabled() || broken_) return;
+  try {
+    const auto state = of<extensions::StateExtension>().get();
+    outbox_.push(FrameEffect{{id}, services_.state_frame(state ? *state : std::string_view())});
+  } catch (const StorageError& failure) {  // agent boundary
+    storage_failed(failure.what());
+  }
+}
+
+// ---- who hears of it ----------------------------------------------------------------------------
+
+void LiveAgent::begin_cause(std::shared_ptr<unsigned> chain) {
+  state_cause_ = std::make_shared<extensions::StateCause>();
+  state_cause_->changes = chain ? std::move(chain) : std::make_shared<unsigned>(0);
+}
+
+Result<void> LiveAgent::may_change() {
+  if (!state_cause_) return {};
+  Result<void> counted = extensions::count_own_change(*state_cause_);
+  if (!counted.has_error()) return counted;
+  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, current_call_,
+             {{"changes", extensions::kMaxOwnStateChanges}});
+  return counted;
+}
+
+void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_t write) {
+  std::vector<ConnectionId> to;
+  for (const ConnectionId id : clients_.all()) {
+    const Connection* client = clients_.connection(id);
+    if (id != source && client->is_open() && client->protocol_enabled()) to.push_back(id);
+  }
+  if (!to.empty()) {
+    outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
+  }
+  if (class_->watches_state()) {
+    owner_.state_changed(source, json.empty() ? "null" : json, write,
+                         state_cause_ ? state_cause_->changes : nullptr, trace_alone());
+  }
+}
+
+// Clients and the instance itself follow the file.
+void LiveAgent::undone(std::uint64_t last_write) {
+  outbox_.withdraw_states(last_write);
+  owner_.states_undone(last_write);
+}
+
+// Of what follows from what the agent does now: that, but not who has asked for it.
+extensions::OriginPtr LiveAgent::trace_alone() const {
+  if (current_span_.is_none()) return nullptr;
+  auto origin = std::make_shared<extensions::Origin>();
+  origin->trace = current_span_.text();
+  return origin;
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,102 @@
+// The state of a live agent, from the client that writes it to those who hear of it: whose trace it
+// is under. What a state is, and who may write it, is in tests/extensions/state_test.cpp.
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hearth::runtime {
+namespace {
+
+using testing::Answer;
+using testing::FakePort;
+using testing::FakeSink;
+using testing::kUsualAgent;
+using testing::ShardFixture;
+
+constexpr std::string_view kTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+class StateTraceTest : public ::testing::Test {
+ protected:
+  // Each event is logged. A call sets the state.
+  StateTraceTest() {
+    shard_.script.checks_state = true;
+    shard_.script.watches_state = true;
+    shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      host.log(to_string(event.kind));
+      if (event.kind == EventKind::kCall) EXPECT_TRUE(host.set_state(0, "2"));
+      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    };
+  }
+
+  ShardFixture::Client connect_under(std::string_view trace) {
+    ShardFixture::Client client;
+    ConnectRequest request;
+    request.id = "me";
+    request.target = "/agents/counter/a";
+    request.headers = {{"traceparent", std::string(trace)}};
+    client.id = shard_.shard().connect(kUsualAgent, "counter", std::move(request),
+                                       std::make_unique<FakePort>(client.sight));
+    shard_.settle();
+    return client;
+  }
+  // Lines of events of this kind that are under the trace.
+  std::size_t lines_of(EventKind kind, std::string_view trace = kTrace) const {
+    const std::string text = "text=" + std::string(to_string(kind)) + " ";
+    const std::string under = "trace=" + std::string(trace.substr(0, 36));
+    std::size_t count = 0;
+    for (const std::string& line : shard_.logger.events()) {
+      if (line.find(text) != std::string::npos && line.find(under) != std::string::npos) ++count;
+    }
+    return count;
+  }
+
+  ShardFixture shard_;
+};
+
+TEST_F(StateTraceTest, WhatAClientDoesIsUnderItsTraceAndSoIsWhatFollows) {
+  const auto client = connect_under(kTrace);
+  shard_.write_state(client, "1");
+  shard_.settle();
+  EXPECT_EQ(lines_of(EventKind::kStateCheck), 1U);
+  EXPECT_EQ(lines_of(EventKind::kStateChanged), 1U);
+  shard_.call(client, "set");
+  shard_.settle();
+  EXPECT_EQ(lines_of(EventKind::kStateChanged), 2U);
+  shard_.shard().disconnected(client.id, 1000, "bye", true);
+  shard_.settle();
+  for (const EventKind kind : {EventKind::kConnecting, EventKind::kConnect, EventKind::kClose})
+    EXPECT_EQ(lines_of(kind), 1U) << to_string(kind);
+}
+
+TEST_F(StateTraceTest, AWriteWithoutATraceAndWhatFollowsShareOne) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  shard_.logger.clear();
+  shard_.write_state(client, "1");
+  shard_.settle();
+  const auto lines = shard_.logger.events();
+  const auto at = lines.empty() ? std::string::npos : lines[0].find("00-");
+  ASSERT_NE(at, std::string::npos);
+  const std::string trace = lines[0].substr(at, kTrace.size());
+  EXPECT_EQ(lines_of(EventKind::kStateCheck, trace), 1U);
+  EXPECT_EQ(lines_of(EventKind::kStateChanged, trace), 1U);
+}
+
+TEST_F(StateTraceTest, TheGateOfASubAgentIsUnderTheTraceOfWhoAsks) {
+  auto head = std::make_unique<RequestHead>();
+  head->target = "/agents/counter/a/sub/counter/b";
+  head->headers = {{"traceparent", std::string(kTrace)}};
+  shard_.shard().ask_for_sub_agent(kUsualAgent, "counter", kUsualAgent.child("Counter", "b"),
+                                   std::move(head),
+                                   std::make_unique<FakeSink>(std::make_shared<Answer>()));
+  shard_.settle();
+  EXPECT_EQ(lines_of(EventKind::kSubAgent), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
