@@ -1,6 +1,7 @@
 #include "api/agent_response.hpp"
 
 #include "api/http_errors.hpp"
+#include "extensions/agent_line.hpp"
 
 #include <atomic>
 #include <functional>
@@ -15,6 +16,11 @@ class AgentResponse final : public runtime::CallSink {
   AgentResponse(std::shared_ptr<net::HttpExchange> exchange, storage::AgentKey agent,
                 Logger& logger)
       : exchange_(std::move(exchange)), agent_(std::move(agent)), logger_(logger) {}
+
+  void begun(extensions::CallId call, const extensions::Span& span) override {
+    call_ = call;
+    span_ = span;
+  }
 
   [[nodiscard]] bool abandoned() const override {
     return client_left_ != nullptr && client_left_->load();
@@ -63,12 +69,15 @@ class AgentResponse final : public runtime::CallSink {
   void fail(net::HttpExchange& exchange, const Error& error) const {
     const bool private_text = error.code == Errc::kPlugin;  // the runtime has logged it
     if (streaming_ && !private_text) {
-      logger_.write_limited(LogLevel::kWarn, "http.agent_failed",
-                            {agent_.agent_class, to_string(error.code)},
-                            {{"class", agent_.agent_class},
-                             {"agent", agent_.name},
-                             {"code", to_string(error.code)},
-                             {"error", error.message}});
+      const std::string trace = span_.text();
+      logger_.write_limited(
+          LogLevel::kWarn, "http.agent_failed", {agent_.agent_class, to_string(error.code)},
+          extensions::agent_line({.agent_class = agent_.agent_class,
+                                  .agent = agent_.name,
+                                  .call = call_,
+                                  .method = exchange.request().method,
+                                  .trace = trace},
+                                 {{"code", to_string(error.code)}, {"error", error.message}}));
     }
     if (streaming_) return;
     exchange.respond(error_answer(
@@ -79,6 +88,8 @@ class AgentResponse final : public runtime::CallSink {
   std::shared_ptr<net::HttpExchange> exchange_;
   const storage::AgentKey agent_;
   Logger& logger_;
+  extensions::CallId call_ = 0;  // that it is the answer to
+  extensions::Span span_;
   // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are
   // gone.
   std::shared_ptr<std::atomic<bool>> client_left_;

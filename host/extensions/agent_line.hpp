@@ -11,6 +11,9 @@
 
 namespace hearth::extensions {
 
+// Of a method: clients choose it.
+inline constexpr std::size_t kMaxShownMethod = 64;
+
 // Whose line it is, and of which event. The texts are borrowed.
 struct LineOrigin {
   std::string_view agent_class{};

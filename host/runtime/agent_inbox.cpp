@@ -1,6 +1,8 @@
 #include "runtime/agent_inbox.hpp"
 
 #include "base/close_codes.hpp"
+#include "base/escape.hpp"
+#include "extensions/agent_line.hpp"
 #include "runtime/call_sink.hpp"
 
 #include <utility>
@@ -120,9 +122,16 @@ void AgentInbox::expire_timed() {
 }
 
 void AgentInbox::give_up(const OwnedEvent& event) {
+  const std::string_view method =
+      rule_of(event.kind).runs_method ? std::string_view(event.name) : std::string_view();
   parts_.logger.write_limited(
       LogLevel::kWarn, "agent.event_timed_out", {key_.agent_class, to_string(event.kind)},
-      {{"class", key_.agent_class}, {"agent", key_.name}, {"event", to_string(event.kind)}});
+      extensions::agent_line(
+          {.agent_class = key_.agent_class,
+           .agent = key_.name,
+           .method = cut_text(method, extensions::kMaxShownMethod),
+           .trace = event.origin ? std::string_view(event.origin->trace) : std::string_view()},
+          {{"event", to_string(event.kind)}}));
   Connection* client = find(event.connection);
   if (event.kind == EventKind::kConnect) {
     if (client != nullptr) part_with_unconnected(*client);

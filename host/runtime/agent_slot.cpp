@@ -281,6 +281,8 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   Waking& waking =
       life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
   waking.since = services.loop().clock().steady_now();
+  const extensions::Span span = parts_.services.spans().root();
+  waking.span = span;
   if (served->settings.is_object) services.metrics().objects.came(key_.agent_class);
   settling_ = true;  // what START causes is looked at below, once it is on its way
   Result<void> starting;
@@ -288,7 +290,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   try {
     waking.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
                                               served->settings, waking.handle);
-    starting = waking.live->start();
+    starting = waking.live->start(span);
   } catch (const OutOfDescriptors& failure) {  // agent boundary
     // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for
     // others.
@@ -299,17 +301,20 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
     if (waking.live) waking.live->give_up(failure.what());
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
-    services.logger().write_limited(LogLevel::kError, "agent.storage_failed", {key_.agent_class},
-                                    {{"class", key_.agent_class},
-                                     {"agent", key_.name},
-                                     {"error", std::string_view(failure.what())}});
+    const std::string trace = span.text();
+    services.logger().write_limited(
+        LogLevel::kError, "agent.storage_failed", {key_.agent_class},
+        extensions::agent_line(
+            {.agent_class = key_.agent_class, .agent = key_.name, .trace = trace},
+            {{"error", std::string_view(failure.what())}}));
     if (waking.live) waking.live->give_up(failure.what());
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;
   if (starting.has_error()) {
     const bool is_for_clients = waking.live && waking.live->check_schema().has_error();
-    how.start_failure = Ending::StartFailure{starting.error(), is_for_clients};
+    how.start_failure = Ending::StartFailure{
+        .error = starting.error(), .is_for_clients = is_for_clients, .span = span};
   }
   if (how.lost_descriptors || how.start_failure) {
     begin_ending(std::move(how));
@@ -320,20 +325,24 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
 
 void AgentSlot::migrated(const Completion& completion) {
   if (state() != AgentState::kWaking) return;  // on its way out, and what it wrote with it
-  const Result<void> begun = live()->migrated(completion.error);
+  const Result<void> begun = live()->migrated(completion);
   if (begun.has_error())
-    begin_ending(Ending{.reason = EvictReason::kAdmin,
-                        .start_failure = Ending::StartFailure{begun.error()}});
+    begin_ending(
+        Ending{.reason = EvictReason::kAdmin,
+               .start_failure = Ending::StartFailure{
+                   .error = begun.error(), .call = completion.call, .span = completion.span}});
 }
 
 void AgentSlot::started(const Completion& completion) {
   // One that ends whenever it starts must not be made again and again for an event that waits.
   std::optional<Ending::StartFailure> failure;
-  if (completion.error) failure = Ending::StartFailure{*completion.error};
+  if (completion.error) failure = Ending::StartFailure{.error = *completion.error};
   if (!failure && live()->broken()) failure = if_waking("the agent's storage failed");
   if (!failure && live()->eviction_requested())
     failure = if_waking("the agent evicted itself as it started");
   if (failure) {
+    failure->call = completion.call;
+    failure->span = completion.span;
     begin_ending(Ending{.reason = EvictReason::kAdmin, .start_failure = std::move(failure)});
     return;
   }
@@ -370,14 +379,21 @@ void AgentSlot::connected(const Completion& completion) {
   client->connect_in_progress = false;
   client->forget_headers();
   if (completion.error) {
-    parts_.services.logger().write_limited(
-        LogLevel::kWarn, "agent.connect_failed",
-        {key_.agent_class, to_string(completion.error->code)},
-        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", completion.error->message}});
+    write_failure("agent.connect_failed", *completion.error, completion.call, completion.span);
     (void)live()->of<extensions::ConnectionExtension>().close(
         completion.connection, kCloseInternalError, "connection set-up failed");
   }
   if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
+}
+
+void AgentSlot::write_failure(std::string_view line, const Error& failure, CallId call,
+                              const extensions::Span& span) const {
+  const std::string trace = span.text();
+  parts_.services.logger().write_limited(
+      LogLevel::kWarn, line, {key_.agent_class, to_string(failure.code)},
+      extensions::agent_line(
+          {.agent_class = key_.agent_class, .agent = key_.name, .call = call, .trace = trace},
+          {{"error", failure.message}}));
 }
 
 // ---- turns --------------------------------------------------------------------------------------

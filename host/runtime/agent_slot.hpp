@@ -252,6 +252,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // ---- the way out (agent_slot_exit.cpp) ----
   // What events that wait for the agent's start are told; nothing once it has started.
   [[nodiscard]] std::optional<Ending::StartFailure> if_waking(const char* why) const;
+  // A line about an event that is over.
+  void write_failure(std::string_view line, const Error& failure, CallId call,
+                     const extensions::Span& span) const;
   void leave(EvictReason reason, bool sudden, bool wake_again);
   // Does nothing if its end is certain.
   void begin_ending(Ending how);

@@ -22,8 +22,9 @@ Error AgentSlot::why_it_ended(EvictReason reason) {
 }
 
 std::optional<Ending::StartFailure> AgentSlot::if_waking(const char* why) const {
-  if (state() != AgentState::kWaking) return std::nullopt;
-  return Ending::StartFailure{Error{Errc::kInternal, why}};
+  const Waking* const waking = life_.as<Waking>();
+  if (waking == nullptr) return std::nullopt;
+  return Ending::StartFailure{.error = Error{Errc::kInternal, why}, .span = waking->span};
 }
 
 void AgentSlot::evict(EvictReason reason, bool sudden) {
@@ -240,9 +241,8 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
     const std::shared_ptr<StartCounts> version = ending.served->starts;
     ending.served.reset();  // a cold agent keeps no code
     parts_.services.metrics().of_class(key_.agent_class).failed_starts.add();
-    parts_.services.logger().write_limited(
-        LogLevel::kWarn, "agent.start_failed", {key_.agent_class, to_string(failure.code)},
-        {{"class", key_.agent_class}, {"agent", key_.name}, {"error", failure.message}});
+    write_failure("agent.start_failed", failure, ending.start_failure->call,
+                  ending.start_failure->span);
     if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes what waits
     start_failed(version, Error{Errc::kUnavailable,
                                 ending.start_failure->is_for_clients

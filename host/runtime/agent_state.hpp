@@ -124,6 +124,7 @@ struct Opened : Resident {};
 struct Waking : Resident {
   std::optional<Intent> intent = std::nullopt;
   SteadyTime since{};
+  extensions::Span span = {};  // of making the instance; MIGRATE and START are below it
 };
 struct Live : Resident {
   std::optional<Intent> intent = std::nullopt;
@@ -142,6 +143,8 @@ struct Ending : Resident {
   struct StartFailure {
     Error error;
     bool is_for_clients = false;  // else they only hear that there was one
+    CallId call = 0;              // that has failed; 0: none had begun, or all had ended
+    extensions::Span span = {};
   };
 
   EvictReason reason{};

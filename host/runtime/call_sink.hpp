@@ -2,6 +2,7 @@
 // Where the answer to one event goes: an RPC reply, an HTTP response, or the start gate.
 
 #include "base/error.hpp"
+#include "extensions/trace.hpp"
 #include "runtime/types.hpp"
 
 #include <functional>
@@ -22,8 +23,9 @@ class CallSink {
   CallSink(const CallSink&) = delete;
   CallSink& operator=(const CallSink&) = delete;
 
-  // The agent's code is about to begin the event: again, if it was cut off before.
-  virtual void begun() {}
+  // The agent's code is about to begin the event, as this call and span: again, if it was cut off
+  // before.
+  virtual void begun(CallId /*call*/, const extensions::Span& /*span*/) {}
 
   // The caller is gone, so that the parts of the answer need not be made. Advice: it may come late
   // or never, and finish() is due all the same.

@@ -15,9 +15,6 @@
 namespace hearth::runtime {
 namespace {
 
-// Of a method in the log: clients choose it.
-constexpr std::size_t kMaxShownMethod = 64;
-
 EventOutcome outcome_of(const Result<std::string_view>& outcome) {
   if (outcome) return EventOutcome::kOk;
   return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
@@ -77,7 +74,7 @@ LiveAgent::~LiveAgent() {
   HEARTH_ASSERT(!instance_, "live agent destroyed before shut()");
 }
 
-Result<void> LiveAgent::start() {
+Result<void> LiveAgent::start(const extensions::Span& span) {
   // An earlier life was cut off, and of what it has left nothing may be told before it is on the
   // device, nor that the directory lists it.
   if (gate_ != nullptr && database_.sync_target() != nullptr) {
@@ -96,7 +93,7 @@ Result<void> LiveAgent::start() {
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
-    Entry entry(*this);
+    Entry entry(*this, 0, span);
     auto made = class_->create(*this, owner_.key().own_name(), settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
@@ -104,19 +101,19 @@ Result<void> LiveAgent::start() {
   if (broken_) return storage_error_for_clients();
   if (destruction_requested()) return Error{Errc::kPlugin, "the agent destroyed itself"};
   if (migrates) {
-    deliver_migrate();
+    deliver_migrate(span);
   } else {
-    deliver_start();
+    deliver_start(span);
   }
   return {};
 }
 
-void LiveAgent::deliver_start() {
+void LiveAgent::deliver_start(const Span& cause) {
   AgentEvent event;
   event.kind = EventKind::kStart;
   const auto [id, call] = calls_.emplace();
   call.kind = EventKind::kStart;
-  call.span = spans().root();
+  call.span = spans().below(cause);
   event.call = id;
   event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
   accept_call(id, event);
@@ -131,7 +128,8 @@ void LiveAgent::deliver(Event incoming) {
   const auto [id, call] = calls_.emplace();
   call.kind = incoming.kind;
   call.retry_key = std::move(incoming.retry_key);
-  if (rule_of(call.kind).runs_method) call.method = cut_text(incoming.name, kMaxShownMethod);
+  if (rule_of(call.kind).runs_method)
+    call.method = cut_text(incoming.name, extensions::kMaxShownMethod);
   call.connection = incoming.connection;
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
@@ -148,7 +146,7 @@ void LiveAgent::deliver(Event incoming) {
     call.runs_alone = call_order().runs_alone(call.kind, incoming.name);
     if (call.runs_alone) ++alone_in_progress_;
   }
-  if (call.sink) call.sink->begun();
+  if (call.sink) call.sink->begun(id, call.span);
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
   if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));
@@ -472,12 +470,13 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
     end_work(call, outcome);
   }
   const SteadyTime began = call.began;
+  const Span span = call.span;
   if (rule_of(kind).runs_method) --methods_in_progress_;
   if (call.runs_alone) --alone_in_progress_;
   calls_.erase(id);
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();
-  completions_.push_back(Completion{kind, connection, began, std::move(error)});
+  completions_.push_back(Completion{kind, connection, began, std::move(error), id, span});
 }
 
 void LiveAgent::discard(Effect& effect) {

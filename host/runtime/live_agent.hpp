@@ -41,6 +41,8 @@ struct Completion {
   ConnectionId connection = 0;
   SteadyTime began;  // if its kind is_timed
   std::optional<Error> error;
+  CallId call = 0;
+  extensions::Span span = {};
 };
 
 // Promises
@@ -79,15 +81,16 @@ class LiveAgent final : public extensions::AgentContext,
             AgentHandle handle);
   ~LiveAgent() override;
 
-  // Makes the instance and delivers START; the outcome is a Completion of kind kStart. Data of an
-  // older schema version of the class come first: then it delivers MIGRATE, whose outcome is a
-  // Completion of kind kMigrate, for migrated(). Data of a newer one: kUnavailable.
-  Result<void> start();
+  // Makes the instance and delivers START, all under this span; the outcome is a Completion of kind
+  // kStart. Data of an older schema version of the class come first: then it delivers MIGRATE,
+  // whose outcome is a Completion of kind kMigrate, for migrated(). Data of a newer one:
+  // kUnavailable.
+  Result<void> start(const extensions::Span& span);
   // Whether the class knows the schema version of the agent's data. The error is for clients too.
   [[nodiscard]] Result<void> check_schema() const;
   // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error:
   // nothing of it is ever committed. Throws StorageError.
-  Result<void> migrated(const std::optional<Error>& failure);
+  Result<void> migrated(const Completion& ended);
 
   // In the place of start(), for visits alone: the host's halves are loaded, and no instance is
   // made. Then it ends as any other does.
@@ -340,9 +343,9 @@ class LiveAgent final : public extensions::AgentContext,
   void record();
   void note_kept(storage::Kept kept);
   void leave();
-  void deliver_start();
+  void deliver_start(const Span& cause);
   [[nodiscard]] bool must_migrate() const;
-  void deliver_migrate();
+  void deliver_migrate(const Span& cause);
   bool begin_work(bool may_recover);
   [[nodiscard]] extensions::SpanSource& spans() const;
   // A span of an event: below its cause, or the first of a trace if there is none.

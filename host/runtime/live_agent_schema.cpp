@@ -20,12 +20,12 @@ bool LiveAgent::must_migrate() const {
   return database_.exists() && database_.class_schema() < class_->schema_version();
 }
 
-void LiveAgent::deliver_migrate() {
+void LiveAgent::deliver_migrate(const Span& cause) {
   phase_ = AgentPhase::kMigrating;
   const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
                            ",\"to\":" + std::to_string(class_->schema_version()) + "}";
   const auto [id, call] = calls_.emplace();
-  call.span = spans().root();
+  call.span = spans().below(cause);
   call.kind = EventKind::kMigrate;
   AgentEvent event;
   event.kind = EventKind::kMigrate;
@@ -35,7 +35,8 @@ void LiveAgent::deliver_migrate() {
   accept_call(id, event);
 }
 
-Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
+Result<void> LiveAgent::migrated(const Completion& ended) {
+  const std::optional<Error>& failure = ended.error;
   if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
   const std::uint32_t from = database_.class_schema();
   const std::uint32_t to = class_->schema_version();
@@ -52,12 +53,15 @@ Result<void> LiveAgent::migrated(const std::optional<Error>& failure) {
   phase_ = AgentPhase::kStarting;
   flush();
   if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
-  services_.logger().write_limited(LogLevel::kInfo, "agent.migrated", {class_->name()},
-                                   {{"class", class_->name()},
-                                    {"agent", owner_.key().name},
-                                    {"from", std::to_string(from)},
-                                    {"to", std::to_string(to)}});
-  deliver_start();
+  const std::string trace = ended.span.text();
+  services_.logger().write_limited(
+      LogLevel::kInfo, "agent.migrated", {class_->name()},
+      extensions::agent_line({.agent_class = class_->name(),
+                              .agent = owner_.key().name,
+                              .call = ended.call,
+                              .trace = trace},
+                             {{"from", std::to_string(from)}, {"to", std::to_string(to)}}));
+  deliver_start(ended.span);
   return {};
 }
 

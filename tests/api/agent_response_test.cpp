@@ -79,6 +79,24 @@ TEST_F(AgentResponseTest, KeepsWhatFailedInsideTheAgentForTheLog) {
   EXPECT_EQ(logger_.count("agent.call_failed class=Sampler agent=a event=request error="), 1U);
 }
 
+TEST_F(AgentResponseTest, TheLineOfAStreamThatFailedNamesItsCallAndTrace) {
+  start();
+  serve("Ticker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kRequest) return nothing(host, event);
+    EXPECT_TRUE(host.emit(event.call, "tick "));
+    return host.complete(event.call, Error{Errc::kForbidden, "enough"});
+  });
+  RawClient client(port());
+  client.send(
+      "GET /agents/ticker/a HTTP/1.1\r\nHost: t\r\nConnection: close\r\n"
+      "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n");
+  client.read_to_end();
+  const std::string line =
+      "http.agent_failed class=Ticker agent=a code=forbidden error=enough call=";
+  EXPECT_EQ(logger_.count(line), 1U);
+  EXPECT_EQ(logger_.count(" method=GET trace=00-0af7651916cd43dd8448eb211c80319c-"), 1U);
+}
+
 TEST_F(AgentResponseTest, TellsTheClientWhatIsMeantForIt) {
   start();
   const Reply invalid = get("/agents/sampler/a/invalid");

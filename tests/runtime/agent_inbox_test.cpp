@@ -122,6 +122,18 @@ TEST_F(AgentInboxTest, P2_WhatWasCutOffComesFirstAndOnlyInItsTime) {
   EXPECT_EQ(inbox_.queue().size(), 1U);
 }
 
+TEST_F(AgentInboxTest, TheLineOfACallThatIsGivenUpNamesItsMethodAndTrace) {
+  const auto origin = std::make_shared<extensions::Origin>();
+  origin->trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  OwnedEvent call = begun(EventKind::kCall, 0, milliseconds(0), std::make_shared<Answer>());
+  call.name = std::string(100, 'm');
+  call.origin = origin;
+  inbox_.give_up(call);
+  EXPECT_TRUE(logger_.contains("agent.event_timed_out class=Counter agent=a event=call method=" +
+                               std::string(64, 'm') + " trace=" + origin->trace))
+      << logger_.events().back();
+}
+
 TEST_F(AgentInboxTest, P2_AClientThatWasConnectingIsToldToComeBackWhenItsTimeIsOver) {
   const Client client = connect(ConnectionState::kConnecting);
   put_back(begun(EventKind::kConnect, client.id, milliseconds(100)));

@@ -474,6 +474,54 @@ TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
 
+// ---- lines about what has failed ----
+
+TEST_F(AgentSlotTest, TheLineOfAStartThatFailedIsUnderTheTraceOfThatStart) {
+  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
+    host.log("made");
+    return {};
+  };
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    host.log("starts");
+    return host.complete(event.call, Error{Errc::kPlugin, "cannot"});
+  };
+  shard_.request("read");
+  shard_.settle();
+  std::vector<std::string> traces;
+  for (const std::string& line : shard_.logger.events()) {
+    if (line.find("agent.start_failed") != std::string::npos)
+      EXPECT_NE(line.find("agent=a error=cannot call="), std::string::npos) << line;
+    if (const auto at = line.find("trace=00-"); at != std::string::npos)
+      traces.push_back(line.substr(at, std::string("trace=00-").size() + 32));
+  }
+  ASSERT_EQ(traces.size(), 3U) << "made, starts, agent.start_failed";
+  EXPECT_EQ(traces[1], traces[0]);
+  EXPECT_EQ(traces[2], traces[0]);
+}
+
+TEST_F(AgentSlotTest, LinesOfWhatFailedNameItsCallAndTrace) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnect)
+      return host.complete(event.call, Error{Errc::kPlugin, "not you"});
+    if (event.kind == EventKind::kRequest) host.storage_failed("gone");
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.connect();
+  shard_.settle();
+  shard_.request("GET");
+  shard_.settle();
+  const auto has_line = [this](const std::string& begin, const std::string& end) {
+    for (const std::string& line : shard_.logger.events()) {
+      const auto at = line.find(begin + " call=");
+      if (at != std::string::npos) return line.find(end + " trace=00-", at) != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has_line("agent.connect_failed class=Counter agent=a error=\"not you\"", ""));
+  EXPECT_TRUE(has_line("agent.storage_failed class=Counter agent=a error=gone", " method=GET"));
+}
+
 TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
   const auto client = shard_.connect();
   shard_.settle();

@@ -98,6 +98,7 @@ TEST_P(LiveAgentSchemaTest, OlderDataAreMigratedOnceAndBeforeStart) {
   EXPECT_EQ(shard_.script.history[0], R"(migrate |{"from":1,"to":3})");
   EXPECT_EQ(shard_.script.history[1], "start |");
   EXPECT_TRUE(shard_.logger.contains("agent.migrated"));
+  EXPECT_EQ(shard_.logger.count("from=1 to=3 call="), 1U) << "and its trace";
   wake_as(3);
   EXPECT_EQ(call("read"), "ok [2]");
   EXPECT_EQ(migrations(), std::vector<std::string>{});
