@@ -1,7 +1,6 @@
 #include "api/agent_response.hpp"
 
 #include "api/http_errors.hpp"
-#include "extensions/agent_line.hpp"
 
 #include <atomic>
 #include <functional>
@@ -17,7 +16,7 @@ class AgentResponse final : public runtime::CallSink {
                 Logger& logger)
       : exchange_(std::move(exchange)), agent_(std::move(agent)), logger_(logger) {}
 
-  void begun(extensions::CallId call, const extensions::Span& span) override {
+  void begun(runtime::CallId call, const extensions::Span& span) override {
     call_ = call;
     span_ = span;
   }
@@ -70,14 +69,15 @@ class AgentResponse final : public runtime::CallSink {
     const bool private_text = error.code == Errc::kPlugin;  // the runtime has logged it
     if (streaming_ && !private_text) {
       const std::string trace = span_.text();
-      logger_.write_limited(
-          LogLevel::kWarn, "http.agent_failed", {agent_.agent_class, to_string(error.code)},
-          extensions::agent_line({.agent_class = agent_.agent_class,
-                                  .agent = agent_.name,
-                                  .call = call_,
-                                  .method = exchange.request().method,
-                                  .trace = trace},
-                                 {{"code", to_string(error.code)}, {"error", error.message}}));
+      logger_.write_limited(LogLevel::kWarn, "http.agent_failed",
+                            {agent_.agent_class, to_string(error.code)},
+                            {{"class", agent_.agent_class},
+                             {"agent", agent_.name},
+                             {"code", to_string(error.code)},
+                             {"error", error.message},
+                             {"call", call_},
+                             {"method", exchange.request().method},
+                             {"trace", trace}});
     }
     if (streaming_) return;
     exchange.respond(error_answer(
@@ -88,7 +88,7 @@ class AgentResponse final : public runtime::CallSink {
   std::shared_ptr<net::HttpExchange> exchange_;
   const storage::AgentKey agent_;
   Logger& logger_;
-  extensions::CallId call_ = 0;  // that it is the answer to
+  runtime::CallId call_ = 0;  // that it is the answer to
   extensions::Span span_;
   // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are
   // gone.

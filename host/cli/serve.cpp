@@ -85,7 +85,7 @@ void tell_who_runs(Logger& logger) {
         {{"library", call.owner->library},
          {"class", call.owner->agent_class},
          {"agent", call.agent()},
-         {"call", call.call},
+         {"event", call.call},
          {"method", call.method()},
          {"running_ms", std::chrono::duration_cast<std::chrono::milliseconds>(running).count()}});
   });

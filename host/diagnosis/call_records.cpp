@@ -47,6 +47,10 @@ struct alignas(64) CallSlot {
   std::atomic<std::uint64_t> agent_digest{0};
   Label agent{};
   Label method{};
+  std::atomic<std::uint64_t> event_number{0};
+  std::array<std::atomic<std::uint64_t>, 2> trace{};
+  std::atomic<std::uint64_t> span{0};
+  std::atomic<std::uint8_t> trace_flags{0};
 };
 
 namespace {
@@ -111,6 +115,22 @@ void publish(const AgentLabel& label, CallSlot::Label& into) noexcept {
   }
 }
 
+void publish(const CallEvent& event, CallSlot& into) noexcept {
+  into.event_number.store(event.number, std::memory_order_release);
+  into.trace[0].store(event.trace[0], std::memory_order_release);
+  into.trace[1].store(event.trace[1], std::memory_order_release);
+  into.span.store(event.span, std::memory_order_release);
+  into.trace_flags.store(event.flags, std::memory_order_release);
+}
+
+CallEvent read_event(const CallSlot& slot) noexcept {
+  return {.number = slot.event_number.load(std::memory_order_acquire),
+          .trace = {slot.trace[0].load(std::memory_order_acquire),
+                    slot.trace[1].load(std::memory_order_acquire)},
+          .span = slot.span.load(std::memory_order_acquire),
+          .flags = slot.trace_flags.load(std::memory_order_acquire)};
+}
+
 void read_label(const CallSlot::Label& label, std::array<char, AgentLabel::kBytes>& into) noexcept {
   AgentLabel::Words words{};
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -136,6 +156,7 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   into.agent_digest = slot.agent_digest.load(std::memory_order_acquire);
   const std::int64_t fiber = slot.fiber.load(std::memory_order_acquire);
   into.fiber = fiber == kUntold ? std::nullopt : std::optional(fiber);
+  into.event = read_event(slot);
   into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
   into.thread = static_cast<std::uint64_t>(&slot - slots.data());
   into.number = number;
@@ -146,6 +167,25 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
 }
 
 }  // namespace
+
+std::string_view write_trace(const CallEvent& event, TraceText& into) noexcept {
+  if (event.span == 0) return {};
+  std::size_t at = 0;
+  const auto put = [&into, &at](std::uint64_t value, unsigned digits) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (unsigned left = digits; left > 0; --left)
+      into[at++] = kDigits[(value >> (4 * (left - 1))) & 15U];
+  };
+  put(0, 2);
+  into[at++] = '-';
+  put(event.trace[0], 16);
+  put(event.trace[1], 16);
+  into[at++] = '-';
+  put(event.span, 16);
+  into[at++] = '-';
+  put(event.flags, 2);
+  return {into.data(), at};
+}
 
 CallOwner::CallOwner(std::string library_file, std::string hash, std::uint64_t version,
                      std::string class_name)
@@ -174,7 +214,8 @@ AgentLabel AgentLabel::with_digest(std::string_view name) {
 }
 
 CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-                     const AgentLabel& method, std::optional<std::int64_t> fiber) noexcept
+                     const AgentLabel& method, std::optional<std::int64_t> fiber,
+                     const CallEvent& event) noexcept
     : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
   if (slot_ == nullptr) return;
   const std::uint64_t number = slot_->number.load(std::memory_order_relaxed);
@@ -190,6 +231,7 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentL
   publish(agent, slot_->agent);
   publish(method, slot_->method);
   slot_->agent_digest.store(agent.digest(), std::memory_order_release);
+  publish(event, *slot_);
   works_for(fiber);
   slot_->number.store(number + 1, std::memory_order_release);
 }

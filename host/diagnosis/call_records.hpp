@@ -57,6 +57,19 @@ class AgentLabel {
   std::uint64_t digest_ = 0;
 };
 
+// The event that a call is about, and its span of a trace.
+struct CallEvent {
+  std::uint64_t number = 0;  // as `call` in the log; 0: none
+  std::array<std::uint64_t, 2> trace{};
+  std::uint64_t span = 0;  // 0: none is known
+  std::uint8_t flags = 0;
+};
+
+// The traceparent of it, or nothing.
+//   Safety    Async-signal-safe.
+using TraceText = std::array<char, 55>;
+[[nodiscard]] std::string_view write_trace(const CallEvent& event, TraceText& into) noexcept;
+
 struct CallSlot;
 
 // Publishes that this thread is in a call, until it is destroyed. One inside another is not seen:
@@ -67,7 +80,8 @@ class CallScope {
  public:
   // `fiber`: as RunningCall::fiber.
   CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-            const AgentLabel& method = {}, std::optional<std::int64_t> fiber = {}) noexcept;
+            const AgentLabel& method = {}, std::optional<std::int64_t> fiber = {},
+            const CallEvent& event = {}) noexcept;
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -93,6 +107,7 @@ struct RunningCall {
   // The row of the fiber whose work runs, in the agent's database; 0: no fiber's; the largest: of
   // one of several (durable/fibers.hpp); nothing: the library has not told.
   std::optional<std::int64_t> fiber;
+  CallEvent event{};
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is about none
   // What of the class runs: "increment", "POST", a callback; empty: the call says it all.

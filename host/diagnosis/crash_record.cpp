@@ -87,6 +87,8 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "fiber") read_number(value, record.fiber);
   if (key == "call") record.call = value;
   if (key == "method") record.method = value;
+  if (key == "event_number") read_number(value, record.event_number);
+  if (key == "trace") record.trace = value;
   if (key == "stack") record.stack = value;
   if (key == "running_ms") read_number(value, record.running_ms);
 }
@@ -116,6 +118,8 @@ std::string_view format_crash(const CrashReport& report,
   writer.line("sha256", report.sha256);
   writer.line("call", report.call);
   writer.line("method", report.method);
+  if (report.event_number != 0) writer.line("event_number", report.event_number);
+  if (!report.trace.empty()) writer.line("trace", report.trace);
   writer.line("agent", report.agent);
   if (report.agent_digest != 0) writer.line("agent_digest", report.agent_digest);
   if (report.fiber) writer.line("fiber", unsigned_of(*report.fiber));

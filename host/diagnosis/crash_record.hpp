@@ -33,9 +33,11 @@ struct CrashFacts {
   std::uint64_t agent_digest = 0;          // RunningCall::agent_digest
   std::optional<std::int64_t> fiber = {};  // RunningCall::fiber
   Text call;                               // "message", "create", "offload"
-  Text method = {};             // "increment", "POST", a callback; empty: the call says it all
-  std::int64_t running_ms = 0;  // since the call began
-  Text stack = {};              // join_stack() of the functions it was in; empty: unknown
+  Text method = {};                // "increment", "POST", a callback; empty: the call says it all
+  std::uint64_t event_number = 0;  // of the event, as `call` in the log; 0: none
+  Text trace = {};                 // traceparent of that; empty: unknown
+  std::int64_t running_ms = 0;     // since the call began
+  Text stack = {};                 // join_stack() of the functions it was in; empty: unknown
 };
 using CrashReport = CrashFacts<std::string_view>;
 using CrashRecord = CrashFacts<std::string>;

@@ -86,8 +86,11 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
                      .fiber = {},
                      .call = {},
                      .method = {},
+                     .event_number = 0,
+                     .trace = {},
                      .running_ms = 0,
                      .stack = stack};
+  TraceText trace{};
   if (call != nullptr) {
     report.library = call->owner->library;
     report.sha256 = call->owner->sha256;
@@ -98,6 +101,8 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
     report.fiber = call->fiber;
     report.call = call->call;
     report.method = call->method();
+    report.event_number = call->event.number;
+    report.trace = write_trace(call->event, trace);
     report.running_ms = (call_clock() - call->since).count() / 1'000'000;
   }
   std::array<char, kMaxCrashRecord>

@@ -41,16 +41,26 @@ void SlowCalls::judge(const RunningCall& call, Seen& seen) {
   if (limits_.soft.count() != 0 && seen.time >= limits_.soft && !seen.is_told) {
     seen.is_told = true;
     counter(call.owner->agent_class).add();
-    logger_.write(LogLevel::kWarn, "agent.call_slow",
-                  {{"class", call.owner->agent_class},
-                   {"agent", call.agent()},
-                   {"call", call.call},
-                   {"method", call.method()},
-                   {"library", call.owner->library},
-                   {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()},
-                   {"stack", stack_text_of(call)}});
+    tell(call, seen);
   }
   if (limits_.hard.count() != 0 && seen.time >= limits_.hard) give_up_(call, stack_text_of(call));
+}
+
+void SlowCalls::tell(const RunningCall& call, const Seen& seen) {
+  TraceText buffer{};
+  const std::string_view trace = write_trace(call.event, buffer);
+  const std::string stack = stack_text_of(call);
+  std::vector<LogField> fields = {
+      {"class", call.owner->agent_class},
+      {"agent", call.agent()},
+      {"event", call.call},
+      {"method", call.method()},
+      {"library", call.owner->library},
+      {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()},
+      {"stack", stack}};
+  if (call.event.number != 0) fields.push_back({"call", call.event.number});
+  if (!trace.empty()) fields.push_back({"trace", trace});
+  logger_.write(LogLevel::kWarn, "agent.call_slow", fields);
 }
 
 std::string SlowCalls::stack_text_of(const RunningCall& call) const {

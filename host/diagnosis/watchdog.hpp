@@ -58,6 +58,7 @@ class SlowCalls {
   };
 
   void judge(const RunningCall& call, Seen& seen);
+  void tell(const RunningCall& call, const Seen& seen);
   [[nodiscard]] std::string stack_text_of(const RunningCall& call) const;
   Counter& counter(const std::string& agent_class);
 

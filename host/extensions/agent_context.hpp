@@ -11,6 +11,7 @@
 #include "extensions/client.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
+#include "extensions/trace.hpp"
 #include "extensions/types.hpp"
 #include "storage/agent_key.hpp"
 
@@ -93,6 +94,8 @@ class AgentCalls {
   [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
   // The trace that the agent's code is under now, as origin() gives it.
   [[nodiscard]] virtual std::string trace() const = 0;
+  // The same as numbers, for whoever may not allocate; none: it is not known.
+  [[nodiscard]] virtual Span span() const { return {}; }
   // The event that its code handles now, or that has begun what it does: call and method, also when
   // that is over.
   [[nodiscard]] virtual LineOrigin current() const { return {}; }

@@ -301,6 +301,7 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(CallId call) override;
   [[nodiscard]] std::string trace() const override { return current_span_.text(); }
+  [[nodiscard]] extensions::Span span() const override { return current_span_; }
   [[nodiscard]] extensions::LineOrigin current() const override;
   Result<extensions::RequestView> request(CallId call) override;
 

@@ -82,8 +82,10 @@ void Containment::tell(const diagnosis::CrashRecord& crash) const {
   std::vector<LogField> fields = {{"reason", crash.reason},         {"pid", crash.pid},
                                   {"library", crash.library},       {"sha256", crash.sha256},
                                   {"generation", crash.generation}, {"class", crash.agent_class},
-                                  {"agent", crash.agent},           {"call", crash.call},
+                                  {"agent", crash.agent},           {"event", crash.call},
                                   {"method", crash.method}};
+  if (crash.event_number != 0) fields.push_back({"call", crash.event_number});
+  if (!crash.trace.empty()) fields.push_back({"trace", crash.trace});
   if (crash.fiber && *crash.fiber != durable::kSeveralFibers)
     fields.push_back({"fiber", *crash.fiber});
   fields.push_back({"running_ms", crash.running_ms});

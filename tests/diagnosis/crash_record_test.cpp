@@ -23,6 +23,8 @@ CrashReport full() {
           .fiber = {},
           .call = "call",
           .method = "add",
+          .event_number = 9,
+          .trace = "00-1-2-01",
           .running_ms = 12,
           .stack = "inner+0x1 (a.so+0x2)"};
 }
@@ -49,6 +51,8 @@ TEST_F(CrashRecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(record.agent_digest, 18'446'744'073'709'551'615U);
   EXPECT_EQ(record.call, "call");
   EXPECT_EQ(record.method, "add");
+  EXPECT_EQ(record.event_number, 9U);
+  EXPECT_EQ(record.trace, "00-1-2-01");
   EXPECT_EQ(record.running_ms, 12);
   EXPECT_EQ(record.stack, "inner+0x1 (a.so+0x2)");
 }

@@ -48,6 +48,19 @@ TEST_F(SlowCallsTest, OneThatTakesLongIsLoggedAndCountedOnce) {
   EXPECT_EQ(given_up_, 0);
 }
 
+TEST_F(SlowCallsTest, ItIsToldWhichEventItIsAndOfWhichTrace) {
+  const CallEvent event{.number = 9,
+                        .trace = {0x0af7651916cd43dd, 0x8448eb211c80319c},
+                        .span = 0xb7ad6b7169203331,
+                        .flags = 1};
+  const CallScope scope(owner_, "call", AgentLabel("lobby"), AgentLabel("add"), {}, event);
+  for (int i = 0; i < 3; ++i) look_after(seconds(1));
+  ASSERT_EQ(logger_.count("agent.call_slow"), 1U);
+  EXPECT_TRUE(logger_.contains("agent=lobby event=call method=add "));
+  EXPECT_TRUE(
+      logger_.contains(" call=9 trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
+}
+
 TEST_F(SlowCallsTest, OneThatDoesNotReturnIsGivenUp) {
   const CallScope scope(owner_, "message", AgentLabel("lobby"));
   look_after(seconds(1));

@@ -56,10 +56,13 @@ class ContainmentTest : public SupervisedTest {
     const std::string library = (root_ / "plugins/crashes.so").string();
     for (const std::string& part :
          {"reason=" + reason, "library=" + library, std::string("class=Crashes"),
-          std::string("generation="), "call=" + call}) {
+          std::string("generation="), "event=" + call}) {
       EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
     }
     EXPECT_NE(told.find("agent=a "), std::string::npos) << told;
+    // A job is none of the agent's events.
+    EXPECT_EQ(told.find(" call=") != std::string::npos, call != "offload") << told;
+    EXPECT_EQ(told.find(" trace=00-") != std::string::npos, call != "offload") << told;
     EXPECT_EQ(told.find(" method=GET ") != std::string::npos, call == "request") << told;
     const std::size_t stack = told.find(" stack=");
     ASSERT_NE(stack, std::string::npos) << told;
@@ -106,7 +109,7 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   auto server = serve_ready({"--config", "hearth.yaml"});
   EXPECT_EQ(crash(*server, "hang"), (Ending{.status = 3, .signal = 0})) << server->log();
   const std::string slow = line(*server, "agent.call_slow");
-  EXPECT_NE(slow.find("class=Crashes agent=a call=request"), std::string::npos) << slow;
+  EXPECT_NE(slow.find("class=Crashes agent=a event=request"), std::string::npos) << slow;
   const std::size_t stack = slow.find(" stack=");
   ASSERT_NE(stack, std::string::npos) << slow;
   EXPECT_NE(slow.find("crashes", stack), std::string::npos) << "not in the library: " << slow;
@@ -114,7 +117,8 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   EXPECT_EQ(server->stop(), kClean);
   const std::string told = line(*server, "server.crashed_before");
   EXPECT_NE(told.find("reason=hung"), std::string::npos) << told;
-  EXPECT_NE(told.find("class=Crashes agent=a call=request method=GET"), std::string::npos) << told;
+  EXPECT_NE(told.find("class=Crashes agent=a event=request method=GET call="), std::string::npos)
+      << told;
   EXPECT_NE(told.find("crash(", told.find(" stack=")), std::string::npos) << told;
 }
 

@@ -36,11 +36,18 @@ hearth_status catch_all(const AbiClass& agent_class, std::string_view function,
   }
 }
 
+diagnosis::CallEvent event_of(const extensions::AgentCalls& calls) {
+  const extensions::Span span = calls.span();
+  return {
+      .number = calls.current().call, .trace = span.trace, .span = span.id, .flags = span.flags};
+}
+
 // Calls into the library, and lets it be known which agent the call is for.
 template <class Call>
 hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
-                          const diagnosis::AgentLabel& agent, const Call& call) noexcept {
-  const diagnosis::CallScope published(agent_class.call_owner(), function, agent);
+                          const diagnosis::AgentLabel& agent, const Call& call,
+                          const diagnosis::CallEvent& event = {}) noexcept {
+  const diagnosis::CallScope published(agent_class.call_owner(), function, agent, {}, {}, event);
   return catch_all(agent_class, function, call);
 }
 
@@ -65,8 +72,9 @@ Result<void> result_of(hearth_status status, std::string_view what) {
 class AbiInstance final : public AgentInstance {
  public:
   AbiInstance(const AbiClass& agent_class, const hearth_class& table,
-              const diagnosis::AgentLabel& label, void* instance)
-      : class_(agent_class), table_(table), label_(label), instance_(instance) {}
+              const diagnosis::AgentLabel& label, const extensions::AgentCalls& calls,
+              void* instance)
+      : class_(agent_class), table_(table), label_(label), calls_(calls), instance_(instance) {}
 
   ~AbiInstance() override {
     enter("destroy", [this] {
@@ -128,7 +136,7 @@ class AbiInstance final : public AgentInstance {
   hearth_status enter(std::string_view function, const Call& call, std::string_view event = {},
                       const diagnosis::AgentLabel& method = {}) noexcept {
     diagnosis::CallScope published(class_.call_owner(), event.empty() ? function : event, label_,
-                                   method, fiber_);
+                                   method, fiber_, event_of(calls_));
     entered_ = &published;
     const hearth_status status = catch_all(class_, function, call);
     entered_ = nullptr;
@@ -138,6 +146,7 @@ class AbiInstance final : public AgentInstance {
   const AbiClass& class_;  // kept by the live agent for as long as its instance
   const hearth_class& table_;
   const diagnosis::AgentLabel label_;
+  const extensions::AgentCalls& calls_;  // the live agent's
   void* const instance_;
   std::optional<std::int64_t> fiber_;
   diagnosis::CallScope* entered_ = nullptr;  // the call that has not returned
@@ -227,12 +236,15 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
   // By the name that the host knows it by: that of a sub-agent says whose it is.
   const auto label = diagnosis::AgentLabel::with_digest(host.key().name);
   void* instance = nullptr;
-  const hearth_status status = call_plugin(*this, "create", label, [&] {
-    return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
-                        slice_of(options), &instance);
-  });
+  const hearth_status status = call_plugin(
+      *this, "create", label,
+      [&] {
+        return table.create(&table, generation_->host().table(), host.handle(), slice_of(name),
+                            slice_of(options), &instance);
+      },
+      event_of(host.calls()));
   if (auto made = result_of(status, "the agent could not be made"); !made) return made.error();
-  return std::make_unique<AbiInstance>(*this, table, label, instance);
+  return std::make_unique<AbiInstance>(*this, table, label, host.calls(), instance);
 }
 
 Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
