@@ -44,7 +44,8 @@ struct OperationRequest {
 [[nodiscard]] Result<OperationRequest> read_operation(std::uint32_t operation,
                                                       std::string_view request, bool runs_jobs);
 
-// A STATE_CHANGED that is being handled, also in what its handler has begun.
+// A STATE_CHANGED that is being handled, also in what its handler has begun, but for fibers: those
+// go on after it, maybe for days, so that what they change after a wait is from elsewhere.
 struct StateCause {
   std::shared_ptr<unsigned> changes;  // that one change from elsewhere has led to so far
   bool has_waited = false;            // its handler has returned for the first time

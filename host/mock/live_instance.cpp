@@ -189,6 +189,7 @@ Result<void> LiveInstance::enter(hearth_event event, std::string_view name, std:
   event.name = lent.lend(name);
   event.body = lent.lend(body);
   refusal_.clear();
+  works_for_fiber_ = false;
   const hearth_status status = parts_.definition.on_event(instance_, &event);
   leave();
   if (status == HEARTH_OK) return {};

@@ -138,6 +138,9 @@ class LiveInstance final : public extensions::AgentContext,
   [[nodiscard]] extensions::AgentPhase phase() const override;
   void commit_now() override;
   void fiber_continued(std::string_view id) override { work_.continued(id); }
+  void works_for(std::uint64_t fiber, extensions::CallId /*call*/) override {
+    works_for_fiber_ = fiber != 0 && work_.fibers().row_of(fiber) != durable::kNoFiber;
+  }
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override;
   Result<void> evict() override;
   Result<void> destroy() override;
@@ -261,6 +264,7 @@ class LiveInstance final : public extensions::AgentContext,
   std::vector<Change> changes_;  // that a rollback may still take back
   // The STATE_CHANGED that is being handled, or that has begun what is. Null: none.
   std::shared_ptr<extensions::StateCause> state_cause_;
+  bool works_for_fiber_ = false;  // and not for the event that it was entered with
 
   LentBytes lent_;
   std::size_t lent_before_ = 0;

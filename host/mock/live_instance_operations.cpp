@@ -46,7 +46,7 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
              std::chrono::milliseconds(read->kind == kSleep ? number : 0),
       .job = read->kind == kOffload ? number : 0,
       .status = left ? HEARTH_E_GONE : HEARTH_OK,
-      .state_cause = state_cause_};
+      .state_cause = works_for_fiber_ ? nullptr : state_cause_};
   return last_operation_;
 }
 
@@ -63,7 +63,7 @@ Result<extensions::OperationId> LiveInstance::submit(
   added.operation = operation;
   added.token = token;
   added.due = SteadyTime::max();  // when it tells something
-  added.state_cause = state_cause_;
+  if (!works_for_fiber_) added.state_cause = state_cause_;
   added.remote = std::make_shared<Remote>();
   added.remote->operation = std::move(remote);
   return last_operation_;
@@ -184,6 +184,7 @@ void LiveInstance::deliver_result(std::uint32_t operation, std::uint64_t token,
   result.token = token;
   LentBytes lent;
   result.body = lent.lend(body);
+  works_for_fiber_ = false;
   parts_.definition.on_result(instance_, &result);
   state_cause_.reset();
   leave();

@@ -22,8 +22,8 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   if (const auto may = may_submit(); may.has_error()) return may.error();
   const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
   if (read.has_error()) return read.error();
-  const AgentOperations::Submitted submitted{operation,     token,  current_call_, current_method_,
-                                             current_span_, fiber_, state_cause_};
+  const AgentOperations::Submitted submitted{
+      operation, token, current_call_, current_method_, current_span_, fiber_, cause_to_carry()};
   switch (read->kind) {
     case extensions::OperationKind::kSleep:
       return operations_.sleep(submitted, std::chrono::milliseconds(read->number));
@@ -44,9 +44,15 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
   if (const auto may = may_submit(); may.has_error()) return may.error();
   if (phase_ == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
-  return operations_.start(
-      {operation, token, current_call_, current_method_, current_span_, std::nullopt, state_cause_},
-      std::move(remote));
+  return operations_.start({operation, token, current_call_, current_method_, current_span_,
+                            std::nullopt, cause_to_carry()},
+                           std::move(remote));
+}
+
+// A fiber outlives the handler that has begun it: what it changes later is a change from elsewhere.
+std::shared_ptr<extensions::StateCause> LiveAgent::cause_to_carry() const {
+  const bool is_of_fiber = fiber_.value_or(durable::kNoFiber) != durable::kNoFiber;
+  return is_of_fiber ? nullptr : state_cause_;
 }
 
 Result<void> LiveAgent::credit(OperationId operation, std::uint64_t bytes) {

@@ -124,6 +124,28 @@ class Restless : public hearth::Agent {
   int handled = 0;
 };
 
+// Its handler answers each change with one of its own, and has begun a fiber that changes it often.
+class Poller : public hearth::Agent {
+ public:
+  static constexpr int kRounds = 300;
+  static void methods(hearth::Methods<Poller>& m) { m.add("begin", &Poller::begin); }
+  void begin() { set_state(Json(1)); }
+  Task<void> on_state_changed(Json next, std::optional<hearth::Connection>) override {
+    if (!std::exchange(has_begun, true)) {
+      start_fiber("poller", [this](hearth::FiberContext&) -> Task<void> {
+        for (rounds = 1; rounds <= kRounds; ++rounds) {
+          co_await sleep(std::chrono::milliseconds(0));
+          set_state(Json(rounds));
+        }
+      });
+    }
+    if (next.get<int>() > 0) set_state(Json(-next.get<int>()));
+    return {};
+  }
+  bool has_begun = false;
+  int rounds = 0;
+};
+
 class StateTest : public ::testing::Test {
  protected:
   Host host_;
@@ -251,6 +273,14 @@ TEST_F(StateTest, AHandlerThatAlwaysChangesTheStateIsRefusedInTheEnd) {
       EXPECT_EQ(restless.state(), Json(100)) << waits;
     }
   }
+}
+
+TEST_F(StateTest, AFiberThatAHandlerHasBegunMayChangeItForEver) {
+  auto poller = host_.create<Poller>("p");
+  poller.call("begin");
+  host_.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(poller.as<Poller>().rounds, Poller::kRounds + 1);
+  EXPECT_EQ(poller.state(), Json(-Poller::kRounds)) << "the handler's answer was never refused";
 }
 
 TEST_F(StateTest, TextThatIsNotUtf8IsAnError) {

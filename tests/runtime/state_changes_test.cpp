@@ -128,6 +128,43 @@ TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
 }
 
+// The handler answers each change with one of its own, and has begun a fiber that changes the state
+// for ever.
+TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
+  constexpr int kRounds = 300;
+  std::uint64_t fiber = 0;
+  int rounds = 0;
+  const auto sleep = [&](HostCalls& host) {
+    host.works_for(fiber, 0);
+    EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), 0));
+    host.works_for(0, 0);
+  };
+  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStateChanged) {
+      if (fiber == 0) {
+        const auto started = host.start_fiber("poller", "");
+        EXPECT_TRUE(started);
+        fiber = started->handle;
+        sleep(host);
+      }
+      if (!event.body.starts_with("-")) {
+        if (host.set_state(0, "-" + std::string(event.body)).has_error()) ++handled_;
+      }
+    }
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
+    EXPECT_TRUE(host.set_state(0, std::to_string(++rounds)));
+    if (rounds < kRounds) sleep(host);
+  };
+  const auto client = shard_.connect();
+  (void)shard_.write_state(client, "7");
+  shard_.settle();
+  EXPECT_EQ(rounds, kRounds);
+  EXPECT_EQ(handled_, 0U) << "none was refused";
+  EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
+}
+
 TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
   change_after_a_wait(1);
   on_handled_ = [this] {  // before the wait is over: what is set then has to wait for the end
