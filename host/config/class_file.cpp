@@ -130,18 +130,21 @@ Settings<ClassSettings> make_own_settings() {
            {1U << 10U, 16U << 20U}, "one SQL statement"),
       count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
             "variables of one SQL statement"),
-      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
-               {milliseconds(10), minutes(10)},
-               "one SQL statement; looked at between its instructions and by the functions that "
-               "take long. A function is one instruction, and each takes time in proportion to its "
-               "arguments: `LIKE` and `GLOB` patterns have at most 200 bytes, two documents of "
-               "`json_patch` together some 64 KiB each, and paths of `json_set` and `json_insert` "
-               "1,000 steps; `highlight` and `snippet` refuse a row with more than 1,048,576 "
-               "matches. A full-text query has at most 256 tokens (words, or with `trigram` groups "
-               "of three letters), and one in a text that is bound to the statement 32 phrases in "
-               "all its `NEAR`s. Of a table that names no tokenizer only texts that are bound are "
-               "held to 256: name one (`tokenize=unicode61`) if the SQL makes queries of what is "
-               "stored"),
+      duration(
+          "limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
+          {milliseconds(10), minutes(10)},
+          "one SQL statement; looked at between its instructions and by the functions that "
+          "take long. A function is one instruction, and each takes time in proportion to its "
+          "arguments: `LIKE` and `GLOB` patterns have at most 200 bytes, or 1,600 over the number "
+          "of their uses where a statement has more than eight (those in views, generated "
+          "columns and triggers count for each time that they are used), two documents of "
+          "`json_patch` together some 64 KiB each, and paths of `json_set` and `json_insert` "
+          "1,000 steps; `highlight` and `snippet` refuse a row with more than 1,048,576 "
+          "matches. A full-text query has at most 256 tokens (words, or with `trigram` groups "
+          "of three letters), and one in a text that is bound to the statement 32 phrases in "
+          "all its `NEAR`s. Of a table that names no tokenizer only texts that are bound are "
+          "held to 256: name one (`tokenize=unicode61`) if the SQL makes queries of what is "
+          "stored"),
       own_frame_setting(),
       own_timeout_setting(),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},

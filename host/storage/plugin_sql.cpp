@@ -18,10 +18,25 @@
 namespace hearth::storage {
 namespace {
 
-// How many of SQLite's instructions run between two looks at the clock: half a microsecond, or a
-// dozen rows of a megabyte that LIKE reads with the worst pattern, which are 2 s. A look costs a
-// long scan a twentieth of its time. (LIKE replaced would not use indexes any more.)
+// How many of SQLite's instructions run at least between two looks at the clock: half a
+// microsecond of simple ones. A look costs a long scan a twentieth of its time. It comes with the
+// next jump, which may be the end of a row with any number of columns.
 constexpr int kInstructionsPerCheck = 50;
+
+// LIKE and GLOB look at no clock, and replaced by functions that do they would not use indexes any
+// more. A value of 2 MB and a pattern of 200 bytes take one of them a third of a second. So those
+// that a program may run between two looks share what eight may have.
+constexpr int kMostPatternBytes = 200;
+constexpr int kSharedPatternBytes = 8 * kMostPatternBytes;
+
+// Patterns of one byte take no time.
+int most_pattern_bytes(int matches) {
+  return std::clamp(kSharedPatternBytes / std::max(matches, 1), 1, kMostPatternBytes);
+}
+
+bool names_match(std::string_view sql) {
+  return contains_ignoring_case(sql, "like") || contains_ignoring_case(sql, "glob");
+}
 
 constexpr std::int64_t kLargestRowid = std::numeric_limits<std::int64_t>::max();
 
@@ -37,7 +52,7 @@ constexpr std::array<std::pair<int, int>, 7> kFixedLimits = {{
     {SQLITE_LIMIT_ATTACHED, 0},
     {SQLITE_LIMIT_COMPOUND_SELECT, 50},
     {SQLITE_LIMIT_COLUMN, 500},
-    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPatternBytes},
     {SQLITE_LIMIT_TRIGGER_DEPTH, 20},
     {SQLITE_LIMIT_VDBE_OP, 50'000},
     {SQLITE_LIMIT_WORKER_THREADS, 0},
@@ -79,6 +94,12 @@ std::string_view first_word(std::string_view sql) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return sql.substr(0, static_cast<std::size_t>(
                            std::find_if_not(sql.begin(), sql.end(), is_letter) - sql.begin()));
+}
+
+bool may_change_schema(std::string_view sql) {
+  const std::string_view verb = first_word(sql);
+  return equal_ignoring_case(verb, "create") || equal_ignoring_case(verb, "drop") ||
+         equal_ignoring_case(verb, "alter");
 }
 
 // Whether the disk, the file or the machine failed, and not the plugin.
@@ -282,9 +303,51 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     compiled.grows = seen.growth;
     note_numbered_tables(compiled);
     compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
+    compiled.changes_schema = may_change_schema(sql);
   }
   compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
   return compiled;
+}
+
+// How many places of the statement's program call LIKE or GLOB, those of its triggers included.
+// Each runs once at most between two jumps back. Neither the text nor the authorizer tells: what a
+// view, a generated column or a name of a column stands for comes once for each time it is used.
+void PluginSql::count_matches(Compiled& compiled) {
+  compiled.matches_of = schema_version_;
+  const std::string_view sql = skip_blanks(sqlite3_sql(compiled.stmt.get()));
+  compiled.matches = 0;
+  if (sqlite3_stmt_isexplain(compiled.stmt.get()) != 0) return;
+  if (!names_match(sql) && !schema_names_match()) return;
+  sqlite3_stmt* raw = nullptr;  // stays null where the statement is not valid any more
+  const std::string explain = "EXPLAIN " + std::string(sql);
+  sqlite3_prepare_v2(connection_, explain.c_str(), -1, &raw, nullptr);
+  const OwnedStatement program(raw);
+  constexpr int kOpcode = 1;
+  constexpr int kFunction = 5;
+  const auto column = [raw](int at) {
+    const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(raw, at));
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  while (raw != nullptr && sqlite3_step(raw) == SQLITE_ROW) {
+    if (!column(kOpcode).ends_with("Func") && !column(kOpcode).ends_with("Function")) continue;
+    const std::string_view function = column(kFunction);
+    if (function.starts_with("like(") || function.starts_with("glob(")) ++compiled.matches;
+  }
+}
+
+// Asked once for each schema.
+bool PluginSql::schema_names_match() {
+  if (matching_schema_ != schema_version_) {
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(connection_, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", -1, &raw,
+                       nullptr);
+    const OwnedStatement statement(raw);
+    schema_matches_ = false;
+    while (!schema_matches_ && sqlite3_step(raw) == SQLITE_ROW)
+      schema_matches_ = names_match(reinterpret_cast<const char*>(sqlite3_column_text(raw, 0)));
+    matching_schema_ = schema_version_;
+  }
+  return schema_matches_;
 }
 
 // What must not pass although SQLite has not asked the authorizer about it.
@@ -352,9 +415,13 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   }
   const PluginScope scope(*this);
   const bool starts = compiled.cursor == Cursor::kIdle;
+  if (starts && compiled.matches_of != schema_version_) count_matches(compiled);
+  sqlite3_limit(connection_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH,
+                most_pattern_bytes(compiled.matches));
   // The host inserts rows on the same connection.
   if (starts) sqlite3_set_last_insert_rowid(connection_, last_insert_rowid_);
   const int outcome = sqlite3_step(compiled.stmt.get());
+  if (compiled.changes_schema) ++schema_version_;
   // All writing is done in the first step; further ones bring rows.
   if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
   if (last_insert_rowid_ == kLargestRowid) rowids_used_up_ = true;
@@ -453,6 +520,7 @@ Result<void> PluginSql::rollback_to(SavepointHandle savepoint) {
   const std::uint64_t last_write = savepoints_[*depth].state_writes;
   savepoints_.resize(*depth);
   database_.forget_schema();
+  ++schema_version_;
   if (state_undone_ && last_write != database_.state_writes()) state_undone_(last_write);
   return {};
 }

@@ -50,7 +50,9 @@ struct PluginSqlLimits {
 //                 ends the host's transaction (authorizer.hpp).
 //  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent. A full-text
 //                 query has at most kMostQueryTokens (step_budget.hpp), and a text bound to a
-//                 statement that searches is within the bound of full_text_query.hpp. Not bounded
+//                 statement that searches is within the bound of full_text_query.hpp. A pattern of
+//                 LIKE or GLOB has at most 200 bytes, and fewer where SQLite's program of the
+//                 statement has more than 8 places for them: 1,600 over their number. Not bounded
 //                 so, where the SQL makes a query of literals and of what is stored, are NEAR,
 //                 and queries of a table that names no tokenizer.
 //  P3 One turn    A statement that writes joins the implicit transaction; the host commits.
@@ -166,6 +168,9 @@ class PluginSql {
     bool writes = false;    // needs the transaction
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
     bool searches = false;  // full text: what is bound to it may be a query
+    bool changes_schema = false;
+    int matches = 0;                      // as count_matches()
+    std::uint64_t matches_of = 0;         // the schema_version_ that they are of; 0: not counted
     std::vector<std::string> numbered{};  // tables with AUTOINCREMENT that it inserts into
     Cursor cursor = Cursor::kIdle;
   };
@@ -179,6 +184,8 @@ class PluginSql {
   void attach();
   Result<Compiled> compile(std::string_view sql);
   std::optional<Error> refuse_unreported(sqlite3_stmt& stmt, std::string_view sql) const;
+  void count_matches(Compiled& compiled);
+  bool schema_names_match();
   std::optional<Compiled> take_cached(std::string_view sql);
   void keep_for_later(Compiled compiled);
   Result<void> check_growth(const Compiled& compiled);
@@ -206,6 +213,9 @@ class PluginSql {
   std::vector<Compiled> cache_;  // least recently used first
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
+  std::uint64_t schema_version_ = 1;   // rises whenever the plugin may have changed the schema
+  std::uint64_t matching_schema_ = 0;  // the one that schema_matches_ is of
+  bool schema_matches_ = false;        // it has LIKE or GLOB somewhere
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
   std::optional<bool> rowids_used_up_{};  // of some table with AUTOINCREMENT; nothing: not known

@@ -17,13 +17,13 @@ namespace hearth::storage {
 //   json_set, json_insert                SQLite's own, for paths of at most 1,000 steps; beyond
 //                                        them SQLITE_TOOBIG
 //
-// A row may call hundreds of functions without a look at the time, so each looks at that of its
-// StepBudget: SQLITE_INTERRUPT.
+// A row may call hundreds of functions without a look at the time, so each of these looks at that
+// of its StepBudget: SQLITE_INTERRUPT.
 //
 // Those of FTS5 are in full_text_functions.hpp.
 //
-// LIKE and GLOB are bounded by SQLITE_LIMIT_LIKE_PATTERN_LENGTH. They stay SQLite's own, since it
-// uses indexes for no others.
+// LIKE and GLOB stay SQLite's own, since it uses indexes for no others, and look at no time. They
+// are bounded by the length of their patterns, which PluginSql sets for each statement.
 //
 // Failure   StorageError if SQLite refuses one.
 void replace_slow_functions(sqlite3& connection);

@@ -348,6 +348,56 @@ TEST_F(PluginSqlTest, P2_BoundsTheDepthOfExpressions) {
   EXPECT_EQ(run(text).error().code, Errc::kInvalidArgument);
 }
 
+// LIKE and GLOB look at no clock, and a row with many of them not either.
+TEST_F(PluginSqlTest, P2_ManyPatternsInOneStatementAreShort) {
+  ASSERT_TRUE(run("CREATE TABLE t(x, g AS (x LIKE '%' || x))"));
+  ASSERT_TRUE(run("INSERT INTO t VALUES('" + std::string(150, 'a') + "')"));
+  ASSERT_TRUE(run("CREATE VIEW v AS SELECT x GLOB '*' || x AS a FROM t"));
+  const auto times = [](const std::string& what, int count) {
+    std::string list = what;
+    for (int i = 1; i < count; ++i) list += " + " + what;
+    return list;
+  };
+  struct Row {
+    const char* what;
+    const char* from;
+  };
+  for (const auto& [what, from] :
+       {Row{"(x LIKE '%' || x)", " FROM t"}, Row{"g", " FROM t"}, Row{"a", " FROM v"}}) {
+    EXPECT_TRUE(run("SELECT " + times(what, 8) + from)) << what;
+    const auto many = run("SELECT " + times(what, 45) + from);
+    ASSERT_FALSE(many) << what;
+    EXPECT_NE(many.error().message.find("too complex"), std::string::npos) << many.error().message;
+    EXPECT_TRUE(run("SELECT " + times(what, 8) + from)) << "the next statement has its own bound";
+  }
+  const auto named = "SELECT x LIKE '%' || x AS k FROM t WHERE " + times("k", 45);
+  EXPECT_FALSE(run(named)) << "a name stands for what it names each time";
+}
+
+TEST_F(PluginSqlTest, P2_PatternsAreCountedAnewAfterAChangeOfTheSchema) {
+  ASSERT_TRUE(run("CREATE TABLE t(x)"));
+  ASSERT_TRUE(run("CREATE TABLE log(n)"));
+  ASSERT_TRUE(run("CREATE VIEW v AS SELECT 1 AS a FROM t"));
+  constexpr std::string_view kInsert = "INSERT INTO log VALUES(1)";
+  const StatementHandle open = prepare("SELECT a FROM v");
+  ASSERT_TRUE(run("INSERT INTO t VALUES('" + std::string(150, 'a') + "')"));
+  ASSERT_EQ(*sql_->step(open), StepOutcome::kRow);
+  ASSERT_TRUE(sql_->reset(open));
+  ASSERT_TRUE(run(kInsert));
+  std::string many = "(x LIKE '%' || x)";
+  for (int i = 1; i < 45; ++i) many += " + (x LIKE '%' || x)";
+  const SavepointHandle savepoint = *sql_->begin_savepoint();
+  ASSERT_TRUE(run("DROP VIEW v"));
+  ASSERT_TRUE(run("CREATE VIEW v AS SELECT " + many + " AS a FROM t"));
+  ASSERT_TRUE(run("CREATE TRIGGER g AFTER INSERT ON log BEGIN UPDATE log SET n = (SELECT " + many +
+                  " FROM t); END"));
+  EXPECT_FALSE(sql_->step(open));
+  EXPECT_FALSE(run(kInsert)) << "it comes from the cache";
+  ASSERT_TRUE(sql_->rollback_to(savepoint));
+  EXPECT_EQ(*sql_->step(open), StepOutcome::kRow);
+  EXPECT_TRUE(run(kInsert));
+}
+
 TEST_F(PluginSqlTest, P2_BoundsOpenHandles) {
   start({.max_open_handles = 3});
   for (int n = 0; n < 3; ++n) prepare("SELECT 1");
