@@ -345,7 +345,7 @@ void LiveAgent::all_durable() {
 void LiveAgent::leave() {
   operations_.end_turn();
   extensions().end_turn();
-  if (!broken_ && database_.broken()) storage_failed("the transaction was lost");
+  if (!broken_ && database_.broken()) lose_turn();
   if (!broken_ && dirty()) {
     // An open savepoint could undo what a later turn writes: that one must not share the commit.
     if (extensions().in_transaction()) {

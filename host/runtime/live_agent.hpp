@@ -412,6 +412,8 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] Result<void> may_submit() const;
   // A STATE_CHANGED is entered next. `chain`: BasicEvent::state_chain.
   void begin_cause(std::shared_ptr<unsigned> chain);
+  // Its own SQL has undone the transaction: what it has in memory is not what is stored.
+  void lose_turn();
   // Of what the code submits now.
   [[nodiscard]] std::shared_ptr<extensions::StateCause> cause_to_carry() const;
   // To a client whose write was refused, and which shows what it has written.

@@ -134,6 +134,14 @@ void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) co
              {{"event", to_string(call.kind)}, {"error", error.message}});
 }
 
+// No failure of the storage: for some errors SQLite undoes more than the statement
+// (plugin_sql.hpp).
+void LiveAgent::lose_turn() {
+  write_line(LogLevel::kWarn, "agent.turn_lost", {class_->name()}, current_call_,
+             {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
+  give_up("the transaction was lost");
+}
+
 // ---- calls between agents -----------------------------------------------------------------------
 
 extensions::CallOrigin LiveAgent::origin(CallId id) {

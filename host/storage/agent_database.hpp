@@ -149,6 +149,8 @@ class AgentDatabase {
 
   // Whether the database refuses to go on (P5).
   [[nodiscard]] bool broken() const noexcept { return broken_; }
+  // Whether the file may not grow past AgentDatabaseOptions::max_pages.
+  [[nodiscard]] bool is_bounded() const noexcept { return options_.max_pages > 0; }
 
   // ---- the agent's state: one JSON text, or none ----------------------------------------------
 

@@ -201,7 +201,6 @@ int Authorizer::decide_write(const Action& action) {
     return refuse("table " + shown(action.first) + " is the host's and cannot be written");
   seen_.write = true;
   if (action.code != SQLITE_DELETE) seen_.growth = true;
-  if (action.code == SQLITE_INSERT) seen_.filled_tables.emplace_back(action.first);
   return SQLITE_OK;
 }
 

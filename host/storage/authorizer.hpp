@@ -52,11 +52,10 @@ class Authorizer {
 
   // What the SQL compiled since enter() does.
   struct Seen {
-    bool write = false;                        // changes a table of the plugin, or the schema
-    bool growth = false;                       // ... in a way that may take more space
-    bool schema_change = false;                // CREATE, ALTER or DROP
-    bool alter = false;                        // ALTER TABLE
-    std::vector<std::string> filled_tables{};  // that it, or a trigger, inserts into
+    bool write = false;          // changes a table of the plugin, or the schema
+    bool growth = false;         // ... in a way that may take more space
+    bool schema_change = false;  // CREATE, ALTER or DROP
+    bool alter = false;          // ALTER TABLE
     // What a trigger or a view does is not in these: SQLite keeps virtual tables out of both.
     bool match = false;                      // has MATCH
     std::vector<std::string> read_tables{};  // tables with columns that it reads, each once

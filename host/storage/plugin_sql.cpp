@@ -4,6 +4,7 @@
 #include "storage/full_text_functions.hpp"
 #include "storage/full_text_query.hpp"
 #include "storage/full_text_tokens.hpp"
+#include "storage/single_owner_vfs.hpp"
 #include "storage/sql_functions.hpp"
 #include "storage/step_budget.hpp"
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -37,8 +37,6 @@ int most_pattern_bytes(int matches) {
 bool names_match(std::string_view sql) {
   return contains_ignoring_case(sql, "like") || contains_ignoring_case(sql, "glob");
 }
-
-constexpr std::int64_t kLargestRowid = std::numeric_limits<std::int64_t>::max();
 
 // What SQLite can hold at all.
 constexpr std::size_t kLargestValue = 1'000'000'000;
@@ -157,6 +155,7 @@ class PluginSql::PluginScope {
       : sql_(sql), budget_(sql.clock_, sql.clock_.steady_now() + sql.limits_.sql_time) {
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
+    forget_full_disk();
     sql.authorizer_->enter();
   }
   ~PluginScope() {
@@ -205,55 +204,14 @@ void PluginSql::attach() {
   sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, nullptr);
 }
 
-// SQLite says SQLITE_FULL of a full disk, and of a table that has no rowid to give any more: with
-// AUTOINCREMENT, once the largest was used. It rolls the whole transaction back for the latter too,
-// savepoints included, so that the look comes before the statement.
-
-void PluginSql::note_numbered_tables(Compiled& compiled) const {
-  for (const std::string& table : authorizer_->seen().filled_tables) {
-    int is_numbered = 0;
-    if (sqlite3_table_column_metadata(connection_, "main", table.c_str(), "rowid", nullptr, nullptr,
-                                      nullptr, nullptr, &is_numbered) == SQLITE_OK &&
-        is_numbered != 0)
-      compiled.numbered.push_back(table);
-  }
-}
-
-// Of any table, if no name is given.
-bool PluginSql::has_largest_rowid(const std::string& table) const {
-  sqlite3_stmt* raw = nullptr;  // stays null where no table has AUTOINCREMENT
-  sqlite3_prepare_v2(connection_,
-                     "SELECT 1 FROM sqlite_sequence WHERE seq = 9223372036854775807 AND "
-                     "(?1 = '' OR name = ?1 COLLATE NOCASE)",
-                     -1, &raw, nullptr);
-  const OwnedStatement statement(raw);
-  if (raw == nullptr) return false;
-  sqlite3_bind_text(raw, 1, table.data(), static_cast<int>(table.size()), SQLITE_STATIC);
-  return sqlite3_step(raw) == SQLITE_ROW;
-}
-
-// Asks for each statement only once one of the agent's tables has used its largest rowid.
-Result<void> PluginSql::check_rowids(const Compiled& compiled) {
-  if (compiled.numbered.empty()) return {};
-  if (!rowids_used_up_) rowids_used_up_ = has_largest_rowid("");
-  if (!*rowids_used_up_) return {};
-  for (const std::string& table : compiled.numbered) {
-    if (has_largest_rowid(table)) return no_rowids_left();
-  }
-  return {};
-}
-
 // What went wrong in the call that has just failed, or StorageError.
-Error PluginSql::to_error(int code, const Compiled* failed) {
+Error PluginSql::to_error(int code) {
   database_.transaction_was_lost();
   if (!authorizer_->refusal().empty()) return Error{Errc::kForbidden, authorizer_->refusal()};
-  if ((code & 0xff) == SQLITE_FULL) {
-    // The statement itself may have used the last one.
-    if (failed != nullptr && !failed->numbered.empty() && last_insert_rowid_ == kLargestRowid)
-      return no_rowids_left();
-    throw StorageError(std::string("the plugin's SQL: ") + sqlite3_errstr(code) + " in " +
-                       sqlite3_db_filename(connection_, "main"));
-  }
+  // SQLite says so of a full disk, and of a table that has no rowid to give any more: with
+  // AUTOINCREMENT, once the largest was used. Which rows that were is undone by now.
+  if ((code & 0xff) == SQLITE_FULL && !full_disk_was_met() && !database_.is_bounded())
+    return no_rowids_left();
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
   if ((code & 0xff) == SQLITE_INTERRUPT) {
     return Error{Errc::kTimeout, "the statement ran for more than " +
@@ -301,7 +259,6 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     // of what is absent writes as soon as it is compiled again after the trigger was made.
     compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
     compiled.grows = seen.growth;
-    note_numbered_tables(compiled);
     compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
     compiled.changes_schema = may_change_schema(sql);
   }
@@ -339,8 +296,10 @@ void PluginSql::count_matches(Compiled& compiled) {
 bool PluginSql::schema_names_match() {
   if (matching_schema_ != schema_version_) {
     sqlite3_stmt* raw = nullptr;
-    sqlite3_prepare_v2(connection_, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", -1, &raw,
-                       nullptr);
+    sqlite3_prepare_v2(connection_,
+                       "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND "
+                       "substr(name, 1, 8) <> 'cf_agent'",
+                       -1, &raw, nullptr);
     const OwnedStatement statement(raw);
     schema_matches_ = false;
     while (!schema_matches_ && sqlite3_step(raw) == SQLITE_ROW)
@@ -407,9 +366,6 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   if (compiled.writes) {
     if (const Result<void> room = check_growth(compiled); !room) return room.error();
     database_.begin_write();
-    if (compiled.cursor == Cursor::kIdle) {
-      if (const Result<void> rowids = check_rowids(compiled); !rowids) return rowids.error();
-    }
   } else {
     static_cast<void>(database_.connection());  // throws when the database is broken
   }
@@ -424,7 +380,6 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   if (compiled.changes_schema) ++schema_version_;
   // All writing is done in the first step; further ones bring rows.
   if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
-  if (last_insert_rowid_ == kLargestRowid) rowids_used_up_ = true;
   return finish_step(compiled, outcome);
 }
 
@@ -438,7 +393,7 @@ Result<StepOutcome> PluginSql::finish_step(Compiled& compiled, int outcome) {
     rewind(compiled);
     return StepOutcome::kDone;
   }
-  Error error = to_error(outcome, &compiled);  // first: reset forgets the message
+  Error error = to_error(outcome);  // first: reset forgets the message
   sqlite3_reset(compiled.stmt.get());
   return error;
 }

@@ -62,7 +62,7 @@ struct PluginSqlLimits {
 // Errors   kInvalidArgument  SQL that SQLite rejects (its message), misuse of a handle
 //          kForbidden        what the authorizer refuses, with the reason
 //          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has
-//                            given its largest rowid
+//                            given its largest rowid, for rows without one of their own
 //          kTimeout          sql_time
 //          kConflict         a constraint; a table locked by an open cursor of the plugin itself
 //          kCancelled        step() on a cursor whose turn has ended, see end_turn()
@@ -169,9 +169,8 @@ class PluginSql {
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
     bool searches = false;  // full text: what is bound to it may be a query
     bool changes_schema = false;
-    int matches = 0;                      // as count_matches()
-    std::uint64_t matches_of = 0;         // the schema_version_ that they are of; 0: not counted
-    std::vector<std::string> numbered{};  // tables with AUTOINCREMENT that it inserts into
+    int matches = 0;               // as count_matches()
+    std::uint64_t matches_of = 0;  // the schema_version_ that they are of; 0: not counted
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {
@@ -190,10 +189,7 @@ class PluginSql {
   void keep_for_later(Compiled compiled);
   Result<void> check_growth(const Compiled& compiled);
   Result<StepOutcome> finish_step(Compiled& compiled, int outcome);
-  void note_numbered_tables(Compiled& compiled) const;
-  [[nodiscard]] bool has_largest_rowid(const std::string& table) const;
-  Result<void> check_rowids(const Compiled& compiled);
-  Error to_error(int code, const Compiled* failed = nullptr);
+  Error to_error(int code);
   void rewind(Compiled& compiled) noexcept;
   Result<Compiled*> find(StatementHandle handle);
   Result<sqlite3_stmt*> find_to_bind(StatementHandle handle, std::string_view value);
@@ -218,7 +214,6 @@ class PluginSql {
   bool schema_matches_ = false;        // it has LIKE or GLOB somewhere
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
-  std::optional<bool> rowids_used_up_{};  // of some table with AUTOINCREMENT; nothing: not known
 };
 
 }  // namespace hearth::storage

@@ -5,9 +5,11 @@
 
 #include <sqlite3.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -24,6 +26,28 @@ constexpr int kReleaseIndexMemory = 0x4845;
 constexpr std::size_t kRegionBytes = std::size_t{32} * 1024;
 constexpr std::size_t kMaxRegions = 256;
 constexpr std::size_t kMemoryPageBytes = 4096;
+
+constinit thread_local bool met_full_disk = false;
+
+// What SQLite calls to write, whichever of the two it was built with.
+ssize_t note(ssize_t written) {
+  if (written < 0 && errno == ENOSPC) met_full_disk = true;
+  return written;
+}
+ssize_t write_and_note(int fd, const void* from, std::size_t bytes) {
+  return note(::write(fd, from, bytes));
+}
+ssize_t write_at_and_note(int fd, const void* from, std::size_t bytes, off_t at) {
+  return note(::pwrite(fd, from, bytes, at));
+}
+static_assert(sizeof(off_t) == 8);  // so that it is pwrite64() as well
+
+void watch_writes(sqlite3_vfs& system) {
+  const auto at = reinterpret_cast<sqlite3_syscall_ptr>(write_at_and_note);
+  system.xSetSystemCall(&system, "write", reinterpret_cast<sqlite3_syscall_ptr>(write_and_note));
+  system.xSetSystemCall(&system, "pwrite", at);
+  system.xSetSystemCall(&system, "pwrite64", at);
+}
 
 // The wal-index: SQLite asks for its regions one by one and expects zeros.
 struct WalIndex {
@@ -129,7 +153,10 @@ int on_shm_map(sqlite3_file* file, int number, int bytes, int extend, void volat
   const auto wanted = static_cast<std::size_t>(number);
   *region = nullptr;
   if (wanted >= index.count && extend == 0) return SQLITE_OK;
-  if (wanted >= kMaxRegions) return SQLITE_FULL;
+  if (wanted >= kMaxRegions) {
+    note_full_disk();
+    return SQLITE_FULL;
+  }
   while (index.count <= wanted) {
     if (!add_region(index)) return SQLITE_IOERR_NOMEM;
   }
@@ -218,6 +245,18 @@ int on_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* 
 
 }  // namespace
 
+bool full_disk_was_met() noexcept {
+  return met_full_disk;
+}
+
+void forget_full_disk() noexcept {
+  met_full_disk = false;
+}
+
+void note_full_disk() noexcept {
+  met_full_disk = true;
+}
+
 void release_index_memory(sqlite3& connection) noexcept {
   sqlite3_file_control(&connection, "main", kReleaseIndexMemory, nullptr);
 }
@@ -225,6 +264,7 @@ void release_index_memory(sqlite3& connection) noexcept {
 void register_single_owner_vfs() {
   sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
   HEARTH_ASSERT(system != nullptr, "SQLite has no default VFS");
+  watch_writes(*system);
   // Everything but opening is the system's. SQLite keeps the pointer for ever.
   static sqlite3_vfs vfs = [](const sqlite3_vfs& base) {
     sqlite3_vfs copy = base;

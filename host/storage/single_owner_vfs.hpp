@@ -28,6 +28,13 @@ inline constexpr char kSingleOwnerVfs[] = "hearth-single-owner";
 // The content is the same afterwards. Does nothing to a connection over another VFS.
 void release_index_memory(sqlite3& connection) noexcept;
 
+// Whether a write of SQLite's on this thread has met a full disk since forget_full_disk(), of
+// whichever file and VFS. SQLITE_FULL alone does not say so: SQLite has other reasons for it.
+[[nodiscard]] bool full_disk_was_met() noexcept;
+void forget_full_disk() noexcept;
+// For what meets one otherwise than by a write.
+void note_full_disk() noexcept;
+
 // Registers the VFS. Called by initialize_sqlite() only.
 void register_single_owner_vfs();
 

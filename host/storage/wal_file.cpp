@@ -1,6 +1,7 @@
 #include "storage/wal_file.hpp"
 
 #include "base/error.hpp"
+#include "storage/single_owner_vfs.hpp"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -60,7 +61,10 @@ int open_system_file(sqlite3_file* file, int* flags_out) {
 }
 
 int put(sqlite3_file* file, const void* from, std::size_t bytes, sqlite3_int64 offset) {
-  if (made(file) == nullptr && open_system_file(file, nullptr) != SQLITE_OK) return SQLITE_FULL;
+  if (made(file) == nullptr && open_system_file(file, nullptr) != SQLITE_OK) {
+    note_full_disk();
+    return SQLITE_FULL;
+  }
   const int rc = made(file)->xWrite(wal_of_system(file), from, static_cast<int>(bytes), offset);
   ours(file).end = rc == SQLITE_OK ? offset + static_cast<sqlite3_int64>(bytes) : -1;
   return rc;

@@ -651,6 +651,32 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   EXPECT_EQ(late.sight->front(), "handshake counter/a 1") << "what was not durable was never shown";
 }
 
+TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
+  ShardFixture shard;
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kCall)
+      return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
+    Errc last = Errc::kInternal;
+    for (const char* text :
+         {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
+          "INSERT INTO n VALUES(9223372036854775807, 1)", "INSERT INTO n(x) VALUES(2)"}) {
+      const auto statement = host.sql().prepare(text);
+      EXPECT_TRUE(statement) << text;
+      const auto outcome = host.sql().step(*statement);
+      if (!outcome) last = outcome.error().code;
+    }
+    EXPECT_EQ(last, Errc::kLimitExceeded);
+    return host.complete(event.call, std::string_view("true"));
+  };
+  const auto client = shard.connect();
+  const auto call = shard.call(client, "insert");
+  shard.settle();
+  EXPECT_NE(call->end, "ok true") << "nothing of it is stored";
+  EXPECT_EQ(shard.logger.count("warn agent.turn_lost"), 1U);
+  EXPECT_EQ(shard.logger.count("agent.storage_failed"), 0U);
+  EXPECT_EQ(shard.script.alive, 0) << "it comes back from what is stored";
+}
+
 TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
   ShardFixture shard;
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {

@@ -4,8 +4,14 @@
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,71 +21,116 @@ namespace {
 
 class PluginSqlTurnsTest : public PluginSqlTest {};
 
-// SQLite gives the same code for this and for a full disk.
+// SQLite gives the same code for this and for a full disk, and undoes the turn for both.
 TEST_F(PluginSqlTurnsTest, ATableWithoutRowidsLeftIsThePluginsErrorAndNoFullDisk) {
-  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
-  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
-  database_.commit();
-  ASSERT_TRUE(run("CREATE TABLE t(x)"));
-  ASSERT_TRUE(run("CREATE TABLE other(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
-  for (const bool is_new_life : {false, true}) {
-    if (is_new_life) start({});
-    ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
-    const auto later = run("INSERT INTO n(x) VALUES(2)");
-    ASSERT_FALSE(later);
-    EXPECT_EQ(later.error().code, Errc::kLimitExceeded) << later.error().message;
-    EXPECT_FALSE(database_.broken()) << "the turn goes on";
-    EXPECT_TRUE(run("INSERT INTO other(x) VALUES(1)")) << "it is about one table";
-    database_.commit();
-    EXPECT_EQ(ask_committed("SELECT count(*) FROM t"), is_new_life ? 2 : 1);
-  }
-}
-
-TEST_F(PluginSqlTurnsTest, SoItIsWhenTheLargestRowidIsOfTheSameTurn) {
-  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
-  database_.commit();
-  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
-  EXPECT_EQ(run("INSERT INTO n(x) VALUES(2)").error().code, Errc::kLimitExceeded);
-  EXPECT_FALSE(database_.broken());
-}
-
-TEST_F(PluginSqlTurnsTest, SoItIsWhenTheStatementItselfUsesIt) {
-  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
-  database_.commit();
-  EXPECT_EQ(run("INSERT INTO n VALUES(9223372036854775807, 1), (NULL, 2)").error().code,
-            Errc::kLimitExceeded);
-  EXPECT_FALSE(database_.broken());
-}
-
-// The other reason for that code: `insert` needs more room than the file may have.
-class FullDiskTest : public PluginSqlTurnsTest {
- protected:
-  void expect_full_disk(const std::vector<std::string_view>& before, std::string_view insert) {
+  constexpr std::string_view kNumbered = "CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)";
+  constexpr std::string_view kLast = "INSERT INTO n VALUES(9223372036854775807, 1)";
+  constexpr std::string_view kNext = "INSERT INTO n(x) VALUES(2)";
+  struct Case {
+    std::vector<std::string_view> committed;
+    std::vector<std::string_view> in_turn;
+    std::string_view refused;
+  };
+  const std::vector<Case> cases = {
+      {{kLast}, {}, kNext},
+      {{}, {kLast}, kNext},
+      {{}, {}, "INSERT INTO n VALUES(9223372036854775807, 1), (NULL, 2)"},
+      {{"INSERT INTO n VALUES(9223372036854775807, 1), (7, 2)"}, {}, kNext},
+      {{kNext}, {"INSERT INTO n VALUES(9223372036854775807, 1), (7, 2)"}, kNext},
+      // Of these sqlite_sequence does not tell, ...
+      {{kNext, "UPDATE n SET id = 9223372036854775807"}, {}, kNext},
+      {{kNext}, {"UPDATE n SET id = 9223372036854775807"}, kNext},
+      // ... and of these the table does not.
+      {{kLast, "DELETE FROM n"}, {}, kNext},
+      // The statement is in the cache before there is a trigger.
+      {{kLast, "INSERT INTO t VALUES(1)",
+        "CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO n(x) VALUES(1); END"},
+       {},
+       "INSERT INTO t VALUES(1)"},
+  };
+  int number = 0;
+  for (const Case& each : cases) {
+    sql_.reset();
+    AgentDatabase database(temp_.path() / (std::to_string(++number) + ".db"), {"Counter", "bob"});
+    sql_.emplace(database, clock_);
     ASSERT_TRUE(run("CREATE TABLE t(x)"));
-    for (const std::string_view sql : before) ASSERT_TRUE(run(sql)) << sql;
-    database_.commit();
-    {
-      Statement limit(database_.connection(), "PRAGMA max_page_count=20");
-      EXPECT_TRUE(limit.query().next());
-    }
-    EXPECT_THROW((void)run(insert), StorageError);
+    ASSERT_TRUE(run(kNumbered));
+    for (const std::string_view sql : each.committed) ASSERT_TRUE(run(sql)) << sql;
+    database.commit();
+    for (const std::string_view sql : each.in_turn) ASSERT_TRUE(run(sql)) << sql;
+    const auto refused = run(each.refused);
+    EXPECT_FALSE(refused) << number;
+    EXPECT_EQ(refused.error().code, Errc::kLimitExceeded) << number << refused.error().message;
+    sql_.reset();
   }
-  static constexpr std::string_view kNumbered =
-      "CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)";
-  static constexpr std::string_view kLast = "INSERT INTO n VALUES(9223372036854775807, 1)";
-  static constexpr std::string_view kLarge = "INSERT INTO t VALUES(zeroblob(1000000))";
+}
+
+TEST_F(PluginSqlTurnsTest, RowsWithRowidsOfTheirOwnAreTakenAllTheSame) {
+  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
+  database_.commit();
+  EXPECT_TRUE(run("INSERT INTO n VALUES(7, 2)"));
+  EXPECT_TRUE(run("INSERT INTO n VALUES(7, 3) ON CONFLICT(id) DO UPDATE SET x = excluded.x"));
+  database_.commit();
+  EXPECT_EQ(ask_committed("SELECT x FROM n WHERE id = 7"), 3);
+}
+
+// While it lives, what SQLite writes goes to a device that is always full.
+class FullDevice {
+ public:
+  FullDevice() {
+    device_ = ::open("/dev/full", O_RDWR | O_CLOEXEC);
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      before_[i] = vfs().xGetSystemCall(&vfs(), kNames[i]);
+      vfs().xSetSystemCall(&vfs(), kNames[i],
+                           i == 0 ? reinterpret_cast<sqlite3_syscall_ptr>(write)
+                                  : reinterpret_cast<sqlite3_syscall_ptr>(write_at));
+    }
+  }
+  ~FullDevice() {
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+      vfs().xSetSystemCall(&vfs(), kNames[i], before_[i]);
+    ::close(device_);
+  }
+  FullDevice(const FullDevice&) = delete;
+  FullDevice& operator=(const FullDevice&) = delete;
+
+ private:
+  static constexpr std::array<const char*, 3> kNames = {"write", "pwrite", "pwrite64"};
+  static sqlite3_vfs& vfs() { return *sqlite3_vfs_find(nullptr); }
+  static ssize_t write(int, const void* from, std::size_t bytes) {
+    return reinterpret_cast<decltype(&write)>(before_[0])(device_, from, bytes);
+  }
+  static ssize_t write_at(int, const void* from, std::size_t bytes, off_t at) {
+    const sqlite3_syscall_ptr before = before_[1] != nullptr ? before_[1] : before_[2];
+    return reinterpret_cast<decltype(&write_at)>(before)(device_, from, bytes, at);
+  }
+  static inline int device_ = -1;                              // NOLINT: SQLite knows no test
+  static inline std::array<sqlite3_syscall_ptr, 3> before_{};  // NOLINT
 };
 
-TEST_F(FullDiskTest, AFileThatMayNotGrowIsAFullDisk) {
-  expect_full_disk({}, kLarge);
-}
-
-TEST_F(FullDiskTest, SoItIsBesideATableWithoutRowidsLeft) {
-  expect_full_disk({kNumbered, kLast}, kLarge);
-}
-
-TEST_F(FullDiskTest, SoItIsForATableThatHasRowidsLeft) {
-  expect_full_disk({kNumbered}, "INSERT INTO n(x) VALUES(zeroblob(1000000))");
+TEST_F(PluginSqlTurnsTest, AFullDiskIsAStorageErrorAlsoBesideATableWithoutRowidsLeft) {
+  const std::vector<std::vector<std::string_view>> all = {
+      {"INSERT INTO t VALUES(zeroblob(1000000))"},
+      {"INSERT INTO t VALUES(zeroblob(1000000))", "INSERT INTO n VALUES(9223372036854775807, 1)"},
+      {"INSERT INTO n(x) VALUES(zeroblob(1000000))"},
+  };
+  int number = 0;
+  for (const auto& each : all) {
+    sql_.reset();
+    AgentDatabase database(temp_.path() / (std::to_string(++number) + ".db"), {"Counter", "bob"});
+    sql_.emplace(database, clock_);
+    ASSERT_TRUE(run("CREATE TABLE t(x)"));
+    ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+    for (std::size_t i = 1; i < each.size(); ++i) ASSERT_TRUE(run(each[i])) << each[i];
+    database.commit();
+    {
+      const FullDevice full;
+      EXPECT_THROW((void)run(each[0]), StorageError) << number;
+    }
+    EXPECT_TRUE(database.broken());
+    sql_.reset();
+  }
 }
 
 TEST_F(PluginSqlTurnsTest, P3_WritesJoinTheTurnAndReadsDoNotStartOne) {
