@@ -296,6 +296,13 @@ void Operations::checkpointed(std::string_view fiber) {
 
 // ---- what became of it --------------------------------------------------------------------------
 
+OperationOutcome Operations::outcome_of_cut(const Running& running) {
+  if (running.unsent && running.is_anew) return OperationOutcome::kNotExecuted;
+  if (running.effect != Effect::kUnsafe) return OperationOutcome::kCutOff;
+  const bool goes_on = running.can_resume && is_resumable(running.seq) && may_go_on(running.root);
+  return goes_on ? OperationOutcome::kCutOff : OperationOutcome::kUnknown;
+}
+
 Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutcome outcome,
                                           std::string_view body) {
   const auto found = running_.find(operation);
@@ -307,14 +314,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   running_.erase(found);
   running_ids_.erase(running.id);
   const std::string note = has_result ? std::string() : note_of(body);
-  if (outcome == OperationOutcome::kCutOff) {
-    if (running.unsent && running.is_anew) {
-      outcome = OperationOutcome::kNotExecuted;
-    } else if (running.effect == Effect::kUnsafe &&
-               !(running.can_resume && is_resumable(running.seq) && may_go_on(running.root))) {
-      outcome = OperationOutcome::kUnknown;
-    }
-  }
+  if (outcome == OperationOutcome::kCutOff) outcome = outcome_of_cut(running);
   if (outcome == OperationOutcome::kUnknown) {
     const auto row = find(running.id);
     if (row) make_unknown(row->seq, row->id, row->kind, note);

@@ -419,6 +419,8 @@ class Operations {
   [[nodiscard]] Running* find_running(std::string_view id);
   // Another run of it would go on with an answer that has begun.
   [[nodiscard]] bool is_resumable(std::int64_t seq);
+  // What is known of a run that was cut off: kCutOff if it may be begun again.
+  [[nodiscard]] OperationOutcome outcome_of_cut(const Running& running);
   // The other side still knows the key of one that was begun then.
   [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
                                   const std::optional<std::int64_t>& horizon_at_ms) const {

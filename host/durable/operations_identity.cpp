@@ -130,7 +130,7 @@ Result<Operations::Row> Operations::identify(const OperationRequest& request,
   if (!request.key.empty()) {
     wanted.key = std::string(request.key);
     what = Json::array({"key", wanted.kind, *wanted.key});
-  } else {
+  } else if (scope) {
     wanted.scope = scope->path;
     wanted.n = next_n(*scope, request.fiber, likeness.now);
     what = Json::array({"scope", scope->path, likeness.now, wanted.n});

@@ -22,7 +22,7 @@ std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
   if (!has_horizon || !is_resumable(row.seq) || !may_go_on(row.root)) return loss;
   // It needs its key no more.
   if (row.root) return std::nullopt;
-  return std::max(*loss, row.started_at_ms + kLongestInterruption.count());
+  return std::max(loss.value_or(0), row.started_at_ms + kLongestInterruption.count());
 }
 
 bool Operations::is_lost(const Row& row, const Roots& of_open) {
