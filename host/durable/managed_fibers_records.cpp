@@ -139,7 +139,7 @@ void ManagedFibers::pass_given_up_turns() {
       "INSERT OR IGNORE INTO cf_agents_job_documents(job, part, body) "
       "SELECT seq, 8, '' FROM cf_agents_jobs " HEARTH_GIVEN_UP_TURNS,
       {});
-  given_up_turns_->clear();
+  given_up_turns_ = std::vector<std::string>();
 }
 
 std::vector<TurnNews> ManagedFibers::standing_turns() {
