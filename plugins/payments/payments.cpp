@@ -118,7 +118,7 @@ class Payments : public hearth::Agent {
   Payment payment(const std::string& order) {
     auto known = find(order);
     check(known.has_value(), "no such order", HEARTH_E_NOT_FOUND);
-    if (known->status == "unknown" && take_resolution(order)) known = find(order);
+    if (known && known->status == "unknown" && take_resolution(order)) known = find(order);
     return *std::move(known);  // NOLINT(bugprone-unchecked-optional-access): looked at above
   }
 
