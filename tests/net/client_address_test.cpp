@@ -168,17 +168,22 @@ class NewKeysTest : public ClientAddressTest {
     options_.per_address.bytes = 1000;
     options_.rate_window = std::chrono::milliseconds(100);  // looked at four times as often
   }
-  // More than the address may send, and less than what is dropped behind a refusal. Returns when
-  // the server has said something.
+  // More than the address may send, less than what is dropped behind a refusal, and one after the
+  // other: what comes between two looks of the server is charged in one piece, and the first piece
+  // may have any size. Returns when the server has said something.
   static void flood(testing::TlsClient& client) {
+    using Clock = std::chrono::steady_clock;
     EXPECT_EQ(SSL_set_block_padding(client.ssl(), TlsSession::kRecord), 1);
-    for (int i = 0; i < 4; ++i) {
-      ASSERT_EQ(SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
-      ASSERT_EQ(SSL_do_handshake(client.ssl()), 1);
-    }
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!client.has_unread() && std::chrono::steady_clock::now() < deadline)
+    const auto begin = Clock::now();
+    int sent = 0;
+    while (!client.has_unread() && Clock::now() < begin + std::chrono::seconds(10)) {
+      if (sent < 12 && Clock::now() >= begin + sent * std::chrono::milliseconds(50)) {
+        ASSERT_EQ(SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+        ASSERT_EQ(SSL_do_handshake(client.ssl()), 1);
+        ++sent;
+      }
       std::this_thread::yield();
+    }
   }
 };
 
