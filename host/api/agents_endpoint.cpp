@@ -40,7 +40,7 @@ struct Delivery {
   std::function<bool()> is_withdrawn;  // as open_gated_socket()
 };
 
-// Whether who may come in has changed since this call.
+// Whether the rules of access have changed since this call.
 std::function<bool()> withdrawal_from_now(const runtime::ClassRegistry& classes) {
   return [&classes, generation = classes.access_generation()] {
     return classes.access_generation() != generation;

@@ -52,7 +52,7 @@ struct ObjectAlarm {
   // The client's address, which may have made too many objects (api/new_agents.hpp); null: no
   // address is limited.
   std::shared_ptr<const net::ClientAddress> setter = {};
-  std::string actor = {};  // who sets it, as the audit log names clients
+  std::string actor = {};  // the client that sets it, as the audit log names clients
 };
 
 struct AlarmPageRequest {

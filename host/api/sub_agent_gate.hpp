@@ -46,9 +46,9 @@ void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate
                GateRequest request, std::function<void(std::optional<GateRefusal>)> decided);
 
 // A WebSocket for an agent below others: it is not read from until they have let it through, and
-// then it is as one of open_agent_socket(). `is_withdrawn`: who may connect has changed since the
-// client was judged (ClassRegistry::access_generation()). Then it is closed with 1012 instead, as
-// those are that were connected at that time.
+// then it is as one of open_agent_socket(). `is_withdrawn`: the rules of access have changed since
+// the client was judged (ClassRegistry::access_generation()). Then the socket is closed with 1012
+// instead, as the sockets that were connected at that time are.
 //
 // Threads, Lifetime  As open_agent_socket().
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> open_gated_socket(

@@ -45,8 +45,8 @@ class Sha256 {
 // to_hex(sha256(text)).
 [[nodiscard]] std::string sha256_hex(std::string_view text);
 
-// The first 64 bits of sha256(text), where 32 bytes are too many. No two texts that anybody has are
-// the same in them, unless somebody has searched for years.
+// The first 64 bits of sha256(text), where 32 bytes are too many. Different texts do not share them
+// by chance; to find two that do takes a search of years.
 [[nodiscard]] std::uint64_t sha256_prefix(std::string_view text);
 
 }  // namespace hearth

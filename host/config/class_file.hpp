@@ -49,9 +49,9 @@ inline constexpr int kMaxClassCrashes = 3;
 [[nodiscard]] std::vector<std::string> changed_keys(const ClassConfig& before,
                                                     const ClassConfig& after);
 
-// Whether a key of changed_keys() is no part of what a version is tried with: who may come in
-// (aliases, and what EntryRules has) and where agents may go (egress). A change holds at once, and
-// agents go on.
+// Whether a key of changed_keys() is no part of what a version is tried with: the rules of access
+// (aliases, and what EntryRules has) and of requests to other servers (egress). A change holds at
+// once, and agents go on.
 [[nodiscard]] bool is_untried(std::string_view key);
 
 // The values that differ from the defaults, without those of is_untried(), on one line: settings

@@ -26,7 +26,7 @@ namespace hearth::config {
 
 // What is no mistake and hardly meant, with what to do; empty: nothing. All agents are objects, and
 // the limit of objects, which is far lower than that of agents, is the default. Or the server
-// listens on the network without TLS, and asks nobody who they are. Or a row of `routes` is below
+// listens on the network without TLS, and asks clients for no proof. Or a row of `routes` is below
 // /agents, where none counts.
 [[nodiscard]] std::string doubts(const ServerConfig& server);
 

@@ -135,7 +135,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   }
   if (scope) keep_scope(*scope);
   if (row->seq == 0) return insert(*std::move(row), request, scope, arguments->json);
-  // One with a key alone is the work of whoever begins it last.
+  // A row with a key alone is the work of the fiber that begins it last.
   if (!row->scope) row->root = scope ? std::optional(scope->root) : std::nullopt;
   return decide(*std::move(row), request);
 }
