@@ -5,9 +5,11 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/due_time.hpp"
+#include "durable/counted_tries.hpp"
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <array>
@@ -62,7 +64,7 @@ struct AlarmSettings {
 // Savepoints  None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
-class Alarms {
+class Alarms final : public WorkPart, private CountedTries {
  public:
   static constexpr std::size_t kMostDead = 100;
   static constexpr std::size_t kMostRunning = 16;
@@ -70,13 +72,12 @@ class Alarms {
   static constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
-         AlarmSettings settings)
-      : jobs_(database), clock_(clock), random_(random), settings_(settings) {}
+         AlarmSettings settings);
 
   // What an earlier instance left. Once, before anything else.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { jobs_.close(); }
+  void close() override;
 
   struct Set {
     std::string id;
@@ -101,32 +102,28 @@ class Alarms {
 
   // The next one that is due, claimed; nothing if none is.
   std::optional<AlarmDelivery> begin_next();
-  [[nodiscard]] bool runs(std::string_view id) const;
+  [[nodiscard]] bool runs(std::string_view id) const { return line_.is_claimed(id); }
   // `error`: why the call has failed; empty: it has not.
   AlarmEnd ended(std::string_view id, std::string_view error);
   // The instance goes on purpose: what runs is interrupted, and that counts for nothing.
-  void interrupt_on_purpose();
-  // Ids of those that died of crashes since the last call.
-  std::vector<std::string> take_dead();
+  void interrupt_on_purpose() override { line_.give_back_all(); }
+  // Those that died of crashes since the last call.
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override { return line_.due(); }
   // Working: one runs, or is due.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  void find_next();
-  void bury(Job& job, std::string_view why);
+  [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
   [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
   [[nodiscard]] std::string record_json(const Job& job);
-  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  // Failures and crashes count alike.
+  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
+  void bury(Job& job, std::string_view why) override;
 
-  Jobs jobs_;
-  const Clock& clock_;
-  Random& random_;
   const AlarmSettings settings_;
-  std::vector<std::string> running_;  // ids
-  std::optional<DueTime> next_;       // of the first that waits
-  std::vector<std::string> dead_;     // ids
+  JobLine<Job> line_;
 };
 
 // The record of an alarm that was set, with the member "replaced".

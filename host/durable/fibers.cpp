@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -40,7 +41,7 @@ bool comes_before(const Job& a, const Job& b) {
 
 Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
                FiberSettings settings)
-    : jobs_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
+    : jobs_(database), clock_(clock), random_(random), settings_(settings), line_(clock, *this) {}
 
 void Fibers::load(const std::optional<EndedProcess>& ended) {
   if (!jobs_.exists()) return;
@@ -65,7 +66,7 @@ void Fibers::load(const std::optional<EndedProcess>& ended) {
 }
 
 void Fibers::close() {
-  (void)next_moment();  // what wake() goes on saying
+  line_.close();
   jobs_.close();
 }
 
@@ -82,8 +83,8 @@ FiberRow Fibers::row_of(FiberHandle fiber) const {
 FiberRow Fibers::row_of(std::string_view id) const {
   if (const auto handle = handles_.find(id); handle != handles_.end())
     return row_of(handle->second);
-  const auto recovering = recovering_.find(id);
-  return recovering == recovering_.end() ? kNoFiber : recovering->second.seq;
+  const auto recovering = line_.claimed().find(id);
+  return recovering == line_.claimed().end() ? kNoFiber : recovering->second.seq;
 }
 
 // One that is not over, whether anything runs or not.
@@ -150,22 +151,22 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
   if (replaces.empty()) {
     jobs_.insert(job);
   } else {
-    const auto old = recovering_.find(replaces);
-    if (old == recovering_.end())
+    const auto found = line_.claimed().find(replaces);
+    if (found == line_.claimed().end())
       return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-    if (old->second.kind == JobKind::kManaged)
+    if (found->second.kind == JobKind::kManaged)
       return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
-    const std::optional<std::string> snapshot = jobs_.document(old->second.seq, JobPart::kSnapshot);
+    const std::optional<Job> old = line_.take(replaces);
+    const std::optional<std::string> snapshot = jobs_.document(old->seq, JobPart::kSnapshot);
     // A continuation that dies before its first checkpoint has made no progress: its attempts go on
     // counting.
-    job.attempts = old->second.attempts;
-    job.claims = old->second.claims;
-    job.fatal_attempts = old->second.fatal_attempts;
-    job.next_at_ms = old->second.next_at_ms;
-    jobs_.erase(old->second.seq);
+    job.attempts = old->attempts;
+    job.claims = old->claims;
+    job.fatal_attempts = old->fatal_attempts;
+    job.next_at_ms = old->next_at_ms;
+    jobs_.erase(old->seq);
     jobs_.insert(job);
     if (snapshot) jobs_.put(job.seq, JobPart::kSnapshot, *snapshot);
-    recovering_.erase(old);
   }
   std::string id = job.id;
   return Started{add_running(std::move(job)), std::move(id)};
@@ -203,28 +204,28 @@ Result<std::string> Fibers::finish(FiberHandle fiber) {
   return std::move(job.id);
 }
 
+void Fibers::give_back(Job& job) {
+  if (job.attempts == 0 && job.claims == 0) return;
+  job.attempts = std::max(0, job.attempts - 1);
+  give_back_recovery(job);
+  job.next_at_ms = 0;
+  write(job);
+}
+
+// What is being recovered goes on being so: wake() then says that work was interrupted.
 void Fibers::interrupt_on_purpose() {
-  const auto give_back = [this](Job& job) {
-    if (job.attempts == 0 && job.claims == 0) return;
-    job.attempts = std::max(0, job.attempts - 1);
-    give_back_recovery(job);
-    job.next_at_ms = 0;
-    write(job);
-  };
   for (auto& [handle, job] : running_) give_back(job);
-  for (auto& [id, job] : recovering_) give_back(job);
+  for (Job job : std::views::values(line_.claimed())) {
+    give_back(job);
+    line_.hold(std::move(job));
+  }
 }
 
 // ---- recovery -----------------------------------------------------------------------------------
 
-// While an instance lives, the length of a wait is kept when the clock is set back; when it is set
-// ahead, the disk is right.
-void Fibers::follow_clock() {
-  const std::int64_t by = jump_.set_back_ms();
-  jump_.followed();
-  if (by == 0 || !has_rows_) return;
-  for (const JobKind kind : kFiberKinds) jobs_.shift(kind, JobState::kWaiting, by);
-  forget_moment();
+void Fibers::follow(std::int64_t jump_ms) {
+  if (!has_rows_) return;
+  for (const JobKind kind : kFiberKinds) jobs_.shift(kind, JobState::kWaiting, jump_ms);
 }
 
 std::optional<Job> Fibers::first_waiting() const {
@@ -236,23 +237,22 @@ std::optional<Job> Fibers::first_waiting() const {
   return first;
 }
 
-std::optional<std::int64_t> Fibers::next_moment() const {
+std::optional<std::int64_t> Fibers::first_moment() {
   if (!has_rows_) return std::nullopt;
-  if (!moment_) {
-    const auto job = first_waiting();
-    moment_ = job ? job->due_at_ms : std::nullopt;
-  }
-  if (!*moment_) return std::nullopt;
-  return **moment_ + jump_.set_back_ms();
+  const auto job = first_waiting();
+  return job ? job->due_at_ms : std::nullopt;
+}
+
+std::optional<Job> Fibers::next_due() {
+  return next_to_offer();
 }
 
 std::optional<Job> Fibers::next_to_offer() const {
-  if (const auto moment = next_moment(); !moment || *moment > now_ms()) return std::nullopt;
-  const std::int64_t until = now_ms() - jump_.set_back_ms();
+  if (!line_.due()) return std::nullopt;
   for (; !plan_.empty(); plan_.pop_front()) {
     for (const JobKind kind : kFiberKinds) {
       auto job = jobs_.find(kind, plan_.front());
-      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until) return job;
+      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until_ms()) return job;
     }
   }
   return first_waiting();
@@ -274,8 +274,7 @@ std::string_view Fibers::why_given_up(const Job& job) const {
   return {};
 }
 
-// The record is settled by the caller, which hears of it, in the same turn.
-void Fibers::bury(Job& job, std::string_view why) {
+void Fibers::give_up(Job& job, std::string_view why) {
   job.state = JobState::kDead;
   job.due_at_ms.reset();
   job.has_failed = true;
@@ -290,42 +289,33 @@ void Fibers::bury(Job& job, std::string_view why) {
   write(job);
 }
 
-void Fibers::count_recovery(Job& job) {
+std::chrono::milliseconds Fibers::wait_after(int attempts) const {
+  return back_off(attempts, settings_.retry_base, settings_.retry_cap, random_);
+}
+
+void Fibers::claim(Job& job) {
   ++job.attempts;
   if (is_counted(job)) ++job.claims;
-  // If it takes the process with it, the next try waits like after any other failure.
-  job.next_at_ms =
-      now_ms() + back_off(job.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
+  job.next_at_ms = now_ms() + wait_after(job.attempts).count();
   job.claim();
   write(job);
 }
 
 std::optional<Interrupted> Fibers::begin_recovery() {
-  follow_clock();
-  while (std::optional<Job> job = next_to_offer()) {
-    if (const std::string_view why = why_given_up(*job); !why.empty()) {
-      bury(*job, why);
-      passed_over_.push_back({job->id, why});
-      continue;
-    }
-    count_recovery(*job);
-    Interrupted found{job->id, job->name, jobs_.document(job->seq, JobPart::kSnapshot),
-                      job->created_at_ms, job->attempts};
-    std::string id = job->id;
-    recovering_.emplace(std::move(id), std::move(*job));
-    return found;
-  }
-  return std::nullopt;
+  const std::optional<Job> job = line_.claim();
+  if (!job) return std::nullopt;
+  return Interrupted{job->id, job->name, jobs_.document(job->seq, JobPart::kSnapshot),
+                     job->created_at_ms, job->attempts};
 }
 
 std::vector<Interrupted> Fibers::due_list() const {
   std::unordered_map<std::string_view, std::size_t> ranks;
   for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
   std::vector<Job> due;
-  const std::int64_t until = now_ms() - jump_.set_back_ms();
   for (const JobKind kind : kFiberKinds) {
     jobs_.each("WHERE kind = +?1 AND state = 0 AND due_at <= ?2",
-               std::array{Param(static_cast<std::int64_t>(kind)), Param(until)}, [&](Job& job) {
+               std::array{Param(static_cast<std::int64_t>(kind)), Param(until_ms())},
+               [&](Job& job) {
                  if (why_given_up(job).empty()) due.push_back(std::move(job));
                  return true;
                });
@@ -347,59 +337,52 @@ void Fibers::plan(std::span<const std::string> ids) {
   plan_.assign(ids.begin(), ids.end());
 }
 
-bool Fibers::claim(std::string_view id) {
+bool Fibers::claim_uncounted(std::string_view id) {
   for (const JobKind kind : kFiberKinds) {
     auto job = jobs_.find(kind, id);
     if (!job || job->state != JobState::kWaiting) continue;
     if (!job->due_at_ms || *job->due_at_ms > now_ms()) continue;
     job->claim();
     write(*job);
-    std::string its_id = job->id;
-    recovering_.emplace(std::move(its_id), std::move(*job));
+    line_.hold(std::move(*job));
     return true;
   }
   return false;
 }
 
 void Fibers::recovered(std::string_view id) {
-  const auto found = recovering_.find(id);
+  const auto found = line_.claimed().find(id);
   // Replaced by its continuation, or it runs again, or has ended and waits for the next try.
-  if (found == recovering_.end() || found->second.kind == JobKind::kManaged) return;
+  if (found == line_.claimed().end() || found->second.kind == JobKind::kManaged) return;
   jobs_.erase(found->second.seq);
-  recovering_.erase(found);
+  line_.take(id);
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
-  const auto found = recovering_.find(id);
-  // It goes on in a continuation, which speaks for itself.
-  if (found == recovering_.end()) return {};
-  Job job = std::move(found->second);
-  recovering_.erase(found);
+  std::optional<Job> job = line_.take(id);
+  if (!job) return {};  // it goes on in a continuation, which speaks for itself
   error = error.substr(0, kMaxFiberErrorBytes);
-  if (job.attempts >= settings_.max_attempts) {
-    bury(job, error);
+  if (job->attempts >= settings_.max_attempts) {
+    give_up(*job, error);
     return Failure{true, now_ms()};
   }
-  job.next_at_ms =
-      now_ms() + back_off(job.attempts, settings_.retry_base, settings_.retry_cap, random_).count();
-  job.has_failed = true;
-  job.wait();
-  jobs_.put(job.seq, JobPart::kLastError, error);
-  write(job);
-  return Failure{false, job.next_at_ms};
+  job->next_at_ms = now_ms() + wait_after(job->attempts).count();
+  job->has_failed = true;
+  job->wait();
+  jobs_.put(job->seq, JobPart::kLastError, error);
+  write(*job);
+  return Failure{false, job->next_at_ms};
 }
 
 void Fibers::unknown(std::string_view id) {
-  const auto found = recovering_.find(id);
-  if (found == recovering_.end()) return;
-  Job job = std::move(found->second);
-  recovering_.erase(found);
-  job.attempts = std::max(0, job.attempts - 1);
-  give_back_recovery(job);
-  job.next_at_ms = 0;
-  job.state = JobState::kWaiting;
-  job.due_at_ms = kNextVersion;
-  write(job);
+  std::optional<Job> job = line_.take(id);
+  if (!job) return;
+  job->attempts = std::max(0, job->attempts - 1);
+  give_back_recovery(*job);
+  job->next_at_ms = 0;
+  job->state = JobState::kWaiting;
+  job->due_at_ms = kNextVersion;
+  write(*job);
 }
 
 Result<void> Fibers::retry(std::string_view id) {
@@ -415,16 +398,11 @@ Result<void> Fibers::retry(std::string_view id) {
   return {};
 }
 
-bool Fibers::due() const {
-  const auto moment = next_moment();
-  return moment && *moment <= now_ms();
-}
-
 Wake Fibers::wake() const {
   Wake wake;
-  wake.working = !running_.empty() || !recovering_.empty();
-  wake.at_ms = next_moment();
-  for (const auto& [id, job] : recovering_)
+  wake.working = !running_.empty() || !line_.claimed().empty();
+  wake.at_ms = line_.moment();
+  for (const auto& [id, job] : line_.claimed())
     wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
   return wake;
 }
@@ -446,13 +424,11 @@ FiberHandle Fibers::start_managed(Job& job) {
 }
 
 Result<FiberHandle> Fibers::resume(std::string_view id) {
-  const auto found = recovering_.find(id);
-  if (found == recovering_.end())
+  if (!line_.is_claimed(id))
     return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
   if (running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
-  Job job = std::move(found->second);
-  recovering_.erase(found);
+  Job job = *line_.take(id);
   if (job.kind == JobKind::kFiber) {
     job.kind = JobKind::kManaged;
     jobs_.run(
@@ -464,12 +440,12 @@ Result<FiberHandle> Fibers::resume(std::string_view id) {
 
 Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
   if (handles_.contains(id)) return std::optional<TakenUp>();
-  if (recovering_.contains(id)) {
+  if (line_.is_claimed(id)) {
     const auto handle = resume(id);
     if (!handle) return handle.error();
     return std::optional(TakenUp{*handle, true});
   }
-  follow_clock();
+  line_.follow_clock();
   auto job = jobs_.find(JobKind::kManaged, id);
   if (!job || job->state != JobState::kWaiting || !why_given_up(*job).empty())
     return std::optional<TakenUp>();
@@ -477,7 +453,7 @@ Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
   if (due_at > now_ms() && !is_next_version(due_at)) return std::optional<TakenUp>();
   if (running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
-  count_recovery(*job);
+  claim(*job);
   return std::optional(TakenUp{add_running(std::move(*job)), false});
 }
 
@@ -499,8 +475,8 @@ void Fibers::erase(std::string_view id) {
   forget_moment();
   if (const auto running = find_running(id); running != running_.end()) {
     end_running(running);
-  } else if (const auto recovering = recovering_.find(id); recovering != recovering_.end()) {
-    recovering_.erase(recovering);
+  } else {
+    line_.take(id);
   }
 }
 
@@ -520,7 +496,7 @@ std::optional<FiberStanding> Fibers::find(std::string_view id) {
     found.running = running->first;
     return found;
   }
-  if (const auto recovering = recovering_.find(id); recovering != recovering_.end()) {
+  if (const auto recovering = line_.claimed().find(id); recovering != line_.claimed().end()) {
     FiberStanding found = standing(recovering->second);
     found.recovering = true;
     return found;
@@ -550,7 +526,7 @@ Fibers::Counts Fibers::counts() {
   };
   return Counts{running_.size(),
                 count("SELECT count(*) FROM cf_agents_jobs WHERE kind IN (1, 2) AND state = 0") +
-                    recovering_.size(),
+                    line_.claimed().size(),
                 count("SELECT count(*) FROM cf_agents_jobs WHERE kind = 1 AND state = 2")};
 }
 

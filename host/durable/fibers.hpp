@@ -4,8 +4,10 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -60,14 +62,6 @@ struct Interrupted {
   std::optional<std::string> snapshot;  // JSON
   std::int64_t created_at_ms = 0;
   int attempt = 1;  // counts from 1
-};
-
-// A fiber whose recovery was given up before it was begun once more.
-struct PassedOver {
-  std::string id;
-  std::string_view why;  // a literal
-
-  friend bool operator==(const PassedOver&, const PassedOver&) = default;
 };
 
 // A fiber that an earlier instance left.
@@ -145,7 +139,7 @@ struct FiberStanding {
 //            others.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
-class Fibers {
+class Fibers final : public WorkPart, private LinePolicy<Job> {
  public:
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          FiberSettings settings);
@@ -155,7 +149,7 @@ class Fibers {
   void load(const std::optional<EndedProcess>& ended = std::nullopt);
 
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close();
+  void close() override;
 
   // ---- work ----
   struct Started {
@@ -170,7 +164,7 @@ class Fibers {
   // The instance goes on purpose (a shutdown, an update, an eviction), not by a fault of the work:
   // what runs or is being recovered is interrupted, and that counts for nothing. Writes only if an
   // attempt or a recovery is given back.
-  void interrupt_on_purpose();
+  void interrupt_on_purpose() override;
   [[nodiscard]] std::size_t running() const { return running_.size(); }
   // kNoFiber: it has ended, or (by its id) neither runs nor is being recovered.
   [[nodiscard]] FiberRow row_of(FiberHandle fiber) const;
@@ -191,10 +185,10 @@ class Fibers {
   void plan(std::span<const std::string> ids);
   // What load() has found and is not dead, once.
   std::vector<LeftOver> take_left_over() { return std::exchange(left_over_, {}); }
-  // Those that begin_recovery() has passed over so since the last call.
-  std::vector<PassedOver> take_passed_over() { return std::exchange(passed_over_, {}); }
-  // This one, if it is due, is being recovered from now on, though nobody is asked; not counted.
-  bool claim(std::string_view id);
+  // Those that begin_recovery() has given up since the last call.
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
+  // This one, if it is due, is being recovered from now on, though no code is asked; not counted.
+  bool claim_uncounted(std::string_view id);
   void recovered(std::string_view id);
   struct Failure {
     bool dead = false;
@@ -242,17 +236,17 @@ class Fibers {
   // The row goes, unless it is a record, and what runs under it has lost its handle.
   void erase(std::string_view id);
   // A row that waits was written by another hand.
-  void forget_moment() { moment_.reset(); }
+  void forget_moment() { line_.changed(); }
   [[nodiscard]] std::optional<FiberStanding> find(std::string_view id);
   // The managed fiber that has this handle; or null.
   [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
   [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
 
   // True if begin_recovery() would find something now.
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override { return line_.due(); }
   // Running or recovering: work that ends with this instance. And when the next interrupted one is
   // due.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override;
 
   struct Counts {
     std::size_t running = 0;
@@ -262,41 +256,45 @@ class Fibers {
   [[nodiscard]] Counts counts();
 
  private:
+  // ---- LinePolicy ----
+  std::optional<std::int64_t> first_moment() override;
+  std::optional<Job> next_due() override;
+  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
+  // A record is settled by the caller, which hears of it, in the same turn.
+  void give_up(Job& job, std::string_view why) override;
+  // Counts a recovery. Should it kill the process, the next one waits as after any other failure.
+  void claim(Job& job) override;
+  void give_back(Job& job) override;
+  void follow(std::int64_t jump_ms) override;
+
   std::map<FiberHandle, Job>::iterator find_running(std::string_view id);
   std::optional<Job> find_open(std::string_view id);
   [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
-  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
   [[nodiscard]] Result<void> check_start(std::string_view name) const;
   FiberHandle add_running(Job job);
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);
-  void bury(Job& job, std::string_view why);
-  void count_recovery(Job& job);  // written
-  void follow_clock();
   [[nodiscard]] std::string dead_json(const Job& job);
-  // Why recovery of it is not begun once more; empty: it may be.
-  [[nodiscard]] std::string_view why_given_up(const Job& job) const;
+  [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
+  // Moments on disk up to this one have come.
+  [[nodiscard]] std::int64_t until_ms() const { return now_ms() - line_.jump(); }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   mutable Jobs jobs_;
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  ClockJump jump_;
+  JobLine<Job> line_;  // claimed: those that are being recovered
   // Of these the attempts, the claims and the progress are as on disk, for the rest the row says
   // it.
   std::map<FiberHandle, Job> running_;
   std::map<std::string, FiberHandle, std::less<>> handles_;  // of running_, by id
-  std::map<std::string, Job, std::less<>> recovering_;       // by id
   FiberHandle last_handle_ = 0;
   mutable std::deque<std::string> plan_;  // ids that are offered before all others
-  std::vector<PassedOver> passed_over_;
   std::vector<LeftOver> left_over_;
   bool may_have_dead_ = false;
   bool has_rows_ = false;  // else there is none to look for
-  // When the first that waits is due, if that is known.
-  mutable std::optional<std::optional<std::int64_t>> moment_;
 };
 
 }  // namespace hearth::durable

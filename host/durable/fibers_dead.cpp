@@ -1,5 +1,6 @@
 // Fibers without a record whose recovery was given up: how they are listed, and when they go.
 #include "durable/fibers.hpp"
+#include "durable/record_page.hpp"
 #include "json/json_text.hpp"
 
 #include <array>
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMostDeadListed = 100;
 constexpr std::size_t kDeadListedByDefault = 50;
-constexpr std::size_t kMaxDeadPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kDeadSweptAtOnce = 100;  // a millisecond's work
 
 }  // namespace
@@ -29,15 +29,10 @@ Result<std::string> Fibers::list_dead(std::string_view after, std::size_t limit)
       return Error{Errc::kNotFound, "no dead fiber has the id `after`"};
     last = job->seq;
   }
-  std::string page = "[";
-  std::size_t count = 0;
+  RecordPage page(limit);
   jobs_.each("WHERE kind = 1 AND state = 2 AND due_at IS NULL AND seq > ? ORDER BY seq",
-             std::array{Param(last)}, [&](const Job& job) {
-               if (page.size() > 1) page += ',';
-               page += dead_json(job);
-               return ++count < limit && page.size() < kMaxDeadPageBytes;
-             });
-  return page + "]";
+             std::array{Param(last)}, [&](const Job& job) { return page.add(dead_json(job)); });
+  return page.take();
 }
 
 std::vector<std::string> Fibers::sweep() {

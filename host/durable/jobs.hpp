@@ -188,27 +188,4 @@ class Jobs {
   std::unordered_map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
 };
 
-// By how much the wall's clock was set since the last look: the one that is never set tells.
-class ClockJump {
- public:
-  explicit ClockJump(const Clock& clock) : clock_(clock), wall_less_steady_(difference()) {}
-  [[nodiscard]] std::int64_t ms() const { return difference() - wall_less_steady_; }
-  // By how much it was set back, as a number below 0; 0: it was not. Less than a second is drift.
-  [[nodiscard]] std::int64_t set_back_ms() const {
-    const std::int64_t jump = ms();
-    return jump <= -1'000 ? jump : 0;
-  }
-  void followed() { wall_less_steady_ = difference(); }
-
- private:
-  [[nodiscard]] std::int64_t difference() const {
-    const auto steady = std::chrono::duration_cast<std::chrono::milliseconds>(
-        clock_.steady_now().time_since_epoch());
-    return unix_millis(clock_.wall_now()) - steady.count();
-  }
-
-  const Clock& clock_;
-  std::int64_t wall_less_steady_;
-};
-
 }  // namespace hearth::durable

@@ -101,21 +101,25 @@ std::string error_text(std::string_view text) {
 
 ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                              Random& random, ManagedSettings settings)
-    : jobs_(database),
+    : CountedTries(database, clock, random,
+                   {.kind = JobKind::kManaged,
+                    .waits_as = JobState::kUntold,
+                    .most = settings.max_tell_interruptions,
+                    .why = "interrupted again and again while it was told",
+                    .base = kTellBase,
+                    .cap = kLongestTellWait}),
       fibers_(fibers),
-      clock_(clock),
-      random_(random),
       settings_(settings),
-      jump_(clock) {}
+      line_(clock, *this, kMostTelling),
+      count_(jobs(), JobKind::kManaged) {}
 
 // ---- what an earlier instance left --------------------------------------------------------------
 
 void ManagedFibers::load() {
-  if (!jobs_.exists()) return;
-  jobs_.release(JobKind::kManaged, true, now_ms());
-  jobs_.bound_waits(JobKind::kManaged, JobState::kUntold, now_ms(), kLongestTellWait);
+  if (!jobs().exists()) return;
+  CountedTries::load();
   std::vector<std::string> given_up;
-  jobs_.each("WHERE kind = 2 AND state = 2", {}, [&](const Job& job) {
+  jobs().each("WHERE kind = 2 AND state = 2", {}, [&](const Job& job) {
     given_up.push_back(job.id);
     return true;
   });
@@ -123,8 +127,8 @@ void ManagedFibers::load() {
 }
 
 void ManagedFibers::close() {
-  (void)next_moment();  // what wake() goes on saying
-  jobs_.close();
+  line_.close();
+  jobs().close();
 }
 
 // ---- records and rows ---------------------------------------------------------------------------
@@ -151,7 +155,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   record.retry_base = job.retry.base;
   record.retry_cap = job.retry.cap;
   if (!record.settled()) record.next_at_ms = job.next_at_ms;
-  jobs_.each_document(job.seq, [&](JobPart part, std::string_view body) {
+  jobs().each_document(job.seq, [&](JobPart part, std::string_view body) {
     if (part == JobPart::kInput) record.input = body;
     if (part == JobPart::kMetadata) record.metadata = body;
     if (part == JobPart::kSnapshot) record.snapshot = body;
@@ -162,13 +166,13 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
 }
 
 std::optional<FiberRecord> ManagedFibers::find_record(std::string_view id) {
-  const auto job = jobs_.find(JobKind::kManaged, id);
+  const auto job = jobs().find(JobKind::kManaged, id);
   if (!job) return std::nullopt;
   return record_of(*job);
 }
 
 void ManagedFibers::store(const FiberRecord& record, JobState state) {
-  std::optional<Job> job = jobs_.find(record.seq);
+  std::optional<Job> job = jobs().find(record.seq);
   HEARTH_ASSERT(job, "a record without a row is stored");
   job->status = to_string(record.status);
   job->dead = record.dead;
@@ -183,8 +187,8 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   if (state == JobState::kClaimed) job->claim();
   job->state = state;
   if (state == JobState::kSettled) job->due_at_ms.reset();
-  jobs_.update(*job);
-  moment_.reset();
+  jobs().update(*job);
+  line_.changed();
   fibers_.forget_moment();
 }
 
@@ -194,7 +198,7 @@ Result<std::optional<FiberRecord>> ManagedFibers::find_named(const ManagedReques
   std::optional<FiberRecord> by_id;
   if (!request.id.empty()) by_id = find_record(request.id);
   if (request.key.empty()) return by_id;
-  const auto keyed = jobs_.first(kByKey, std::array{Param(request.key)});
+  const auto keyed = jobs().first(kByKey, std::array{Param(request.key)});
   if (!keyed) return by_id;
   std::optional<FiberRecord> by_key = record_of(*keyed);
   if (by_id && by_id->id != by_key->id) {
@@ -244,8 +248,8 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
     const bool is_retry = record.is_retry();
     record.status = FiberStatus::kRunning;
     record.next_at_ms = 0;
-    jobs_.run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
-              std::array{Param(record.seq)});
+    jobs().run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
+               std::array{Param(record.seq)});
     parents_.insert(record.id);  // an earlier instance may have left values for it
     if (!is_retry) note_turn(record.id);
   }
@@ -259,15 +263,10 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
 }
 
 Result<void> ManagedFibers::make_room() {
-  if (!size_) size_ = jobs_.count_bound(JobKind::kManaged);
-  if (*size_ < settings_.max_records) return {};
-  if (!size_is_exact_) {
-    size_ = jobs_.count(JobKind::kManaged);
-    size_is_exact_ = true;
+  while (!count_.below(settings_.max_records)) {
+    if (!sweep()) return Error{Errc::kLimitExceeded, "this agent has too many fibers on record"};
   }
-  while (*size_ >= settings_.max_records && sweep()) continue;
-  if (*size_ < settings_.max_records) return {};
-  return Error{Errc::kLimitExceeded, "this agent has too many fibers on record"};
+  return {};
 }
 
 Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& request,
@@ -276,7 +275,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
     if (auto room = make_room(); room.has_error()) return room.error();
   }
   Job job;
-  job.id = request.id.empty() ? make_uuid(random_) : std::string(request.id);
+  job.id = request.id.empty() ? make_uuid(random()) : std::string(request.id);
   if (auto may = fibers_.may_start(request.name, job.id); may.has_error()) return may.error();
   // Only now: what is refused leaves the old record alone.
   if (replaced) erase_record(replaced->seq, replaced->id);
@@ -294,9 +293,9 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
       std::chrono::milliseconds(request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms);
   if (request.is_turn) pass_given_up_turns();
   const FiberHandle handle = fibers_.start_managed(job);
-  if (!request.input.empty()) jobs_.put(job.seq, JobPart::kInput, request.input);
-  if (!request.metadata.empty()) jobs_.put(job.seq, JobPart::kMetadata, request.metadata);
-  if (size_) ++*size_;
+  if (!request.input.empty()) jobs().put(job.seq, JobPart::kInput, request.input);
+  if (!request.metadata.empty()) jobs().put(job.seq, JobPart::kMetadata, request.metadata);
+  count_.added();
   // What the caller gets is the receipt: accepted, and about to begin.
   FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
@@ -351,10 +350,10 @@ ManagedChange ManagedFibers::postpone(FiberRecord record, std::string_view error
   record.status = FiberStatus::kPending;
   record.error = error_text(error);
   record.next_at_ms = now_ms() + back_off(static_cast<int>(record.failures), record.retry_base,
-                                          record.retry_cap, random_)
+                                          record.retry_cap, random())
                                      .count();
   store(record, JobState::kWaiting);
-  jobs_.put(record.seq, JobPart::kError, *record.error);
+  jobs().put(record.seq, JobPart::kError, *record.error);
   fibers_.postpone(record.id, record.next_at_ms);
   return change_of(std::move(record));
 }
@@ -362,7 +361,7 @@ ManagedChange ManagedFibers::postpone(FiberRecord record, std::string_view error
 ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome, bool dead) {
   if (!record.settled()) {
     if (const auto standing = fibers_.find(record.id)) record.attempts = standing->attempts;
-    record.snapshot = jobs_.document(record.seq, JobPart::kSnapshot);
+    record.snapshot = jobs().document(record.seq, JobPart::kSnapshot);
     fibers_.erase(record.id);
   }
   has_settled_ = true;
@@ -372,15 +371,15 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
   record.next_at_ms = 0;
   record.result = std::move(outcome.result);
   record.error = std::move(outcome.error);
-  jobs_.put(record.seq, JobPart::kResult, record.result);
-  jobs_.put(record.seq, JobPart::kError, record.error);
+  jobs().put(record.seq, JobPart::kResult, record.result);
+  jobs().put(record.seq, JobPart::kError, record.error);
   if (outcome.snapshot) {
     record.snapshot = std::move(outcome.snapshot);
-    jobs_.put(record.seq, JobPart::kSnapshot, record.snapshot);
+    jobs().put(record.seq, JobPart::kSnapshot, record.snapshot);
   }
   if (outcome.metadata) {
     record.metadata = std::move(outcome.metadata);
-    jobs_.put(record.seq, JobPart::kMetadata, record.metadata);
+    jobs().put(record.seq, JobPart::kMetadata, record.metadata);
   }
   const bool goes = record.keeping == FiberKeeping::kBrief && !dead;
   parents_.erase(record.id);
@@ -399,7 +398,7 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
 
 bool ManagedFibers::has_open_parent(const FiberRecord& record) {
   if (!record.parent) return false;
-  const auto parent = jobs_.find(JobKind::kManaged, *record.parent);
+  const auto parent = jobs().find(JobKind::kManaged, *record.parent);
   return parent && !parent->ended_at_ms;
 }
 
@@ -407,12 +406,12 @@ bool ManagedFibers::has_open_parent(const FiberRecord& record) {
 // and what keeps its record gives back the key that only this fiber knows: the same key may stand
 // for another place in its run.
 void ManagedFibers::remove_children(std::string_view parent) {
-  const std::int64_t removed = jobs_.run(
+  const std::int64_t removed = jobs().run(
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",
       std::array{Param(parent)});
-  if (removed > 0) size_is_exact_ = false;
-  jobs_.run(
+  if (removed > 0) count_.removed_some();
+  jobs().run(
       "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
       "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
       std::array{Param(parent)});
@@ -426,10 +425,10 @@ void ManagedFibers::checkpointed(std::string_view id) {
 }
 
 void ManagedFibers::erase_record(std::int64_t seq, const std::string& id) {
-  jobs_.erase(seq);
+  jobs().erase(seq);
   remove_children(id);
-  moment_.reset();
-  if (size_ && *size_ > 0) --*size_;
+  line_.changed();
+  count_.removed(1);
 }
 
 Result<ManagedChange> ManagedFibers::cancel(std::string_view id, std::string_view key,
@@ -468,8 +467,8 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   record->completed_at_ms.reset();
   for (const JobPart part :
        {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed})
-    jobs_.put(record->seq, part, std::nullopt);
-  jobs_.run(
+    jobs().put(record->seq, part, std::nullopt);
+  jobs().run(
       "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 "
       "WHERE seq = ?",
       std::array{Param(record->seq)});
@@ -481,7 +480,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
 
 bool ManagedFibers::is_managed(std::string_view id) {
   if (const auto standing = fibers_.find(id); standing && !standing->dead) return standing->managed;
-  return jobs_.find(JobKind::kManaged, id).has_value();
+  return jobs().find(JobKind::kManaged, id).has_value();
 }
 
 bool ManagedFibers::is_planned_alone(std::string_view id) {
@@ -501,18 +500,18 @@ ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
 
 // One recovery of it begins, which is counted.
 void ManagedFibers::note_turn(std::string_view id) {
-  const auto job = jobs_.find(JobKind::kManaged, id);
+  const auto job = jobs().find(JobKind::kManaged, id);
   if (job && job->is_turn()) turn_news_.push_back({job->id, std::max(job->claims, 1)});
 }
 
 void ManagedFibers::note_given_up(const FiberRecord& record, std::string_view why) {
   turn_news_.push_back({record.id, 0, std::string(why)});
   given_up_turns_.reset();
-  const auto later = jobs_.first(
+  const auto later = jobs().first(
       "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND seq > ? AND "
       "type IN ('turn', 'kept turn')",
       std::array{Param(record.seq)});
-  if (later) jobs_.put(record.seq, JobPart::kPassed, "");
+  if (later) jobs().put(record.seq, JobPart::kPassed, "");
 }
 
 Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_view outcome_json) {
@@ -529,7 +528,7 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
 }
 
 bool ManagedFibers::unknown(std::string_view id, bool refused) {
-  const auto job = jobs_.find(JobKind::kManaged, id);
+  const auto job = jobs().find(JobKind::kManaged, id);
   if (!job || (refused && keeping_of(*job) == FiberKeeping::kManaged)) return false;
   fibers_.unknown(id);
   return true;

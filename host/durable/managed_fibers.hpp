@@ -5,10 +5,14 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/counted_tries.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/fibers.hpp"
+#include "durable/job_count.hpp"
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -62,6 +66,7 @@ struct ManagedFilter {
 };
 
 // Between two tries of telling.
+inline constexpr std::chrono::milliseconds kTellBase{1'000};  // after the first failure; doubles
 inline constexpr std::chrono::milliseconds kLongestTellWait{300'000};
 
 struct ManagedSettings {
@@ -111,7 +116,7 @@ struct ManagedChange {
 //                             when they were committed.
 // Bounded         In memory: what is being told, and the ids of parents that run. A list ends at 4
 //                 MiB.
-class ManagedFibers {
+class ManagedFibers final : public WorkPart, private CountedTries {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                 Random& random, ManagedSettings settings);
@@ -119,7 +124,7 @@ class ManagedFibers {
   // After Fibers::load(), once. Writes if there is something to repair.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close();
+  void close() override;
 
   struct Started {
     FiberHandle fiber = 0;  // 0: the record was there
@@ -201,16 +206,17 @@ class ManagedFibers {
   Result<bool> once(FiberHandle fiber, std::string_view mark);
 
   // ---- telling ----
+  static constexpr std::size_t kMostTelling = 8;  // at once
   // The oldest settled record that has not been told, and is not being told, claimed; nothing if
-  // none is, or all must wait. One whose telling was interrupted too often is never told any more,
-  // and passed over.
+  // none is, all must wait, or kMostTelling are being told. One whose telling was interrupted too
+  // often is never told any more, and passed over.
   std::optional<ManagedChange> next_untold();
   // heard false: again, after growing waits that survive restarts.
   void told(std::string_view id, bool heard);
   // The instance goes on purpose: what is being told is interrupted, and that counts for nothing.
-  void interrupt_on_purpose();
-  // Those that next_untold() has passed over so since the last call.
-  std::vector<std::string> take_never_told() { return std::exchange(never_told_, {}); }
+  void interrupt_on_purpose() override { line_.give_back_all(); }
+  // Those that next_untold() has given up since the last call.
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   // Removes what retention says, a few at a time. True if something went. Cheap when nothing is
   // due.
@@ -219,16 +225,18 @@ class ManagedFibers {
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
   // True if next_untold() would find something now.
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override { return line_.due(); }
   // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in
   // Fibers::wake().
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  struct Telling {
-    int failures = 0;       // before
-    int interruptions = 0;  // this one included
-  };
+  // ---- LinePolicy of what is to be told ----
+  std::optional<Job> next_due() override;
+  void give_up(Job& job, std::string_view why) override;
+  // Nothing too if it was settled once more or retried: that is another thing to tell, or none.
+  [[nodiscard]] std::optional<Job> claimed_row(std::string_view id) override;
+  [[nodiscard]] bool counts_claims() const override { return false; }  // they count recoveries
 
   // A record as it is on disk, and its documents.
   FiberRecord record_of(const Job& job);
@@ -253,34 +261,20 @@ class ManagedFibers {
   // Puts in what only Fibers knows while it is not settled.
   void complete(FiberRecord& record);
   ManagedChange change_of(FiberRecord record);
-  // When the first that is not being told is to be told.
-  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
-  [[nodiscard]] std::optional<Job> first_untold() const;
-  std::optional<Job> find_telling(std::string_view id);
-  void write_telling(Job& job, JobState state, std::int64_t tell_at_ms);
-  void follow_clock();
-  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  // No telling of it is to come.
+  void settle_row(Job& job);
 
-  mutable Jobs jobs_;
   Fibers& fibers_;
-  const Clock& clock_;
-  Random& random_;
   const ManagedSettings settings_;
-  ClockJump jump_;
-  std::map<std::string, Telling, std::less<>> telling_;  // by id
-  std::vector<std::string> never_told_;                  // ids
-  std::vector<std::string> expired_;                     // ids
+  JobLine<Job> line_;  // claimed: those that are being told
+  JobCount count_;
+  std::vector<std::string> expired_;  // ids
   // Those that run, and for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
   std::vector<TurnNews> turn_news_;
   // The newest ones that still stand, by id. Nothing: not looked for yet.
   std::optional<std::vector<std::string>> given_up_turns_;
   bool has_settled_ = false;
-  // When the first that is not told is due, if that is known.
-  mutable std::optional<std::optional<std::int64_t>> moment_;
-  // How many records there are, or an upper bound of it; not known before the first start().
-  std::optional<std::size_t> size_;
-  bool size_is_exact_ = false;
 };
 
 }  // namespace hearth::durable

@@ -30,20 +30,20 @@ Result<bool> ManagedFibers::once(FiberHandle fiber, std::string_view mark) {
   if (id == nullptr) return Error{Errc::kNotFound, "the fiber has ended"};
   if (mark.empty() || mark.size() > kMaxMarkBytes || !is_valid_utf8(mark))
     return Error{Errc::kInvalidArgument, "what is done once has a name of 1 to 256 bytes of UTF-8"};
-  const auto job = jobs_.find(JobKind::kManaged, *id);
+  const auto job = jobs().find(JobKind::kManaged, *id);
   if (!job) return Error{Errc::kNotFound, "the fiber has ended"};
   // Two marks of one hash are two: the next free place is that of the second.
   for (std::int64_t part = part_of(mark);; ++part) {
-    const auto there = jobs_.document(job->seq, static_cast<JobPart>(part));
+    const auto there = jobs().document(job->seq, static_cast<JobPart>(part));
     if (there && *there == mark) return false;
     if (there) continue;
     const auto count =
-        jobs_.number("SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16",
-                     std::array{Param(job->seq)});
+        jobs().number("SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16",
+                      std::array{Param(job->seq)});
     if (count.value_or(0) >= static_cast<std::int64_t>(kMostMarks))
       return Error{Errc::kLimitExceeded, "a fiber does at most 10,000 things once"};
-    jobs_.prepare_write();
-    jobs_.put(job->seq, static_cast<JobPart>(part), mark);
+    jobs().prepare_write();
+    jobs().put(job->seq, static_cast<JobPart>(part), mark);
     return true;
   }
 }

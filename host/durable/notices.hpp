@@ -5,9 +5,11 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/due_time.hpp"
+#include "durable/counted_tries.hpp"
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -65,20 +67,19 @@ enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
 // Savepoints  None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
-class Notices {
+class Notices final : public WorkPart, private CountedTries {
  public:
   static constexpr std::size_t kMostRunning = 16;
   static constexpr std::size_t kMostNotices = 100'000;
   static constexpr std::chrono::hours kGiveUpAfter{24};
   static constexpr int kMostInterruptions = 10;
 
-  Notices(storage::AgentDatabase& database, const Clock& clock, Random& random)
-      : jobs_(database), clock_(clock), random_(random) {}
+  Notices(storage::AgentDatabase& database, const Clock& clock, Random& random);
 
   // What an earlier instance left. Once, before anything else.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { jobs_.close(); }
+  void close() override;
 
   // Its id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);
@@ -90,28 +91,21 @@ class Notices {
   std::optional<NoticeDelivery> begin_next();
   NoticeEnd ended(std::string_view id, const NoticeOutcome& outcome);
   // The instance goes on purpose: what is on its way is interrupted, and that counts for nothing.
-  void interrupt_on_purpose();
-  // Ids of those that died of interruptions since the last call.
-  std::vector<std::string> take_dead();
+  void interrupt_on_purpose() override { line_.give_back_all(); }
+  // Those that died of interruptions since the last call.
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override { return line_.due(); }
   // Working: one is on its way, or due.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  void find_next();
-  // The first one that waits for this callee has its turn.
+  // The first one that waits for this callee has its turn: those behind it have no due_at.
   void advance(const std::string& callee);
-  void bury(Job& job, std::string_view why);
   [[nodiscard]] std::string record_json(const Job& job);
-  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  void give_up(Job& job, std::string_view why) override;
 
-  Jobs jobs_;
-  const Clock& clock_;
-  Random& random_;
-  std::vector<std::string> running_;  // ids
-  std::optional<DueTime> next_;       // of the first that waits for its time
-  std::vector<std::string> dead_;     // ids
+  JobLine<Job> line_;
 };
 
 }  // namespace hearth::durable

@@ -9,6 +9,7 @@
 #include "durable/jobs.hpp"
 #include "durable/operation_answers.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 
@@ -194,7 +195,7 @@ struct UnknownOperation {
 // Savepoints None of it may be called while a savepoint of the agent's own is open.
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
-class Operations {
+class Operations final : public WorkPart {
  public:
   static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
   static constexpr int kMostTellings = 10;
@@ -224,7 +225,9 @@ class Operations {
     return must_look_ || (next_loss_ms_ && *next_loss_ms_ <= now_ms());
   }
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close();
+  void close() override;
+  // An operation that was cut off counts nothing: see begin().
+  void interrupt_on_purpose() override {}
 
   // kInvalidArgument, kConflict, kLimitExceeded; kNotFound: no operation has the id, or the fiber
   // has ended.
@@ -302,11 +305,11 @@ class Operations {
   // Removes rows that have had their time, some at a time. Cheap when there are none.
   void sweep();
 
-  [[nodiscard]] bool due() const { return has_untold() || has_lost(); }
+  [[nodiscard]] bool due() const override { return has_untold() || has_lost(); }
   // Working: the agent is to be told of one, or one runs that is given up once the process ends.
   // at_ms: when the next one is given up, or before that; unknown_operations: one may be not
   // settled. Both are exact after close(), so that they cost no write for each operation.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override;
 
  private:
   enum class OperationPart : std::int64_t { kGivenUp = 0, kArguments = 1, kResult = 2 };

@@ -4,10 +4,13 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/due_time.hpp"
+#include "durable/counted_tries.hpp"
+#include "durable/job_count.hpp"
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/retry_policy.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -83,7 +86,7 @@ struct QueueEnd {
 // Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
 //                                         disk.
 // Bounded    In memory: the head of the queue only, whatever its length. A list ends at 4 MiB.
-class Queue {
+class Queue final : public WorkPart, private CountedTries {
  public:
   Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
         QueueSettings settings);
@@ -91,7 +94,7 @@ class Queue {
   // What an earlier instance left. Once, before anything else.
   void load();
   // Gives up what holds the database; only wake() may be called afterwards.
-  void close() { jobs_.close(); }
+  void close() override;
 
   struct Pushed {
     std::string record;  // JSON
@@ -114,27 +117,19 @@ class Queue {
   // time has not come. An item that was interrupted too often is dead from now on, and passed over.
   std::optional<QueueDelivery> begin_next();
   // The delivery has ended. `missing`: the class has no such callback. `error` is a text for
-  // people, empty when done.
+  // people, empty when done. kRemoved too if the delivery was interrupted on purpose.
   QueueEnd ended(bool done, bool missing, std::string_view error);
   // The instance goes on purpose: what runs is interrupted, and that counts for nothing.
-  void interrupt_on_purpose();
+  void interrupt_on_purpose() override;
   // Items that died of interruptions since the last call.
-  std::vector<std::string> take_dead();
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   // True if begin_next() would find something now.
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override { return line_.due(); }
   // Working: one runs, or is due. at_ms: when the first one's time comes.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  struct Running {
-    std::int64_t seq = 0;
-    bool removed = false;  // its row has gone
-  };
-  struct Head {
-    std::int64_t seq = 0;
-    DueTime due;
-  };
   // What a walk looks for; what is not set does not restrict.
   struct Query {
     std::string_view callback{};
@@ -144,28 +139,20 @@ class Queue {
     std::int64_t after = 0;                // with a greater seq
   };
 
-  void find_head();
-  Result<void> make_room();
-  Result<Query> query_of(const QueueFilter& filter) const;
+  // The head alone has a due_at: what stands behind it is no reason to wake.
+  void promote();
+  Result<Query> query_of(const QueueFilter& filter);
   std::uint64_t remove_all_of(const Query& query);
   std::uint64_t remove_matching(Query query, const QueueFilter& filter);
-  void forget_rows(std::size_t count);
-  [[nodiscard]] bool runs(const Job& job) const;
   [[nodiscard]] std::string record_json(const Job& job);
   [[nodiscard]] std::string payload_of(const Job& job);
-  void bury(Job& job, std::string_view why);
-  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  // Nothing: the item was removed meanwhile.
+  QueueEnd end_of(std::optional<Job> job, bool done, bool missing, std::string_view error);
+  void give_up(Job& job, std::string_view why) override;
 
-  Jobs jobs_;
-  const Clock& clock_;
-  Random& random_;
   const QueueSettings settings_;
-  std::optional<Running> running_;
-  std::optional<Head> head_;       // the first that waits; none while one runs
-  std::vector<std::string> dead_;  // ids
-  // How many items there are, or an upper bound of it; not known before the first push().
-  std::optional<std::size_t> size_;
-  bool size_is_exact_ = false;
+  JobLine<Job> line_;
+  JobCount count_;
 };
 
 }  // namespace hearth::durable

@@ -48,39 +48,58 @@ void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t coun
 // ---- what begins --------------------------------------------------------------------------------
 
 std::optional<ScheduleRun> Schedules::begin_due() {
-  if (going_) return std::nullopt;
-  follow_clock();
+  if (going_ || full()) return std::nullopt;
+  line_.follow_clock();
+  note_crowds(now_ms());
+  const std::optional<ScheduleRow> row = line_.claim();
+  if (!row) return std::nullopt;
   const std::int64_t now = now_ms();
-  note_crowds(now);
-  while (!full()) {
-    const std::optional<Job> due = table_.first_due();
-    if (!due || due->due_at_ms > now) break;
-    std::optional<ScheduleRow> row = table_.find(due->seq);
-    HEARTH_ASSERT(row, "a schedule is due, and has no row");
-    if (row->interruptions >= settings_.max_interruptions) {
-      die(*row, "interrupted again and again before it came to an end");
-      continue;
-    }
-    if (row->over) {
-      set_next_after_run(*row, row->set_at, now);
-      continue;
-    }
-    if (!row->owed && !admit(*row, now)) continue;
-    if (row->owed && row->begun_at == 0 && !row->is_one_shot()) {
-      if (const Result<void> reckoned = reckon_absence(*row, row->set_at, now); !reckoned) {
-        put_off(*row, reckoned.error(), now);
-        continue;
-      }
-    }
-    if (row->may_overlap()) {
-      std::optional<ScheduleRow> child = spin_off(*row, now);
-      if (!child) continue;
-      return claim(*child, now);
-    }
-    return claim(*row, now);
+  const std::int64_t late = std::max<std::int64_t>(0, now - row->scheduled_for);
+  ScheduleRun run;
+  run.run = ++last_run_;
+  run.id = row->parent.empty() ? row->id : row->parent;
+  run.callback = row->callback;
+  run.body = run_body(*row, table_.payload(row->seq), late);
+  run.attempt = row->attempts + 1;
+  run.late_ms = late;
+  run.missed = row->missed;
+  running_.emplace(run.run, Run{row->id, now});
+  return run;
+}
+
+std::optional<ScheduleRow> Schedules::next_due() {
+  const std::optional<Job> due = table_.first_due();
+  if (!due) return std::nullopt;
+  std::optional<ScheduleRow> row = table_.find(due->seq);
+  HEARTH_ASSERT(row, "a schedule is due, and has no row");
+  return row;
+}
+
+std::string_view Schedules::why_given_up(const ScheduleRow& row) const {
+  if (row.interruptions < settings_.max_interruptions) return {};
+  return "interrupted again and again before it came to an end";
+}
+
+void Schedules::give_up(ScheduleRow& row, std::string_view why) {
+  die(row, std::string(why));
+}
+
+bool Schedules::admit(ScheduleRow& row) {
+  const std::int64_t now = now_ms();
+  if (row.over) {
+    set_next_after_run(row, row.set_at, now);
+    return false;
   }
-  moment_.reset();  // a row may have been taken away beneath
-  return std::nullopt;
+  if (!row.owed && !may_run(row, now)) return false;
+  if (row.owed && row.begun_at == 0 && !row.is_one_shot()) {
+    if (const Result<void> reckoned = reckon_absence(row, row.set_at, now); !reckoned) {
+      put_off(row, reckoned.error(), now);
+      return false;
+    }
+  }
+  if (!row.may_overlap()) return true;
+  spin_off(row, now);
+  return false;
 }
 
 // So many rows of one kind are rarely meant: they pile up where a schedule is made on each start.
@@ -99,7 +118,7 @@ void Schedules::note_crowds(std::int64_t now) {
 
 // Whether an occurrence that was never begun runs now, as the misfire policy says. If not, the row
 // has its next time, or is gone. Of those that do, row.missed tells for how many others they stand.
-bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
+bool Schedules::may_run(ScheduleRow& row, std::int64_t now) {
   const bool too_late = row.misfire == Misfire::kSkip && now - row.scheduled_for > kTooLate;
   if (row.is_one_shot()) {
     if (!too_late || row.missing > 0) return true;
@@ -137,26 +156,21 @@ bool Schedules::admit(ScheduleRow& row, std::int64_t now) {
   return true;
 }
 
-// A run of its own for a schedule whose runs may be beside each other; the schedule goes on to its
-// next time. Nothing if too many of its runs are not over: then this one is left out.
-std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
+// If too many runs of the schedule are not over, this one is left out.
+void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
-  if (!recurrence) {
-    die_or_put_off(row, recurrence.error(), now);
-    return std::nullopt;
-  }
-  std::optional<ScheduleRow> child;
+  if (!recurrence) return die_or_put_off(row, recurrence.error(), now);
   if (table_.children(row.id).size() < settings_.max_running) {
-    child = row;
-    child->id = make_uuid(random_);
-    child->parent = row.id;
-    child->owed = true;
-    child->attempts = 0;
-    child->interruptions = 0;
-    child->running = 0;
-    child->begun_at = 0;
-    child->created_at = child->set_at = now;
-    insert(*child, table_.payload(row.seq));
+    ScheduleRow child = row;
+    child.id = make_uuid(random_);
+    child.parent = row.id;
+    child.owed = true;
+    child.attempts = 0;
+    child.interruptions = 0;
+    child.running = 0;
+    child.begun_at = 0;
+    child.created_at = child.set_at = now;
+    insert(child, table_.payload(row.seq));
   } else {
     note(row, Note::What::kOverlapped, 1);
   }
@@ -164,32 +178,19 @@ std::optional<ScheduleRow> Schedules::spin_off(ScheduleRow& row, std::int64_t no
     set_next(row, following(row, *recurrence, now), now);
   }
   store(row);
-  return child;
 }
 
-ScheduleRun Schedules::claim(ScheduleRow& row, std::int64_t now) {
+void Schedules::claim(ScheduleRow& row) {
   row.running = 1;
   row.owed = true;
-  if (row.begun_at == 0) row.begun_at = now;
+  if (row.begun_at == 0) row.begun_at = now_ms();
   ++row.interruptions;  // until it has come to an end
   store(row);
-  if (!row.parent.empty()) {
-    if (std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent))) {
-      ++parent->running;
-      store(*parent);
-    }
+  if (row.parent.empty()) return;
+  if (std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent))) {
+    ++parent->running;
+    store(*parent);
   }
-  const std::int64_t late = std::max<std::int64_t>(0, now - row.scheduled_for);
-  ScheduleRun run;
-  run.run = ++last_run_;
-  run.id = row.parent.empty() ? row.id : row.parent;
-  run.callback = row.callback;
-  run.body = run_body(row, table_.payload(row.seq), late);
-  run.attempt = row.attempts + 1;
-  run.late_ms = late;
-  run.missed = row.missed;
-  running_.emplace(run.run, Run{row.seq, row.id, now});
-  return run;
 }
 
 // ---- what comes after ---------------------------------------------------------------------------
@@ -288,15 +289,15 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
 }
 
 ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::string_view error) {
-  follow_clock();
+  line_.follow_clock();
   const auto found = running_.find(number);
   if (found == running_.end()) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
   const Run run = std::move(found->second);
   running_.erase(found);
+  const std::optional<ScheduleRow> claimed = line_.take(run.row_id);
   std::optional<ScheduleRow> row;
-  if (!run.cancelled) row = table_.find(run.seq);
-  if (!row || row->id != run.row_id)
-    return ScheduleEnd{run.row_id, {}, ScheduleEnd::Next::kCancelled};
+  if (claimed) row = row_of(*claimed);
+  if (!row) return ScheduleEnd{run.row_id, {}, ScheduleEnd::Next::kCancelled};
   row->running = 0;
   row->interruptions = 0;
   if (row->parent.empty()) {
@@ -385,20 +386,21 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
 
 void Schedules::interrupt_on_purpose() {
   going_ = true;
-  for (const auto& [number, run] : running_) {
-    std::optional<ScheduleRow> row;
-    if (!run.cancelled) row = table_.find(run.seq);
-    if (!row || row->id != run.row_id) continue;
-    row->running = 0;
-    row->interruptions = std::max(0, row->interruptions - 1);
-    store(*row);
-    if (row->parent.empty()) continue;
-    std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
-    if (!parent) continue;
-    parent->running = 0;
-    store(*parent);
-  }
+  line_.give_back_all();
   running_.clear();
+}
+
+void Schedules::give_back(ScheduleRow& claimed) {
+  std::optional<ScheduleRow> row = row_of(claimed);
+  if (!row) return;
+  row->running = 0;
+  row->interruptions = std::max(0, row->interruptions - 1);
+  store(*row);
+  if (row->parent.empty()) return;
+  std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
+  if (!parent) return;
+  parent->running = 0;
+  store(*parent);
 }
 
 }  // namespace hearth::durable

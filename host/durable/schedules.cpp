@@ -6,14 +6,12 @@
 #include "durable/schedule_request.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace hearth::durable {
 namespace {
 
 constexpr std::size_t kMaxListed = 1'000;
 constexpr std::size_t kMaxListBytes = std::size_t{8} << 20;
-constexpr std::int64_t kJump = 5'000;  // less is drift, and cannot be told from a slow look
 
 Error no_such_schedule() {
   return Error{Errc::kNotFound, "no schedule has this id"};
@@ -23,7 +21,11 @@ Error no_such_schedule() {
 
 Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
                      ScheduleSettings settings)
-    : table_(database), clock_(clock), random_(random), settings_(settings), jump_(clock) {}
+    : table_(database),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      line_(clock, *this, JobLine<ScheduleRow>::kUnbounded, ClockRule::kBoth) {}
 
 void Schedules::load() {
   for (ScheduleRow& row : table_.load()) {
@@ -33,7 +35,7 @@ void Schedules::load() {
 }
 
 void Schedules::close() {
-  (void)next_moment();  // what wake() goes on saying
+  line_.close();
   table_.close();
 }
 
@@ -41,29 +43,31 @@ void Schedules::close() {
 
 void Schedules::store(ScheduleRow& row) {
   table_.update(row);
-  moment_.reset();
+  line_.changed();
 }
 
 void Schedules::insert(ScheduleRow& row, std::string_view payload) {
   table_.insert(row, payload);
   ++(row.parent.empty() ? size_ : children_);
-  moment_.reset();
+  line_.changed();
 }
 
 void Schedules::remove(const ScheduleRow& row) {
   table_.erase(row.seq);
   std::size_t& count = row.parent.empty() ? size_ : children_;
   if (count > 0) --count;
-  moment_.reset();
+  line_.changed();
 }
 
-// Without a look at the disk once it is known: each turn asks.
-std::optional<std::int64_t> Schedules::next_moment() const {
-  if (!moment_) {
-    const std::optional<Job> first = table_.first_due();
-    moment_ = first ? first->due_at_ms : std::nullopt;
-  }
-  return *moment_;
+std::optional<std::int64_t> Schedules::first_moment() {
+  const std::optional<Job> first = table_.first_due();
+  return first ? first->due_at_ms : std::nullopt;
+}
+
+std::optional<ScheduleRow> Schedules::row_of(const ScheduleRow& claimed) {
+  std::optional<ScheduleRow> row = table_.find(claimed.seq);
+  if (row && row->id != claimed.id) row.reset();
+  return row;
 }
 
 std::string Schedules::record_of(const ScheduleRow& row) {
@@ -71,10 +75,6 @@ std::string Schedules::record_of(const ScheduleRow& row) {
 }
 
 // ---- the wall's clock ---------------------------------------------------------------------------
-
-bool Schedules::clock_has_jumped() const {
-  return size_ + children_ > 0 && std::abs(jump_.ms()) >= kJump;
-}
 
 // The clock was set back while the row waited for a length of time.
 void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
@@ -144,29 +144,24 @@ void Schedules::take_up(ScheduleRow& row) {
   if (changed) store(row);
 }
 
-// While the instance lives it knows by how much the clock was moved, from the steady clock, which
-// is never moved.
-void Schedules::follow_clock() {
-  const std::int64_t jump = jump_.ms();
-  jump_.followed();
-  if (std::abs(jump) < kJump || size_ + children_ == 0) return;
-  table_.shift(jump);
-  for (auto& [number, run] : running_) run.began_ms += jump;
+void Schedules::follow(std::int64_t jump_ms) {
+  if (size_ + children_ == 0) return;
+  table_.shift(jump_ms);
+  for (auto& [number, run] : running_) run.began_ms += jump_ms;
   const std::int64_t now = now_ms();
   for (ScheduleRow& row : table_.load()) {
     const bool claimed = row.running > 0 && !row.may_overlap();
-    if (jump < 0 && row.type == ScheduleType::kCron && !row.waits_a_length() && !claimed) {
-      reckon_anew(row, now - jump, now);
+    if (jump_ms < 0 && row.type == ScheduleType::kCron && !row.waits_a_length() && !claimed) {
+      reckon_anew(row, now - jump_ms, now);
       store(row);
     }
   }
-  moment_.reset();
 }
 
 // ---- what an agent asks for ---------------------------------------------------------------------
 
 Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
-  follow_clock();
+  line_.follow_clock();
   Result<ScheduleRow> checked = checked_schedule(request, settings_, now_ms());
   if (!checked) return checked.error();
   ScheduleRow& row = *checked;
@@ -226,10 +221,7 @@ Result<void> Schedules::cancel(std::string_view id) {
     if (auto child = table_.find(seq)) gone.push_back(std::move(*child));
   }
   gone.push_back(*row);
-  for (const ScheduleRow& each : gone) {
-    remove(each);
-    for (auto& [number, run] : running_) run.cancelled = run.cancelled || run.seq == each.seq;
-  }
+  for (const ScheduleRow& each : gone) remove(each);
   return {};
 }
 
@@ -248,7 +240,7 @@ Result<void> Schedules::pause(std::string_view id, bool paused) {
 }
 
 Result<void> Schedules::retry(std::string_view id) {
-  follow_clock();
+  line_.follow_clock();
   auto row = table_.find(id);
   if (!row || row->running > 0 || (row->missing == 0 && !row->dead))
     return Error{Errc::kNotFound, "no missing or dead schedule has this id"};
@@ -276,18 +268,14 @@ Result<void> Schedules::retry(std::string_view id) {
 // ---- what is due --------------------------------------------------------------------------------
 
 bool Schedules::due() const {
-  if (going_ || full()) return false;
-  if (clock_has_jumped()) return true;
-  const auto moment = next_moment();
-  return moment && *moment <= now_ms();
+  return !going_ && !full() && line_.due();
 }
 
 Wake Schedules::wake() const {
   Wake wake;
   wake.working = !running_.empty();
   // What is due while enough runs is begun by the end of a run.
-  if (full()) return wake;
-  wake.at_ms = clock_has_jumped() ? now_ms() : next_moment();
+  if (!full()) wake.at_ms = line_.moment();
   return wake;
 }
 

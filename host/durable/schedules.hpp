@@ -5,11 +5,12 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/jobs.hpp"
+#include "durable/job_line.hpp"
 #include "durable/recurrence.hpp"
 #include "durable/schedule_table.hpp"
 #include "durable/schedule_types.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <cstddef>
@@ -59,7 +60,7 @@ namespace hearth::durable {
 //                                         disk.
 // Bounded    In memory: what runs. On disk nothing until the first is made. No call but load() and
 //            the first after a jump of the clock looks at all rows.
-class Schedules {
+class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
  public:
   Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
             ScheduleSettings settings);
@@ -68,7 +69,7 @@ class Schedules {
   // clock was set back.
   void load();
   // Gives up what holds the database; only wake() and the counts may be called afterwards.
-  void close();
+  void close() override;
 
   struct Created {
     std::string record;  // JSON
@@ -92,7 +93,7 @@ class Schedules {
   ScheduleEnd ended(std::uint64_t run, RunOutcome outcome, std::string_view error);
   // The instance goes on purpose: what runs is interrupted, and that counts for nothing. Nothing
   // begins any more, and wake() is what is to be done after it.
-  void interrupt_on_purpose();
+  void interrupt_on_purpose() override;
 
   // Occurrences that were skipped or left out since the last call (misfire, overlap), rows that
   // died, and rows that were looked at in vain because there are no time zones now: for logs.
@@ -105,19 +106,29 @@ class Schedules {
   };
   std::vector<Note> take_notes();
 
-  [[nodiscard]] bool due() const;
+  [[nodiscard]] bool due() const override;
   // Running: work that ends with this instance. And when the next row is due.
-  [[nodiscard]] Wake wake() const;
+  [[nodiscard]] Wake wake() const override;
   [[nodiscard]] std::size_t running() const;
   [[nodiscard]] std::size_t size() const;
 
  private:
   struct Run {
-    std::int64_t seq = 0;
     std::string row_id;
     std::int64_t began_ms = 0;
-    bool cancelled = false;
   };
+
+  // ---- LinePolicy ----
+  std::optional<std::int64_t> first_moment() override;
+  std::optional<ScheduleRow> next_due() override;
+  [[nodiscard]] std::string_view why_given_up(const ScheduleRow& row) const override;
+  void give_up(ScheduleRow& row, std::string_view why) override;
+  // Runs that may be beside each other get a row each: the schedule itself goes on to its next
+  // time, and the new row is the next one that is due.
+  bool admit(ScheduleRow& row) override;
+  void claim(ScheduleRow& row) override;
+  void give_back(ScheduleRow& row) override;
+  void follow(std::int64_t jump_ms) override;
 
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
   [[nodiscard]] bool full() const { return running_.size() >= settings_.max_running; }
@@ -126,7 +137,8 @@ class Schedules {
   void store(ScheduleRow& row);
   void insert(ScheduleRow& row, std::string_view payload);
   void remove(const ScheduleRow& row);
-  [[nodiscard]] std::optional<std::int64_t> next_moment() const;
+  // Nothing: it was removed while it ran.
+  [[nodiscard]] std::optional<ScheduleRow> row_of(const ScheduleRow& claimed);
   std::string record_of(const ScheduleRow& row);
   void note(const ScheduleRow& row, Note::What what, std::uint64_t count, std::string reason = {});
   void die(ScheduleRow& row, std::string reason);
@@ -134,8 +146,6 @@ class Schedules {
   void die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now);
 
   // ---- the wall's clock ----
-  [[nodiscard]] bool clock_has_jumped() const;
-  void follow_clock();
   void take_up(ScheduleRow& row);
   void bound_wait(ScheduleRow& row, std::int64_t now);
   Result<void> reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now);
@@ -143,9 +153,8 @@ class Schedules {
 
   // ---- runs ----
   void note_crowds(std::int64_t now);
-  bool admit(ScheduleRow& row, std::int64_t now);
-  std::optional<ScheduleRow> spin_off(ScheduleRow& row, std::int64_t now);
-  ScheduleRun claim(ScheduleRow& row, std::int64_t now);
+  bool may_run(ScheduleRow& row, std::int64_t now);
+  void spin_off(ScheduleRow& row, std::int64_t now);
   void set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now);
   bool catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now);
   void set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now);
@@ -160,11 +169,9 @@ class Schedules {
 
   std::size_t size_ = 0;      // schedules
   std::size_t children_ = 0;  // runs beside each other
-  // When the first that waits is due, if that is known.
-  mutable std::optional<std::optional<std::int64_t>> moment_;
-  std::map<std::uint64_t, Run> running_;
+  JobLine<ScheduleRow> line_;
+  std::map<std::uint64_t, Run> running_;  // also those whose row was removed meanwhile
   std::uint64_t last_run_ = 0;
-  ClockJump jump_;
   bool going_ = false;    // interrupt_on_purpose() was called
   bool crowded_ = false;  // and that was noted
   std::vector<Note> notes_;

@@ -10,7 +10,6 @@
 namespace hearth::extensions {
 namespace {
 
-constexpr std::size_t kMaxTelling = 8;  // settled fibers that one agent is told of at once
 constexpr std::size_t kMaxWarned = 100;
 constexpr int kSweepsAtOnce = 10;
 constexpr std::chrono::minutes kSweepEvery{1};
@@ -51,7 +50,8 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
       events_(events),
       stops_(stops),
       jobs_(database),
-      fibers_(database, clock, random, settings.fibers) {}
+      fibers_(database, clock, random, settings.fibers),
+      parts_{&fibers_} {}
 
 // ---- life ---------------------------------------------------------------------------------------
 
@@ -71,73 +71,47 @@ void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
 
 void DurableWork::close() {
   jobs_.close();
-  fibers_.close();
-  if (managed_) managed_->close();
-  if (schedules_) schedules_->close();
-  if (queue_) queue_->close();
-  if (notices_) notices_->close();
-  if (alarms_) alarms_->close();
-  if (operations_) operations_->close();
+  for (durable::WorkPart* part : parts_) part->close();
 }
 
 void DurableWork::interrupt_on_purpose() {
-  fibers_.interrupt_on_purpose();
-  if (managed_) managed_->interrupt_on_purpose();
-  if (schedules_) schedules_->interrupt_on_purpose();
-  if (queue_) queue_->interrupt_on_purpose();
-  if (notices_) notices_->interrupt_on_purpose();
-  if (alarms_) alarms_->interrupt_on_purpose();
+  for (durable::WorkPart* part : parts_) part->interrupt_on_purpose();
+}
+
+template <class Part, class... More>
+Part& DurableWork::made(std::unique_ptr<Part>& part, More&&... more) {
+  if (!part) {
+    part = std::make_unique<Part>(database_, std::forward<More>(more)...);
+    parts_.push_back(part.get());
+    part->load();
+  }
+  return *part;
 }
 
 durable::ManagedFibers& DurableWork::managed() {
-  if (!managed_) {
-    managed_ = std::make_unique<durable::ManagedFibers>(database_, fibers_, clock_, random_,
-                                                        settings_.managed);
-    managed_->load();
-  }
-  return *managed_;
+  return made(managed_, fibers_, clock_, random_, settings_.managed);
 }
 
 durable::Schedules& DurableWork::schedules() {
-  if (!schedules_) {
-    schedules_ =
-        std::make_unique<durable::Schedules>(database_, clock_, random_, settings_.schedules);
-    schedules_->load();
-  }
-  return *schedules_;
+  return made(schedules_, clock_, random_, settings_.schedules);
 }
 
 durable::Queue& DurableWork::queue() {
-  if (!queue_) {
-    queue_ = std::make_unique<durable::Queue>(database_, clock_, random_, settings_.queue);
-    queue_->load();
-  }
-  return *queue_;
+  return made(queue_, clock_, random_, settings_.queue);
 }
 
 durable::Notices& DurableWork::notices() {
-  if (!notices_) {
-    notices_ = std::make_unique<durable::Notices>(database_, clock_, random_);
-    notices_->load();
-  }
-  return *notices_;
+  return made(notices_, clock_, random_);
 }
 
 durable::Alarms& DurableWork::alarms() {
-  if (!alarms_) {
-    alarms_ = std::make_unique<durable::Alarms>(database_, clock_, random_, settings_.alarms);
-    alarms_->load();
-  }
-  return *alarms_;
+  return made(alarms_, clock_, random_, settings_.alarms);
 }
 
 durable::Operations& DurableWork::operations() {
-  if (!operations_) {
-    operations_ = std::make_unique<durable::Operations>(database_, fibers_, clock_, random_,
-                                                        settings_.operations);
-    operations_->load();
-    report_operations();
-  }
+  const bool is_new = !operations_;
+  made(operations_, fibers_, clock_, random_, settings_.operations);
+  if (is_new) report_operations();
   return *operations_;
 }
 
@@ -247,13 +221,11 @@ std::optional<DueWork> DurableWork::next_item() {
 }
 
 std::optional<DueWork> DurableWork::next_to_tell() {
-  if (!managed_ || telling_ >= kMaxTelling) return std::nullopt;
+  if (!managed_) return std::nullopt;
   auto change = managed_->next_untold();
-  for (const std::string& id : managed_->take_never_told())
-    report(DurableEvent::kFiberNeverTold, id, "interrupted again and again while it was told");
+  report_given_up(managed_, DurableEvent::kFiberNeverTold);
   if (!change) return std::nullopt;
   stop_point("managed.tell.written");
-  ++telling_;
   std::string name = name_in(change->record);
   return DueWork{EventKind::kFiberSettled,
                  std::move(change->id),
@@ -301,12 +273,9 @@ void DurableWork::sweep() {
 }
 
 bool DurableWork::due() const {
-  if (operations_ && (operations_->due() || (managed_ && managed_->has_settled()))) return true;
-  if (schedules_ && schedules_->due()) return true;
-  if (queue_ && queue_->due()) return true;
-  if (notices_ && notices_->due()) return true;
-  if (alarms_ && alarms_->due()) return true;
-  return managed_ && telling_ < kMaxTelling && managed_->due();
+  if (operations_ && managed_ && managed_->has_settled()) return true;
+  return std::ranges::any_of(
+      parts_, [this](const durable::WorkPart* part) { return part != &fibers_ && part->due(); });
 }
 
 bool DurableWork::recovery_due() const {
@@ -315,40 +284,29 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return !managed_ && !schedules_ && !queue_ && !notices_ && !alarms_ && !operations_ &&
-         fibers_.wake().none() && !fibers_.may_have_dead();
+  return parts_.size() == 1 && fibers_.wake().none() && !fibers_.may_have_dead();
 }
 
 durable::Wake DurableWork::wake() const {
-  durable::Wake wake = fibers_.wake();
-  if (managed_) wake = either(wake, managed_->wake());
-  if (schedules_) wake = either(wake, schedules_->wake());
-  if (queue_) wake = either(wake, queue_->wake());
-  if (notices_) wake = either(wake, notices_->wake());
-  if (alarms_) wake = either(wake, alarms_->wake());
-  if (operations_) wake = either(wake, operations_->wake());
+  durable::Wake wake;
+  for (const durable::WorkPart* part : parts_) wake = either(wake, part->wake());
   return wake;
 }
 
 std::optional<std::int64_t> DurableWork::next_look_ms() const {
   const std::int64_t now = now_ms();
-  const auto soon = [now](const durable::Wake& wake) -> std::optional<std::int64_t> {
-    if (!wake.at_ms || *wake.at_ms > now) return wake.at_ms;
-    return now + kLookAgain.count();
-  };
-  std::optional<std::int64_t> at = fibers_.wake().at_ms;
-  if (at && *at <= now) {
-    at.reset();
-    // The moment may be that of one whose hook goes on, and hide the later one of another that
-    // could begin beside it.
-    if (!offers_.empty() && offers_.size() < parallel_) at = now + kLookAgain.count();
+  std::optional<std::int64_t> at;
+  for (const durable::WorkPart* part : parts_) {
+    std::optional<std::int64_t> its = part->wake().at_ms;
+    if (its && *its <= now) {
+      // The moment of recovery may be that of a fiber whose hook goes on, and hide the later one of
+      // another fiber that could begin beside it.
+      const bool waits_for_permit =
+          part == &fibers_ && (offers_.empty() || offers_.size() >= parallel_);
+      its = waits_for_permit ? std::nullopt : std::optional(now + kLookAgain.count());
+    }
+    at = durable::earliest(at, its);
   }
-  if (managed_) at = durable::earliest(at, soon(managed_->wake()));
-  if (schedules_) at = durable::earliest(at, soon(schedules_->wake()));
-  if (queue_) at = durable::earliest(at, soon(queue_->wake()));
-  if (notices_) at = durable::earliest(at, soon(notices_->wake()));
-  if (alarms_) at = durable::earliest(at, soon(alarms_->wake()));
-  if (operations_) at = durable::earliest(at, soon(operations_->wake()));
   return at;
 }
 
@@ -359,7 +317,6 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
     case EventKind::kSchedule: return run_ended(work, outcome);
     case EventKind::kQueueItem: return item_ended(work, outcome);
     case EventKind::kFiberSettled:
-      --telling_;
       return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported));
     case EventKind::kOperationUnknown:
       return operations_->told(work.id, outcome || is_missing(outcome));
@@ -485,18 +442,15 @@ void DurableWork::report_notes() {
       }
     }
   }
-  if (notices_) {
-    for (const std::string& id : notices_->take_dead())
-      report(DurableEvent::kNotifyDead, id, "the server crashed again and again in its middle");
-  }
-  if (alarms_) {
-    for (const std::string& id : alarms_->take_dead())
-      report(DurableEvent::kAlarmDead, id, "the server crashed again and again in its middle");
-  }
-  if (queue_) {
-    for (const std::string& id : queue_->take_dead())
-      report(DurableEvent::kQueueDead, id, "interrupted again and again without an end");
-  }
+  report_given_up(notices_, DurableEvent::kNotifyDead);
+  report_given_up(alarms_, DurableEvent::kAlarmDead);
+  report_given_up(queue_, DurableEvent::kQueueDead);
+}
+
+template <class Part>
+void DurableWork::report_given_up(const std::unique_ptr<Part>& part, DurableEvent event) {
+  if (!part) return;
+  for (const durable::GivenUp& job : part->take_given_up()) report(event, job.id, job.why);
 }
 
 void DurableWork::report_operations() {

@@ -15,6 +15,7 @@
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
 #include "durable/wake.hpp"
+#include "durable/work_part.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/durable_events.hpp"
 #include "extensions/types.hpp"
@@ -92,7 +93,7 @@ class DurableWork {
   // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.
   void interrupt_on_purpose();
 
-  // ---- the parts; each but the first is made when first asked for ----
+  // ---- the parts; each but the first is made when it is first asked for ----
   durable::Fibers& fibers() { return fibers_; }
   durable::ManagedFibers& managed();
   durable::Schedules& schedules();
@@ -163,10 +164,8 @@ class DurableWork {
   // agent is not idle.)
   [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
 
-  // When the agent must be awake again: the parts' wakes together. Each part keeps its own in
-  // memory, so that no turn looks at the disk for it, and it says more than the smallest due_at of
-  // all rows would: what is in progress, that a kind has begun as much as it may, by how much the
-  // clock was set, and what operations and fibers of an unknown name wait for.
+  // When the agent must be awake again: the parts' wakes together. Each part has its own in memory
+  // (JobLine, P4), so that no turn looks at the disk for it.
   [[nodiscard]] durable::Wake wake() const;
   // When to look at next() again, though nothing happens meanwhile: work that is due and cannot
   // begin is looked at now and then, recovery that is due is not: it waits for a permit.
@@ -201,6 +200,11 @@ class DurableWork {
   std::optional<durable::NoticeDelivery> next_alarm();
   void alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   void report_notes();
+  template <class Part>
+  void report_given_up(const std::unique_ptr<Part>& part, DurableEvent event);
+  // Makes the part when it is first asked for. `more`: for its constructor, after the database.
+  template <class Part, class... More>
+  Part& made(std::unique_ptr<Part>& part, More&&... more);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   storage::AgentDatabase& database_;
@@ -220,12 +224,12 @@ class DurableWork {
   std::unique_ptr<durable::Notices> notices_;
   std::unique_ptr<durable::Alarms> alarms_;
   std::unique_ptr<durable::Operations> operations_;
+  std::vector<durable::WorkPart*> parts_;  // all that are made; fibers_ first
 
   // Of notifications that are on their way, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
   unsigned turn_ = 0;  // whose turn it was
-  std::size_t telling_ = 0;
   SteadyTime next_sweep_{};
 
   // ---- recovery ----

@@ -49,7 +49,7 @@ std::optional<DueWork> DurableWork::next_recovery() {
   const std::string planned_id = held_ ? held_->id : std::string();
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
-  for (const durable::PassedOver& dead : fibers_.take_passed_over()) {
+  for (const durable::GivenUp& dead : fibers_.take_given_up()) {
     if (is_managed(dead.id)) managed_->died(dead.id, dead.why);
     report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
   }
@@ -133,7 +133,7 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
 // The plan says that it is not to be recovered: it is let go, as by a hook that does nothing.
 void DurableWork::skip(const std::string& id) {
   if (!held_ || held_->id != id) {
-    if (!fibers_.claim(id)) return;
+    if (!fibers_.claim_uncounted(id)) return;
   } else {
     held_.reset();
   }

@@ -152,7 +152,7 @@ TEST_F(AlarmsTest, A5_A6_ACrashRunsItAgainAndItsAttemptCounts) {
     EXPECT_TRUE(alarms_->due());
   }
   EXPECT_EQ(begin(), "");
-  EXPECT_EQ(alarms_->take_dead().size(), 1U);
+  EXPECT_EQ(alarms_->take_given_up().size(), 1U);
   EXPECT_EQ(listed()[0]["state"], "dead");
 }
 

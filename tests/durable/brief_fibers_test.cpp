@@ -417,7 +417,7 @@ TEST_F(BriefFibersTest, P8_TheReasonIsNamedAndARevivalBeginsAnew) {
   begin("x");
   crash_in_its_code();
   EXPECT_FALSE(fibers_->begin_recovery());
-  const auto dead = fibers_->take_passed_over();
+  const auto dead = fibers_->take_given_up();
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].why, kPoison);
   managed_->died("x", dead[0].why);
@@ -456,8 +456,8 @@ TEST_F(BriefFibersTest, P8_OnlyTheFiberWhoseWorkItWasCounts) {
   const auto offered = fibers_->begin_recovery();
   ASSERT_TRUE(offered);
   EXPECT_EQ(offered->id, "patient");
-  const auto dead = fibers_->take_passed_over();
-  EXPECT_EQ(dead, (std::vector<PassedOver>{{"poison", kPoison}}));
+  const auto dead = fibers_->take_given_up();
+  EXPECT_EQ(dead, (std::vector<GivenUp>{{"poison", kPoison}}));
   EXPECT_EQ(count("SELECT sum(fatal_attempts) FROM cf_agents_jobs WHERE id = 'patient'"), 0);
 }
 

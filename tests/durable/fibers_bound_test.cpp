@@ -76,7 +76,7 @@ class FibersBoundTest : public ManagedFibersFixture {
 TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEver) {
   begin();
   EXPECT_EQ(recoveries(100), 20);
-  const auto passed_over = fibers_->take_passed_over();
+  const auto passed_over = fibers_->take_given_up();
   ASSERT_EQ(passed_over.size(), 1U);
   EXPECT_EQ(passed_over[0].why, kTooOften);
   EXPECT_EQ(fibers_->last_error(passed_over[0].id), kTooOften);
@@ -90,7 +90,7 @@ TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEve
 TEST_F(FibersBoundTest, P7_ARetryBeginsBothCountsAnew) {
   begin();
   ASSERT_EQ(recoveries(100), 20);
-  ASSERT_TRUE(fibers_->retry(fibers_->take_passed_over().at(0).id));
+  ASSERT_TRUE(fibers_->retry(fibers_->take_given_up().at(0).id));
   database_->commit();
   EXPECT_EQ(recoveries(100), 20);
 }
@@ -120,7 +120,7 @@ TEST_F(FibersBoundTest, P7_AThousandRecoveriesAreTheDefaultAndZeroIsNoBound) {
   sql("UPDATE cf_agents_jobs SET claims = 990");
   EXPECT_EQ(recoveries(30), 10);
   fiber_settings_.max_recoveries = 0;
-  ASSERT_TRUE(fibers_->retry(fibers_->take_passed_over().at(0).id));
+  ASSERT_TRUE(fibers_->retry(fibers_->take_given_up().at(0).id));
   database_->commit();
   ASSERT_TRUE(offer());
   sql("UPDATE cf_agents_jobs SET claims = 5000");
@@ -190,7 +190,7 @@ TEST_F(FibersBoundTest, TheTimeOfADeadFiberBeginsWithItsDeath) {
   crash();  // the attempt took the process with it
   clock_.advance(hours(24 * 30));
   EXPECT_FALSE(offer());
-  ASSERT_EQ(fibers_->take_passed_over().size(), 1U);
+  ASSERT_EQ(fibers_->take_given_up().size(), 1U);
   clock_.advance(hours(24 * 7) - milliseconds(1));
   EXPECT_TRUE(sweep().empty());
   clock_.advance(milliseconds(1));

@@ -229,14 +229,14 @@ TEST_F(FibersTest, AContinuationThatDiesWithoutProgressGoesOnCounting) {
   }
   crash();
   clock_.advance(seconds(400));
-  EXPECT_EQ(fibers_->take_passed_over(), std::vector<PassedOver>{});
+  EXPECT_EQ(fibers_->take_given_up(), std::vector<GivenUp>{});
   EXPECT_FALSE(recover());
   EXPECT_EQ(fibers_->counts().dead, 1U);
-  const auto passed_over = fibers_->take_passed_over();
+  const auto passed_over = fibers_->take_given_up();
   ASSERT_EQ(passed_over.size(), 1U);
   EXPECT_EQ(passed_over[0].why, "interrupted again and again without progress");
   EXPECT_FALSE(recover());
-  EXPECT_EQ(fibers_->take_passed_over(), std::vector<PassedOver>{}) << "it is told once";
+  EXPECT_EQ(fibers_->take_given_up(), std::vector<GivenUp>{}) << "it is told once";
 }
 
 TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {

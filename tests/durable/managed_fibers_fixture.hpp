@@ -77,7 +77,7 @@ class ManagedFibersFixture : public ::testing::Test {
   // The next one that is offered; the members that its event has for it.
   std::optional<Json> recover() {
     const auto fiber = fibers_->begin_recovery();
-    for (const PassedOver& dead : fibers_->take_passed_over()) {
+    for (const GivenUp& dead : fibers_->take_given_up()) {
       if (managed_->is_managed(dead.id)) managed_->died(dead.id, "passed over");
     }
     std::optional<Json> body;

@@ -59,8 +59,8 @@ TEST_F(ManagedFibersTellingTest, WhatIsGivenUpIsNamedOnce) {
     clock_.advance(hours(1));
   }
   EXPECT_FALSE(managed_->next_untold());
-  EXPECT_EQ(managed_->take_never_told(), std::vector<std::string>{"a"});
-  EXPECT_TRUE(managed_->take_never_told().empty());
+  EXPECT_EQ(managed_->take_given_up().at(0).id, "a");
+  EXPECT_TRUE(managed_->take_given_up().empty());
 }
 
 TEST_F(ManagedFibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {

@@ -114,7 +114,7 @@ TEST_F(NoticesTest, P3_OneThatCrashesTheServerAgainAndAgainIsDead) {
   }
   clock_.advance(minutes(7));
   EXPECT_EQ(begin(), "a 2") << "it holds nothing back";
-  EXPECT_EQ(notices_->take_dead().size(), 1U);
+  EXPECT_EQ(notices_->take_given_up().size(), 1U);
 }
 
 TEST_F(NoticesTest, AnEvictionInItsMiddleCountsForNothing) {
@@ -169,6 +169,21 @@ TEST_F(NoticesTest, AListGoesOnBehindAnId) {
   EXPECT_EQ(notices_->list("", 1)->find(R"("method":"2")"), std::string::npos);
   EXPECT_NE(notices_->list(one, 1)->find(R"("method":"2")"), std::string::npos);
   EXPECT_FALSE(notices_->list("nobody", 1));
+}
+
+TEST_F(NoticesTest, P1_ARetryIsPlannedWhileAnotherCalleesNoticeIsOnItsWay) {
+  push("a");
+  push("b");
+  EXPECT_EQ(begin(), "a note");
+  const std::string of_a = id_;
+  EXPECT_EQ(begin(), "b note");
+  id_ = of_a;
+  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  const Wake wake = notices_->wake();
+  EXPECT_TRUE(wake.working);
+  ASSERT_TRUE(wake.at_ms);
+  clock_.advance(std::chrono::milliseconds(*wake.at_ms - unix_millis(clock_.wall_now())));
+  EXPECT_EQ(begin(), "a note");
 }
 
 TEST_F(NoticesTest, AClockThatIsSetBackKeepsNobodyWaiting) {

@@ -237,15 +237,15 @@ TEST_F(OperationsOfFibersTest, P5_OneWithAKeyDoesNotMakeRoomWhenItsFiberIsOver) 
       << "it is found by its key";
 }
 
-struct GivenUp {
+struct LeftEffect {
   Effect effect;
   OperationDecision decision;  // of somebody who begins it all the same
 };
 
 TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
-  for (const GivenUp& each : {GivenUp{Effect::kKeyed, OperationDecision::kRun},
-                              GivenUp{Effect::kProbe, OperationDecision::kProbe},
-                              GivenUp{Effect::kUnsafe, OperationDecision::kUnknown}}) {
+  for (const LeftEffect& each : {LeftEffect{Effect::kKeyed, OperationDecision::kRun},
+                                 LeftEffect{Effect::kProbe, OperationDecision::kProbe},
+                                 LeftEffect{Effect::kUnsafe, OperationDecision::kUnknown}}) {
     const std::string key = std::to_string(static_cast<int>(each.effect));
     SCOPED_TRACE(key);
     const OperationBegun begun = begin_by_key(start_brief(key), key, each.effect);

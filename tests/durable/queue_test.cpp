@@ -314,10 +314,10 @@ TEST_F(QueueTest, P3_AnItemThatKillsTheProcessWaitsLongerEachTimeAndDiesInTheEnd
     last_wait = wait;
     clock_.advance(milliseconds(wait));
   }
-  EXPECT_TRUE(queue_->take_dead().empty());
+  EXPECT_TRUE(queue_->take_given_up().empty());
   EXPECT_EQ(begin()->callback, "good");
-  EXPECT_EQ(queue_->take_dead(), std::vector<std::string>{id});
-  EXPECT_TRUE(queue_->take_dead().empty()) << "it is told once";
+  EXPECT_EQ(queue_->take_given_up().at(0).id, id);
+  EXPECT_TRUE(queue_->take_given_up().empty()) << "it is told once";
   crash();
   EXPECT_EQ(get(id)["state"], "dead");
   EXPECT_NE(get(id)["last_error"], nullptr);
@@ -370,6 +370,7 @@ TEST_F(QueueTest, WhatRunsAndIsRemovedIsNotTriedAgain) {
   database_->commit();
   EXPECT_FALSE(begin()) << "its work goes on";
   queue_->interrupt_on_purpose();  // nothing of it is left to interrupt
+  EXPECT_TRUE(queue_->wake().working) << "what stood behind it is due";
   EXPECT_EQ(fails().next, QueueEnd::Next::kRemoved);
   EXPECT_EQ(drain(), "b ");
   ASSERT_TRUE(queue_->push({.callback = "c"}));
