@@ -1,5 +1,5 @@
 #pragma once
-// The operations of a live agent that are in progress: what it waits for beside its calls.
+// The operations of a live agent that are in progress: it waits for these, and for its calls.
 
 #include "base/error.hpp"
 #include "base/slot_map.hpp"
@@ -22,37 +22,37 @@
 
 namespace hearth::runtime {
 
-// What the agent's code says of an operation that it submits, and in which call and trace.
+// An operation as the agent's code submits it, with its call and trace.
 struct SubmittedOperation {
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
   CallId call = 0;
-  std::string method = {};                                   // of that, for the log
-  extensions::Span span = {};                                // of what has submitted it
+  std::string method = {};                                   // of that call, for the log
+  extensions::Span span = {};                                // of the code that submitted it
   std::optional<std::int64_t> fiber = {};                    // whose work it is: JobOrigin::fiber
   std::shared_ptr<extensions::StateCause> state_cause = {};  // null: no STATE_CHANGED
 };
 
-// What operations ask of their agent.
+// What the operations need from their agent.
 class OperationsOwner {
  public:
   OperationsOwner() = default;
   OperationsOwner(const OperationsOwner&) = delete;
   OperationsOwner& operator=(const OperationsOwner&) = delete;
 
-  // Runs a job elsewhere, then `done` on this shard. False: too many wait.
+  // Runs a job elsewhere, then `done` on this shard. False: too many jobs wait.
   virtual bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) = 0;
   // Calls a job that will not run, so that it can clean up.
   virtual void drop_job(const JobEffect& job) = 0;
   [[nodiscard]] virtual bool has_client(ConnectionId id) const = 0;
 
-  // While another thread has the agent's database: `step` is done when it is back. False: nobody
-  // has it.
+  // While another thread has the agent's database: runs `step` when it is back. False: no other
+  // thread has it.
   virtual bool postpone(std::function<void()> step) = 0;
-  // Whether the instance may be told of results. What it may not be told is dropped.
+  // Whether the instance may get results. Results that it may not get are dropped.
   [[nodiscard]] virtual bool hears_results() const = 0;
-  // Has `write` write what an operation keeps of the result that follows, in the same turn. False:
-  // the database has failed, and there is nobody to be told.
+  // Calls `write`, which stores what an operation keeps of the following result, in the same turn.
+  // False: the database has failed, and the instance gets no result.
   virtual bool keep(const std::function<void()>& write) = 0;
   // Tells the instance. The operations may be gone afterwards.
   virtual void tell(const SubmittedOperation& of, const OperationResult& result) = 0;
@@ -65,15 +65,15 @@ class OperationsOwner {
 };
 
 // Promises
-//  P1 Gate     What reaches the outside (a job, a remote operation) leaves through the outbox.
-//  P2 Results  Each operation has one final result, unless it is cancelled or abandoned. Parts come
-//              before it.
-//  P3 Later    No result comes from inside a function that begins an operation.
-//  P4 Hidden   A notification is the host's: it can neither be cancelled nor given credit.
+//  P1 Gate    What reaches the outside (a job, a remote operation) leaves through the outbox.
+//  P2 Results Each operation has one final result, after its parts, unless it is cancelled or
+//             abandoned.
+//  P3 Later   No result comes from inside a function that begins an operation.
+//  P4 Hidden  A notification belongs to the host: it can neither be cancelled nor given credit.
 //
 // Bounded     By its agent: at most RuntimeLimits::max_operations are begun.
 // Threads     The agent's shard.
-// Lifetime    All that it is given outlives it. Tasks of the loop that come later find it gone.
+// Lifetime    All constructor arguments outlive it. Tasks of the loop that run later find it gone.
 class AgentOperations {
  public:
   AgentOperations(OperationsOwner& owner, ShardLoop& loop, Outbox& outbox);
@@ -84,12 +84,13 @@ class AgentOperations {
   using Submitted = SubmittedOperation;
 
   OperationId sleep(const Submitted& submitted, std::chrono::milliseconds time);
-  // `at_once`: it does not wait for what was written before. kLimitExceeded: too many jobs wait.
+  // `at_once`: the job does not wait for earlier writes. kLimitExceeded: too many jobs wait.
   Result<OperationId> run_job(const Submitted& submitted, std::uint64_t job, bool at_once);
-  // Ends when the client of a call has taken what was sent before: kNotFound if it has left.
+  // Ends when the client of a call has taken the frames sent before: kNotFound if the client has
+  // left.
   OperationId drain(const Submitted& submitted, std::shared_ptr<CallSink> sink,
                     ConnectionId connection);
-  // Ends when the answer of the turn that is on the stack is on its way.
+  // Ends when the answer of the current turn is on its way.
   OperationId drain_turn(const Submitted& submitted);
   OperationId start(const Submitted& submitted,
                     std::unique_ptr<extensions::RemoteOperation> remote);
@@ -108,14 +109,14 @@ class AgentOperations {
   void let_out(const JobEffect& job);
   void let_out(const DrainEffect& drain);
   void let_out(const RemoteEffect& remote);
-  // A job that will not leave is called all the same, to clean up.
+  // The job will not leave. It is called with `cancelled`, to clean up.
   void discard(const JobEffect& job);
 
   [[nodiscard]] bool empty() const { return operations_.empty(); }
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
 
  private:
-  // Brings what a remote operation tells.
+  // Passes on the results of a remote operation.
   class Answer final : public extensions::RemoteListener {
    public:
     Answer(AgentOperations& operations, OperationId id) : operations_(operations), id_(id) {}
@@ -130,8 +131,8 @@ class AgentOperations {
     Submitted submitted{};
     std::string notice{};                            // the id of a notification
     TimerId timer = 0;                               // sleep
-    std::shared_ptr<std::atomic<bool>> abandoned{};  // job: set when nobody waits
-    std::unique_ptr<Answer> answer{};                // of a remote one
+    std::shared_ptr<std::atomic<bool>> abandoned{};  // job: set when no waiter is left
+    std::unique_ptr<Answer> answer{};                // remote operation
     std::unique_ptr<extensions::RemoteOperation> remote{};
   };
 
@@ -149,7 +150,7 @@ class AgentOperations {
   ShardLoop& loop_;
   Outbox& outbox_;
   SlotMap<Operation> operations_;
-  std::vector<OperationId> drains_after_turn_;  // submitted in the turn that is on the stack
+  std::vector<OperationId> drains_after_turn_;  // submitted in the current turn
   std::shared_ptr<AgentOperations*> self_;      // tasks reach us through it; null after destruction
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// One agent's place on its shard: its life cycle, while its clients stay.
+// One agent's place on its shard. The agent comes and goes; its clients stay here.
 
 #include "base/error.hpp"
 #include "runtime/admission.hpp"
@@ -31,7 +31,7 @@ class Destructions;
 class PacedSteps;
 class ShardServices;
 
-// The slots of a shard, as one of them sees it.
+// The slots of a shard, as one slot sees them.
 class AgentSlots {
  public:
   AgentSlots() = default;
@@ -41,69 +41,81 @@ class AgentSlots {
   // A task for the loop: does `what` to the slot of that key, if there is one by then.
   [[nodiscard]] virtual std::function<void()> task(const storage::AgentKey& key,
                                                    void (*what)(AgentSlot& slot)) = 0;
-  // The server stops: nobody is woken.
+  // The server stops: no agent is woken.
   [[nodiscard]] virtual bool stopping() const = 0;
-  // It may be of no use any more, and is removed soon if it still is none then.
+  // The slot may be unused. The shard removes it soon if it is still unused then.
   virtual void look_at_unused(const AgentSlot& slot) = 0;
   // An agent has left memory.
   virtual void one_left() = 0;
-  // The agent was condemned, and those below it with it: they end soon.
+  // The agent was condemned, and with it the agents below it: those end soon.
   virtual void end_below(const storage::AgentKey& key) = 0;
 
  protected:
   ~AgentSlots() = default;
 };
 
-// Promises (the states and what leads from one to another: agent_state.hpp)
-//  P1 One path   There is one way in (wake) and one way out (finish_end), whatever the reason.
-//  P2 Order      Events of one connection are delivered in the order received, after its CONNECT is
-//                over; events of no connection in the order received.
-//  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes; more
-//                are refused, and so is what is large while the account of client memory is
-//                overdrawn. A connection with too much waiting is not read from, so that at most a
-//                few frames of each wait as well.
-//  P4 Answered   Whoever waits behind a start that fails is told. One that evicts itself before its
-//                START is over has failed to start. If the version that it failed on is on trial
-//                (StartCounts::undecided_until) all that waits stays until that is over, within the
-//                bounds of P3, and the agent is not woken before: the version that is served then
-//                gets it; if that is the same one, what waits is answered with the error.
-//  P5 Destroyed  After an agent has asked to be destroyed it gets no event; its earlier answers are
-//                still sent, its clients are closed with 4410, and requests and clients that it
-//                never knew wait until its files are removed, and meet a new, empty agent of its
-//                name. If the files cannot be removed, they are refused.
-//  P6 Again      What an eviction cuts off is delivered again to the next instance, if it is a
-//                CONNECT, or a call of a method that the evicted code had exported as idempotent
-//                and of whose answer no part was emitted. It comes before what waits, in the order
-//                of the first delivery, and the client's handshake is not sent again. All other
-//                calls are answered kClosing, "try again"; so are these after kHung or when storage
-//                has failed (then as P4 of LiveAgent says), and those for which P3 leaves no room.
-//                After kShutdown and kDestroyed nothing comes again; after kAdmin, no STATE_CHANGED
-//                of a change that a handler of STATE_CHANGED has made. Its time goes on:
-//                limits.call_timeout counts from the first delivery, also while it waits for its
-//                class; then a call is answered kTimeout, and a client closed with 1012. What was
-//                delivered again Interruptions::kMost times and is cut off once more does not come
-//                again either: a call is answered kClosing, and a client closed with 1012. A call
-//                of which nobody can read the answer any more is not repeated.
-//                While it waits it is one of those who wait: P4, a class that stays away, the end
-//                of the server.
-//  P7 Shared     In one turn of the loop an agent gets at most kMostAtOnce of the events that wait,
-//                and no further one once it has had kLongestAtOnce. The others follow in the next
-//                turn: whatever an agent causes itself, the shard's other agents and clients have
-//                theirs in between.
+// Promises (states and transitions: agent_state.hpp)
+//  P1 One path   There is one way in, wake(), and one way out, finish_end(), whatever the reason.
+//  P2 Order      Events of a connection are delivered in the order received, after its CONNECT is
+//                over; events without a connection in the order received.
+//  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes;
+//                further ones are refused.
+//  P4 Answered   Events that wait behind a start that fails are answered with its error.
+//  P5 Destroyed  An agent that has asked to be destroyed gets no event, and its clients are closed
+//                with 4410.
+//  P6 Again      A CONNECT or an idempotent call that an eviction cuts off is delivered again to
+//                the next instance, before the events that wait.
+//  P7 Shared     In one turn of the loop an agent gets at most kMostAtOnce of its waiting events,
+//                and no further one after kLongestAtOnce.
 //  P8 Alone      While a call or a request that runs alone (extensions/call_order.hpp) is in
-//                progress no other is: with `calls: serial` each, else those of exclusive methods.
-//                What has to wait waits within P3, at most limits.call_timeout or as its caller
-//                said. What its client sent behind it waits too (P2).
+//                progress, no other call or request is.
+//
+// P3: While the account of client memory is overdrawn, large events are refused too. A connection
+// with too much waiting is not read, so that at most a few of its frames wait as well.
+//
+// P4: An agent that evicts itself before its START is over has failed to start. If it failed on a
+// version under trial (StartCounts::undecided_until), its events wait within P3 until the trial is
+// decided, and the agent is not woken before. If another version is served then, it gets the
+// events. If the same version stays, the events are answered with the error.
+//
+// P5: The agent's earlier answers are still sent. Requests and clients that it never knew wait
+// until its files are removed, and meet a new, empty agent of its name. If the files cannot be
+// removed, they are refused.
+//
+// P6: A call is delivered again if the evicted code had exported its method as idempotent, and no
+// part of its answer was emitted. The order is that of the first delivery. The client's handshake
+// is not sent again. An event that waits for its second delivery is a waiting event: P4, a class
+// that stays away and a shutdown apply to it.
+//   cut off                                      what happens
+//   any other call                               answered kClosing, "try again"
+//   no room (P3), or after kHung                 a call is answered kClosing
+//   storage has failed                           P5 of LiveAgent
+//   after kShutdown, kDestroyed                  nothing is delivered again
+//   after kAdmin                                 no STATE_CHANGED of a change that was made by a
+//                                                handler of STATE_CHANGED
+//   limits.call_timeout after first delivery,    a call is answered kTimeout, a client closed
+//   also while it waits for its class            with 1012
+//   more than Interruptions::kMost times         a call is answered kClosing, a client closed
+//                                                with 1012
+//   a call whose answer can no longer be read    it is not repeated
+//
+// P7: The other events follow in the next turn of the loop. In between, the shard serves its other
+// agents and clients, whatever this agent causes.
+//
+// P8: With `calls: serial` each call and request runs alone, else those of exclusive methods. A
+// call that has to wait does so within P3, at most limits.call_timeout or as long as its caller
+// said. Later events of its client wait behind it (P2).
 //
 // Threads    The shard's.
-// Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). Events
-//            in and after_turn() may run plugin code, but destroy neither slot nor live agent.
+// Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). The
+//            members for events and after_turn() may run plugin code, but destroy neither the slot
+//            nor the live agent.
 class AgentSlot final : public Admission::Applicant, public MovingAgent, public LiveAgentOwner {
  public:
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
 
-  // Parts of its shard. All of them outlive it.
+  // The parts of its shard that it uses. All of them outlive it.
   struct Parts {
     ShardServices& services;  // what live agents use, and the slot too
     AgentSlots& slots;
@@ -113,9 +125,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
     const CondemnedAgents& condemned;
     Destructions& destructions;
     DatabaseThreads& threads;
-    PacedSteps& steps;       // who wakes because a time has come
-    PacedSteps& departures;  // who leaves, and is not waited for
-    PacedSteps& recoveries;  // who recovers
+    PacedSteps& steps;       // agents that wake because their time has come
+    PacedSteps& departures;  // agents that leave, none urgent
+    PacedSteps& recoveries;  // agents that recover
   };
 
   AgentSlot(const Parts& parts, storage::AgentKey key, std::string segment);
@@ -125,7 +137,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
 
   [[nodiscard]] AgentState state() const { return life_.state(); }
   [[nodiscard]] bool in_memory() const { return life_.resident() != nullptr; }
-  // Null: it is not in memory, or its database could not be opened and it ends.
+  // Null: the agent is not in memory, or its database could not be opened and it ends.
   [[nodiscard]] LiveAgent* live();
   // Not in memory nor in the line for room, without clients and without events that wait.
   [[nodiscard]] bool is_unused() const {
@@ -133,45 +145,46 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
            visits_.empty();
   }
 
-  // How long one event may be in progress: as its class says, or as the server does.
+  // How long one event may be in progress: as the class says, else as the server does.
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
 
   // ---- events in ----
   // Delivers the event, or queues it and wakes the agent.
   void accept(Event incoming);
-  // A new client, in state kWaiting. The CONNECT event follows by itself.
+  // A new client, in state kWaiting. The slot makes its CONNECT event.
   void connect(ConnectionId id);
-  // Its socket is gone. The connection is forgotten once the agent has seen CLOSE, or never knew
-  // it.
+  // The client's socket is gone. The connection is forgotten after the agent has seen CLOSE, or at
+  // once if the agent never knew it.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
 
   // What an administrator does with its data (agent_visit.hpp; agent_slot_visits.cpp).
   void visit(AgentVisit visit);
-  // It is in memory for visits alone, without an instance.
+  // The agent is in memory for visits alone, without an instance.
   [[nodiscard]] bool is_only_open() const;
 
   // ---- the way out (agent_slot_exit.cpp) ----
-  // Starts the way out of a live agent; does nothing in any other state. With `sudden` no EVICT
+  // Begins the eviction of a live agent; does nothing in any other state. With `sudden` no EVICT
   // event is sent.
   void evict(EvictReason reason, bool sudden = false);
-  // It goes with no time for EVICT, also if it is starting or was asked to leave for another
-  // reason. Does nothing if it is not in memory, or if its end is certain.
+  // Ends the agent without EVICT, also while it starts or leaves. Does nothing if the agent is not
+  // in memory or its end is certain.
   void end(EvictReason reason);
-  // The server stops: refuses what waits; evicts the agent at once unless it is busy.
+  // The server stops: refuses the events that wait. Evicts the agent at once unless it is busy.
   void begin_shutdown();
-  // It is not in memory, and was condemned: its clients and what they have sent are ended. Its
+  // The agent was condemned while it was not in memory. Ends its clients and their events; its
   // files are removed next.
   void was_condemned();
-  // What waits meets a new agent, or is told that the files could not be removed.
+  // The events that wait meet a new agent, or are refused if the files could not be removed.
   void removal_is_over();
 
   // ---- durable work (agent_slot_work.cpp) ----
-  // Work of one that is in memory is due. If it waits for its turn to end, it ends soon, so that it
-  // can be woken again for it.
+  // Work of an agent in memory is due. If the agent waits for its turn to end, it ends soon, so
+  // that it can be woken again for the work.
   void come_for_work();
-  // It is its turn to recover. It takes the permit if it can use it.
+  // It is the agent's turn to recover. The slot takes the permit if the agent can use it.
   void let_recover();
-  // It is not in memory, and there is a permit of that kind: the slot takes it if the agent wakes.
+  // The agent is not in memory, and a permit of this kind is free: the slot takes it if the agent
+  // wakes.
   void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
@@ -188,11 +201,10 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void leave_here() override;
   void leave_suddenly(EvictReason reason) override;
   void may_try(const std::shared_ptr<VersionTrial>& trial) override;
-  // It has been decided which version stays: what waits behind a start that failed need wait no
-  // longer.
+  // The trial is decided: events behind a start that failed need not wait any longer.
   void trial_is_over();
-  // The class that it waited for is back, or is waited for no longer: then its clients are told to
-  // come again later.
+  // The class that the agent waited for is back; or the wait for it is over, and the agent's
+  // clients are told to come again later.
   void class_is_back();
   void class_is_gone();
   void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }
@@ -222,7 +234,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void started(const Completion& completion);
   // ---- visits (agent_slot_visits.cpp) ----
   void receive_visits();
-  // It is cold. A destroyed one is not opened for those that came before its end.
+  // The agent is cold. A destroyed agent is not opened for visits that came before its end.
   void tell_who_waits_for_cold(bool destroyed);
   void open_for_visits();
   // ---- turns ----
@@ -231,13 +243,14 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
                                  ConnectionId connection) const;
   // The client's CONNECT is in progress.
   [[nodiscard]] bool is_connecting(ConnectionId connection) const;
-  // Calls in progress are in its way (P8).
+  // Calls in progress block this event (P8).
   [[nodiscard]] bool waits_for_calls(EventKind kind, std::string_view name) const;
-  // Of its class. Good while that is.
+  // Of the agent's class. Valid as long as the class is.
   [[nodiscard]] extensions::CallOrder call_order() const;
   bool deliver_next();
   void deliver(OwnedEvent event);
-  // This turn of the loop has brought enough: what waits goes on in the next one (P7).
+  // This turn of the loop has delivered enough: the other events are delivered in the next one
+  // (P7).
   void go_on_later();
   void go_on();
   void settle();
@@ -250,60 +263,60 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void arm_idle_timer(SteadyTime due);
   void idle_timer_fired();
   // ---- the way out (agent_slot_exit.cpp) ----
-  // What events that wait for the agent's start are told; nothing once it has started.
+  // The error for events that wait for the agent's start; nothing once it has started.
   [[nodiscard]] std::optional<Ending::StartFailure> if_waking(const char* why) const;
-  // A line about an event that is over.
+  // Logs that an event has failed.
   void write_failure(std::string_view line, const Error& failure, CallId call,
                      const extensions::Span& span) const;
   void leave(EvictReason reason, bool sudden, bool wake_again);
-  // Does nothing if its end is certain.
+  // Does nothing if the end is certain already.
   void begin_ending(Ending how);
   void post_end();
-  // The end of an idle one is a step among others, so it may take its time.
+  // The end of an idle agent is one of the paced steps, so it may be late.
   void end_in_turn(PacedSteps& steps);
-  // Somebody waits for it now.
+  // An event or a visit waits for this agent now.
   void hurry_end();
   void end_if_posted();
   void end_if_waiting();
   void finish_end();
-  // What must be known of the instance when it is gone.
+  // What the slot must know of the instance when it is gone.
   struct Rest {
     durable::Wake next_wake;
     std::optional<std::int64_t> next_look;  // Unix milliseconds
     std::chrono::milliseconds at_least{0};
     bool destroyed = false;
   };
-  // Once its last answers have left; and once the database is closed. `trouble` is what closing met
-  // with, or empty.
+  // end_instance(): the last answers have left. gone(): the database is closed; `trouble` says what
+  // went wrong, or is empty.
   void end_instance(Rest rest);
   void gone(const Rest& rest, const std::string& trouble);
   void go_on_after(Ending ending, bool destroyed);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   void await_removal();
-  // What a call in progress is told. Nobody should try again by himself after a destruction: he
+  // The error for a call in progress. After a destruction it must not invite a retry: the retry
   // would meet a new agent.
   [[nodiscard]] static Error why_it_ended(EvictReason reason);
   // ---- durable work (agent_slot_work.cpp) ----
-  // Begins one thing that is due, and comes back while there is more: one event in each round of
-  // the loop, so that clients' frames and other agents' work come in between.
+  // Begins one thing that is due, and comes back while there is more. It begins one event in each
+  // round of the loop, so that clients' frames and other agents' work come in between.
   void pump();
   void give_back_permits();
   // ---- room (agent_slot_room.cpp) ----
-  // True: not now. It waits in the line, or what waits for it has been told.
+  // True: there is no room now. The agent stands in the line, or its events have been refused.
   bool lacks_room();
-  // It had its turn, and somebody else took the descriptors that were there.
+  // The agent had its turn, and another taker got the free descriptors.
   void rejoin_room_line();
-  // Does nothing if it is not in it. Whoever waits for the agent's time asks again.
+  // Does nothing if the agent is not in the line. Events and visits that still wait ask again.
   void leave_room_line();
   void refuse_for_room(RoomLack lack);
   // ---- versions (agent_slot_versions.cpp) ----
-  // Goes now if it must, and with `wake_again` comes back at once.
+  // The agent ends now if it must leave, and with `wake_again` is woken at once.
   void leave_now(bool wake_again);
   void leave_while_idle();
-  // What waits is told that the agent failed to start on `version`, now or when it is certain that
-  // this version stays; if another one is served by now, that gets it.
+  // Answers the waiting events with the failure to start on `version`, now or once it is certain
+  // that this version stays. If another version is served by now, that version gets them.
   void start_failed(const std::shared_ptr<StartCounts>& version, Error failure);
-  // It has failed to start on this version, and may yet get another one.
+  // The agent has failed to start on this version, and may yet get another one.
   [[nodiscard]] bool awaits_decision(const ServedClass& version) const;
   void forget_failed_start();
 
@@ -313,7 +326,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   AgentInbox inbox_;
   AgentLife life_;
   std::vector<AgentVisit> visits_;  // until it is live or cold
-  HeldPermits permits_;             // from the line for room until it is gone
+  HeldPermits permits_;             // held from the line for room until the agent is gone
   bool settling_ = false;           // after_turn() is on the stack, or must do nothing now
   SteadyTime last_activity_;
 };

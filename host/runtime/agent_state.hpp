@@ -1,5 +1,5 @@
 #pragma once
-// The states of an agent on its shard, what exists in each of them, and which follows which.
+// The states of an agent on its shard, what exists in each state, and the transitions.
 
 #include "base/error.hpp"
 #include "runtime/class_registry.hpp"
@@ -17,26 +17,26 @@
 namespace hearth::runtime {
 
 // state              what is true
-// kCold              no instance; events wait only for a class that is away
+// kCold              no instance; events wait only if the class is not served
 // kAwaitingRoom      no instance; it stands in the line of Admission
-// kAwaitingVersion   no instance; it failed to start on a version that is on trial, and what waits
-//                    stays until that is decided
-// kCondemned         no instance; the files of a destroyed agent of the name are being removed, and
-//                    what waits meets a new agent afterwards
-// kOpened            no instance; its database and the host's halves of the extensions are there
-//                    for visits (agent_visit.hpp). It is over within one task of the shard: what
-//                    others meet is the end that follows, with Ending::was_only_opened
+// kAwaitingVersion   no instance; it failed to start on a version under trial, and its events wait
+//                    until the trial is decided
+// kCondemned         no instance; the files of a destroyed agent of this name are being removed;
+//                    the events that wait meet a new agent afterwards
+// kOpened            no instance; its database and the host's halves of the extensions are open
+//                    for visits (agent_visit.hpp). Lasts less than one task of the shard: other
+//                    tasks see kEnding, with Ending::was_only_opened
 // kWaking            an instance is made, and MIGRATE or START is in progress
 // kLive              events are delivered
-// kLeaving           no event but EVICT is delivered; that is in progress
+// kLeaving           EVICT is in progress, and no other event is delivered
 // kEnding            no event is delivered; the end is certain: posted, waiting for its turn, or
-//                    under way, perhaps on another thread
+//                    in progress, perhaps on another thread
 //
-// kOpened to kEnding are the states of an agent in memory. That another thread has the database for
-// a while (LiveAgent::lent) is no state of its own: it may be so in the last three.
+// kOpened to kEnding are the states of an agent in memory. A loan of the database to another thread
+// (LiveAgent::lent) is no state of its own: it may happen in the last three.
 //
-// Words: it is *asked to leave* (EVICT), it *ends* (the instance is destroyed), it is *gone* (its
-// database is closed). An agent that *must leave* does so at a moment of its own choice.
+// Words: an agent is *asked to leave* (EVICT), it *ends* (the instance is destroyed), it is *gone*
+// (its database is closed). An agent that *must leave* does so at a moment of its own choice.
 enum class AgentState : std::uint8_t {
   kCold,
   kAwaitingRoom,
@@ -52,11 +52,11 @@ inline constexpr std::size_t kAgentStates = 9;
 
 // What happens to an agent.
 enum class AgentInput : std::uint8_t {
-  kStopsWaiting,  // its wait is over: what waited was refused, or wakes it now
-  kNoRoom,        // it was put in the line
-  kUndecided,     // it has failed to start on a version that is on trial
+  kStopsWaiting,  // the wait is over: its events were refused, or wake it now
+  kNoRoom,        // it was put in the line for room
+  kUndecided,     // it failed to start on a version under trial
   kRemoval,       // it was destroyed, and its files are being removed
-  kOpen,          // visits have come, which no instance is made for
+  kOpen,          // visits came, for which no instance is made
   kAdmitted,      // there is room, and an instance is being made
   kStarted,       // START has succeeded
   kLeave,         // it is asked to leave, and has time for EVICT
@@ -65,17 +65,17 @@ enum class AgentInput : std::uint8_t {
 };
 inline constexpr std::size_t kAgentInputs = 10;
 
-// The transition table. nullopt: this cannot happen, and would be a bug of the shard.
+// The transition table. nullopt: a bug of the shard.
 [[nodiscard]] std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept;
 
-// It must leave: before its next event, or, with `when_idle`, at its next idle moment.
+// The agent must leave: before its next event, or, with `when_idle`, at its next idle moment.
 struct Intent {
   EvictReason reason{};
   bool when_idle = false;
 };
 
-// The claim of a busy agent to try a version once it is idle: counted as a candidate of the trial
-// as long as this object holds it.
+// The claim of a busy agent to try a version once it is idle. While this object exists, the trial
+// counts a candidate.
 class Candidacy {
  public:
   Candidacy() = default;
@@ -115,9 +115,9 @@ struct AwaitingRoom {
   bool for_itself = false;  // for its durable work: no event waited when it joined the line
 };
 struct AwaitingVersion {
-  std::shared_ptr<StartCounts> version;  // tells versions apart, and keeps no code
+  std::shared_ptr<StartCounts> version;  // tells versions apart, and keeps no code loaded
   Error failure;
-  LoopTimer timer;  // nobody has decided
+  LoopTimer timer;  // the limit of the wait for a decision
 };
 struct Condemned {};
 struct Opened : Resident {};
@@ -131,8 +131,8 @@ struct Live : Resident {
   Candidacy candidacy;
   LoopTimer idle_timer;
   bool trimmed = false;        // gave back its caches
-  bool goes_on_later = false;  // a task is posted, and no event that waits is delivered before it
-  bool looks_soon = false;     // a task is posted that looks for durable work that is due
+  bool goes_on_later = false;  // a task is posted, and no waiting event is delivered before it
+  bool looks_soon = false;     // a task is posted that looks for due durable work
 };
 struct Leaving : Resident {
   EvictReason reason{};
@@ -142,8 +142,8 @@ struct Ending : Resident {
   enum class Pace : std::uint8_t { kWaitsForTurn, kPosted, kUnderWay };
   struct StartFailure {
     Error error;
-    bool is_for_clients = false;  // else they only hear that there was one
-    CallId call = 0;              // that has failed; 0: none had begun, or all had ended
+    bool is_for_clients = false;  // false: clients get a general text
+    CallId call = 0;              // the call that failed; 0: none had begun, or all had ended
     extensions::Span span = {};
   };
 
@@ -152,16 +152,16 @@ struct Ending : Resident {
   std::optional<StartFailure> start_failure = std::nullopt;
   bool had_started = false;       // START had ended well
   bool was_only_opened = false;   // it was kOpened: there was no instance
-  bool lost_descriptors = false;  // somebody took those that Admission had found
+  bool lost_descriptors = false;  // another taker got those that Admission had found
   Pace pace = Pace::kPosted;
 };
 
-// The state that an agent is in. enter() is the only way from one to another.
+// The state of an agent. enter() is the only way to change it.
 // Threads  The shard's.
 class AgentLife {
  public:
   [[nodiscard]] AgentState state() const { return static_cast<AgentState>(data_.index()); }
-  // Null: it is in another state. Valid until the next enter().
+  // Null: the agent is in another state. Valid until the next enter().
   template <class State>
   [[nodiscard]] State* as() {
     return std::get_if<State>(&data_);
@@ -170,12 +170,13 @@ class AgentLife {
   [[nodiscard]] const State* as() const {
     return std::get_if<State>(&data_);
   }
-  // Null: it is not in memory. Valid until the next enter(), before which the caller moves what is
-  // to go on into the next state.
+  // Null: the agent is not in memory. Valid until the next enter(): before it, the caller moves
+  // what must survive into the next state.
   [[nodiscard]] Resident* resident();
   [[nodiscard]] const Resident* resident() const;
 
-  // The input must lead to that state; else the process ends. What the old state held is destroyed.
+  // The input must lead to that state; otherwise the process ends. Destroys the content of the old
+  // state.
   template <class State>
   State& enter(AgentInput input, State next) {
     const AgentState from = state();

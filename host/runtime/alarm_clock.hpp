@@ -1,5 +1,5 @@
 #pragma once
-// When which agent of a shard must be awake, and which may be woken or recover now.
+// When each agent of a shard must be awake next, and which agents may wake or recover now.
 
 #include "base/random.hpp"
 #include "durable/wake_index.hpp"
@@ -16,10 +16,10 @@
 
 namespace hearth::runtime {
 
-// permits.hpp says what each is for.
+// permits.hpp says what each kind is for.
 enum class PermitKind : std::uint8_t { kRecovery, kWaking };
 
-// What an agent may hold.
+// The permits that an agent holds.
 struct HeldPermits {
   bool recovery = false;
   bool waking = false;
@@ -38,24 +38,24 @@ class AlarmedAgents {
   AlarmedAgents& operator=(const AlarmedAgents&) = delete;
 
   [[nodiscard]] virtual bool is_cold(const storage::AgentKey& key) const = 0;
-  // It is not cold, and something of it is due.
+  // The agent is not cold, and some of its work is due.
   virtual void look(const storage::AgentKey& key) = 0;
-  // It is not cold, and it is its turn to recover. It takes the permit if it can use it.
+  // The agent is not cold, and it is its turn to recover. It takes the permit if it can use it.
   virtual void let_recover(const storage::AgentKey& key) = 0;
-  // It is cold, and there is a permit of that kind for it. It takes the permit if it wakes.
+  // The agent is cold, and a permit of this kind is free. It takes the permit if it wakes.
   virtual void wake(const storage::AgentKey& key, PermitKind kind) = 0;
 
  protected:
   ~AlarmedAgents() = default;
 };
 
-// One timer for the nearest moment of all agents. A live agent is told to look. A cold one waits
-// for a permit, and is woken in its turn: thousands may be due at once, so waking one is a step of
+// One timer for the nearest moment of all agents. A live agent is told to look. A cold agent waits
+// for a permit and is woken in its turn. Thousands may be due at once, so each wake is a step of
 // the shard's PacedSteps.
 //
-// Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one do not hold
-// up the one of another. Agents that failed together come back apart: durable/back_off.hpp adds a
-// random part to each wait.
+// Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one class do not
+// delay an agent of another. Agents that failed together retry at different times:
+// durable/back_off.hpp adds a random part to each wait.
 //
 // Threads    The shard's.
 // Lifetime   All that the constructor is given outlives it.
@@ -83,31 +83,31 @@ class AlarmClock {
     return parts_.wakes.find(key);
   }
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake);
-  // Looks at this agent again at that moment (Unix milliseconds), also if nothing of it is known to
-  // be due.
+  // Looks at this agent again at that moment (Unix milliseconds), even if nothing of it is due.
   void look_at(const storage::AgentKey& key, std::int64_t at_ms);
-  // It could not be woken: again after `wait`, if it must be awake at all.
+  // The agent could not be woken: tries again after `wait`, if the agent must be awake at all.
   void look_again(const storage::AgentKey& key, std::chrono::milliseconds wait);
-  // It is cold: when must it be awake next? Not before `at_least` from now. `next_look`:
-  // LiveAgent's, at its end.
+  // The agent is cold now: schedules its next wake, not before `at_least` from now. `next_look`:
+  // from LiveAgent, at its end.
   void rest(const storage::AgentKey& key, const durable::Wake& wake,
             std::optional<std::int64_t> next_look, std::chrono::milliseconds at_least);
-  // Agents of this class need not wait for the next look.
+  // Looks at the agents of this class now.
   void hurry(std::string_view agent_class);
 
   // ---- failures ----
-  // How long an agent that has failed once more is left alone: longer each time, until it has
-  // started or is gone.
+  // How long to wait after one more failure of an agent: longer each time, until it has started or
+  // is gone.
   std::chrono::milliseconds wait_after_failure(const storage::AgentKey& key);
   void forget_failures(const storage::AgentKey& key) { failures_.erase(key); }
-  // There was no room: no cold agent is woken before.
+  // There was no room: no cold agent is woken before `until`.
   void no_room_until(SteadyTime until) { room_again_ = until; }
 
   // ---- permits ----
   void take(HeldPermits& held, PermitKind kind);
-  // For an agent that must recover; else it waits in line for let_recover().
+  // Takes a permit for an agent that must recover; if none is free, the agent waits in line for
+  // let_recover().
   void ask_to_recover(const storage::AgentKey& key, HeldPermits& held);
-  // The one for recovery stays with an agent that still recovers.
+  // An agent that still recovers keeps its recovery permit.
   void give_back(HeldPermits& held, bool still_recovers);
 
  private:
@@ -134,7 +134,7 @@ class AlarmClock {
   bool recovery_admission_waits_ = false;  // a step of parts_.recoveries
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row
-  std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, when last looked at
+  std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, at the last look
 };
 
 }  // namespace hearth::runtime

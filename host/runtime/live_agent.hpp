@@ -1,5 +1,5 @@
 #pragma once
-// An agent that is in memory: its instance, its database, its outbox, and what is in progress.
+// An agent that is in memory: its instance, its database, its outbox, and its work in progress.
 
 #include "base/assert.hpp"
 #include "base/slot_map.hpp"
@@ -35,7 +35,7 @@ namespace hearth::runtime {
 
 class ShardServices;
 
-// What became of internal events; the owner acts on it once no plugin code is on the stack.
+// The result of an internal event. The owner acts on it once no plugin code is on the stack.
 struct Completion {
   EventKind kind{};
   ConnectionId connection = 0;
@@ -49,26 +49,26 @@ struct Completion {
 //  P1 One at a time  The instance is never entered while it is on the stack.
 //  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its
 //                    caller.
-//  P3 Turn           What the instance writes between entering and leaving it is committed before
-//                    anything it sends in that time leaves. Turns that follow one another at once
-//                    may share a commit.
-//  P4 Lent           While it is lent(), another thread has the database for checkpoint(), which
-//                    waits for the device; or the last answers of an agent that leaves wait for it.
-//                    The instance is not entered then: what would enter it waits, in order, until
-//                    take_back().
-//  P5 Break          When storage fails, nothing that was not durable leaves; callers get an error,
+//  P3 Turn           What the instance writes in a turn is committed before anything that it sends
+//                    in that turn leaves.
+//  P4 Lent           While it is lent(), another thread has the database, and the instance is not
+//                    entered: events wait, in order, until take_back().
+//  P5 Break          When storage fails, nothing that was not durable leaves, callers get an error,
 //                    and the owner evicts the agent.
-//  P6 Undone         A rollback of the instance's own takes the state back with the rows: state()
-//                    gives what the file holds, and no frame and no STATE_CHANGED tells of what was
-//                    undone. Frames that the instance itself has sent leave.
-//  P7 Once           The answer to a call that came with a key is stored in the commit of the turn
-//                    that gave it. A later call with that key and the same contents gets the stored
-//                    answer, and one that may have had effects without an answer is not run again
-//                    unless its method is idempotent. Of a method that is read-only nothing is
-//                    stored: it runs again.
+//  P6 Undone         After a rollback by the instance, state() gives what the file holds, and no
+//                    frame and no STATE_CHANGED tells of the undone change.
+//  P7 Once           The answer to a call with a key is stored in the commit of the turn that gave
+//                    it, and a later call with the same key and contents gets it.
 //
-// Threads    The shard's. Lifetime  Owned by its owner; shut() and close_database() before
-//                                   destruction.
+// P3: Turns that follow one another at once may share a commit.
+// P4: The other thread runs checkpoint(), which waits for the device; or the agent leaves, and its
+// last answers wait for the device.
+// P6: Frames that the instance itself has sent leave all the same.
+// P7: A call that may have had effects without an answer is not run again, unless its method is
+// idempotent. Answers of read-only methods are not stored: such a call runs again.
+//
+// Threads    The shard's.
+// Lifetime   Owned by its owner. shut() and close_database() come before destruction.
 class LiveAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
                         private extensions::StateWatchers,
@@ -81,109 +81,110 @@ class LiveAgent final : public extensions::AgentContext,
             AgentHandle handle);
   ~LiveAgent() override;
 
-  // Makes the instance and delivers START, all under this span; the outcome is a Completion of kind
-  // kStart. Data of an older schema version of the class come first: then it delivers MIGRATE,
-  // whose outcome is a Completion of kind kMigrate, for migrated(). Data of a newer one:
-  // kUnavailable.
+  // Makes the instance and delivers START, all under this span. The result is a Completion of kind
+  // kStart. If the data has an older schema version of the class, it delivers MIGRATE first: the
+  // result is a Completion of kind kMigrate, to be given to migrated(). If the data has a newer
+  // version: kUnavailable.
   Result<void> start(const extensions::Span& span);
-  // Whether the class knows the schema version of the agent's data. The error is for clients too.
+  // Whether the class knows the schema version of the agent's data. Clients may see the error.
   [[nodiscard]] Result<void> check_schema() const;
-  // MIGRATE has ended: commits what it wrote, with the new version, and delivers START. An error:
-  // nothing of it is ever committed. Throws StorageError.
+  // MIGRATE has ended: commits its writes, with the new version, and delivers START. If MIGRATE
+  // failed, its writes are never committed. Throws StorageError.
   Result<void> migrated(const Completion& ended);
 
-  // In the place of start(), for visits alone: the host's halves are loaded, and no instance is
-  // made. Then it ends as any other does.
+  // Replaces start() for visits alone: loads the host's halves of the extensions and makes no
+  // instance. The agent then ends like any other.
   void open();
-  // Storage has failed, as by storage_failed(), and whoever calls has logged it. After start() or
-  // open() has thrown: what is on the way is never committed, and the wake index keeps its entry.
+  // Storage has failed, as in storage_failed(), and the caller has logged it. After start() or
+  // open() has thrown: uncommitted writes are lost, and the wake index keeps its entry.
   void give_up(std::string_view what);
-  // What an administrator does with its data, now or once it is back (lent()). Everything is told
-  // to the visit's sink.
+  // Does what an administrator wants with the agent's data, now or after take_back(). The visit's
+  // sink gets the result.
   void receive(AgentVisit& visit);
 
   // Delivers one event. The owner has checked that it may be delivered now.
   void deliver(Event incoming);
-  // Lets a waiting client in: CONNECTING, handshake, CONNECT. False if it was refused (and closed).
+  // Lets a waiting client in: CONNECTING, handshake, CONNECT. False: the client was refused and
+  // closed.
   bool admit(Connection& connection);
   void deliver_post(std::uint64_t token);
-  // Asks for kEvict to be handled; the outcome is a Completion of that kind.
+  // Delivers kEvict. The result is a Completion of that kind.
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
 
   // ---- durable work (durable_work.hpp) ----
-  // Claims and delivers one thing that is due; its end is a Completion of its kind. False: nothing
-  // begins now. A recovery begins only if it may. What is delivered so does not count against the
-  // limit of clients' events and does not wait for them, nor they for it: each has limits of its
-  // own, and they take turns on the loop.
+  // Claims one thing that is due and delivers it. Its end is a Completion of its kind. False:
+  // nothing begins now. A recovery begins only with `may_recover`. Durable work and clients' events
+  // have limits of their own, do not wait for each other, and take turns on the loop.
   bool dispatch(bool may_recover);
   [[nodiscard]] bool work_due() const { return work_.due(); }
   [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
   [[nodiscard]] bool recovering() const { return work_.recovering(); }
   [[nodiscard]] bool has_durable_work() const { return !work_.empty(); }
-  // When dispatch() may find something though nothing happens before, Unix milliseconds.
+  // When dispatch() may find work even if no event comes before. Unix milliseconds.
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const { return work_.next_look_ms(); }
-  // When it must be awake next, though nobody asks for it.
+  // When the agent must be awake next, even if no event comes.
   [[nodiscard]] durable::Wake wake() const;
 
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
 
-  // Before shut(), once: commits. With durability `power` it is lent afterwards if answers wait for
-  // the device, until they have left. After 10 s without an answer its storage has failed.
+  // Once, before shut(): commits. With durability `power`, the agent is lent afterwards until its
+  // answers have left, if they wait for the device. After 10 s without a reply from the device its
+  // storage has failed.
   void finish_turns(EvictReason reason);
-  // Answers every call in progress with `why` but those that come again, cancels everything and
-  // destroys the instance. After it only take_interrupted(), close_database() and the destructor
-  // may be called.
+  // Answers every call in progress with `why`, except those that are delivered again. Cancels
+  // everything and destroys the instance. Afterwards only take_interrupted(), close_database() and
+  // the destructor may be called.
   void shut(EvictReason reason, const Error& why);
-  // After shut(): what was cut off and comes again, in the order in which it was delivered.
-  // CONNECT; and a call of a method that is idempotent (AgentClass::is_idempotent), if somebody
-  // waits for it and has seen no part of its answer. Nothing after kHung, kShutdown and kDestroyed,
-  // nor when storage has failed.
+  // After shut(): the interrupted events that are delivered again, in the order of their delivery.
+  // These are CONNECT, and a call of an idempotent method (AgentClass::is_idempotent) whose caller
+  // still waits and has seen no part of its answer. Empty after kHung, kShutdown and kDestroyed,
+  // and when storage has failed.
   [[nodiscard]] std::vector<OwnedEvent> take_interrupted() {
     return interruptible_.take_interrupted();
   }
-  // After shut(): moves the WAL into the file, which waits for the device, and closes it. Not
-  // twice. Any thread; nothing else may be called meanwhile but what a client's events come to.
-  // Gives what went wrong, or "".
+  // Once, after shut(), on any thread: moves the WAL into the file, which waits for the device, and
+  // closes the file. Meanwhile only events of clients may lead to calls of other members. Returns
+  // what went wrong, or "".
   std::string close_database();
-  // After close_database(): what is stored is on the device, with the names that lead to it, and
-  // the directory does not know it yet.
+  // After close_database(): the stored data and the names that lead to it are on the device, and
+  // the directory does not know that yet.
   [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
 
   // ---- the WAL ----
-  // It has grown so long that the agent should be lent: no event is delivered before. `idle`: as
-  // AgentDatabase says.
+  // The WAL is so long that the agent should be lent before the next event is delivered. `idle`:
+  // see AgentDatabase.
   [[nodiscard]] bool checkpoint_due(bool idle = false) const {
     return !shutting() && phase_ != AgentPhase::kMigrating && !broken_ &&
            database_.checkpoint_due(idle);
   }
   [[nodiscard]] bool lent() const { return lent_; }
-  // Only when checkpoint_due(), of an idle one at least, and nothing of it is on the stack.
+  // Only if checkpoint_due(), at least with `idle`, and no code of the agent is on the stack.
   void lend();
-  // Any thread, between lend() and take_back(). Gives what went wrong, or "".
+  // Any thread, between lend() and take_back(). Returns what went wrong, or "".
   std::string checkpoint() { return database_.checkpoint(); }
-  // Does what has waited. It may be shut, and gone, afterwards.
+  // Runs the postponed steps. The agent may be shut, and gone, afterwards.
   void take_back(const std::string& trouble);
-  // While it is lent: `step` is done when it is back. False: it is not lent.
+  // While the agent is lent: runs `step` after take_back(). False: it is not lent.
   bool postpone(std::function<void()> step) override;
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
-  // Of them, those that dispatch() has not delivered.
+  // Events in progress that dispatch() has not delivered.
   [[nodiscard]] std::size_t client_events() const { return calls_.size() - work_calls_; }
-  // Nothing in progress, nothing held back.
+  // No event is in progress and no effect is held back.
   [[nodiscard]] bool idle() const;
-  // A call or a request is in progress; and one that runs alone is.
+  // A call or a request is in progress; and one that runs alone is in progress.
   [[nodiscard]] bool runs_method() const { return methods_in_progress_ > 0; }
   [[nodiscard]] bool runs_alone() const { return alone_in_progress_ > 0; }
   [[nodiscard]] bool entered() const { return entered_; }
-  // The instance is being destroyed: nothing of it counts any more.
+  // The instance is being destroyed: its effects do not count any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
-  // The last write of the state that is committed (AgentDatabase::state_writes()), 0: none.
+  // The last committed write of the state (AgentDatabase::state_writes()); 0: none.
   [[nodiscard]] std::uint64_t committed_state_writes() const { return committed_state_writes_; }
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
-  // So much is held back that no more events should be delivered before some of it has left.
+  // The outbox holds so much that no more events should be delivered before some of it has left.
   [[nodiscard]] bool is_crowded() const { return outbox_.is_crowded(); }
   // Gives back memory that an idle agent does not need.
   void trim();
@@ -192,12 +193,13 @@ class LiveAgent final : public extensions::AgentContext,
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
   [[nodiscard]] bool has_completions() const { return !completions_.empty(); }
   [[nodiscard]] bool eviction_requested() const { return wish_ == Wish::kLeave; }
-  // It is condemned: no event is delivered any more.
+  // The agent is condemned: no event is delivered any more.
   [[nodiscard]] bool destruction_requested() const { return wish_ == Wish::kBeDestroyed; }
   [[nodiscard]] const std::shared_ptr<const AgentClass>& agent_class() const { return class_; }
   [[nodiscard]] ClassMetrics& figures() { return figures_; }
 
-  // On its behalf, other than by itself: what it tells waits until that is durable.
+  // Another part wrote to the directory for this agent: the agent's effects wait until that is
+  // durable.
   void directory_was_written();
 
   // ---- AgentContext ----
@@ -219,14 +221,15 @@ class LiveAgent final : public extensions::AgentContext,
   using AgentPhase = extensions::AgentPhase;
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
-  // Of an event, and of what it has begun, which may go on when the event is over.
+  // The span of an event, and of operations that it has begun. Those may go on when the event is
+  // over.
   using Span = extensions::Span;
   [[nodiscard]] extensions::CallOrder call_order() const {
     return {.serial = settings().serial_calls, .exclusive = class_->exclusive_methods()};
   }
   struct Call {
     EventKind kind{};
-    std::string method;  // of a call or a request; its beginning, for the log
+    std::string method;  // of a call or a request: its beginning, for the log
     ConnectionId connection = 0;
     extensions::OriginPtr origin;
     Span span;
@@ -234,20 +237,19 @@ class LiveAgent final : public extensions::AgentContext,
     std::unique_ptr<RequestHead> request;
     ResponseHead head;
     std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
-    std::unique_ptr<extensions::DueWork> work;     // what it stands for, if dispatch() delivered it
+    std::unique_ptr<extensions::DueWork> work;     // set if dispatch() delivered it
     bool part_sent = false;
     bool runs_alone = false;              // extensions/call_order.hpp
-    InterruptibleEvents::Place kept = 0;  // so that it can be delivered again
+    InterruptibleEvents::Place kept = 0;  // its copy, for a second delivery
     Interruptions interruptions;
     TimerId deadline = 0;
-    std::chrono::milliseconds timeout{0};  // until its end, or the next part; 0: none
-    SteadyTime due{};                      // when that is over
+    std::chrono::milliseconds timeout{0};  // for the whole answer, or until the next part; 0: none
+    SteadyTime due{};                      // when `timeout` is over
     SteadyTime began;                      // if its kind is_timed
   };
-  // Marks the instance as being on the stack, for `call` (0: for none), and keeps whose the lines
-  // of its log are: the call may be over before its code has returned. Re-entry is the one thing
-  // that the plugin contract excludes by construction: no function that a plugin can call comes
-  // back to deliver an event.
+  // Marks the instance as being on the stack, for `call` (0: none). Keeps the origin of its log
+  // lines, since the call may be over before its code has returned. The plugin contract excludes
+  // re-entry by construction: no function that a plugin can call delivers an event.
   class Entry {
    public:
     explicit Entry(LiveAgent& agent, CallId call = 0, const Span& span = {},
@@ -274,7 +276,7 @@ class LiveAgent final : public extensions::AgentContext,
    private:
     LiveAgent& agent_;
   };
-  // What is reported meanwhile is of this span, unless that is none.
+  // During its life, reports belong to this span. An empty span changes nothing.
   class UnderSpan {
    public:
     UnderSpan(LiveAgent& agent, const Span& span) : agent_(agent), before_(agent.current_span_) {
@@ -349,57 +351,57 @@ class LiveAgent final : public extensions::AgentContext,
   void deliver_migrate(const Span& cause);
   bool begin_work(bool may_recover);
   [[nodiscard]] extensions::SpanSource& spans() const;
-  // A span of an event: below its cause, or the first of a trace if there is none.
+  // The span of an event: below its cause, or the first of a trace if there is no cause.
   [[nodiscard]] Span span_of(std::string_view cause) const {
     return spans().below(extensions::read_span(cause));
   }
   [[nodiscard]] Span span_of(const extensions::OriginPtr& origin) const {
     return span_of(origin ? std::string_view(origin->trace) : std::string_view());
   }
-  // As Logger::write_limited(), with what agent_line() adds of this event; 0: of the span that the
-  // code is under.
+  // Like Logger::write_limited(), with the fields that agent_line() adds for this event. `id` 0:
+  // for the span of the code that runs.
   void write_line(LogLevel level, std::string_view event,
                   std::initializer_list<std::string_view> kind, CallId id,
                   std::initializer_list<LogField> own) const;
   void end_work(const Call& call, const Result<std::string_view>& outcome);
   bool send_notice();
-  // ---- whose work the instance does, for the record of a crash ----
+  // ---- whose work the instance does, for the crash record ----
   void begin_work_of(std::optional<durable::FiberRow> fiber) {
     if (fiber == fiber_) return;
     fiber_ = fiber;
     if (instance_) instance_->works_for(fiber);
   }
-  // That of the fiber which this event offers, or asks a plan for; kSeveralFibers: a plan for
-  // several; else kNoFiber.
+  // The fiber that this event offers, or asks a plan for. kSeveralFibers: the event asks a plan for
+  // several. kNoFiber: any other event.
   [[nodiscard]] durable::FiberRow offered_row(CallId call);
   [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
     return {owner_.key().name, job.fiber};
   }
-  // Closes a client for a reason of the host's. Cannot fail, whatever the text.
+  // Closes a client for a reason of the host. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
-  // Of the fibers that an earlier instance left.
+  // Reports the fibers that an earlier instance left.
   void report_left_over();
   [[nodiscard]] Span span_of_left_over(std::string_view fiber);
   void schedule_flush();
   bool flush_at_turn_end(bool is_last);
   void flush();
-  // `span`: of an event without a call.
+  // `span`: for an event without a call.
   Result<void> enter(const AgentEvent& event, const Span& span = {});
-  // The error with the text that the instance has given for it, if it has.
+  // The error, with the text of the instance if it has given one.
   Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
   // ---- events that are delivered again (live_agent_interrupted.cpp) ----
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
   [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
-  // It goes on beyond its first turn.
+  // Keeps a copy of an event that goes on beyond its first turn.
   void keep_if_interruptible(Call& call, const AgentEvent& event);
   void forbid_another_try(Call& call);
   [[nodiscard]] bool may_try_again(EvictReason reason) const;
-  // The end of the instance cuts it off. False: it must be answered now.
+  // The end of the instance cuts the call off. False: it must be answered now.
   bool interrupt(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
   // ---- calls that came with a key (live_agent_answers.cpp) ----
-  // Answers the call from what is known of its key. False: it may run.
+  // Answers the call from the stored answer of its key. False: the call may run.
   bool answer_again(Event& incoming);
   [[nodiscard]] bool has_unwritten_answers() const;
   void write_answers();
@@ -410,13 +412,13 @@ class LiveAgent final : public extensions::AgentContext,
   void write_state_of_client(Event& incoming);
   [[nodiscard]] extensions::OriginPtr trace_alone() const;
   [[nodiscard]] Result<void> may_submit() const;
-  // A STATE_CHANGED is entered next. `chain`: BasicEvent::state_chain.
+  // A STATE_CHANGED event is entered next. `chain`: EventFreight::state_chain.
   void begin_cause(std::shared_ptr<unsigned> chain);
-  // Its own SQL has undone the transaction: what it has in memory is not what is stored.
+  // The agent's own SQL has rolled the transaction back: its memory differs from the file.
   void lose_turn();
-  // Of what the code submits now.
+  // For operations that the code submits now.
   [[nodiscard]] std::shared_ptr<extensions::StateCause> cause_to_carry() const;
-  // To a client whose write was refused, and which shows what it has written.
+  // To a client whose write was refused: it still shows what it has written.
   void show_true_state(ConnectionId id);
 
   LiveAgentOwner& owner_;
@@ -424,7 +426,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::shared_ptr<const AgentClass> class_;
   ClassMetrics& figures_;
 
-  storage::Kept kept_;  // as the directory has it
+  storage::Kept kept_;  // as the directory knows it
   bool kept_at_end_ = false;
   storage::AgentDatabase database_;
   extensions::DurableWork work_;
@@ -437,19 +439,19 @@ class LiveAgent final : public extensions::AgentContext,
   std::unique_ptr<AgentInstance> instance_;
 
   SlotMap<Call> calls_;
-  std::size_t work_calls_ = 0;  // of them, those that dispatch() has delivered
+  std::size_t work_calls_ = 0;  // of calls_: those that dispatch() has delivered
   std::size_t methods_in_progress_ = 0;
   std::size_t alone_in_progress_ = 0;
   bool notice_comes_first_ = false;
-  CallId current_call_ = 0;     // in which the instance is on the stack, as far as that is known
-  std::string current_method_;  // of that, also when it is over; keeps its memory
-  Span current_span_;           // of that
+  CallId current_call_ = 0;     // the call in which the instance is on the stack, if known; else 0
+  std::string current_method_;  // of that call, also when it is over; keeps its memory
+  Span current_span_;           // of that call
   std::optional<durable::FiberRow> fiber_;  // whose work it does; nothing: not known
   bool tells_fibers_ = false;               // it has called works_for()
   InterruptibleEvents interruptible_;
   std::vector<Completion> completions_;
 
-  // The STATE_CHANGED that is on the stack, or that has begun what is. Null: none.
+  // The STATE_CHANGED that is on the stack, or that began the work on the stack. Null: neither.
   std::shared_ptr<extensions::StateCause> state_cause_;
 
   bool entered_ = false;
@@ -462,10 +464,10 @@ class LiveAgent final : public extensions::AgentContext,
   bool recorded_ = false;  // the directory knows this agent
   std::uint64_t committed_state_writes_ = 0;
   std::optional<std::string> broken_;
-  std::string refusal_text_;  // what create or a synchronous event says of the error it returns
+  std::string refusal_text_;  // text of create or of a synchronous event for the error it returns
   bool flush_scheduled_ = false;
-  std::uint64_t turns_ = 0;         // entries so far
-  std::uint64_t turns_before_ = 0;  // ... when the flush was last arranged, or looked
+  std::uint64_t turns_ = 0;         // entries of the instance so far
+  std::uint64_t turns_before_ = 0;  // the same when the flush was last scheduled or checked
   std::shared_ptr<LiveAgent*>
       self_;  // tasks of the loop reach us through it; null after destruction
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What a live agent needs from the place that it lives in.
+// What a live agent needs from its place on the shard.
 
 #include "base/clock.hpp"
 #include "extensions/class_settings.hpp"
@@ -16,7 +16,7 @@
 namespace hearth::runtime {
 
 // Threads   The shard's.
-// Lifetime  It outlives the live agent. No member destroys that.
+// Lifetime  It outlives the live agent, and no member destroys the live agent.
 class LiveAgentOwner {
  public:
   LiveAgentOwner() = default;
@@ -26,25 +26,25 @@ class LiveAgentOwner {
   [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
   // How the class is named in URLs.
   [[nodiscard]] virtual const std::string& segment() const = 0;
-  // Where requests of the class's agents may go now. Never null.
+  // Where the class's agents may send requests now. Never null.
   [[nodiscard]] virtual extensions::EgressPtr egress() const = 0;
-  // The agent's clients, in the order of arrival, until one comes or goes; and one of them, or
-  // null.
+  // The agent's clients in the order of arrival, valid until a client comes or goes; and one
+  // client, or null.
   [[nodiscard]] virtual const std::vector<ConnectionId>& connections() const = 0;
   [[nodiscard]] virtual Connection* connection(ConnectionId id) const = 0;
-  // When an event last came, or a turn of the instance ended: to be used instead of the clock.
+  // When an event last came, or a turn of the instance ended. Used instead of the clock.
   [[nodiscard]] virtual SteadyTime last_activity() const = 0;
 
-  // No plugin code of this agent is on the stack any more: acts on what happened, then delivers
-  // what waits.
+  // No plugin code of this agent is on the stack any more: handles the results, then delivers the
+  // events that wait.
   virtual void after_turn() = 0;
-  // Something of its durable work may be due: looked at soon, from the loop.
+  // Durable work of the agent may be due: a task of the loop looks soon.
   virtual void look() = 0;
-  // The state was replaced, by its write of this number: a STATE_CHANGED event follows this turn.
-  // `chain`: of the handler that did it, else null (EventFreight). `origin`: of that event.
+  // The write with this number replaced the state: a STATE_CHANGED event follows this turn.
+  // `chain`: of the handler that wrote, else null (EventFreight). `origin`: of that event.
   virtual void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
                              std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) = 0;
-  // All writes of it after this one were rolled back: their events do not come.
+  // All writes after this one were rolled back: their events are dropped.
   virtual void states_undone(std::uint64_t last_write) = 0;
 
  protected:

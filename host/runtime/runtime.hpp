@@ -1,5 +1,5 @@
 #pragma once
-// All shards together: what the server starts, asks and stops.
+// All shards together: the server starts, queries and stops them here.
 
 #include "base/client_memory.hpp"
 #include "base/random.hpp"
@@ -35,16 +35,15 @@ struct RuntimeOptions {
   std::size_t checkpointing_threads = 0;
   // The protocol's frame that tells clients the state. Any thread.
   std::function<std::string(std::string_view state_json)> state_frame;
-  // The one name that all spellings of the name of an object stand for, or kInvalidArgument: no
-  // client could reach it. Empty: each is a name of its own. Any thread.
+  // The one name behind all spellings of an object's name. kInvalidArgument: no client could reach
+  // that name. Empty: each spelling is a name of its own. Any thread.
   std::function<Result<std::string>(std::string_view name)> object_name{};
-  // What syncs for classes of durability `power`; null: the system. For tests; it outlives the
-  // runtime.
+  // Syncs for classes of durability `power`; null: the system. For tests; it outlives the runtime.
   storage::SyncCalls* sync_calls = nullptr;
-  // Where ids and the waits before a retry come from; null: the system. For tests; it outlives
-  // the runtime.
+  // Source of ids and of the waits before a retry; null: the system. For tests; it outlives the
+  // runtime.
   Random* random = nullptr;
-  // In whose code the process before has ended itself.
+  // The agent in whose code the previous process crashed.
   std::optional<AgentCrash> crash{};
   // How the agents of a shard reach other servers; empty: they cannot. The ports outlive the
   // runtime.
@@ -56,8 +55,8 @@ struct RuntimeOptions {
 //            destruction if the loops ran.
 class Runtime final : public extensions::AgentDirectory {
  public:
-  // One shard for each loop; the loops are run by the caller, and do not run yet. Throws
-  // StorageError if the directory of agents cannot be opened.
+  // One shard for each loop. The caller runs the loops, which do not run yet. Throws StorageError
+  // if the directory of agents cannot be opened.
   Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory& data, Logger& logger,
           Metrics& metrics, RuntimeOptions options);
   ~Runtime() override;
@@ -65,48 +64,47 @@ class Runtime final : public extensions::AgentDirectory {
   // Any thread.
   [[nodiscard]] ClassRegistry& classes() { return classes_; }
 
-  // Which shard an agent lives on; never changes while the process lives. Any thread.
+  // The shard that an agent lives on; fixed while the process lives. Any thread.
   [[nodiscard]] unsigned shard_index(const storage::AgentKey& key) const;
   [[nodiscard]] unsigned shard_count() const { return static_cast<unsigned>(shards_.size()); }
-  // Any thread; but a Shard's members are for its own.
+  // Any thread; but the members of a Shard are for its own thread.
   [[nodiscard]] Shard& shard(unsigned index) { return *shards_[index]; }
   [[nodiscard]] ShardLoop& loop(unsigned index) { return *loops_[index]; }
-  // Waits until what the directory of agents was told is on the device. False: the system refuses.
+  // Waits until all writes to the directory of agents are on the device. False: the system refuses.
   // Any thread that may wait.
   [[nodiscard]] bool sync_directory() { return sync_.wait({directory_wal_}); }
-  // On which everything that is held for clients is entered, the network's part too. Any thread.
+  // The account of everything held for clients, also by the network. Any thread.
   [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
-  // How well agents share the wait for the device. Any thread.
 
-  // ---- another version of a class: see Shard. Any thread, while the loops run. Each shard does it
-  // when it comes to it; nobody waits ---- When all have answered, and something else serves the
-  // class, no agent will get this version any more: those that have it are version->starts->agents.
+  // ---- another version of a class: see Shard. Any thread, while the loops run. These calls do not
+  // wait for the shards ----
+  // When all shards have answered, and another version serves the class, no agent gets `version`
+  // any more. version->starts->agents counts those that still have it.
   std::shared_ptr<const ShardAnswers> leave_version(
       const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle);
   std::shared_ptr<const ShardAnswers> expel_version(
       const std::shared_ptr<const ServedClass>& version, EvictReason reason);
   std::shared_ptr<VersionTrial> try_version(const std::shared_ptr<const ServedClass>& before,
                                             std::size_t at_most, bool when_idle);
-  // Nobody is waited for to be idle any more.
+  // Busy agents move at once, instead of at their next idle moment.
   void hurry_trial(const std::shared_ptr<const ServedClass>& before,
                    const std::shared_ptr<VersionTrial>& trial);
   void trial_is_over(const std::string& segment);
   void class_is_back(const std::string& segment);
   void class_is_gone(const std::string& segment);
-  // As Shard::end_clients(), when each loop comes to it. Any thread.
+  // Like Shard::end_clients(), on each loop in turn. Any thread.
   void end_clients(const std::string& agent_class, std::uint16_t code, const std::string& why);
 
   // From now on agents are woken when their time has come, and interrupted work is recovered. Call
-  // it once the classes are loaded. Any thread, while the loops run.
+  // it once, after the classes are loaded. Any thread, while the loops run.
   void start_alarms();
 
   // Refuses new work, lets running events finish within `grace`, evicts every agent and closes
-  // every database, then calls `done` on some shard's thread. Any thread, once, while the loops
-  // run.
+  // every database. Then calls `done` on a shard's thread. Any thread, once, while the loops run.
   void stop(std::chrono::milliseconds grace, std::function<void()> done);
 
-  // Waits for the blocking jobs that run and cancels those that wait; from now on there are none.
-  // They hold the code of their class. After stop() has answered; any thread but a loop's.
+  // Waits for the running blocking jobs, cancels the waiting ones and refuses new ones. Jobs hold
+  // the code of their class. After stop() has answered; any thread but a loop's.
   void stop_jobs() { pool_.stop(); }
 
   // AgentDirectory: any thread.
@@ -131,8 +129,8 @@ class Runtime final : public extensions::AgentDirectory {
   BlockingPool checkpointers_;
   storage::SystemSyncCalls system_sync_calls_;
   storage::SyncService sync_;
-  // Keeps the directory's WAL in place, which directory_wal_ is about: SQLite removes it with the
-  // last connection.
+  // Keeps the directory's WAL in place for directory_wal_: SQLite removes the WAL with the last
+  // connection.
   storage::Directory directory_;
   std::shared_ptr<storage::SyncTarget> directory_wal_;
   storage::DirectoryCheckpointer directory_checkpointer_;

@@ -45,17 +45,18 @@ class DataDirectory;
 
 namespace hearth::runtime {
 
-// Which of `count` shards an agent lives on, in this process: that of the topmost agent above it.
+// Which of `count` shards an agent lives on in this process. A sub-agent lives with the topmost
+// agent above it.
 [[nodiscard]] unsigned shard_index(const storage::AgentKey& key, unsigned count);
 
-// What the shards of one runtime have in common. All of it outlives them.
+// What the shards of one runtime share. All of it outlives them.
 struct ShardEnvironment {
   const RuntimeLimits& limits;
   const storage::DataDirectory& data;
   ClassRegistry& classes;
   BlockingPool& pool;
-  BlockingPool* closers;        // where databases are closed; null: on their shard
-  BlockingPool* checkpointers;  // where their WALs are moved into the files; null: likewise
+  BlockingPool* closers;        // close databases; null: the shard does it
+  BlockingPool* checkpointers;  // move WALs into the files; null: the shard does it
   Logger& logger;
   Metrics& metrics;
   Random& random;
@@ -63,21 +64,21 @@ struct ShardEnvironment {
   CrashedAgent& crashed;
   std::function<std::string(std::string_view state_json)> state_frame;
   storage::SyncService& sync;                          // for classes of durability `power`
-  std::shared_ptr<storage::SyncTarget> directory_wal;  // what they have written to the directory
+  std::shared_ptr<storage::SyncTarget> directory_wal;  // the WAL of the directory of agents
   storage::DirectoryCheckpointer& directory_checkpointer;
   // How the agents of a shard reach other servers; empty: they cannot.
   std::function<extensions::HttpPort*(unsigned shard)> http_port;
-  // How they reach each other; null: they cannot.
+  // How the agents of a shard reach other agents; null: they cannot.
   std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
   ObjectPlaces& object_places;  // shared by all shards
 };
 
-// Threads    The loop's own, but for the constructor.
-// Lifetime   The loop outlives it. stop() and its answer come before destruction, unless nothing
-//            was ever woken.
+// Threads    The loop's own; the constructor runs before the loop.
+// Lifetime   The loop outlives it. If any agent was ever woken, stop() and its answer come before
+//            destruction.
 class Shard final : private AlarmedAgents, private MovingAgents, private AgentSlots {
  public:
-  // `index` of `count`: numbers the handles, divides the limits, and says which agents are this
+  // `index` of `count`: numbers the handles, divides the limits, and decides which agents are this
   // shard's. Throws StorageError if the directory of agents cannot be opened.
   Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment);
   ~Shard();
@@ -85,32 +86,31 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   Shard& operator=(const Shard&) = delete;
 
   // ---- what clients do ----
-  // A client wants in. The result is its id from now on: what it does is reported with it through
-  // the members below.
-  // If it cannot be let in, the port is told to close.
+  // A client wants to connect. Returns its id: the members below report the client's actions with
+  // that id. If the client is refused, the port is told to close.
   ConnectionId connect(const storage::AgentKey& key, std::string_view segment,
                        ConnectRequest request, std::unique_ptr<ConnectionPort> port);
-  // A frame that is none of the protocol's.
+  // A frame that does not belong to the protocol.
   void message(ConnectionId id, std::string_view payload, FrameKind kind);
-  // A method call. `arguments`: JSON array, checked by the caller.
+  // A method call. `arguments`: a JSON array, checked by the caller.
   void call(ConnectionId id, std::string_view method, std::string_view arguments,
             std::unique_ptr<CallSink> sink);
-  // A client replaces the state (JSON, checked by the caller). The sink hears of success or of the
-  // reason. After a refusal by the agent the client is sent the state that holds. An empty text is
-  // refused: it stands for a state that the caller cannot take.
+  // A client replaces the state (JSON, checked by the caller). The sink gets success or the error.
+  // If the agent refuses, the client is sent the valid state. An empty text is refused: it stands
+  // for a state that the caller cannot take.
   void write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink);
-  // The socket is gone. The port is not used again, and destroyed soon.
+  // The socket is gone. The port is not used again, and is destroyed soon.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
 
-  // A client wants to reach `child`, right below the agent `key`, which says yes by succeeding. The
-  // head of its answer counts as well: one with a status of 400 or more says no.
+  // A client wants to reach `child`, right below the agent `key`. The agent allows it by succeeding
+  // with a status below 400.
   void ask_for_sub_agent(const storage::AgentKey& key, std::string_view segment,
                          const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
                          std::unique_ptr<CallSink> sink);
 
-  // A method call that comes through no connection: from another agent, for `origin`
-  // (extensions::AgentRouter), or from a client over plain HTTP. `timeout`: see Interruptions.
-  // `must_exist`: kNotFound if the agent has neither stored anything nor is in memory.
+  // A method call without a connection: from another agent, for `origin` (extensions::AgentRouter),
+  // or from a client over plain HTTP. `timeout`: see Interruptions. `must_exist`: kNotFound if the
+  // agent has stored nothing and is not in memory.
   struct AgentCallIn {
     storage::AgentKey key;
     std::string segment;
@@ -119,8 +119,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     extensions::OriginPtr origin;
     std::chrono::milliseconds timeout{0};
     bool must_exist = false;
-    // A client calls, over plain HTTP: it gets the end of the answer and no parts, and `timeout` is
-    // the time of the whole call. It may send the call again under this key.
+    // A client calls over plain HTTP. It gets the end of the answer and no parts, and `timeout` is
+    // for the whole call. It may send the call again under `retry_key`.
     bool is_of_client = false;
     std::optional<extensions::CallKey> retry_key = {};
   };
@@ -133,28 +133,29 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
 
   // ---- what the runtime does ----
   LiveAgent* find_agent(AgentHandle handle);
-  // Refuses new work, lets running events finish until `deadline`, evicts everything, then calls
-  // `done`. Once.
+  // Once: refuses new work, lets running events finish until `deadline`, evicts every agent, then
+  // calls `done`.
   void stop(SteadyTime deadline, std::function<void()> done);
 
-  // From now on agents are woken when their time has come. Once; the classes are loaded.
+  // Once, after the classes are loaded: from now on agents are woken when their time has come.
   void start_alarms();
 
   // ---- another version of a class (shard_versions.cpp) ----
   [[nodiscard]] Migration& migration() { return migration_; }
-  // Whoever waits for agents that failed to start on the version that was on trial is told so, if
-  // it is still the one that is served; else those agents are woken.
+  // The trial is decided. If the version under trial still serves the class, events of agents that
+  // failed to start on it get the error. Otherwise those agents are woken.
   void trial_is_over(std::string_view segment);
-  // What waited for the class goes on, or is told that it has waited in vain.
+  // Agents that waited for the class go on; or (class_is_gone) their clients are told that the wait
+  // is over.
   void class_is_back(std::string_view segment);
-  // Its agents that were put off, or wait for this version, are looked at now.
+  // Looks now at the class's agents that were put off or wait for this version.
   void hurry(std::string_view segment);
   void class_is_gone(std::string_view segment);
-  // Closes the clients of the agents of a class, and of all agents below those.
+  // Closes the clients of the class's agents, and of all agents below those.
   void end_clients(std::string_view agent_class, std::uint16_t code, std::string_view why);
 
   // ---- what an administrator asks (shard_admin.cpp) ----
-  // What is to be said of an agent, which need not exist.
+  // What an administrator sees of an agent, which need not exist.
   struct Standing {
     AgentState state = AgentState::kCold;
     bool in_memory = false;
@@ -165,9 +166,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     std::optional<std::int64_t> last_active_ms = {};  // Unix time, while it is in memory
   };
   [[nodiscard]] Standing standing(const storage::AgentKey& key) const;
-  // The first names of a class, greater than `after` and in byte order, of agents that are in
-  // memory or have clients. Such an agent need not be in the directory: one that has stored nothing
-  // is not.
+  // Names of a class's agents that are in memory or have clients: the first ones greater than
+  // `after`, in byte order. Such an agent may be missing in the directory, because it has stored
+  // nothing.
   [[nodiscard]] std::vector<std::string> names_in_memory(std::string_view agent_class,
                                                          std::string_view after,
                                                          std::size_t at_most) const;
@@ -175,15 +176,16 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   [[nodiscard]] bool exists(const storage::AgentKey& key);
   // How many agents of each class are in memory.
   [[nodiscard]] std::map<std::string, std::size_t> live_by_class() const;
-  // The agent leaves memory: one that is starting as soon as it has started. In which state it was:
-  // in all others nothing happens.
+  // Evicts the agent; if it is starting, once it has started. Returns the state it was in. Does
+  // nothing in other states.
   AgentState evict(const storage::AgentKey& key);
   // What an administrator does with an agent's data: agent_visit.hpp.
   void visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit);
-  // Lists an object that nobody has called yet. False: it is there already.
+  // Lists an object that was never called. False: it is listed already.
   Result<bool> create_object(const storage::AgentKey& key);
-  // As if it had asked for it itself (AgentContext::destroy). When this has returned it is certain.
-  // kUnavailable: it is starting or leaving, or an earlier destruction waits; try again.
+  // Like a request of the agent itself (AgentContext::destroy). The destruction is certain when
+  // this returns. kUnavailable: the agent is starting or leaving, or an earlier destruction waits;
+  // try again.
   Result<void> destroy(const storage::AgentKey& key);
 
   struct Counts {
@@ -216,9 +218,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   // The slots in memory, least recently used first.
   [[nodiscard]] std::vector<AgentSlot*> residents() const;
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
-  // The client, if something of it is to be delivered; else null.
+  // The client, if its event is to be delivered; else null.
   [[nodiscard]] Connection* client_of(ConnectionId id);
-  void client_came();  // tells those who do work that may wait
+  void client_came();  // tells the paced steps
 
   const unsigned index_;
   ShardLoop& loop_;
@@ -231,9 +233,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
   Admission admission_;    // its residents: slots in memory
-  PacedSteps steps_;       // who wakes because a time has come
-  PacedSteps departures_;  // who leaves, and is not waited for: whole versions at a time
-  PacedSteps recoveries_;  // who recovers: limits.recovery_share
+  PacedSteps steps_;       // agents that wake because their time has come
+  PacedSteps departures_;  // agents that leave, none urgent: whole versions
+  PacedSteps recoveries_;  // agents that recover: limits.recovery_share
   Migration migration_;
   AlarmClock alarms_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it
