@@ -1,5 +1,5 @@
 #pragma once
-// Calls between agents, from one shard to another, or to the same one.
+// Calls between agents, on another shard or on the same one.
 
 #include "extensions/agent_router.hpp"
 #include "runtime/call_waits.hpp"
@@ -16,27 +16,29 @@ namespace hearth::runtime {
 
 class Shard;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-// What the routers of one runtime share. It outlives them.
+// What the routers of one runtime share. All of it outlives them.
 struct AgentCallPaths {
   ClassRegistry& classes;
   CallWaits waits;
-  // Has `task` run on the loop of this agent's shard, later. Any thread.
+  // Runs `task` on the loop of this agent's shard, later. Any thread.
   std::function<void(const storage::AgentKey& key, std::function<void(Shard& shard)> task)> post;
-  // As RuntimeOptions has it.
+  // As in RuntimeOptions.
   std::function<Result<std::string>(std::string_view name)> object_name;
 };
 
-// The way out of one shard.
+// The calls that the agents of one shard make.
 //
 // Promises
-//  P1 Posted   Each way between caller and callee is a post, on the same shard too: neither runs
-//              inside the other.
-//  P2 Bounded  At most kMaxUnread bytes of parts wait for the caller's credit. A callee that emits
-//              more without a wait (DRAIN) has its call ended with kUnavailable. DRAIN waits until
-//              at most kFewUnread bytes wait.
-//  P3 Dropped  A callee's sink that goes without an answer ends the call with kClosing.
-//  P4 Objects  In a class of objects each spelling of a name reaches the one agent that clients
-//              reach by it. A name that no client can use is kInvalidArgument.
+//  P1 Posted  Caller and callee never run inside each other: each step between them is a post, also
+//             on one shard.
+//  P2 Bounded At most kMaxUnread bytes of parts wait for the caller's credit, and a callee that
+//             emits more has its call ended with kUnavailable.
+//  P3 Dropped If the callee's sink is dropped without an answer, the call ends with kClosing.
+//  P4 Objects In a class of objects, each spelling of a name reaches the agent that clients reach
+//             by it.
+//
+// P2: A callee can wait with DRAIN, which ends when at most kFewUnread bytes wait.
+// P4: A name that no client can use is kInvalidArgument.
 //
 // Threads     The caller's shard.
 class AgentCallRouter final : public extensions::AgentRouter {

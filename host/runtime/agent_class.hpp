@@ -1,6 +1,6 @@
 #pragma once
-// How the runtime sees a class of agents. The loader implements it over the plugin ABI; tests
-// implement it in plain C++, so that the whole runtime is tested without a shared library.
+// How the runtime sees a class of agents. The loader implements it over the plugin ABI. Tests
+// implement it in plain C++, and so test the whole runtime without a shared library.
 
 #include "base/error.hpp"
 #include "durable/fibers.hpp"
@@ -18,7 +18,7 @@
 
 namespace hearth::runtime {
 
-// The end of an operation that the agent submitted, or a part of its answer; or a post.
+// The end of an operation that the agent submitted, a part of its answer, or a post.
 struct OperationResult {
   Result<std::string_view> outcome;  // a body, or why it failed
   std::uint32_t operation = 0;
@@ -27,19 +27,19 @@ struct OperationResult {
   std::uint32_t flags = 0;  // from bit 8 on (hearth_result.flags)
 };
 
-// Whose a job is: what remains if it takes the process with it.
+// The origin of a job, for the crash record if the job crashes the process.
 struct JobOrigin {
-  std::string agent;                         // its name
+  std::string agent;                         // the agent's name
   std::optional<durable::FiberRow> fiber{};  // as AgentInstance::works_for()
 };
 
 // The code of one live agent.
 //
-// Threads    All members on the agent's shard, one at a time, never (but works_for()) from inside a
-//            call of the agent's context.
+// Threads    All members on the agent's shard, one at a time. Only works_for() may be called from
+//            inside a call of the agent's context.
 // Failure    Members do not throw.
-// Lifetime   Destruction frees everything that the instance holds, suspended work too, and uses the
-//            host for nothing but logging and cancelling.
+// Lifetime   Destruction frees everything that the instance holds, suspended work too. It uses the
+//            host only for logging and cancelling.
 class AgentInstance {
  public:
   AgentInstance() = default;
@@ -47,21 +47,21 @@ class AgentInstance {
   AgentInstance(const AgentInstance&) = delete;
   AgentInstance& operator=(const AgentInstance&) = delete;
 
-  // An error refuses the event: the instance will not complete it. An accepted event with a call id
-  // is completed exactly once through AgentCalls::complete.
+  // An error refuses the event: the instance will not complete it. The instance completes an
+  // accepted event with a call id exactly once, through AgentCalls::complete.
   virtual Result<void> on_event(const AgentEvent& event) = 0;
 
-  // The call is dead: nobody waits for it any more.
+  // The call is cancelled: no caller waits for its answer any more.
   virtual void on_cancel(CallId call) = 0;
 
   virtual void on_result(const OperationResult& result) = 0;
 
-  // Whose work its code does from now on, for who records crashes: the row of a fiber, or
-  // durable::kNoFiber; nothing: that is not known. Also from inside one of the calls above.
+  // Whose work the code does from now on, for the crash record: the row of a fiber, or
+  // durable::kNoFiber. Nothing: unknown. May come from inside one of the calls above.
   virtual void works_for(std::optional<durable::FiberRow> /*fiber*/) {}
 };
 
-// Threads    create() on the shard of the agent; all else from any thread.
+// Threads    create() on the shard of the agent; all others from any thread.
 // Lifetime   Shared by the registry, every live agent of the class and every job it runs: the code
 //            stays mapped while one of them lives.
 class AgentClass {
@@ -73,30 +73,30 @@ class AgentClass {
 
   // "ChatRoom"
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // The author's own: "1.2.0"
+  // The author's version: "1.2.0"
   [[nodiscard]] virtual std::string_view version() const = 0;
-  // Which library it is from, for logs.
+  // The library that it comes from, for logs.
   [[nodiscard]] virtual std::string_view origin() const = 0;
-  // Of the library's content, which tells its versions apart; empty: unknown.
+  // Hash of the library's content, which tells versions apart; empty: unknown.
   [[nodiscard]] virtual std::string_view sha256() const { return {}; }
-  // Of what it keeps in an agent's file; 0: none. Another one than an agent's file has asks for
-  // EventKind::kMigrate.
+  // The version of the data that the class keeps in an agent's file; 0: none. If an agent's file
+  // has a different version, the agent gets EventKind::kMigrate.
   [[nodiscard]] virtual std::uint32_t schema_version() const { return 0; }
-  // With which effect the class lists this kind of operations; nothing: it does not.
+  // The effect that the class lists for this kind of operations; nothing: the kind is not listed.
   [[nodiscard]] virtual std::optional<durable::Effect> listed_effect(
       std::string_view /*kind*/) const {
     return std::nullopt;
   }
-  // A call of `method` that an eviction cuts off may be begun again: its second run does what the
-  // first left undone, and no more.
+  // A call of `method` that an eviction cuts off may be run again: the second run only does what
+  // the first left undone.
   [[nodiscard]] virtual bool is_idempotent(std::string_view /*method*/) const { return false; }
-  // A call of `method` changes nothing that outlives it: its answer need not be kept for a caller
-  // who may ask again.
+  // A call of `method` changes nothing that outlives it: its answer need not be stored for a caller
+  // that retries.
   [[nodiscard]] virtual bool is_read_only(std::string_view /*method*/) const { return false; }
   // The methods whose calls run alone (extensions/call_order.hpp), sorted.
   [[nodiscard]] virtual std::span<const std::string> exclusive_methods() const { return {}; }
-  // What the class tells callers of its methods, as a JSON array; "[]": nothing. Methods that are
-  // not in it may exist.
+  // The class's description of its methods for callers, as a JSON array; "[]": nothing. Unlisted
+  // methods may exist.
   [[nodiscard]] virtual std::string_view methods() const { return "[]"; }
   // Wants EventKind::kStateCheck.
   [[nodiscard]] virtual bool checks_state() const = 0;
@@ -109,7 +109,7 @@ class AgentClass {
                                                         std::string_view name,
                                                         std::string_view options) const = 0;
 
-  // Runs (or, if `cancelled`, only frees) a job of submit(offload). Any thread; may block.
+  // Runs a job of submit(offload); with `cancelled` only frees it. Any thread; may block.
   [[nodiscard]] virtual bool runs_jobs() const = 0;
   virtual Result<void> run_job(std::uint64_t job, bool cancelled,
                                const JobOrigin& origin) const = 0;

@@ -13,13 +13,13 @@ class LiveAgentOwner;  // NOLINT(cppcoreguidelines-virtual-class-destructor): no
 class Outbox;
 class ShardServices;
 
-// Threads  The shard's.  Lifetime  What it is given outlives it.
+// Threads  The shard's.  Lifetime  The constructor arguments outlive it.
 class AgentClients final : public extensions::Clients {
  public:
   AgentClients(LiveAgentOwner& owner, const ShardServices& services, Outbox& outbox)
       : owner_(owner), services_(services), outbox_(outbox) {}
 
-  // As find(), with its socket.
+  // Like find(), with the socket.
   [[nodiscard]] Connection* connection(ConnectionId id) const;
 
   [[nodiscard]] extensions::Client* find(ConnectionId id) override { return connection(id); }

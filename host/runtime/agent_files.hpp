@@ -16,10 +16,10 @@ class Directory;
 
 namespace hearth::runtime {
 
-// Threads    The shard's, but sync_names().
-// Lifetime   All that the constructor is given outlives it.
-// Failure    Throws StorageError, also if the data directory is gone; note_kept() and note_active()
-// do not.
+// Threads    The shard's, except sync_names().
+// Lifetime   The constructor arguments outlive it.
+// Failure    Throws StorageError, also if the data directory is gone. note_kept() and note_active()
+//            do not throw.
 class AgentFiles {
  public:
   AgentFiles(const storage::DataDirectory& data, storage::Directory& directory, const Clock& clock,
@@ -28,10 +28,10 @@ class AgentFiles {
 
   [[nodiscard]] std::filesystem::path path(const storage::AgentKey& key) const;
 
-  // Before an agent's first commit: the directory must know it.
+  // Before an agent's first commit: adds it to the directory.
   void record(const storage::AgentKey& key);
 
-  // The agent is an object: the directory lists it as one, with an id of its own. False: it does
+  // Lists the agent in the directory as an object with an id of its own. False: it is listed
   // already.
   bool record_object(const storage::AgentKey& key, Random& random);
   // The object was in memory until now. A failure is logged.
@@ -39,10 +39,10 @@ class AgentFiles {
 
   // What the directory knows of the agent's file.
   [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);
-  // Something was committed to it. A failure is logged: then a loss of the file will not be
-  // noticed.
+  // Data was committed to the agent's file. A failure is logged: a later loss of the file goes
+  // unnoticed.
   void note_kept(const storage::AgentKey& key, storage::Kept kept);
-  // Any thread: whether the names that lead to it are on the device. Waits for it.
+  // Any thread: whether the names that lead to the file are on the device. Waits for the device.
   [[nodiscard]] bool sync_names(const storage::AgentKey& key) const;
 
  private:

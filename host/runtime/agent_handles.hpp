@@ -8,7 +8,7 @@ namespace hearth::runtime {
 
 class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-// Promises  A handle names one stay in memory: after remove() it finds nothing, for ever.
+// Promises  A handle names one stay in memory: after remove() it never finds anything again.
 // Threads   The shard's; shard_of() any.
 class AgentHandles {
  public:
@@ -19,7 +19,7 @@ class AgentHandles {
     return AgentHandle{shard_} << kShardAt | id;
   }
   void remove(AgentHandle handle) { slots_.erase(handle & kPlace); }
-  // Null: it is gone.
+  // Null: the agent is gone.
   [[nodiscard]] AgentSlot* find(AgentHandle handle) {
     AgentSlot* const* slot = slots_.find(handle & kPlace);
     return slot == nullptr ? nullptr : *slot;

@@ -1,5 +1,5 @@
 #pragma once
-// The clients of one agent, and the events that wait for it: what stays while the agent comes and
+// The clients of one agent and the events that wait for it. They stay while the agent comes and
 // goes.
 
 #include "base/client_memory.hpp"
@@ -19,16 +19,17 @@
 
 namespace hearth::runtime {
 
-// It does not look at the agent's state: AgentSlot calls what that asks for.
+// It does not look at the agent's state: AgentSlot makes the calls that the state requires.
 //
 // Promises
-//  P1 Told        An event that is refused or given up is told once: a call or request through its
-//                 sink, a frame without a sink by closing its client.
-//  P2 Timed       An event that has a time waits until that is over: then it is given up, and
-//                 `expired` is called, from a timer. What put_back() takes waits in front of all
-//                 else.
-//  P3 All closed  A client that has left is forgotten with its CLOSE, whether that was delivered or
-//                 refused.
+//  P1 Told       An event that is refused or times out is answered once: a call or request through
+//                its sink, a frame without a sink by closing its client.
+//  P2 Timed      A waiting event with a time limit is given up when that is over, and a timer then
+//                calls `expired`.
+//  P3 All closed A client that has left is forgotten with its CLOSE, whether that was delivered or
+//                refused.
+//
+// put_back() adds its events in front of all others.
 //
 // Threads    The shard's.
 // Lifetime   The key and all parts outlive it.
@@ -41,22 +42,22 @@ class AgentInbox {
     ShardLoop& loop;
     Logger& logger;
   };
-  // `expired`: events were taken out because their time was over.
+  // `expired`: waiting events have timed out and were removed.
   AgentInbox(const storage::AgentKey& key, const Parts& parts, std::function<void()> expired);
 
   // ---- clients ----
   // In the order of arrival.
   [[nodiscard]] const std::vector<ConnectionId>& clients() const { return clients_; }
   void add(ConnectionId id) { clients_.push_back(id); }
-  // Its port is destroyed.
+  // Destroys the client's port.
   void forget(ConnectionId id);
   // Closes all clients that are still there.
   void end_clients(std::uint16_t code, std::string_view why);
-  // The agent was destroyed: ends what it knew, clients and events. What came too late for it to
-  // know waits for the next one.
+  // The agent was destroyed: ends the clients and events that it knew. Others came too late to be
+  // known, and wait for the next agent.
   void part_with_known(const Error& gone);
-  // An instance is gone: forgets clients that had left, and ends those that it did not finish to
-  // connect and that do not come again.
+  // An instance is gone: forgets clients that had left. Ends clients whose CONNECT was in progress
+  // and is not delivered again.
   void part_with_unfinished();
 
   // ---- events ----
@@ -64,15 +65,15 @@ class AgentInbox {
   [[nodiscard]] const EventQueue& queue() const { return queue_; }
   [[nodiscard]] bool empty() const { return queue_.empty(); }
   void push(Event event);
-  // What the instance was cut off from, for `reason`. An event that finds no room is answered
+  // Takes the events that an eviction for `reason` cut off. A call that finds no room gets
   // `no_room`.
   void put_back(std::vector<OwnedEvent> events, EvictReason reason, const Error& no_room);
-  // The event was taken out, and will not be delivered again.
+  // The event was taken out because it has timed out: answers it, or closes its client.
   void give_up(const OwnedEvent& event);
-  // Tells all that wait that they wait in vain.
+  // Refuses all waiting events.
   void refuse_all(const Error& error, std::uint16_t close_code);
-  // Refuses requests, and clients that no instance has let in. What clients that are let in have
-  // sent goes on waiting, and that they have left.
+  // Refuses requests, and clients that no instance has let in. The events of other clients still
+  // wait, CLOSE included.
   void refuse_strangers(const Error& error, std::uint16_t close_code);
 
  private:
@@ -87,8 +88,8 @@ class AgentInbox {
   const std::function<void()> expired_;
   EventQueue queue_;
   std::vector<ConnectionId> clients_;
-  SteadyTime watched_ = SteadyTime::max();  // when the time of the first of queue_ is over
-  LoopTimer timed_timer_;                   // ... then
+  SteadyTime watched_ = SteadyTime::max();  // when the first event of queue_ times out
+  LoopTimer timed_timer_;                   // ... the timer for it
 };
 
 }  // namespace hearth::runtime

@@ -1,5 +1,5 @@
 #pragma once
-// What names an agent, for the layers above that do not know storage.
+// The name of an agent, for the layers above that do not know storage.
 
 #include "storage/agent_key.hpp"
 

@@ -14,22 +14,25 @@ class AgentContext;
 
 namespace hearth::runtime {
 
-// A cold agent is opened for it: its database, and the host's halves of the extensions. No instance
-// is made, so that no code of a library runs, nor need there be one: a class that is not served has
-// the settings that are known of it (ClassRegistry::last_settings), and a file that is made then
-// has no schema version of the class. A live agent is visited between two of its turns. One that is
-// starting or leaving is visited once it is live or cold.
+// A cold agent is opened for the visit: its database, and the host's halves of the extensions. No
+// instance is made, so no code of a library runs or is needed. If the class is not served, its last
+// known settings apply (ClassRegistry::last_settings), and a new file has no schema version of the
+// class.
 //
-// What a visit writes is committed, and as durable as the class asks, before the sink is told.
+// A live agent is visited between two of its turns. An agent that is starting or leaving is visited
+// once it is live or cold.
+//
+// Writes of a visit are committed, and as durable as the class asks, before the sink gets the
+// result.
 struct AgentVisit {
-  // On the agent's shard. May throw StorageError. Empty: the visit waits until the agent is cold,
-  // or until the files of a destroyed one are gone, and does nothing.
+  // Runs on the agent's shard. May throw StorageError. Empty: the visit only waits until the agent
+  // is cold, or until the files of a destroyed agent are gone.
   std::function<Result<std::string>(extensions::AgentContext&)> work;
-  // Told the result. kUnavailable: the agent waits for room, or for the end of a trial on which it
-  // has failed to start; it was destroyed and its files are still there; the server stops; or its
-  // files cannot be opened now.
+  // Gets the result. kUnavailable: the agent waits for room, or for the trial on which it failed to
+  // start; it was destroyed and its files are still there; its files cannot be opened now; or the
+  // server stops.
   std::shared_ptr<CallSink> sink;
-  bool is_over = false;  // the sink was told
+  bool is_over = false;  // the sink has the result
 
   void tell(const Result<std::string>& outcome) {
     is_over = true;

@@ -14,25 +14,26 @@
 
 namespace hearth::runtime {
 
-// Its timers cost a system call only if the kernel has to wake the loop earlier than it would
-// anyway: all of them share one alarm, which is set once per turn of the loop at most, and not at
-// all for what is due already.
+// Its timers share one alarm. The alarm is set at most once per turn of the loop, and never for a
+// timer that is already due. So a timer costs a system call only if it has to wake the kernel's
+// wait earlier than planned.
 //
 // Promises
-//  P1 Fair    Between two turns the loop sees to its sockets and to what is posted. A turn runs
-//             kMostPerTurn timers at most, and none that was set in it: a task that sets itself
-//             again with no delay holds up no client.
-//  P2 Real    Timers count the time in which the machine is suspended: when it wakes, what waited
-//             for a moment in between is due.
+//  P1 Fair   A turn runs at most kMostPerTurn timers, none of them set in the same turn, and
+//            between two turns the loop serves sockets and posted tasks.
+//  P2 Real   Timers count the time in which the machine is suspended: timers that expired meanwhile
+//            are due when it resumes.
 //
-// Lifetime   start() once, then stop() before destruction. What was posted and not yet run at
-//            stop() is dropped by the destructor, on the thread that destroys.
+// P1: A task that sets itself again without a delay delays no client.
+//
+// Lifetime   start() once, then stop() before destruction. The destructor drops tasks that were
+//            posted and had not run at stop(), on the thread that destroys.
 // Failure    The constructor throws boost::system::system_error: the process is out of descriptors.
 class AsioLoop final : public ShardLoop {
  public:
   static constexpr int kMostPerTurn = 64;
 
-  // The clock's steady time is CLOCK_BOOTTIME, as SystemClock's is.
+  // The clock's steady time is CLOCK_BOOTTIME, as in SystemClock.
   explicit AsioLoop(const Clock& clock);
   ~AsioLoop() override;
 
@@ -63,7 +64,7 @@ class AsioLoop final : public ShardLoop {
   TimerQueue timers_;
   bool turn_planned_ = false;
   boost::asio::posix::stream_descriptor alarm_;  // a timerfd
-  std::optional<SteadyTime> alarm_at_;           // when it rings; nothing: it is not set
+  std::optional<SteadyTime> alarm_at_;           // when it rings; nothing: not set
   bool alarm_awaited_ = false;                   // a handler waits for it
   std::atomic<std::thread::id> thread_id_;
   std::thread thread_;

@@ -1,5 +1,5 @@
 #pragma once
-// Threads for code that must block, so that no shard does.
+// Threads for code that must block, so that no shard blocks.
 
 #include "base/mutex.hpp"
 
@@ -15,16 +15,18 @@
 namespace hearth::runtime {
 
 // Promises
-//  P1 Once     Each accepted job is called exactly once, also when the pool stops first. Jobs of
-//              one owner start in the order given.
-//  P2 Shared   An owner whose jobs hang holds neither all threads (one is left, of several) nor all
-//              places to wait (a quarter is left): those of others go on. Jobs without an owner may
-//              have all.
-// Bounded    At most `max_waiting` jobs wait; run() says no beyond that.
-// Threads    run() from any thread; stop() once, from none of the pool's own.
+//  P1 Once    Each accepted job is called exactly once, even if the pool stops first.
+//  P2 Shared  An owner whose jobs hang leaves other owners a thread, if the pool has several, and a
+//             quarter of the waiting places.
+//
+// P1: Jobs of one owner start in the order given.
+// P2: Jobs without an owner may use all threads and places.
+//
+// Bounded    At most `max_waiting` jobs wait; then run() returns false.
+// Threads    run() from any thread; stop() once, not from a thread of the pool.
 class BlockingPool {
  public:
-  // Threads are started when first needed, at most `threads`.
+  // Starts at most `threads` threads, each when first needed.
   BlockingPool(std::size_t threads, std::size_t max_waiting);
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
@@ -32,11 +34,11 @@ class BlockingPool {
 
   using Job = std::function<void(bool cancelled)>;
 
-  // `job(false)` on a thread of the pool; `job(true)` instead if the pool stops before: then only
-  // clean up. `owner`: of the code, in any words; empty: it has none.
+  // Calls `job(false)` on a thread of the pool, or `job(true)` if the pool stops first: then the
+  // job only cleans up. `owner`: names the code that owns the job; empty: no owner.
   bool run(Job job, const std::string& owner = {});
 
-  // Waits for the jobs that run, cancels those that wait. run() refuses from now on.
+  // Waits for the running jobs and cancels the waiting ones. From now on run() returns false.
   void stop();
 
  private:
@@ -46,7 +48,7 @@ class BlockingPool {
   };
 
   void work();
-  // The first that may start now; none if there is none.
+  // The first job that may start now; nothing if there is none.
   [[nodiscard]] std::optional<std::size_t> next() const REQUIRES(mutex_);
   [[nodiscard]] bool may_wait(const std::string& owner) const REQUIRES(mutex_);
 
@@ -55,7 +57,7 @@ class BlockingPool {
   Mutex mutex_;
   Condition work_came_;
   std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
-  // By owner; none without one.
+  // By owner. Jobs without an owner are not counted.
   std::map<std::string, std::size_t> waiting_of_ GUARDED_BY(mutex_);
   std::map<std::string, std::size_t> running_of_ GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ GUARDED_BY(mutex_);

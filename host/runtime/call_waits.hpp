@@ -11,18 +11,19 @@
 
 namespace hearth::runtime {
 
-// An agent whose call runs alone (extensions/call_order.hpp) handles no other before that is over.
-// If the call waits for one that waits for the agent in turn, neither is ever answered.
+// While a call that runs alone (extensions/call_order.hpp) is in progress, its agent handles no
+// other call. If that call waits for an agent that waits for this one in turn, neither is ever
+// answered.
 //
-// Promises   No waits that were added and not removed form a circle in which each holds up the one
-//            before it.
+// Promises   The waits that were added and not removed contain no circle in which each blocks the
+//            one before it.
 // Threads    Any.
 // Bounded    One entry for each waiting agent of each call in progress.
 class CallWaits {
  public:
   // The agents in `waiting` wait for a call of `callee` from now on. `whole`: the call runs alone,
-  // so that it waits for all others of the callee. False: nothing was added, for the callee waits
-  // for one of them, or is one of them.
+  // so it waits for all other calls of the callee. False: nothing was added, because the callee
+  // waits for one of these agents, or is one of them.
   [[nodiscard]] bool add(const std::vector<extensions::WaitingAgent>& waiting,
                          const storage::AgentKey& callee, bool whole);
   // A call that was added is over.
@@ -30,13 +31,13 @@ class CallWaits {
               bool whole);
 
  private:
-  // Of an agent that waits.
+  // One wait of an agent.
   struct Wait {
-    bool alone = false;  // with a call of its own that runs alone
+    bool alone = false;  // the agent waits in a call of its own that runs alone
     storage::AgentKey callee;
     bool whole = false;
 
-    // Whether what waits for the callee with `next` is in the way of this.
+    // Whether a wait of the callee, with `next_alone`, blocks this one.
     [[nodiscard]] bool is_held_up_by(bool next_alone) const { return whole || next_alone; }
     bool operator==(const Wait&) const = default;
   };

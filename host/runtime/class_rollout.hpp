@@ -58,7 +58,7 @@ std::string_view to_string(RolloutState state) noexcept;
 //
 // Threads    One, not a loop's; the loops run. No member waits for long: the owner calls look()
 //            when the registry's news ring, and at next_deadline(). The constructor waits for the
-//            shards at most settings.patience. A shard that is late still takes part in the trial, and
+//            shards at most settings.patience. A late shard still takes part in the trial, and
 //            the rollout is not done before it has answered.
 // Lifetime   The runtime outlives it. If it is destroyed early, agents stay where they are.
 class ClassRollout {

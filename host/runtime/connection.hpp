@@ -17,9 +17,9 @@ namespace hearth::runtime {
 
 class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-// What a client says when it connects.
+// What a client sends when it connects.
 struct ConnectRequest {
-  std::string id;           // the client's own choice; not unique, not trusted
+  std::string id;           // chosen by the client; not unique, not trusted
   std::string target;       // request target as sent: "/agents/counter/a?x=1"
   Headers headers;          // of the upgrade request; forgotten when CONNECT is completed
   std::string claims = {};  // as extensions::Client::claims
@@ -29,19 +29,19 @@ using extensions::ConnectionState;
 
 // A value of the runtime: only the shard's thread touches it.
 struct Connection : extensions::Client {
-  // Has the port close the socket, unless that was done before. True if it did.
+  // Asks the port to close the socket, once. True: this call did it.
   bool end(std::uint16_t code, std::string_view why);
-  // The agent asks for them no more.
+  // The agent will not ask for the headers any more.
   void forget_headers();
 
   AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection
   std::unique_ptr<ConnectionPort> port;  // never null
-  // Of its id, target, headers and claims, from Connections::add() on.
+  // For its id, target, headers and claims, from Connections::add() on.
   std::optional<HeldBytes> held;
   // CONNECT was delivered and is not completed: other events wait.
   bool connect_in_progress = false;
   bool reading_paused = false;     // set_reading(false) was called
-  std::size_t waiting_bytes = 0;   // in those
+  std::size_t waiting_bytes = 0;   // in waiting_events
   std::size_t waiting_events = 0;  // of this connection, in the slot's queue
 };
 

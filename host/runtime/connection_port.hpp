@@ -1,6 +1,6 @@
 #pragma once
-// How an agent sees a client. api/ implements it over a WebSocket; tests implement it in ten lines,
-// so that the runtime is tested without a socket.
+// How an agent sees a client. api/ implements it over a WebSocket. Tests implement it in ten lines,
+// and so test the runtime without a socket.
 
 #include "base/client_memory.hpp"
 #include "base/close_codes.hpp"
@@ -12,17 +12,17 @@
 
 namespace hearth::runtime {
 
-// What a new client is told about the agent before anything else.
+// The first frames tell a new client this about the agent.
 struct Handshake {
   std::string_view agent_segment;         // "chat-room"
   std::string_view agent_name;            // as it stands in the URL
   std::optional<std::string_view> state;  // JSON
-  bool identity = true;                   // the class and the name are told too
+  bool identity = true;                   // also tells the class and the name
 };
 
 // Threads    All members on the shard of the agent.
 // Re-entry   No member may call back into the runtime before it returns. News from the client (a
-//            message, its leaving) come through Shard::receive and friends, from the loop.
+//            message, a disconnect) comes through Shard::message() and its siblings, from the loop.
 // Lifetime   Owned by the runtime's Connection; destroyed after Shard::disconnected().
 class ConnectionPort {
  public:
@@ -33,7 +33,7 @@ class ConnectionPort {
 
   // Queues one frame. Never blocks. A client that reads too slowly is closed by the port.
   virtual void send(std::string_view payload, FrameKind kind) = 0;
-  // The same for a frame that goes to many: a port that must keep it need not copy it.
+  // The same for a frame to many clients: a port that keeps it need not copy it.
   virtual void send_shared(const SharedBytes& payload, FrameKind kind) {
     send(payload.view(), kind);
   }
@@ -41,11 +41,10 @@ class ConnectionPort {
   // Queues the frames of the protocol's handshake.
   virtual void send_handshake(const Handshake& handshake) = 0;
 
-  // Closes after what was queued. The port reports the end through Shard::disconnected() later.
+  // Closes after the queued frames. The port later reports the end through Shard::disconnected().
   virtual void close(std::uint16_t code, std::string_view reason) = 0;
 
-  // false: take no more frames from the client (back-pressure). Frames already taken may still
-  // come.
+  // false: stop taking frames from the client (back-pressure). Frames already taken may still come.
   virtual void set_reading(bool reading) = 0;
 };
 

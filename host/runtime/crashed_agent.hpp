@@ -1,5 +1,5 @@
 #pragma once
-// The agent in whose code the process before has ended itself.
+// The agent in whose code the previous process crashed.
 
 #include "base/sha256.hpp"
 #include "durable/fibers.hpp"
@@ -15,17 +15,19 @@ namespace hearth::runtime {
 
 struct AgentCrash {
   std::string agent_class;
-  // sha256_prefix() of its whole name, of which a crash record holds the beginning; 0: unknown.
+  // sha256_prefix() of its whole name, since a crash record holds only the beginning of the name.
+  // 0: unknown.
   std::uint64_t agent_digest = 0;
   durable::EndedProcess how;
 };
 
-// Threads    take() is safe on any.
+// Threads    take(): any.
 class CrashedAgent {
  public:
   explicit CrashedAgent(std::optional<AgentCrash> crash) : crash_(std::move(crash)) {}
 
-  // How, if it is this one. Once: what it had begun is only counted when it is loaded first.
+  // How the process ended, if it was in this agent's code. Once: only the first load counts what
+  // the agent had begun.
   std::optional<durable::EndedProcess> take(const storage::AgentKey& key) {
     if (!crash_ || key.agent_class != crash_->agent_class || is_taken_) return std::nullopt;
     if (sha256_prefix(key.name) != crash_->agent_digest || is_taken_.exchange(true))

@@ -17,42 +17,43 @@
 namespace hearth::runtime {
 
 // Promises
-//  P1 Certain first  The mark that an agent is condemned is on the device before its files go from
-//                    it: else a loss of power could leave an agent that is listed, and whose file
-//                    is missing.
-//  P2 Stubborn       Removing files that could not be removed is tried again every minute. Usually
-//                    a person has to do something first.
+//  P1 Certain first  The mark that an agent is condemned is on the device before the agent's files
+//                    are removed.
+//  P2 Stubborn       If files cannot be removed, this is tried again every minute.
 //
-// Threads    The shard's. Removing files waits for the device: that is done on a pool.
-// Lifetime   What the constructor is given outlives it. Tasks of the loop that come after its
-//            destruction do nothing.
+// P1: Otherwise a loss of power could leave an agent that is listed and has no file.
+// P2: Usually an operator has to repair something first.
+//
+// Threads    The shard's. Removing files waits for the device, so a pool does it.
+// Lifetime   The constructor arguments outlive it. Tasks of the loop that run after its destruction
+//            do nothing.
 class Destructions {
  public:
   struct Parts {
     ShardLoop& loop;
     CondemnedAgents& condemned;
     AlarmClock& alarms;
-    BlockingPool* remover;  // null: files are removed here and now
+    BlockingPool* remover;  // null: this shard removes the files, inside the call
     storage::SyncService& sync;
     std::shared_ptr<storage::SyncTarget> directory_wal;
     std::shared_ptr<const bool> alive;  // false: the shard is gone
   };
-  // `is_in_memory`: its file may be open. `is_over`: an attempt of finish(key), or a retry, has
-  // worked or failed.
+  // `is_in_memory`: the agent's file may be open. `is_over`: an attempt of finish(key), or a retry,
+  // has succeeded or failed.
   Destructions(Parts parts, std::function<bool(const storage::AgentKey&)> is_in_memory,
                std::function<void(const storage::AgentKey&)> is_over);
 
-  // Removes what is left of a condemned agent that is not in memory. Does nothing while an attempt
-  // is under way.
+  // Removes the rest of a condemned agent that is not in memory. Does nothing while an attempt is
+  // in progress.
   void finish(const storage::AgentKey& key);
-  // That of an agent whose end is under way, and whose database is closed. Then `done`, on the
-  // shard, whether that has worked or not.
+  // The same for an agent whose end is in progress and whose database is closed. Then calls `done`
+  // on the shard, also after a failure.
   void finish(const storage::AgentKey& key, const std::function<void()>& done);
-  // Its files are being removed now.
+  // The agent's files are being removed now.
   [[nodiscard]] bool under_way(const storage::AgentKey& key) const {
     return under_way_.contains(key);
   }
-  // Those that an earlier process or attempt has left, in a while.
+  // Later, finishes destructions that an earlier process or attempt has left.
   void finish_later();
   // No attempt begins after this.
   void stop();

@@ -1,16 +1,16 @@
 #pragma once
-// When is a committed turn as durable as its class asks? The output gate of an agent waits for the
+// When a committed turn is as durable as its class asks. The outbox of an agent waits for the
 // answer.
 
 #include <functional>
 
 namespace hearth::runtime {
 
-// One agent's view of the sync service. A class with durability `process` has none: a commit
-// survives the death of the process by itself.
+// One agent's view of the sync service. A class with durability `process` has no gate: without one,
+// a commit survives the death of the process.
 //
-// Threads   request() on the agent's shard; `done` runs there too, later, never inside request().
-// Order     Answers come in the order of the requests. A failed one is final: the agent breaks.
+// Threads   request() on the agent's shard. `done` runs there too, later, never inside request().
+// Order     Answers come in the order of the requests. A failure is final: the agent breaks.
 class DurabilityGate {
  public:
   DurabilityGate() = default;
@@ -18,11 +18,10 @@ class DurabilityGate {
   DurabilityGate(const DurabilityGate&) = delete;
   DurabilityGate& operator=(const DurabilityGate&) = delete;
 
-  // Calls `done(true)` when everything committed before this call would survive a loss of power.
+  // Calls `done(true)` when every earlier commit would survive a loss of power.
   virtual void request(std::function<void(bool durable)> done) = 0;
 
-  // The directory of agents was written to, for this agent: from now on requests are about that as
-  // well.
+  // The directory of agents was written to for this agent: later requests cover that write too.
   virtual void directory_written() = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The steps of durable work, counted.
+// Counts the steps of durable work.
 
 #include "base/logger.hpp"
 #include "extensions/durable_events.hpp"
@@ -17,10 +17,10 @@ namespace hearth::runtime {
 
 // Promises   Each report is logged, and adds one to hearth_durable_events_total{class,event},
 //            whatever the log's level. Labels are classes and kDurableEvents only.
-//            Each change of an operation adds one to hearth_operations_total{class,kind,state}: as
-//            "running" when it begins to run, and as what it is then. `kind` is empty for a kind
-//            that the class does not list.
-// Threads, Lifetime  As DurableLog; the metrics outlive it.
+//            Each change of an operation adds one to hearth_operations_total{class,kind,state}:
+//            "running" when it begins to run, later its new state. `kind` is empty if the class
+//            does not list the kind.
+// Threads, Lifetime  As in DurableLog; the metrics outlive it.
 class DurableCounts final : public extensions::DurableLog {
  public:
   // Whether a class, by its own name, lists this kind of operations.

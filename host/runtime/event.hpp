@@ -26,28 +26,28 @@ struct RequestHead {
   std::string target;
   Headers headers;
   std::string claims = {};             // as extensions::Client::claims
-  std::optional<HeldBytes> held = {};  // of all this, from Shard::request() on
+  std::optional<HeldBytes> held = {};  // for all texts above, from Shard::request() on
 };
 
-// How often an event was begun and cut off by an eviction.
+// How often an event was begun and then cut off by an eviction.
 struct Interruptions {
-  // More often an event is not delivered again: an agent whose own event evicts it each time would
-  // never come to rest.
+  // After so many interruptions an event is not delivered again. Otherwise an agent whose own event
+  // evicts it each time would never come to rest.
   static constexpr unsigned kMost = 32;
 
   unsigned count = 0;
-  // When its time is over: counted from its first delivery, or as its caller said. The beginning of
-  // time: it has none yet. Never that if count > 0.
+  // When the event times out: counted from its first delivery, or as its caller said. The beginning
+  // of time: no limit yet, possible only while count == 0.
   SteadyTime due{};
-  // Until its end or the next part of its answer, as its caller said; 0: limits.call_timeout.
+  // Limit until the end or the next part of the answer, as its caller said; 0: limits.call_timeout.
   std::chrono::milliseconds timeout{0};
-  // `due` holds for the whole answer: its caller reads no parts.
+  // `due` holds for the whole answer: the caller reads no parts.
   bool reads_no_parts = false;
 
   [[nodiscard]] bool has_due() const { return due != SteadyTime{}; }
 };
 
-// What the agent's code sees of an event. The kinds are described in hearth/abi.h.
+// What the agent's code sees of an event. hearth/abi.h describes the kinds.
 template <class Text>
 struct EventContent {
   EventKind kind{};
@@ -59,16 +59,16 @@ struct EventContent {
   std::uint32_t flags = 0;
 };
 
-// What the runtime keeps with an event, and the agent's code does not see.
+// What the runtime keeps with an event, hidden from the agent's code.
 struct EventFreight {
   std::shared_ptr<CallSink> sink;        // kCall, kRequest, kStateCheck; else null
   std::unique_ptr<RequestHead> request;  // kRequest only
-  Interruptions interruptions;           // kConnect, kCall: it was begun before, or has a time
-  extensions::OriginPtr origin;          // null: none was given with it
-  std::optional<extensions::CallKey> retry_key;  // kCall: the caller may send it again under it
-  std::uint64_t state_write = 0;  // kStateChanged: which write of the state it tells of
-  // kStateChanged: how many changes this handler and those that its changes called have made.
-  // Shared by all events of one such chain; null in its first one.
+  Interruptions interruptions;           // kConnect, kCall: an earlier delivery, or a time limit
+  extensions::OriginPtr origin;          // null: the event has none
+  std::optional<extensions::CallKey> retry_key;  // kCall: the caller may retry under this key
+  std::uint64_t state_write = 0;                 // kStateChanged: the number of the write
+  // kStateChanged: how many changes this handler and the handlers of its changes have made. Shared
+  // by all events of one such chain; null in its first event.
   std::shared_ptr<unsigned> state_chain;
 };
 
@@ -77,7 +77,7 @@ struct BasicEvent : EventContent<Text>, EventFreight {};
 
 using AgentEvent = EventContent<std::string_view>;
 using Event = BasicEvent<std::string_view>;  // borrowed: its texts live as long as the call
-using OwnedEvent = BasicEvent<std::string>;  // for one that waits
+using OwnedEvent = BasicEvent<std::string>;  // for an event that waits
 
 // The same event with texts of its own.
 [[nodiscard]] inline OwnedEvent own(Event event) {
@@ -90,7 +90,7 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
   return owned;
 }
 
-// The same event, whose texts stay in `owned`. The rest leaves it.
+// The same event, with texts that stay in `owned`. The rest moves out of `owned`.
 [[nodiscard]] inline Event lend(OwnedEvent& owned) {
   Event event;
   static_cast<AgentEvent&>(event) = {owned.kind, owned.call,        owned.connection, owned.name,
@@ -99,12 +99,12 @@ using OwnedEvent = BasicEvent<std::string>;  // for one that waits
   return event;
 }
 
-// Of an event from outside that has a valid header `traceparent`, or claims of its client
+// The origin of an event from outside that has a valid header `traceparent` or its client's claims
 // (extensions::Origin); else null.
 [[nodiscard]] extensions::OriginPtr traced_origin(const Headers& headers, std::string claims = {});
 
-// Bytes of its texts: what an event that waits counts for. The claims of a client with a connection
-// count with the connection.
+// Bytes of its texts, which a waiting event counts for. The claims of a connected client count with
+// the connection.
 template <class Text>
 [[nodiscard]] std::size_t text_bytes(const BasicEvent<Text>& event) {
   const bool has_claims = event.connection == 0 && event.origin != nullptr;

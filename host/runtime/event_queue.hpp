@@ -15,19 +15,21 @@
 
 namespace hearth::runtime {
 
-// It says in which order events leave, never when: that is for its agent.
+// The queue decides the order in which events leave; its agent decides when.
 //
 // Promises
-//  P1 Order     push() adds at the end, put_back() in front of all. What is taken out leaves the
-//               order of the others as it is.
-//  P2 Bounded   At most max_waiting calls and requests wait, with at most max_waiting_bytes in all
-//               names, bodies and claims. More are answered kUnavailable. What only the host sends
-//               is never refused.
-//  P3 Pause     A client with much waiting is not read from until little of it waits.
-//  P4 Account   The bytes are on the account of client memory. While that is overdrawn, large
-//               events of clients are refused: a call is answered, the client of a frame or of a
-//               CONNECT is ended with 1013. What counts as large is the event with the head of its
-//               request, and what the queue and Connections hold of its client.
+//  P1 Order    push() adds at the end and put_back() in front; taking an event out leaves the order
+//              of the others as it is.
+//  P2 Bounded  At most max_waiting calls and requests wait, with at most max_waiting_bytes in
+//              names, bodies and claims; further ones are answered kUnavailable.
+//  P3 Pause    A client with many waiting events is not read until few of them wait.
+//  P4 Account  The bytes are on the account of client memory, and while that is overdrawn, large
+//              events of clients are refused.
+//
+// P2: Events that only the host sends are never refused.
+// P4: A refused call is answered; the client of a refused frame or CONNECT is closed with 1013. The
+// size of an event includes the head of its request, and all that the queue and Connections hold
+// for its client.
 //
 // Threads    The shard's.
 // Lifetime   The clients, the memory and the limits outlive it.
@@ -37,7 +39,7 @@ class EventQueue {
       : clients_(clients), limits_(limits), memory_(memory), held_(memory) {}
 
   void push(Event event);
-  // Events that were begun and come again. A call beyond the bounds is answered `no_room`.
+  // Adds events that were begun and are delivered again. A call beyond the bounds gets `no_room`.
   void put_back(std::vector<OwnedEvent> events, const Error& no_room);
 
   // Takes out the first event for which `may` is true, or nothing.
@@ -62,12 +64,12 @@ class EventQueue {
 
   [[nodiscard]] bool empty() const { return events_.empty(); }
   [[nodiscard]] std::size_t size() const { return events_.size(); }
-  // Whether the end of this client waits to be told.
+  // Whether a CLOSE of this client waits.
   [[nodiscard]] bool has_close_of(ConnectionId client) const;
-  // When the time of the first event that has one is over; SteadyTime::max(): none has.
+  // When the first waiting event times out; SteadyTime::max(): no event has a time limit.
   [[nodiscard]] SteadyTime next_due() const;
 
-  // What is stored was stored by an instance that is gone: the next one undoes none of it.
+  // The instance that wrote the state is gone: the next instance undoes none of its writes.
   void forget_state_writes();
 
  private:
@@ -82,7 +84,7 @@ class EventQueue {
   ClientMemory& memory_;
   std::list<OwnedEvent> events_;
   HeldBytes held_;         // in events_
-  std::size_t timed_ = 0;  // events that have a time
+  std::size_t timed_ = 0;  // events with a time limit
 };
 
 }  // namespace hearth::runtime

@@ -1,6 +1,6 @@
 #pragma once
-// Events in progress that are delivered again if the agent is evicted in their middle, so that the
-// caller notices nothing but the wait.
+// Events in progress that are delivered again if an eviction cuts them off. Their callers only
+// notice a longer wait.
 
 #include "base/client_memory.hpp"
 #include "runtime/call_sink.hpp"
@@ -17,10 +17,10 @@ namespace hearth::runtime {
 // Copies of such events, as long as they are in progress.
 //
 // Promises   P1 Order     take_interrupted() gives them in the order in which keep() was called.
-//            P2 Bounded   At most max_events calls, with at most max_bytes in their names, bodies
-//                         and claims, which are on the account of client memory. One that has no
-//                         place, or comes while that account is overdrawn, is not kept, which costs
-//                         it nothing but the second delivery.
+//            P2 Bounded   It keeps at most max_events calls, with at most max_bytes in their names,
+//                         bodies and claims, which are on the account of client memory.
+// Bounds     An event beyond these bounds, or while that account is overdrawn, is not kept: it is
+//            not delivered again.
 // Threads    None of its own.
 class InterruptibleEvents {
  public:
@@ -30,13 +30,13 @@ class InterruptibleEvents {
   InterruptibleEvents(ClientMemory& memory, std::size_t max_events, std::size_t max_bytes)
       : max_events_(max_events), max_bytes_(max_bytes), memory_(memory), held_(memory) {}
 
-  // It has begun. 0: there was no room.
+  // The event has begun. 0: there was no room.
   Place keep(OwnedEvent event);
-  // It is over, or may not be delivered again any more. 0 is no place.
+  // The event is over, or may not be delivered again. `place` 0: does nothing.
   void drop(Place place);
-  // It was cut off; `sink` waits for the answer of the next try.
+  // The event was cut off; `sink` waits for the answer of the next delivery.
   void interrupt(Place place, std::shared_ptr<CallSink> sink);
-  // Those that were cut off. Nothing is left here.
+  // Moves out the events that were cut off, and drops the others.
   [[nodiscard]] std::vector<OwnedEvent> take_interrupted();
 
  private:
@@ -49,7 +49,7 @@ class InterruptibleEvents {
   ClientMemory& memory_;
   std::map<Place, Kept> kept_;
   std::size_t calls_ = 0;  // in kept_
-  HeldBytes held_;         // in them
+  HeldBytes held_;         // for kept_
   Place last_ = 0;
 };
 

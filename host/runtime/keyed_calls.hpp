@@ -1,5 +1,5 @@
 #pragma once
-// The calls with a key that are under way on one shard, waiting ones too.
+// The calls with a key that wait or are in progress on one shard.
 
 #include "extensions/call_key.hpp"
 #include "runtime/call_sink.hpp"
@@ -13,28 +13,28 @@
 
 namespace hearth::runtime {
 
-// Of an answer that was stored, and is given once more: "true".
+// Header of a stored answer that is given again: "true".
 inline constexpr std::string_view kReplayedHeader = "Idempotency-Replayed";
 
-// What a caller is told of a call that runs, or waits.
+// The error text for a caller whose call is still running or waiting.
 inline constexpr std::string_view kCallUnderWay = "a call with this key is under way";
 
-// The error of a caller that uses a key again for another call.
+// The error for a caller that uses a key again for another call.
 [[nodiscard]] Error key_of_another_call();
 
 // Threads   The shard's.
-// Lifetime  The sinks that it makes may outlive it.
+// Lifetime  Its sinks may outlive it.
 class KeyedCalls {
  public:
-  // The sink of a call whose end frees the key. If a call with this key is under way, `sink` is
-  // told so (409, or 422 if the contents are others), and the result is null.
+  // Returns a sink whose end frees the key. If a call with this key is in progress, returns null,
+  // and `sink` gets 409, or 422 if the contents differ.
   [[nodiscard]] std::unique_ptr<CallSink> enter(const storage::AgentKey& agent,
                                                 const extensions::CallKey& call,
                                                 std::unique_ptr<CallSink> sink);
 
  private:
   using Place = std::pair<storage::AgentKey, std::string>;
-  using Running = std::map<Place, std::string>;  // their fingerprints
+  using Running = std::map<Place, std::string>;  // the calls' fingerprints
   class Sink;
 
   std::shared_ptr<Running> running_ = std::make_shared<Running>();  // shared with the sinks

@@ -1,5 +1,5 @@
 #pragma once
-// A timer of a loop that ends with its owner.
+// A timer of a loop, cancelled when its owner destroys it.
 
 #include "runtime/shard_loop.hpp"
 
@@ -28,7 +28,7 @@ class LoopTimer {
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
 
-  // Also when it has run.
+  // Does nothing if the timer has run.
   void cancel() {
     if (timer_ != 0) loop_->cancel_timer(std::exchange(timer_, 0));
   }

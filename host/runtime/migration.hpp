@@ -1,5 +1,5 @@
 #pragma once
-// Agents of one shard move from one version of their class to another.
+// Moves the agents of one shard from one version of their class to another.
 
 #include "runtime/class_registry.hpp"
 #include "runtime/paced_steps.hpp"
@@ -14,12 +14,12 @@
 
 namespace hearth::runtime {
 
-// A few agents try a version of their class before all others do. Places are taken by the shards as
-// they come to it.
-// Threads  Any. Lifetime  Shared by the caller, by what was posted to the shards, and by agents
-//                         that may still try.
+// A few agents try a version of their class before all others. Each shard takes places for its
+// agents when it gets to the trial.
+// Threads  Any. Lifetime  Shared by the caller, by tasks posted to the shards, and by agents that
+//                         may still try.
 struct VersionTrial {
-  // `ringing` rings when there is less to wait for; null: nothing does.
+  // `ringing` rings when the trial has less to wait for; null: no ring.
   VersionTrial(unsigned shards, std::size_t at_most, bool when_idle,
                std::shared_ptr<VersionNews> ringing = nullptr)
       : places(at_most), only_idle(when_idle), news(std::move(ringing)), answers(shards, news) {}
@@ -28,7 +28,7 @@ struct VersionTrial {
     --candidates;
     if (news) news->ring();
   }
-  // False: there is none.
+  // False: no place is left.
   bool take_place() {
     std::size_t left = places.load();
     while (left > 0 && !places.compare_exchange_weak(left, left - 1)) {
@@ -37,12 +37,12 @@ struct VersionTrial {
     return left > 0;
   }
 
-  std::atomic<std::size_t> places;  // that are left; 0 closes the trial
+  std::atomic<std::size_t> places;  // places that are left; 0 closes the trial
   std::atomic<std::size_t> tried{0};
   std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
   std::atomic<std::size_t> candidates{0};  // busy agents that have no place yet
   const std::shared_ptr<VersionNews> news;
-  ShardAnswers answers;  // shards that have looked for agents that may try
+  ShardAnswers answers;  // from shards that have looked for agents that may try
 };
 
 // An agent, as migration sees it.
@@ -53,19 +53,19 @@ class MovingAgent {
   MovingAgent& operator=(const MovingAgent&) = delete;
 
   [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
-  // The version of its code; null: it is cold.
+  // The version of its code; null: the agent is cold.
   [[nodiscard]] virtual const ServedClass* version() const = 0;
-  // It is to leave its code, for `reason`: with its next event, when leave_here() is called, or, if
-  // it is starting, once it has started. With `when_idle` its next event does not count, but its
-  // next idle moment does.
+  // The agent has to leave its version, for `reason`: before its next event, at leave_here(), or
+  // once it has started. With `when_idle`, it leaves at its next idle moment instead of before its
+  // next event.
   virtual void must_leave(EvictReason reason, bool when_idle) = 0;
-  // It goes now if it must: from a task of the loop's own, with nothing of the agent on the stack.
-  // A sudden eviction is over when this returns, but for closing files elsewhere: a caller that
-  // paces many of them knows what each costs.
+  // The agent leaves now if it must. Called from a task of the loop, with none of the agent's code
+  // on the stack. A sudden eviction is over when this returns, except for closing files on another
+  // thread: so a caller that paces many evictions knows the cost of each.
   virtual void leave_here() = 0;
-  // It goes with no time for EVICT, also if it is starting.
+  // The agent leaves without EVICT, even while it is starting.
   virtual void leave_suddenly(EvictReason reason) = 0;
-  // A live one leaves and comes back on the version that is on trial, if there is a place: now, or
+  // A live agent leaves and comes back on the version under trial if the trial has a place: now, or
   // when it is idle.
   virtual void may_try(const std::shared_ptr<VersionTrial>& trial) = 0;
 
@@ -93,21 +93,21 @@ class MovingAgents {
 // Lifetime   The steps and the agents outlive it.
 class Migration {
  public:
-  // `departures`: where agents leave that are not waited for, whole versions at a time.
+  // `departures`: paces agents that leave and are not urgent, whole versions at a time.
   Migration(MovingAgents& agents, PacedSteps& departures)
       : agents_(agents), departures_(departures) {}
 
-  // Agents in memory that have `version` leave it, for `reason`: each with its next event, and all
-  // of them as soon as the loop has time, or, with `when_idle`, at their next idle moment. How many
-  // there are.
+  // Agents in memory with `version` leave it, for `reason`: each before its next event, and all as
+  // soon as the loop has time. With `when_idle` each leaves at its next idle moment. Returns their
+  // number.
   std::size_t leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
                             bool when_idle);
-  // Those that have `version` leave it at once and suddenly, whatever they do: EVICT, if they were
-  // asked to leave, is cut off.
+  // Agents with `version` leave it at once and suddenly, even while busy. An EVICT in progress is
+  // cut off.
   void expel_version(const ServedClass& version, EvictReason reason);
-  // As many live ones as the trial has places for leave now, and are woken again at once: they try
-  // the version that serves their class now. With trial->only_idle those that are idle do; the
-  // others when they become idle, while there are places.
+  // As many live agents as the trial has places for leave now, and are woken at once on the version
+  // that serves their class. With trial->only_idle, idle agents do this now, and others when they
+  // become idle, while there are places.
   void try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial);
 
  private:

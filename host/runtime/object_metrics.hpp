@@ -1,5 +1,5 @@
 #pragma once
-// What a shard counts about objects, under the names that dashboards of objects elsewhere know.
+// What a shard counts about objects, under names that existing dashboards of objects know.
 
 #include "telemetry/metrics.hpp"
 
@@ -20,7 +20,8 @@ namespace hearth::runtime {
 //                                                   until its start has ended
 //
 // Bounded    Series: classes and the methods that they list.
-// Threads    The shard's.  Lifetime  The metrics outlive it. When it goes, its gauges say zero.
+// Threads    The shard's.
+// Lifetime   The metrics outlive it. Its destructor sets the gauges to zero.
 class ObjectMetrics {
  public:
   explicit ObjectMetrics(Metrics& metrics) : metrics_(metrics) {}
@@ -28,12 +29,12 @@ class ObjectMetrics {
   ObjectMetrics(const ObjectMetrics&) = delete;
   ObjectMetrics& operator=(const ObjectMetrics&) = delete;
 
-  // `methods`: asked for when a method is called for the first time; the class's list, as JSON.
+  // `methods`: returns the class's list, as JSON. Called on the first call of a method.
   void called(std::string_view agent_class, std::string_view method,
               const std::function<std::string()>& methods);
   void came(std::string_view agent_class);
   void started(std::string_view agent_class, std::chrono::nanoseconds took);
-  // `hibernated`: it has data, and may come back.
+  // `hibernated`: the object has data, and may come back.
   void left(std::string_view agent_class, bool hibernated);
 
  private:

@@ -13,33 +13,34 @@
 
 namespace hearth::runtime {
 
-// An object in memory holds a place. Where all places are taken, a shard asks all of them which
-// object is idle and was used longest ago. That object leaves, and its place goes to the shard that
-// has asked.
+// An object in memory holds a place. If all places are taken, a shard asks all shards for their
+// least recently used idle object. The oldest of these leaves, and the asking shard gets its place.
 //
 // Promises
 //  P1 Bounded     Never more than `max` places are taken.
-//  P2 Leaving     The least recently used idle object of all shards that answer. A shard whose loop
-//                 stands still is waited for once, for kPatience. From then on it is not asked
-//                 before it has answered: it counts as a shard without idle objects.
+//  P2 Leaving     The object that leaves is the least recently used idle object of all shards that
+//                 answer.
 //  P3 An end      A question is answered after twice kPatience at most.
 //
-// Threads    join() before the loops run; all else from any shard's thread.
+// P2: A question waits at most kPatience for a shard whose loop is blocked. Until that shard has
+// answered it is not asked again, and counts as a shard without idle objects.
+//
+// Threads    join() before the loops run; all others from any shard's thread.
 // Lifetime   The loops and the members outlive their last task.
 class ObjectPlaces {
  public:
   static constexpr std::chrono::milliseconds kPatience{100};
 
-  // A shard, as the others see it. Called on its own thread.
+  // A shard, as the others see it. Its members are called on its own thread.
   class Member {
    public:
     Member() = default;
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
-    // When its least recently used idle object was used last; nothing: none is idle.
+    // The last use of its least recently used idle object; nothing: no object is idle.
     [[nodiscard]] virtual std::optional<SteadyTime> object_idle_since() = 0;
-    // That object leaves, and its place is the caller's to use or give back. False: none is idle.
+    // That object leaves, and the caller gets its place. False: no object is idle.
     [[nodiscard]] virtual bool spare_object() = 0;
 
    protected:
@@ -54,35 +55,35 @@ class ObjectPlaces {
   // True: the caller has a place.
   [[nodiscard]] bool take();
   void give_back() { --taken_; }
-  // A place comes back soon, because its object is leaving; it has come back. Each once, in this
-  // order.
+  // leaving(): an object leaves, and its place becomes free soon. has_left(): the place is free.
+  // Each once, in this order.
   void leaving() { ++leaving_; }
   void has_left() {
     give_back();
     --leaving_;
   }
-  // A place is free, or comes back soon.
+  // A place is free, or becomes free soon.
   [[nodiscard]] bool may_be_free_soon() const { return leaving_ > 0 || taken_ < max_; }
 
   enum class Answer { kPlace, kNone, kLater };
-  // Has an idle object leave for the caller, the member of `loop`. kPlace: the caller has its
-  // place. kNone: no object is idle. kLater: `later` is called once, from the caller's loop, with
-  // one of the two, or with kLater: the object that was to leave is in use again, or its shard
-  // does not answer any more.
+  // Asks an idle object to leave for the caller, the member of `loop`. kPlace: the caller has the
+  // place. kNone: no object is idle. kLater: the caller's loop calls `later` once with one of these
+  // two. It calls `later` with kLater if the chosen object is in use again, or its shard does not
+  // answer.
   [[nodiscard]] Answer ask(ShardLoop& loop, std::function<void(Answer)> later);
 
  private:
   struct Place {
     Place(ShardLoop& its_loop, Member& its_member) : loop(its_loop), member(its_member) {}
 
-    // Has its thread do something.
+    // Runs `task` on the member's thread.
     void post(SteadyTime now, std::function<void()> task);
     [[nodiscard]] bool is_silent(SteadyTime now) const;
 
     ShardLoop& loop;
     Member& member;
-    // Since when a task of ours waits in its loop; SteadyTime::max(): none does. Only such a task
-    // resets it, so a shard that stood still is asked again once it goes on.
+    // Since when a task of this class waits in the loop; SteadyTime::max(): none waits. Only such a
+    // task resets it, so a shard that was blocked is asked again once it goes on.
     std::atomic<SteadyTime> posted_at = SteadyTime::max();
   };
   struct Question;
@@ -93,7 +94,7 @@ class ObjectPlaces {
 
   const std::size_t max_;
   std::atomic<std::size_t> taken_ = 0;
-  std::atomic<std::size_t> leaving_ = 0;  // of them
+  std::atomic<std::size_t> leaving_ = 0;  // of taken_
   std::deque<Place> members_;
 };
 

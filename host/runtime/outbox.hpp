@@ -1,5 +1,5 @@
 #pragma once
-// The one way out of an agent: what it sends waits here until what it wrote before is durable.
+// The only way out of an agent: its effects wait here until its earlier writes are durable.
 
 #include "base/client_memory.hpp"
 #include "base/error.hpp"
@@ -23,10 +23,10 @@ struct FrameEffect {
   std::vector<ConnectionId> to;
   std::string payload;
   FrameKind kind = FrameKind::kText;
-  std::uint64_t state_write = 0;  // of a frame that shows the state: which write of it
+  std::uint64_t state_write = 0;  // of a frame that shows the state: the number of its write
 };
 
-// The end of a connection, after what was sent to it.
+// The end of a connection, after the frames sent before.
 struct CloseEffect {
   ConnectionId connection = 0;
   std::uint16_t code = 0;
@@ -36,12 +36,12 @@ struct CloseEffect {
 // The protocol's first frames to a new client.
 struct HandshakeEffect {
   ConnectionId connection = 0;
-  std::optional<std::string> state;  // as it was when the client was let in
+  std::optional<std::string> state;  // the state when the client was let in
 };
 
-// A part of a streaming answer. The call may be over when it leaves; then it is dropped.
+// A part of a streaming answer. Dropped if the call is over when the part leaves.
 struct PartEffect {
-  std::shared_ptr<CallSink> sink;  // shared with the call that goes on
+  std::shared_ptr<CallSink> sink;  // shared with the call, which goes on
   ConnectionId connection = 0;     // the caller's, or 0
   ResponseHead head;
   std::string body;
@@ -55,21 +55,21 @@ struct FinishEffect {
   Result<std::string> outcome = std::string();
 };
 
-// A job for the blocking pool: code that may reach the outside on its own.
+// A job for the blocking pool: its code may reach the outside by itself.
 struct JobEffect {
   OperationId operation = 0;
   std::uint64_t job = 0;
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when no waiter is left
-  std::optional<std::int64_t> fiber{};           // whose work has submitted it: JobOrigin::fiber
+  std::optional<std::int64_t> fiber{};           // whose work submitted it: JobOrigin::fiber
 };
 
-// An operation that goes on outside of the agent. One that was cancelled meanwhile is not started.
+// An operation outside of the agent. Not started if it was cancelled meanwhile.
 struct RemoteEffect {
   OperationId operation = 0;
 };
 
-// A wait until the client of a call has taken what was sent before. Without a sink: until all that
-// was sent before is on its way.
+// A wait until the client of a call has taken what was sent before. Without a sink: until
+// everything sent before is on its way.
 struct DrainEffect {
   OperationId operation = 0;
   std::shared_ptr<CallSink> sink{};
@@ -79,10 +79,10 @@ struct DrainEffect {
 using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect,
                             JobEffect, DrainEffect, RemoteEffect>;
 
-// Bytes of its texts and addressees.
+// Bytes of its texts and of its list of receivers.
 [[nodiscard]] std::size_t bytes_of(const Effect& effect);
 
-// What the outbox asks of its agent.
+// What the outbox needs from its agent.
 class OutboxOwner {
  public:
   OutboxOwner() = default;
@@ -90,37 +90,39 @@ class OutboxOwner {
   OutboxOwner(const OutboxOwner&) = delete;
   OutboxOwner& operator=(const OutboxOwner&) = delete;
 
-  // Are there writes that are not committed yet?
+  // Whether there are uncommitted writes.
   [[nodiscard]] virtual bool dirty() const = 0;
   // Commits them. Throws StorageError.
   virtual void commit() = 0;
-  // Lets an effect out. Does not call back into the outbox.
+  // Lets an effect out. Must not call back into the outbox.
   virtual void apply(Effect& effect) = 0;
-  // The effect will never leave, since the writes before it were lost.
+  // The effect will never leave, because the writes before it were lost.
   virtual void discard(Effect& effect) = 0;
-  // The gate has said yes, and nothing waits for a later answer: all that was committed is durable.
-  // Without a gate never.
+  // The gate has answered, and nothing waits for a later answer: all commits are durable. Not
+  // called without a gate.
   virtual void all_durable() = 0;
-  // The gate has said no: what was committed may not be durable.
+  // The gate has failed: commits may not be durable.
   virtual void durability_lost() = 0;
 };
 
 // Promises
-//  P1 Gate     No effect is applied before every write that preceded it is committed and, with a
-//              gate, durable.
-//  P2 Order    Effects are applied in the order pushed.
-//  P3 Open     With nothing uncommitted and nothing held, push() applies at once: reading costs no
-//              wait.
-//  P4 Answer   Each effect is applied or discarded, exactly once.
-//  P5 Account  With a gate, the bytes of what is held are on the account of client memory. Nothing
-//              is refused for them: the owner asks is_crowded() before it delivers more.
+//  P1 Gate    No effect is applied before every earlier write is committed and, with a gate,
+//             durable.
+//  P2 Order   Effects are applied in the order pushed.
+//  P3 Open    If nothing is uncommitted and nothing is held, push() applies at once: reading costs
+//             no wait.
+//  P4 Answer  Each effect is applied or discarded, exactly once.
+//  P5 Account With a gate, the bytes of held effects are on the account of client memory.
+//
+// P5: The outbox refuses no effect for memory. Instead, the owner checks is_crowded() before it
+// delivers more events.
 //
 // Threads     The agent's shard.
 // Lifetime    The owner and the memory outlive it. Answers of the gate that come after destruction
 //             are ignored.
 class Outbox {
  public:
-  // `gate` may be null (durability `process`): then a commit opens the outbox. Not owned.
+  // `gate`: null with durability `process`: then a commit opens the outbox. Not owned.
   Outbox(OutboxOwner& owner, DurabilityGate* gate, ClientMemory& memory);
   ~Outbox();
   Outbox(const Outbox&) = delete;
@@ -128,29 +130,27 @@ class Outbox {
 
   void push(Effect effect);
 
-  // True if an effect pushed now would be applied at once (P3): the caller may then skip building
-  // it.
+  // True if push() would apply an effect at once (P3). The caller may then skip building it.
   [[nodiscard]] bool open() const;
 
-  // Commits what is uncommitted and lets out what that frees. Throws StorageError; then call
+  // Commits, and lets out the effects that waited for it. Throws StorageError; then call
   // discard_all().
   void flush();
 
-  // With a gate: what is pushed from now on waits as if something had been committed just now.
-  // Nothing is uncommitted.
+  // With a gate, and nothing uncommitted: effects pushed from now on wait as after a new commit.
   void hold_back();
 
-  // The agent has rolled back each write of its state after this one: the frames that would show
-  // them go, as if they had never been pushed. They are of the transaction that is open, so no
-  // answer of the gate is about them.
+  // The agent has rolled back each write of its state after this one: drops the frames that would
+  // show those writes. The frames belong to the open transaction, so no answer of the gate is
+  // pending for them.
   void withdraw_states(std::uint64_t last_write);
 
-  // Nothing leaves any more: discards what is held and whatever is pushed later.
+  // Nothing leaves any more: discards the held effects and all later ones.
   void discard_all();
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
-  // So much waits for the gate that nothing should add to it before some of it has left: 4096
-  // effects, 4 MiB, or what the account refuses while it is overdrawn. Without a gate never.
+  // So much waits for the gate that more effects should wait until some has left: 4096 effects, 4
+  // MiB, or the account's limit while it is overdrawn. Always false without a gate.
   [[nodiscard]] bool is_crowded() const;
 
  private:
@@ -163,7 +163,7 @@ class Outbox {
   OutboxOwner& owner_;
   DurabilityGate* gate_;
   std::deque<Effect> held_;
-  HeldBytes bytes_;              // with a gate: of held_
+  HeldBytes bytes_;              // with a gate: for held_
   std::uint64_t first_ = 1;      // the number of held_.front()
   std::uint64_t requested_ = 0;  // effects up to this number wait for an answer of the gate
   bool discarding_ = false;

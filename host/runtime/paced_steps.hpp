@@ -1,5 +1,5 @@
 #pragma once
-// Work of a shard that may wait, done in small steps so that clients hardly notice it.
+// Work of a shard that may wait. It is done in small steps, so that clients hardly notice it.
 
 #include "runtime/shard_loop.hpp"
 
@@ -12,22 +12,24 @@
 
 namespace hearth::runtime {
 
-// Waking an agent that is due, offering an interrupted fiber to its class, and evicting an idle
-// agent are such steps: each opens or closes files or commits, and after a restart there are
-// thousands of them. What a fiber does after its first wait is its own, and is not paced.
+// Steps are: waking an agent that is due, offering an interrupted fiber to its class, and evicting
+// an idle agent. Each opens or closes files or commits, and a restart may cause thousands of them.
+// A fiber's work after its first wait is not paced.
 //
 // Promises
-//  P1 One at a time  Steps run in the order in which they were added, each from the loop. Between
-//                    two of them everything else that is ready on the loop runs, so that a call
-//                    waits for one step at most.
-//  P2 A share        While clients use the shard, and kBusyFor longer, steps have `share` percent
-//                    of the loop's time: the rest of it, but at most kMaxPause after one step, is
-//                    for what else there is. While no client does, steps follow one another at
-//                    once.
-//  P3 No limit       of its own: what adds steps is bounded elsewhere (permits).
+//  P1 One at a time Steps run in the order added, each from the loop, and between two of them
+//                   everything that is ready on the loop runs.
+//  P2 A share       While clients use the shard, and for kBusyFor afterwards, steps have `share`
+//                   percent of the loop's time.
+//  P3 No limit      The number of steps has no limit here: the code that adds steps limits it
+//                   (permits).
+//
+// P1: A call waits for one step at most.
+// P2: The pause after one step is at most kMaxPause. While no client uses the shard, steps follow
+// one another at once.
 //
 // Threads    The loop's.
-// Lifetime   The loop outlives it. Steps that are left when it is destroyed are dropped.
+// Lifetime   The loop outlives it. Its destructor drops the steps that are left.
 class PacedSteps {
  public:
   static constexpr std::chrono::milliseconds kBusyFor{200};
@@ -42,7 +44,7 @@ class PacedSteps {
 
   void add(std::function<void()> step);
 
-  // An event of a client came. On the path of every frame: it only counts.
+  // An event of a client came. Called for every frame, so it only counts.
   void client_came() { ++clients_; }
 
   [[nodiscard]] std::size_t waiting() const { return steps_.size(); }

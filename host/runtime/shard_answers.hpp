@@ -12,24 +12,23 @@
 
 namespace hearth::runtime {
 
-// A shard that is held up by the code of some agent may take very long: the wait for it has a
-// limit.
+// A shard may answer late, because the code of some agent holds it up: so the wait has a limit.
 //
 // Threads    All members from any thread.
-// Lifetime   Shared by the caller and by what was posted to the shards.
+// Lifetime   Shared by the caller and by the tasks posted to the shards.
 class ShardAnswers {
  public:
-  // `news` rings when all have answered; null: it does not.
+  // `news` rings when all shards have answered; null: no ring.
   explicit ShardAnswers(unsigned shards, std::shared_ptr<VersionNews> news = nullptr)
       : news_(std::move(news)), answered_(shards, false), open_(shards) {}
 
-  // The shard has done it. Once each.
+  // The shard has done it. Once for each shard.
   void add(unsigned shard);
 
   [[nodiscard]] bool complete() const;
-  // Waits until all have, at most so long. False: some have not.
+  // Waits until all shards have answered, at most `patience`. False: some have not.
   bool wait_for(std::chrono::milliseconds patience) const;
-  // Those that have not, in order.
+  // The shards that have not answered, in order.
   [[nodiscard]] std::vector<unsigned> missing() const;
 
  private:

@@ -12,7 +12,7 @@ namespace hearth::runtime {
 
 using TimerId = std::uint64_t;  // 0: none
 
-// Threads    post() and on_this_thread() from any thread, all else on the loop's own.
+// Threads    post() and on_this_thread() from any thread, the others on the loop's own.
 // Order      Posted tasks run in the order posted, never inside post(). Timers run in the order
 //            due.
 class ShardLoop {
@@ -23,13 +23,13 @@ class ShardLoop {
   ShardLoop& operator=(const ShardLoop&) = delete;
 
   virtual void post(std::function<void()> task) = 0;
-  // Where what gathers during a turn of this loop leaves together. The loop's own thread.
+  // Where output that gathers during a turn of this loop leaves together. The loop's own thread.
   [[nodiscard]] virtual TurnEnd& turn_end() = 0;
   [[nodiscard]] virtual bool on_this_thread() const = 0;
 
   [[nodiscard]] virtual const Clock& clock() const = 0;
-  // Runs `task` at `due` or soon after, once, and never inside call_at(). What is due already comes
-  // in turn with what is posted and with the sockets.
+  // Runs `task` once, at `due` or soon after, never inside call_at(). A task that is already due
+  // takes turns with posted tasks and sockets.
   virtual TimerId call_at(SteadyTime due, std::function<void()> task) = 0;
   // Does nothing for a timer that has run, was cancelled, or is 0.
   virtual void cancel_timer(TimerId timer) = 0;

@@ -16,13 +16,14 @@
 
 namespace hearth::runtime {
 
-// How an event that was handed to an agent has ended. Ignored by a class that may ignore it: kOk.
+// How an event that was handed to an agent has ended. kOk: also if its class ignored it and may do
+// so.
 enum class EventOutcome { kOk, kError, kTimeout, kEvicted };
 [[nodiscard]] std::string_view to_string(EventOutcome outcome) noexcept;
 
 // The figures of one class on one shard.
 //
-// Cost       event_ended() is two additions to cells that no other shard writes; a series is made
+// Cost       event_ended() is two additions to cells that no other shard writes. A series is made
 //            when it is first needed.
 // Threads    The shard's.  Lifetime  Of its ShardMetrics.
 class ClassMetrics {
@@ -35,7 +36,7 @@ class ClassMetrics {
   Counter& commits;
 
   void event_ended(EventKind kind, EventOutcome outcome);
-  // An event of a kind that is_timed, from handing it to the agent until its answer, waits
+  // An event whose kind is_timed: the time from handing it to the agent until its answer, waits
   // included.
   void event_took(std::chrono::nanoseconds duration);
   void evicted(EvictReason reason);
@@ -48,12 +49,12 @@ class ClassMetrics {
   Metrics& metrics_;
   const std::string class_;
   Histogram& seconds_;
-  std::array<std::array<Counter*, 4>, kKinds> events_{};  // null until the first
+  std::array<std::array<Counter*, 4>, kKinds> events_{};  // null until the first event
   std::array<Counter*, kReasons> evictions_{};
 };
 
-// Threads    The shard's, but for what text() of the metrics reads.
-// Lifetime   The metrics outlive it. When it goes, its gauges say zero.
+// Threads    The shard's; text() of the metrics reads from any.
+// Lifetime   The metrics outlive it. Its destructor sets the gauges to zero.
 class ShardMetrics {
  public:
   explicit ShardMetrics(Metrics& metrics);
@@ -72,7 +73,7 @@ class ShardMetrics {
   Counter& woken_by_alarm;
   ObjectMetrics objects;
 
-  // Valid as long as this is.
+  // Valid as long as this object.
   ClassMetrics& of_class(std::string_view agent_class);
 
  private:

@@ -40,7 +40,7 @@ struct JobOrigin;
 
 // The parts of a shard that its live agents use. It owns none of them.
 //
-// Threads   The shard's own, but files().sync_names().
+// Threads   The shard's own, except files().sync_names().
 class ShardServices {
  public:
   struct Parts {
@@ -55,12 +55,12 @@ class ShardServices {
     AgentFiles& files;
     CondemnedAgents& condemned;
     AlarmClock& alarms;
-    // For agents of durability `power`: what syncs, and what they write to beside their own files.
+    // For agents of durability `power`: the sync service, and the WAL of the directory of agents.
     storage::SyncService& sync;
     std::shared_ptr<storage::SyncTarget> directory_wal;
     BlockingPool& pool;
     CrashedAgent& crashed;
-    // The frame of the protocol that tells clients the state.
+    // The protocol's frame that tells clients the state.
     const std::function<std::string(std::string_view state_json)>& state_frame;
     std::shared_ptr<const bool> alive;  // false: the shard is gone
     extensions::OutwardPorts ports;
@@ -84,7 +84,7 @@ class ShardServices {
   [[nodiscard]] storage::SyncService& sync() const { return parts_.sync; }
   [[nodiscard]] const extensions::OutwardPorts& ports() const { return parts_.ports; }
 
-  // How the process before has ended itself, if it did so in this agent's code. Once.
+  // How the previous process crashed, if it did so in this agent's code. Once.
   [[nodiscard]] std::optional<durable::EndedProcess> take_crash(
       const storage::AgentKey& key) const {
     return parts_.crashed.take(key);
@@ -93,15 +93,15 @@ class ShardServices {
     return parts_.state_frame(state_json);
   }
 
-  // How the outbox of an agent of durability `power` hears of what is synced.
+  // The gate that tells the outbox of an agent of durability `power` when its commits are durable.
   [[nodiscard]] std::unique_ptr<DurabilityGate> make_gate(
       const storage::AgentDatabase& database) const;
 
-  // The agent asks to be destroyed: it is certain when this returns. Throws StorageError.
+  // The agent asks to be destroyed: that is certain when this returns. Throws StorageError.
   void condemn(const storage::AgentKey& key) const;
 
   // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
-  // wait.
+  // jobs wait.
   bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job, JobOrigin origin,
                std::shared_ptr<std::atomic<bool>> abandoned,
                std::function<void(Result<void>)> done) const;

@@ -1,5 +1,5 @@
 #pragma once
-// What an agent may ask about those below it.
+// What an agent may ask about the agents below it.
 
 #include "extensions/sub_agents_port.hpp"
 #include "runtime/agent_handles.hpp"
@@ -10,8 +10,8 @@
 
 namespace hearth::runtime {
 
-// Over the directory of agents: one below another lives on the same shard, and is recorded when it
-// first starts.
+// Reads the directory of agents: a sub-agent lives on the same shard, and is recorded when it first
+// starts.
 //
 // Lifetime   The parts outlive it.
 class ShardSubAgents final : public extensions::SubAgents {
@@ -20,7 +20,7 @@ class ShardSubAgents final : public extensions::SubAgents {
     storage::Directory& directory;
     CondemnedAgents& condemned;
     AgentHandles& handles;
-    // The agent, and those below it, were condemned: they end soon, from the loop.
+    // The agent and those below it were condemned: the shard ends them soon, from the loop.
     std::function<void(const storage::AgentKey&)> end_soon;
   };
   explicit ShardSubAgents(Parts parts);

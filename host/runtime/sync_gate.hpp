@@ -1,6 +1,5 @@
 #pragma once
-// The durability `power` of one agent: its commits, as storage's sync service brings them to the
-// device.
+// The durability `power` of one agent: the sync service brings its commits to the device.
 
 #include "runtime/durability_gate.hpp"
 #include "runtime/shard_loop.hpp"
@@ -11,9 +10,9 @@
 
 namespace hearth::runtime {
 
-// Threads    As DurabilityGate says.
-// Lifetime   The service, the loop and the database outlive it. An answer may come after it is
-//            gone, on the loop.
+// Threads    As in DurabilityGate.
+// Lifetime   The service, the loop and the database outlive it. An answer may come on the loop
+//            after its destruction.
 class SyncGate final : public DurabilityGate {
  public:
   // `directory`: the WAL of the directory of agents, which all agents share. Never null.
@@ -24,7 +23,7 @@ class SyncGate final : public DurabilityGate {
   void directory_written() override { with_directory_ = true; }
 
  private:
-  // What has been written to since the last call.
+  // The files written to since the last call.
   storage::SyncTargets take_targets();
 
   storage::SyncService& service_;

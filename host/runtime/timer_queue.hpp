@@ -24,9 +24,9 @@ class TimerQueue {
   // The newest timer that was ever added; 0: none was.
   [[nodiscard]] TimerId last() const { return last_; }
 
-  // Removes the first timer that is due at `now` and gives its task; empty if none is. One at a
-  // time, so that a task may cancel timers that are due as well. A first one that is newer than
-  // `newest` counts as not due: what a round of tasks adds is left for the next round.
+  // Removes the first timer that is due at `now` and returns its task; empty if none is due. It
+  // takes one at a time, so that a task may cancel other due timers. A first timer that is newer
+  // than `newest` counts as not due: timers that a round of tasks adds wait for the next round.
   std::function<void()> take_due(SteadyTime now,
                                  TimerId newest = std::numeric_limits<TimerId>::max());
 

@@ -1,5 +1,5 @@
 #pragma once
-// The words of the runtime: those that it shares with the extensions.
+// The names of the runtime that it shares with the extensions.
 
 #include "extensions/types.hpp"
 

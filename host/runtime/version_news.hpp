@@ -1,5 +1,5 @@
 #pragma once
-// Wakes the thread that replaces versions when a shard has brought a rollout further.
+// Wakes the thread that replaces versions when a shard has advanced a rollout.
 
 #include "base/mutex.hpp"
 
@@ -9,20 +9,20 @@
 
 namespace hearth::runtime {
 
-// One listener, many that ring. While no news are wanted a ring costs one read of memory.
+// One listener; many threads ring. While no rollout wants news, a ring costs one read of memory.
 //
 // Threads    Any.
 class VersionNews {
  public:
-  // `heard` is called on the thread that rings, and must not wait. Null: no listener; a call that
-  // runs has ended when this returns.
+  // `heard` is called on the thread that rings, and must not wait. Null removes the listener; a
+  // call in progress has ended when this returns.
   void listen(std::function<void()> heard) {
     const MutexLock lock(mutex_);
     heard_ = std::move(heard);
   }
 
-  // Whether a rollout is under way. What happens between two rings while none are wanted is not
-  // told: look once after wanting them.
+  // Whether a rollout is in progress. Rings are lost while no news is wanted: check once after
+  // wanting it.
   void want(bool wanted) { wanted_ = wanted; }
 
   void ring() {

@@ -8,18 +8,17 @@
 
 namespace hearth::runtime {
 
-// Keeps the index on the safe side of what the agent needs: the index may wake an agent without
-// need, and never too late.
+// Keeps the index on the safe side: it may wake an agent without need, but never too late.
 //
 // Promises
-//  P1 Before   before_commit() tells the index of a nearer wake, so that it is there before the
-//              rows that need it.
-//  P2 After    after_commit() tells the index of a later wake, or of none.
-//  P3 Quiet    An exact wake is not written again.
+//  P1 Before  before_commit() writes a nearer wake to the index, so that it is there before the
+//             rows that need it.
+//  P2 After   after_commit() writes a later wake, or none, to the index.
+//  P3 Quiet   A wake that the index has already is not written again.
 //
 // Threads    The shard's.
-// Lifetime   What the constructor is given outlives it.
-// Failure    before_commit() and keep() throw StorageError; then the index has what it had.
+// Lifetime   The constructor arguments outlive it.
+// Failure    before_commit() and keep() throw StorageError; then the index is unchanged.
 class WakeKeeper {
  public:
   WakeKeeper(AlarmClock& alarms, Logger& logger, const storage::AgentKey& key)
@@ -31,12 +30,12 @@ class WakeKeeper {
   }
   // True: the index was written.
   bool before_commit(const durable::Wake& wake);
-  // The rows that allow `wake` are as durable as the class asks. A failure is logged.
+  // The rows behind `wake` are as durable as the class asks. A failure is logged.
   void after_commit(const durable::Wake& wake);
-  // The agent leaves memory, and its rows are as durable as the class asks. `rest`: of its rows
-  // alone; what it worked on is still known. A failure is logged.
+  // The agent leaves memory, and its rows are as durable as the class asks. `rest`: the wake from
+  // its rows alone; the work in progress is still known. A failure is logged.
   void at_end(const durable::Wake& rest);
-  // No row has to do with it.
+  // For a wake that no row depends on.
   void keep(const durable::Wake& wake);
 
  private:
