@@ -5,19 +5,19 @@
 namespace hearth::runtime {
 namespace {
 
-// An agent has up to three (its file, the WAL, the WAL again for syncing). The others are for those
-// who come in meanwhile, and so that clients find one for their socket: without clients nobody
-// would ask for an agent.
+// An agent needs up to three descriptors: its file, the WAL, and the WAL again for syncing. The
+// others are for agents that come in meanwhile, and for clients' sockets: no agent is needed
+// without clients.
 constexpr unsigned kWantedFiles = 8;
 
-// Each of those that end gives back two or more.
+// Each ending agent gives back two or more.
 constexpr std::size_t kEnoughEnd = kWantedFiles / 2;
 
-// Sockets and other shards give back descriptors too, and do not say so.
+// Sockets and other shards give back descriptors too, without telling Admission.
 constexpr std::chrono::milliseconds kLookAgainAfter{10};
 
-// An agent that becomes idle says so at the end of its turn; this is for what becomes idle without
-// one.
+// An agent that becomes idle tells Admission at the end of its turn. This wait is for agents that
+// become idle without a turn.
 constexpr std::chrono::milliseconds kNoneIdleFor{100};
 
 }  // namespace
@@ -113,7 +113,7 @@ RoomLack Admission::find_room(Applicant& agent) {
     if (ending_ < kEnoughEnd) (void)evict_idle();
     return RoomLack::kFiles;
   }
-  // Who is evicted leaves a moment later; the limit is exceeded by one until then.
+  // An evicted agent leaves a moment later: until then the limit is exceeded by one.
   const bool has_room = residents_.size() < max_live_ || evict_idle();
   return has_room ? RoomLack::kNothing : RoomLack::kAgents;
 }
@@ -127,7 +127,7 @@ bool Admission::may_come(RoomLack lack) const {
 bool Admission::find_object_place(Applicant& agent) {
   bool& has_place = agent.place().has_object_place;
   if (has_place) return true;
-  // Objects that have no room need no more places.
+  // A further object gets no place while objects with a place wait for room.
   if (places_in_line_ > 0) return false;
   has_place = std::exchange(has_place_, false) || places_.take();
   const SteadyTime now = loop_.clock().steady_now();
@@ -145,7 +145,7 @@ void Admission::places_answered(ObjectPlaces::Answer answer) {
   if (answer == ObjectPlaces::Answer::kNone)
     none_idle_anywhere_until_ = loop_.clock().steady_now() + kNoneIdleFor;
   serve();
-  // The first object may have no use for it.
+  // The first object may not need it any more.
   if (std::exchange(has_place_, false)) places_.give_back();
 }
 
@@ -166,7 +166,7 @@ bool Admission::spare_object() {
   return true;
 }
 
-// Those that are in use keep their places in the order of use.
+// Objects in use keep their places in the order of use.
 Admission::Applicant* Admission::idle_object() {
   const SteadyTime now = loop_.clock().steady_now();
   if (now < no_object_idle_until_) return nullptr;
@@ -177,7 +177,7 @@ Admission::Applicant* Admission::idle_object() {
   return nullptr;
 }
 
-// All are looked at only if some may have become idle.
+// Looks at all residents, but only if some may have become idle.
 bool Admission::evict_idle() {
   const SteadyTime now = loop_.clock().steady_now();
   if (now < none_idle_until_) return false;
@@ -205,7 +205,7 @@ void Admission::serve() {
   const bool object_goes = serve_first(object_line_);  // first: it may need room next
   const bool goes = serve_first(line_) || object_goes;
   if (line_.empty() && object_line_.empty()) return;
-  // The next one from the loop: what else is ready comes in between.
+  // The next agent is served from the loop, so that other ready tasks run in between.
   serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
 }
 
@@ -219,7 +219,7 @@ bool Admission::serve_first(Line& line) {
   const RoomLack lack = find_room(agent);
   Place& place = agent.place();
   if (lack == RoomLack::kNothing) {
-    // Making room may have ended the wait of the first one.
+    // Making room may have removed the first agent from the line.
     leave_line(agent);
     place.has_room = true;
     agent.come_in();

@@ -17,20 +17,20 @@ namespace {
 
 class OutgoingCall;
 
-// Between the two ends of one call, which share it.
+// Connects the two ends of one call, which share it.
 struct CallWire {
   explicit CallWire(ShardLoop& callers) : loop(callers) {}
 
   ShardLoop& loop;               // the caller's
-  OutgoingCall* call = nullptr;  // null once it is given up. The caller's shard only
+  OutgoingCall* call = nullptr;  // null once the call is given up; only on the caller's shard
   std::atomic<bool> abandoned{false};
   std::atomic<bool> began{false};
 
   Mutex mutex;
-  std::size_t unread GUARDED_BY(mutex) = 0;  // bytes of parts that the caller has not had
+  std::size_t unread GUARDED_BY(mutex) = 0;  // bytes of parts that the caller has not received
   std::function<void()> drained GUARDED_BY(mutex);
 
-  // So many bytes more were taken.
+  // The caller has received this many more bytes.
   void taken(std::size_t bytes) {
     std::function<void()> notice;
     {
@@ -92,7 +92,7 @@ class OutgoingCall final : public extensions::RemoteOperation {
 
  private:
   void fail(Error why);
-  // Gives the listener what there is credit for. It may be gone afterwards.
+  // Gives the listener what its credit allows. This object may be gone afterwards.
   void tell();
   void stop_waiting() {
     if (std::exchange(waits_, false))
@@ -163,7 +163,7 @@ std::string shown(const storage::AgentKey& agent) {
   return agent.agent_class + " \"" + agent.name + "\"";
 }
 
-// By its own name or its segment; no alias. Never null.
+// Finds a class by its own name or its segment, not by an alias. Never null.
 Result<std::shared_ptr<const ServedClass>> find_class(const ClassRegistry& classes,
                                                       std::string_view named) {
   auto served = classes.find(named);

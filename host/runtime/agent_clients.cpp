@@ -23,7 +23,7 @@ std::size_t AgentClients::max_frame_bytes() const {
 
 void AgentClients::send(extensions::Client& to, FrameKind kind, std::string_view payload) {
   if (outbox_.open()) {
-    // The hot path of an echo: nothing is copied here.
+    // The hot path of an echo: this copies nothing.
     static_cast<Connection&>(to).port->send(payload, kind);
   } else {
     outbox_.push(FrameEffect{{to.id}, std::string(payload), kind});

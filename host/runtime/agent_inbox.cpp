@@ -48,12 +48,12 @@ void AgentInbox::part_with_known(const Error& gone) {
     client->connect_in_progress = false;
     if (client->state == ConnectionState::kClosed || client->state == ConnectionState::kWaiting)
       continue;
-    client->state = ConnectionState::kWaiting;  // the next agent gets no CLOSE of it
+    client->state = ConnectionState::kWaiting;  // the next agent gets no CLOSE for it
     client->end(kCloseDestroyed, gone.message);
   }
 }
 
-// A CLOSE that was in progress ended with the instance, which can forget the client no more.
+// A CLOSE that was in progress ended with the instance, which can no longer forget the client.
 void AgentInbox::part_with_unfinished() {
   for (const ConnectionId id : std::vector(clients_)) {
     Connection* client = find(id);
@@ -69,7 +69,7 @@ void AgentInbox::part_with_unfinished() {
 void AgentInbox::part_with_unconnected(Connection& client) {
   client.connect_in_progress = false;
   if (client.state == ConnectionState::kClosed) return;
-  client.state = ConnectionState::kOpen;  // its end is an event
+  client.state = ConnectionState::kOpen;  // so that its end becomes an event
   client.end(kCloseServiceRestart, "the agent restarted while you connected");
 }
 
@@ -82,7 +82,7 @@ void AgentInbox::push(Event event) {
   if (due < watched_) watch_timed();
 }
 
-// ---- what was cut off ---------------------------------------------------------------------------
+// ---- events that were cut off ----
 
 void AgentInbox::put_back(std::vector<OwnedEvent> events, EvictReason reason,
                           const Error& no_room) {
@@ -141,7 +141,7 @@ void AgentInbox::give_up(const OwnedEvent& event) {
   }
 }
 
-// ---- what waits in vain -------------------------------------------------------------------------
+// ---- events that cannot be delivered ----
 
 void AgentInbox::refuse_all(const Error& error, std::uint16_t close_code) {
   refuse(queue_.take_if([](const OwnedEvent&) { return true; }), error, close_code);
@@ -160,7 +160,7 @@ void AgentInbox::refuse(const std::vector<OwnedEvent>& events, const Error& erro
                         std::uint16_t close_code) {
   for (const OwnedEvent& event : events) {
     Connection* client = find(event.connection);
-    // One that the agent knows gets no second CONNECT any more; but the agent hears of its end.
+    // A client that the agent knows gets no second CONNECT, but the agent gets its CLOSE.
     if (event.kind == EventKind::kConnect && client != nullptr) client->connect_in_progress = false;
     if (event.sink) {
       if (event.connection == 0 || client != nullptr)
@@ -168,7 +168,7 @@ void AgentInbox::refuse(const std::vector<OwnedEvent>& events, const Error& erro
     } else if (event.kind == EventKind::kClose) {
       forget(event.connection);
     } else if (client != nullptr) {
-      // Nothing can be answered to a frame that asks nothing.
+      // A frame without a sink gets no answer.
       client->end(close_code, error.message);
     }
   }

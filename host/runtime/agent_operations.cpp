@@ -37,7 +37,7 @@ OperationId AgentOperations::sleep(const Submitted& submitted, std::chrono::mill
     if (*self != nullptr) (*self)->end(id, std::string_view());
   };
   if (time.count() == 0) {
-    loop_.post(std::move(wake));  // one that is cancelled meanwhile is not found
+    loop_.post(std::move(wake));  // an operation that is cancelled meanwhile is not found
   } else {
     operations_.find(id)->timer = loop_.call_at(loop_.clock().steady_now() + time, std::move(wake));
   }
@@ -69,7 +69,7 @@ bool AgentOperations::queue_job(const JobEffect& job) {
 
 void AgentOperations::let_out(const JobEffect& job) {
   if (queue_job(job)) return;
-  // It was accepted, so it must hear that it will not run.
+  // The job was accepted, so it must be told that it will not run.
   owner_.drop_job(job);
   loop_.post([self = self_, id = job.operation] {
     if (*self != nullptr) (*self)->end(id, too_many_jobs());
@@ -90,7 +90,7 @@ OperationId AgentOperations::drain(const Submitted& submitted, std::shared_ptr<C
   return id;
 }
 
-// Behind the answer of the turn, which is yet to come.
+// Ends behind the answer of the turn, which is yet to come.
 OperationId AgentOperations::drain_turn(const Submitted& submitted) {
   const OperationId id = begin({.submitted = submitted});
   drains_after_turn_.push_back(id);
@@ -101,7 +101,7 @@ void AgentOperations::end_turn() {
   for (const OperationId id : std::exchange(drains_after_turn_, {})) push_drain(DrainEffect{id});
 }
 
-// Behind what it is about.
+// Behind the effects that it waits for.
 void AgentOperations::push_drain(DrainEffect effect) {
   if (outbox_.open()) {
     let_out(effect);
@@ -110,8 +110,8 @@ void AgentOperations::push_drain(DrainEffect effect) {
   }
 }
 
-// What sockets have gathered leaves at the end of the turn, but an HTTP answer is posted first to
-// the loop of its session, which may be this one: it leaves at the end of the next.
+// Output of sockets leaves at the end of the turn. But an HTTP answer is first posted to the loop
+// of its session, which may be this loop: it leaves at the end of the next turn.
 void AgentOperations::end_when_sent(OperationId id, int turns) {
   loop_.turn_end().add(TurnEnd::Phase::kSend,
                        [&loop = loop_, self = self_, id, turns](bool /*is_last*/) {
@@ -150,7 +150,7 @@ void AgentOperations::let_out(const DrainEffect& drain) {
   drain.sink->when_drained(std::move(tell));
 }
 
-// ---- what goes on outside of the agent ----------------------------------------------------------
+// ---- operations outside of the agent ----
 
 OperationId AgentOperations::start(const Submitted& submitted,
                                    std::unique_ptr<extensions::RemoteOperation> remote) {
@@ -223,7 +223,7 @@ void AgentOperations::tell_remote(OperationId id, const Result<std::string>& out
 // ---- ends ---------------------------------------------------------------------------------------
 
 void AgentOperations::end(OperationId id, const Result<std::string_view>& outcome) {
-  // (Only an error has a text; what succeeds has none that could be borrowed.)
+  // (Only an error has a text here. A success has no text that could be borrowed.)
   if (owner_.postpone([this, id, outcome] { end(id, outcome); })) return;
   const Operation* const found = operations_.find(id);
   if (found == nullptr || !owner_.hears_results()) return;

@@ -15,10 +15,10 @@
 namespace hearth::runtime {
 namespace {
 
-// An agent that was idle for so long gives back caches; it stays in memory until its idle timeout.
+// An agent that was idle this long gives back caches. It stays in memory until its idle timeout.
 constexpr std::chrono::milliseconds kTrimAfter{1000};
 
-// An agent that should be awake and cannot be is looked at again after so long.
+// How long until the next look at an agent that should be awake and cannot be.
 constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 
 }  // namespace
@@ -31,7 +31,7 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
              {parts.services.connections(), parts.services.client_memory(), parts.services.limits(),
               parts.services.loop(), parts.services.logger()},
              [this] {
-               if (state() == AgentState::kLive) after_turn();  // what waited behind them
+               if (state() == AgentState::kLive) after_turn();  // events that waited behind them
                parts_.slots.look_at_unused(*this);
              }) {}
 
@@ -60,11 +60,11 @@ void AgentSlot::accept(Event incoming) {
   hurry_end();
   const Live* live = life_.as<Live>();
   if (live != nullptr && live->intent && !live->intent->when_idle)
-    leave_now(false);  // and meets the other version
+    leave_now(false);  // the event meets the other version
   if (!in_memory()) {
     wake();
   } else if (state() == AgentState::kLive) {
-    after_turn();  // what waits may be another client's, held up by its CONNECT
+    after_turn();  // events of another client may wait for its CONNECT
   }
 }
 
@@ -100,8 +100,8 @@ bool AgentSlot::deliver_next() {
   const Live* live = life_.as<Live>();
   if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
   const extensions::CallOrder order = call_order();
-  // What a client sent behind a call that must wait waits as well; and what clients call behind
-  // one that runs alone.
+  // A client's later events wait behind its waiting call. Clients' calls wait behind a waiting call
+  // that runs alone.
   std::vector<ConnectionId> held;
   bool one_waits_alone = false;
   std::optional<OwnedEvent> event = inbox_.queue().take_first([&](const OwnedEvent& each) {
@@ -111,7 +111,7 @@ bool AgentSlot::deliver_next() {
     const bool is_behind = one_waits_alone && is_method && !is_agents;
     if (!is_behind && deliverable(each.kind, each.name, each.connection)) return true;
     if (each.connection != 0 && order.holds_calls()) held.push_back(each.connection);
-    // One that its client's CONNECT holds up does not wait for other calls.
+    // An event that waits for its client's CONNECT does not block other calls.
     one_waits_alone |= waits_for_calls(each.kind, each.name) && !is_connecting(each.connection) &&
                        order.runs_alone(each.kind, each.name);
     return false;
@@ -164,13 +164,13 @@ void AgentSlot::deliver(OwnedEvent event) {
       if (!live.admit(*client)) client->connect_in_progress = false;
       return;
     }
-    event.name = client->target;  // it was let in before, and has its handshake
+    event.name = client->target;  // the client was let in before, and has its handshake
   }
   const bool is_closed = client != nullptr && client->state == ConnectionState::kClosed;
   if (again && event.kind == EventKind::kCall && client != nullptr &&
       (is_closed || client->closing))
-    return;  // it has run once, and nobody reads what comes of a second time
-  if (is_closed) event.sink.reset();  // what it asked for is done; there is nobody to tell
+    return;                           // it ran once, and no client is left to read a second answer
+  if (is_closed) event.sink.reset();  // the event counts, but no client gets the answer
   live.deliver(lend(event));
 }
 
@@ -254,7 +254,7 @@ void AgentSlot::wake() {
     alarms.look_again(key_, kClassMissingRetry);
     const Error missing{Errc::kUnavailable, "the class is not loaded"};
     if (!parts_.classes.is_awaited(segment_)) return refuse_waiting(missing, kCloseTryAgainLater);
-    // What the agent's clients have sent waits with them, and that they have left.
+    // Events of the agent's own clients wait with their clients, CLOSE included.
     leave_room_line();
     inbox_.refuse_strangers(missing, kCloseTryAgainLater);
     parts_.slots.look_at_unused(*this);
@@ -284,7 +284,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   const extensions::Span span = parts_.services.spans().root();
   waking.span = span;
   if (served->settings.is_object) services.metrics().objects.came(key_.agent_class);
-  settling_ = true;  // what START causes is looked at below, once it is on its way
+  settling_ = true;  // results of START are handled below, once START is delivered
   Result<void> starting;
   Ending how{.reason = EvictReason::kAdmin};
   try {
@@ -292,8 +292,8 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
                                               served->settings, waking.handle);
     starting = waking.live->start(span);
   } catch (const OutOfDescriptors& failure) {  // agent boundary
-    // Somebody else took what lacks_room() had found: no fault of the agent's, which waits for
-    // others.
+    // Another taker got the descriptors that lacks_room() had found. This is no failure of the
+    // agent, which waits for others.
     services.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
                             {{"class", key_.agent_class},
                              {"agent", key_.name},
@@ -324,7 +324,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
 }
 
 void AgentSlot::migrated(const Completion& completion) {
-  if (state() != AgentState::kWaking) return;  // on its way out, and what it wrote with it
+  if (state() != AgentState::kWaking) return;  // the agent leaves, and MIGRATE is rolled back
   const Result<void> begun = live()->migrated(completion);
   if (begun.has_error())
     begin_ending(
@@ -334,7 +334,8 @@ void AgentSlot::migrated(const Completion& completion) {
 }
 
 void AgentSlot::started(const Completion& completion) {
-  // One that ends whenever it starts must not be made again and again for an event that waits.
+  // An agent that ends whenever it starts must not be started again and again for one waiting
+  // event.
   std::optional<Ending::StartFailure> failure;
   if (completion.error) failure = Ending::StartFailure{.error = *completion.error};
   if (!failure && live()->broken()) failure = if_waking("the agent's storage failed");
@@ -419,8 +420,8 @@ void AgentSlot::settle() {
   do {
     touch();
     if (delivered == 0) began = last_activity_;
-    // One that destroys itself whenever it starts must not be made again and again for an event
-    // that waits.
+    // An agent that destroys itself whenever it starts must not be started again and again for one
+    // waiting event.
     if (agent->destruction_requested())
       begin_ending(Ending{.reason = EvictReason::kDestroyed,
                           .start_failure = if_waking("the agent destroyed itself")});
@@ -431,7 +432,7 @@ void AgentSlot::settle() {
     } else if (agent->eviction_requested()) {
       evict(EvictReason::kAdmin);
     }
-    // Answers that wait for the device share the wait with others' as long as there is time.
+    // Answers share a wait for the device with other agents' answers while there is time.
     if (parts_.slots.stopping() && agent->events_in_progress() == 0 && !agent->awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
@@ -439,13 +440,13 @@ void AgentSlot::settle() {
   after_settling();
 }
 
-// What it does once nothing can be delivered now.
+// What the slot does once no event can be delivered now.
 void AgentSlot::after_settling() {
   if (Live* live = life_.as<Live>()) {
     LiveAgent& agent = *live->live;
     if (!agent.lent() && !agent.entered() && agent.checkpoint_due())
       parts_.threads.checkpoint(agent);
-    // While it leaves, its database may be another thread's.
+    // When the agent leaves, another thread may get its database.
     const bool leaves_when_idle = live->candidacy || (live->intent && live->intent->when_idle);
     if (leaves_when_idle && inbox_.empty() && agent.idle()) leave_while_idle();
   }

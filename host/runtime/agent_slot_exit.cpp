@@ -1,5 +1,4 @@
-// The way out of an agent: its eviction, whatever the reason, and what is left when it has been
-// destroyed.
+// The way out of an agent: its eviction, whatever the reason, and the removal of a destroyed agent.
 #include "base/close_codes.hpp"
 #include "base/stop_point.hpp"
 #include "runtime/agent_handles.hpp"
@@ -48,7 +47,7 @@ void AgentSlot::end(EvictReason reason) {
   begin_ending(Ending{.reason = reason});
 }
 
-// The end comes from the loop: whoever called us may still be using the live agent.
+// The end comes from the loop: the caller may still be using the live agent.
 void AgentSlot::begin_ending(Ending how) {
   Resident* resident = life_.resident();
   if (resident == nullptr || state() == AgentState::kEnding) return;
@@ -62,7 +61,7 @@ void AgentSlot::begin_ending(Ending how) {
   how.had_started = state() != AgentState::kWaking && !how.was_only_opened;
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
-  // Nobody waits for the end of an idle one, and after a recovery there are thousands.
+  // The end of an idle agent is not urgent, and after a recovery there are thousands.
   if (ending.reason == EvictReason::kIdle && !parts_.slots.stopping()) {
     end_in_turn(parts_.departures);
   } else {
@@ -101,7 +100,7 @@ void AgentSlot::finish_end() {
   ending.pace = Ending::Pace::kUnderWay;
   LiveAgent* const live = ending.live.get();
   if (live != nullptr && live->postpone([this] { finish_end(); })) return;
-  // Asked before the instance goes: what it lets go of then was interrupted, not finished.
+  // Asked before the instance is destroyed: what it releases then was interrupted, not finished.
   Rest rest;
   if (live != nullptr) {
     rest.next_wake = live->wake();
@@ -117,15 +116,15 @@ void AgentSlot::finish_end() {
 void AgentSlot::end_instance(Rest rest) {
   Ending& ending = *life_.as<Ending>();
   LiveAgent* const live = ending.live.get();
-  // When storage failed, memory is ahead of the disk, and the wake index knows better; and trying
-  // again at once would only fail again.
+  // When storage failed, memory is ahead of the disk, so the wake index is right. And an immediate
+  // retry would fail again.
   const bool failed =
       ending.start_failure || ending.lost_descriptors || live == nullptr || live->broken();
-  // (One below an agent that was destroyed has asked for nothing.)
+  // (An agent below a destroyed one has not asked for its own destruction.)
   rest.destroyed =
       live != nullptr && (live->destruction_requested() || parts_.condemned.contains(key_));
   if (rest.destroyed) {
-    ending.reason = EvictReason::kDestroyed;  // whatever it was that ended it
+    ending.reason = EvictReason::kDestroyed;  // whatever caused the end
     parts_.slots.end_below(key_);
   }
   if (failed) {
@@ -150,12 +149,12 @@ void AgentSlot::end_instance(Rest rest) {
   settling_ = false;
   if (ending.served->settings.is_object) stop_point("object.hibernate.shut");
   inbox_.put_back(live->take_interrupted(), ending.reason, why);
-  // A MIGRATE or a turn that failed leaves writes that no commit followed. The file has not got
-  // them.
+  // A MIGRATE or a turn that failed leaves uncommitted writes, which the file does not have.
   states_undone(live->committed_state_writes());
-  // The next instance counts its writes anew, and undoes none of these.
+  // The next instance numbers its writes from the start, and undoes none of these.
   inbox_.queue().forget_state_writes();
-  // Else one whose handler of STATE_CHANGED changes the state comes back whenever it is evicted.
+  // Otherwise an agent whose handler of STATE_CHANGED changes the state would return after each
+  // eviction.
   if (ending.reason == EvictReason::kAdmin)
     (void)inbox_.queue().take_if(
         [](const OwnedEvent& each) { return each.state_chain != nullptr; });
@@ -165,7 +164,8 @@ void AgentSlot::end_instance(Rest rest) {
 
 namespace {
 
-// An object has left memory. One that could not start was never awake, so it does not hibernate.
+// An object has left memory. An object that failed to start was never awake, so it does not
+// hibernate.
 void note_object_left(const ShardServices& services, const storage::AgentKey& key,
                       const Ending& ending, bool destroyed) {
   stop_point("object.hibernate.closed");
@@ -197,7 +197,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   parts_.handles.remove(ending.handle);
   ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
   figures.live_agents.add(-1);
-  // Condemned since its database was given away.
+  // Condemned while another thread closed its database.
   const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
   ending.lost_descriptors =
       ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.slots.stopping();
@@ -212,7 +212,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
     inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
   } else {
     services.alarms().rest(key_, rest.next_wake, rest.next_look, rest.at_least);
-    // The version may have come for which it waits.
+    // The version that the agent waits for may have come.
     if (ending.reason == EvictReason::kCodeUpdate && rest.next_wake.at_ms &&
         durable::is_next_version(*rest.next_wake.at_ms))
       services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
@@ -225,7 +225,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
   inbox_.part_with_unfinished();
   if (awaits_removal) was_condemned();
-  // Its files are still being removed otherwise: removal_is_over() tells.
+  // Otherwise its files are still being removed, and removal_is_over() tells the visits.
   if (state() != AgentState::kCondemned) tell_who_waits_for_cold(rest.destroyed);
   go_on_after(std::move(ending), rest.destroyed);
   if (!in_memory()) receive_visits();
@@ -234,7 +234,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   parts_.slots.one_left();
 }
 
-// It is cold: is it wanted again?
+// The agent is cold: wakes it if it is needed.
 void AgentSlot::go_on_after(Ending ending, bool destroyed) {
   if (ending.start_failure) {
     const Error& failure = ending.start_failure->error;
@@ -243,7 +243,7 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
     parts_.services.metrics().of_class(key_.agent_class).failed_starts.add();
     write_failure("agent.start_failed", failure, ending.start_failure->call,
                   ending.start_failure->span);
-    if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes what waits
+    if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes the agent
     start_failed(version, Error{Errc::kUnavailable,
                                 ending.start_failure->is_for_clients
                                     ? failure.message
@@ -286,7 +286,7 @@ void AgentSlot::removal_is_over() {
 }
 
 void AgentSlot::begin_shutdown() {
-  if (!in_memory()) {  // what waits for its class waits in vain
+  if (!in_memory()) {  // events that wait for the class are refused
     forget_failed_start();
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;

@@ -45,7 +45,7 @@ bool AgentSlot::is_object() const {
 }
 
 bool AgentSlot::may_leave_for_room() const {
-  // One that was just woken for its work is about to do it.
+  // An agent that was just woken for its work is about to do it.
   const Live* live = life_.as<Live>();
   return live != nullptr && inbox_.empty() && live->live->idle() && !permits_.waking;
 }
@@ -66,7 +66,7 @@ void AgentSlot::come_in() {
 
 void AgentSlot::turn_away(RoomLack lack) {
   if (lack != RoomLack::kNothing) return refuse_for_room(lack);
-  leave_room_line();  // whatever wanted it has gone
+  leave_room_line();  // no event or visit waits for the agent any more
   parts_.slots.look_at_unused(*this);
 }
 
@@ -77,7 +77,7 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
                           : lack == RoomLack::kObjects
                               ? "too many objects are active; try again later"
                               : "too many files are open; try again later";
-  if (permits_.any()) {  // others that wait for their time would find no more
+  if (permits_.any()) {  // other agents whose time has come would find no room either
     services.alarms().no_room_until(services.loop().clock().steady_now() + kNextTry);
     services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom,
                                      {.agent_class = key_.agent_class, .agent = key_.name}, "",

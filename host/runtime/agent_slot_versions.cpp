@@ -23,12 +23,12 @@ void AgentSlot::must_leave(EvictReason reason, bool when_idle) {
 
 void AgentSlot::leave_now(bool wake_again) {
   const Live* live = life_.as<Live>();
-  if (live == nullptr || !live->intent) return;  // started() looks again
+  if (live == nullptr || !live->intent) return;  // started() checks again
   leave(live->intent->reason, false, wake_again);
 }
 
 void AgentSlot::leave_here() {
-  if (state() != AgentState::kLive) return;  // started() looks again
+  if (state() != AgentState::kLive) return;  // started() checks again
   leave_now(false);
   const Ending* ending = life_.as<Ending>();
   if (ending != nullptr && ending->pace != Ending::Pace::kUnderWay) finish_end();
@@ -40,7 +40,7 @@ void AgentSlot::leave_suddenly(EvictReason reason) {
   end(leaving == nullptr ? reason : leaving->reason);
 }
 
-// ---- a version on trial -------------------------------------------------------------------------
+// ---- a version under trial ----
 
 void AgentSlot::may_try(const std::shared_ptr<VersionTrial>& trial) {
   Live* live = life_.as<Live>();
@@ -50,11 +50,11 @@ void AgentSlot::may_try(const std::shared_ptr<VersionTrial>& trial) {
   if (!is_busy || !trial->only_idle) leave_while_idle();
 }
 
-// Or now, if nobody waits for that any more.
+// Leaves now: the agent is idle, or the trial does not wait for idle agents.
 void AgentSlot::leave_while_idle() {
   Live& live = *life_.as<Live>();
   if (!live.candidacy) return leave_now(false);
-  const bool has_place = live.candidacy->take_place();  // before it is no candidate: always counts
+  const bool has_place = live.candidacy->take_place();  // first, so that it always counts
   live.candidacy = {};
   if (!has_place) return;
   live.intent = Intent{EvictReason::kCodeUpdate, false};
@@ -62,8 +62,8 @@ void AgentSlot::leave_while_idle() {
 }
 
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
-  // In this order: who takes a version back puts the other one first, then decides, then tells the
-  // shards.
+  // The order of these reads matters: a rollback first puts the other version, then decides, then
+  // tells the shards.
   ShardLoop& loop = parts_.services.loop();
   const SteadyTime until = version->undecided_until;
   const bool is_undecided = loop.clock().steady_now() < until;
@@ -93,7 +93,7 @@ void AgentSlot::trial_is_over() {
   AwaitingVersion* const awaiting = life_.as<AwaitingVersion>();
   if (awaiting == nullptr) return;
   const auto served = parts_.classes.find(segment_);
-  if (served && awaits_decision(*served)) return;  // this was the end of another one
+  if (served && awaits_decision(*served)) return;  // this was the end of another trial
   const AwaitingVersion failed = std::move(*awaiting);
   forget_failed_start();
   if (served && served->starts == failed.version) {
@@ -103,7 +103,7 @@ void AgentSlot::trial_is_over() {
   }
 }
 
-// ---- a class that is away -----------------------------------------------------------------------
+// ---- a class that is not served ----
 
 void AgentSlot::class_is_back() {
   if (state() == AgentState::kAwaitingVersion) {

@@ -1,4 +1,4 @@
-// What administrators do with the data of an agent: agent_visit.hpp.
+// What administrators do with an agent's data: agent_visit.hpp.
 #include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/condemned_agents.hpp"
@@ -13,7 +13,7 @@ Error visit_refused() {
   return Error{Errc::kUnavailable, "the agent cannot be opened now; try again later"};
 }
 
-// In the place of a class whose library is not there: visits need none of its code.
+// Replaces a class whose library is not loaded: visits need none of its code.
 class AbsentClass final : public AgentClass {
  public:
   explicit AbsentClass(std::string name) : name_(std::move(name)) {}
@@ -74,7 +74,7 @@ bool AgentSlot::is_only_open() const {
   return state() == AgentState::kOpened || (ending != nullptr && ending->was_only_opened);
 }
 
-// It is live or cold.
+// The agent is live or cold.
 void AgentSlot::receive_visits() {
   for (AgentVisit& visit : std::exchange(visits_, {})) this->visit(std::move(visit));
 }
@@ -108,7 +108,7 @@ void AgentSlot::open_for_visits() {
   parts_.services.metrics().of_class(key_.agent_class).live_agents.add(1);
   Opened& opened =
       life_.enter(AgentInput::kOpen, Opened{{served, nullptr, parts_.handles.add(*this)}});
-  settling_ = true;  // there is nothing to settle without an instance
+  settling_ = true;  // without an instance there is nothing to settle
   try {
     opened.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
                                               served->settings, opened.handle);

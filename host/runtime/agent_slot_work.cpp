@@ -1,4 +1,4 @@
-// When an agent does its durable work, and the permits that it holds for it: permits.hpp.
+// When an agent does its durable work, and which permits it holds for it: permits.hpp.
 #include "runtime/agent_slot.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_services.hpp"
@@ -10,8 +10,7 @@ namespace hearth::runtime {
 void AgentSlot::look() {
   Live* live = life_.as<Live>();
   if (live == nullptr || std::exchange(live->looks_soon, true)) return;
-  // From the loop: whoever calls may be inside settle(), and each piece of work is a turn of its
-  // own.
+  // From the loop: the caller may be inside settle(), and each piece of work is a turn of its own.
   std::function<void()> task = parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); });
   if (permits_.any()) {
     (permits_.recovery ? parts_.recoveries : parts_.steps).add(std::move(task));
@@ -33,8 +32,8 @@ void AgentSlot::let_recover() {
 }
 
 void AgentSlot::wake_for_work(PermitKind kind) {
-  if (state() == AgentState::kAwaitingRoom) return;  // it looks at what is due once it is awake
-  if (state() == AgentState::kCondemned) return;     // its work goes with its files
+  if (state() == AgentState::kAwaitingRoom) return;  // it looks for due work once it is awake
+  if (state() == AgentState::kCondemned) return;     // its work is removed with its files
   const ShardServices& services = parts_.services;
   services.alarms().take(permits_, kind);
   services.metrics().woken_by_alarm.add();
@@ -48,10 +47,10 @@ void AgentSlot::pump() {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
   live->looks_soon = false;
-  if (parts_.slots.stopping()) return;  // finish_end() sees to the rest
+  if (parts_.slots.stopping()) return;  // finish_end() does the rest
   LiveAgent& agent = *live->live;
   if (agent.lent()) return;                 // take_back() looks again
-  const bool crowded = agent.is_crowded();  // after_turn() comes when some of it has left
+  const bool crowded = agent.is_crowded();  // after_turn() comes when some has left
   if (!crowded && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
   const bool has_begun = !crowded && agent.dispatch(permits_.recovery);
   if (state() != AgentState::kLive) return;
@@ -62,7 +61,7 @@ void AgentSlot::pump() {
   } else if (agent.broken()) {
     after_turn();
   } else if (const auto at = agent.next_look_ms()) {
-    // What is due later must not be forgotten while the agent stays up.
+    // Later work must not be forgotten while the agent stays in memory.
     parts_.services.alarms().look_at(key_, *at);
   }
 }

@@ -13,10 +13,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestAlarmWait{60'000};
 constexpr milliseconds kNoRoomWait{1'000};
-// After a failure; doubled with each further one. Up to a quarter is added at random.
+// The wait after a failure; each further failure doubles it. Up to a quarter is added at random.
 constexpr milliseconds kFailureBase{4'000};
 constexpr milliseconds kFailureCap{240'000};
-// The wall's clock was set back, and not only slowed down.
+// A larger backward step means that the wall clock was set back, not only slowed down.
 constexpr milliseconds kSetBack{1'000};
 
 }  // namespace
@@ -54,10 +54,10 @@ void AlarmClock::rest(const storage::AgentKey& key, const durable::Wake& wake,
                       std::optional<std::int64_t> next_look, milliseconds at_least) {
   if (wake.none()) return;
   const std::int64_t now = now_ms();
-  // Work that was under way ended with the instance: it is interrupted now.
+  // Work that was in progress ended with the instance: it is interrupted now.
   std::int64_t at = wake.working ? now : wake.at_ms.value_or(now);
-  // Who stands in line to recover is woken when it is his turn. Sooner he would only take the place
-  // of another who waits, and so on.
+  // An agent that waits in line to recover is woken at its turn. Woken sooner, it would only take
+  // the room of another waiting agent, which would do the same.
   if (!wake.working && recovery_.waits(key))
     at = next_look.value_or(now + kLongestAlarmWait.count());
   look_at(key, std::max(at, now + at_least.count()));
@@ -68,7 +68,7 @@ void AlarmClock::hurry(std::string_view agent_class) {
   run();
 }
 
-// ---- who is due ---------------------------------------------------------------------------------
+// ---- agents that are due ----
 
 void AlarmClock::run() {
   if (!is_running_) return;
@@ -82,7 +82,7 @@ void AlarmClock::run() {
   arm();
 }
 
-// A live agent begins what is due. A cold one waits for the permit that it needs.
+// A live agent begins its due work. A cold agent waits for the permit that it needs.
 void AlarmClock::look_at_due(const storage::AgentKey& key, std::int64_t now_ms) {
   if (!parts_.agents.is_cold(key)) return parts_.agents.look(key);
   const durable::Wake wake = known(key);
@@ -103,7 +103,7 @@ void AlarmClock::admit_to_wake() {
     waking_admission_waits_ = false;
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = waking_.next();
-    if (!key) return;  // comes back with the next permit
+    if (!key) return;  // the next permit calls this again
     if (parts_.agents.is_cold(*key)) {
       wake_cold(*key, PermitKind::kWaking);
     } else {
@@ -131,16 +131,16 @@ void AlarmClock::admit_to_recover() {
 
 void AlarmClock::wake_cold(const storage::AgentKey& key, PermitKind kind) {
   if (known(key).none()) return;                         // it was awake meanwhile, and is done
-  if (parts_.loop.clock().steady_now() < room_again_) {  // for thousands of them that is asked once
+  if (parts_.loop.clock().steady_now() < room_again_) {  // thousands of agents ask once
     look_at(key, now_ms() + kNoRoomWait.count());
     return;
   }
   parts_.agents.wake(key, kind);
 }
 
-// Rows are in the wall's time. What an interval or a delay waits for must not be an hour further
-// away because the clock was set back by one: everybody is looked at at the moment that was meant,
-// and puts his rows right or goes on waiting.
+// Rows hold wall-clock times. If the clock is set back by an hour, intervals and delays must not
+// take an hour longer. So each agent is looked at when it was due by the old clock, and then
+// corrects its rows or goes on waiting.
 void AlarmClock::notice_clock() {
   const auto steady =
       std::chrono::duration_cast<milliseconds>(parts_.loop.clock().steady_now().time_since_epoch());
@@ -150,13 +150,13 @@ void AlarmClock::notice_clock() {
 }
 
 void AlarmClock::arm() {
-  notice_clock();  // before the timer that would notice it is put off
+  notice_clock();  // first: arm() postpones the timer that would notice it
   publish();
   parts_.loop.cancel_timer(std::exchange(timer_, 0));
   const std::optional<std::int64_t> next = parts_.wakes.next_ms();
   if (!next || !is_running_) return;
-  // Rows are in the wall's time, which may jump; looking at it now and then bounds what a jump can
-  // cost.
+  // Rows hold wall-clock times, and that clock may jump. A look now and then limits the delay after
+  // a jump.
   const auto bounded = milliseconds(
       std::clamp<std::int64_t>(*next - now_ms(), 0, milliseconds(kLongestAlarmWait).count()));
   timer_ = parts_.loop.call_at(parts_.loop.clock().steady_now() + bounded, [this] {

@@ -64,21 +64,21 @@ TimerId AsioLoop::call_at(SteadyTime due, std::function<void()> task) {
 }
 
 void AsioLoop::cancel_timer(TimerId timer) {
-  // The alarm stays as it is: what it wakes finds nothing due, and sets it again.
+  // The alarm stays set: when it rings, nothing is due, and the turn sets it again.
   if (timer != 0) timers_.cancel(timer);
 }
 
 // ---- turns --------------------------------------------------------------------------------------
 
-// Not in call_at(): of the timers that are set until then only the earliest needs the alarm, and
-// those that are cancelled or due by then need none.
+// Not in call_at(): of the timers set before the turn only the earliest needs the alarm, and timers
+// that are cancelled or due by then need none.
 void AsioLoop::plan_turn() {
   if (std::exchange(turn_planned_, true)) return;
   boost::asio::post(context_, [this] { turn(); });
 }
 
 void AsioLoop::turn() {
-  // Until the end of this turn, so that a timer that is set in it plans no further one.
+  // Until the end of this turn: timers that are set in it plan no further turn.
   turn_planned_ = true;
   const SteadyTime begun = clock_.steady_now();
   const TimerId last = timers_.last();
@@ -106,7 +106,7 @@ void AsioLoop::set_alarm(SteadyTime at) {
   const int failed = ::timerfd_settime(alarm_.native_handle(), TFD_TIMER_ABSTIME, &moment, nullptr);
   HEARTH_ASSERT(failed == 0, "the alarm refuses a moment");
   alarm_at_ = at;
-  // Setting it has taken back what it had to say before, so that nothing has to be read from it.
+  // Setting the alarm has cleared its earlier expirations, so no read is needed.
   if (std::exchange(alarm_awaited_, true)) return;
   alarm_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [this](const boost::system::error_code& error) {

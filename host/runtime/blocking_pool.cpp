@@ -32,7 +32,7 @@ bool BlockingPool::run(Job job, const std::string& owner) {
     try {
       threads_.emplace_back([this] { work(); });
     } catch (
-        const std::system_error&) {  // the system has no thread to give: those there are must do
+        const std::system_error&) {  // the system has no thread left: the pool's threads must do
       if (threads_.empty()) {
         waiting_.pop_back();
         if (!owner.empty()) take_one(waiting_of_, owner);
@@ -74,7 +74,7 @@ std::optional<std::size_t> BlockingPool::next() const {
 }
 
 void BlockingPool::work() {
-  ::pthread_setname_np(::pthread_self(), "hearth-blocking");  // else that of whoever asked first
+  ::pthread_setname_np(::pthread_self(), "hearth-blocking");  // else its first caller's name
   mutex_.lock();
   for (;;) {
     ++idle_;

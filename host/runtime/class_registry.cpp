@@ -6,7 +6,7 @@
 namespace hearth::runtime {
 namespace {
 
-// A class's name without what its spellings differ in.
+// A class's name without the differences between its spellings.
 std::string plain_name(std::string_view text) {
   std::string letters;
   for (const char c : text) {
@@ -16,7 +16,8 @@ std::string plain_name(std::string_view text) {
   return letters;
 }
 
-// Than the other table, which may lack classes: they have the defaults.
+// Whether `other` has another `auth` for a class of `table`. A class that it lacks has the
+// defaults.
 bool has_other_auth(const ClassRegistry::EntryTable& table,
                     const ClassRegistry::EntryTable& other) {
   return std::ranges::any_of(table, [&other](const auto& row) {
@@ -170,7 +171,7 @@ void ClassRegistry::remember(Segments known, std::function<void(const std::strin
   note_ = std::move(note);
 }
 
-// Without the lock while others are told: they may wait for the disk.
+// Calls `note` without the lock, because it may wait for the disk.
 void ClassRegistry::note_served(const std::string& segment) {
   std::function<void(const std::string& segment)> note;
   {

@@ -8,8 +8,8 @@
 namespace hearth::runtime {
 namespace {
 
-// Who decides may be busy when the trial is over: agents that wait for the decision wait so much
-// longer.
+// The thread that decides may be busy when the trial is over: agents wait for the decision this
+// much longer.
 constexpr std::chrono::milliseconds kDecisionTakes{10'000};
 
 }  // namespace
@@ -33,7 +33,7 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
       settings_(settings),
       clock_(clock),
       began_(clock.steady_now()) {
-  // First: somebody may be woken on it at once, and fail.
+  // First: an agent may be woken on the new version at once, and fail.
   if (before_ != nullptr && settings_.trial_agents > 0)
     next_->starts->undecided_until = began_ + settings_.trial_time + kDecisionTakes;
   runtime_.classes().put(next_);
@@ -57,15 +57,14 @@ void ClassRollout::begin_trial() {
   if (settings_.trial_agents == 0) return move_others();
   trial_ = runtime_.try_version(before_, settings_.trial_agents, settings_.drain);
   const bool all_answered = trial_->answers.wait_for(settings_.patience);
-  // Nobody lives who could try: the next ones that are woken have no other version to fall back
-  // from.
+  // No live agent can try. Agents that are woken now have no other version to fall back to.
   if (all_answered && expected() == 0 && settings_.awaited == 0) keep();
 }
 
 std::size_t ClassRollout::expected() const {
   if (!trial_) return 0;
   const std::size_t may_yet =
-      trial_->candidates;  // first: who takes a place counts twice rather than never
+      trial_->candidates;  // first: an agent may be counted twice, but is never missed
   return std::min(may_yet + tried(), settings_.trial_agents);
 }
 
@@ -88,9 +87,9 @@ RolloutState ClassRollout::look() {
   if (state_ == RolloutState::kMoving) {
     const bool late = clock_.steady_now() - moving_since_ >= settings_.drain_deadline;
     if (settings_.drain && late && !std::exchange(forced_, true)) leave(false);
-    // The old version is kept until this is dropped: another class of the library may still fail,
-    // and take this one with it. Answers first: a shard that has not answered may just be waking an
-    // agent on the old version.
+    // The old version is kept until this object is destroyed: another class of the library may
+    // still fail, and take this class back too. Answers come first: a shard that has not answered
+    // may be waking an agent on the old version.
     if (leaving_->complete() && before_->starts->agents == 0) state_ = RolloutState::kDone;
   }
   return state_;
@@ -147,7 +146,7 @@ void ClassRollout::roll_back(std::string why) {
   reason_ = std::move(why);
   state_ = RolloutState::kRolledBack;
   runtime_.classes().put(before_);
-  (void)decide();  // then: whoever sees that it is decided finds the version before
+  (void)decide();  // after put(): a reader of the decision finds the old version
   runtime_.class_is_back(before_->segment);
   if (trial_) trial_->places = 0;
   runtime_.leave_version(next_, EvictReason::kCodeUpdate, false);

@@ -17,7 +17,7 @@ CondemnedAgents::CondemnedAgents(storage::Directory& directory, const storage::D
 
 void CondemnedAgents::load(const std::function<bool(const storage::AgentKey&)>& mine) {
   for (const storage::AgentKey& key : directory_.condemned()) {
-    // Not ours to write, so not ours to make a path of.
+    // The server writes no key with such a class name, so it builds no path from one.
     if (!mine(key) || !is_class_name(key.agent_class)) continue;
     keys_.insert(key);
     (void)finish(key, remove_files(key));
@@ -56,7 +56,7 @@ std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {
     data_.remove_agent(key);
     stop_point("destroy.files_removed");
     return {};
-  } catch (const StorageError& failure) {  // agent boundary: the marker stays, and so does the key
+  } catch (const StorageError& failure) {  // the marker stays, and so does the key
     return failure.what();
   }
 }

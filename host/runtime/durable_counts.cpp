@@ -10,7 +10,7 @@ DurableCounts::Counters& DurableCounts::counters_of(std::string_view agent_class
   auto found = counters_.find(agent_class);
   if (found == counters_.end()) {
     found = counters_.emplace(std::string(agent_class), Counters{}).first;
-    // All at once: a series that begins at zero shows its first step as an increase.
+    // All series at once: a series that begins at zero shows its first step as an increase.
     for (std::size_t place = 0; place < extensions::kDurableEventCount; ++place) {
       found->second[place] = &metrics_.counter(
           "hearth_durable_events_total", "Steps of fibers, schedules, queue items and alarms.",
@@ -27,7 +27,7 @@ void DurableCounts::report(extensions::DurableEvent event, const extensions::Lin
   DurableLog::report(event, whose, id, detail);
 }
 
-// Of kinds that are listed, and of "" for each class: code cannot make up labels.
+// Only kinds that are listed, and "" for each class: code cannot make up labels.
 DurableCounts::StateCounters& DurableCounts::counters_of_kind(std::string_view agent_class,
                                                               std::string_view kind) {
   std::string place = std::string(agent_class) + '\n' + std::string(kind);

@@ -7,10 +7,10 @@
 namespace hearth::runtime {
 namespace {
 
-// A connection with so many undelivered events is not read from until it has few again.
+// A connection with so many waiting events is not read until it has few again.
 constexpr std::size_t kPauseReadingAt = 16;
 constexpr std::size_t kResumeReadingAt = 4;
-// Nor one with so many bytes in them. One frame more may have been read already.
+// The same for so many bytes in them. One more frame may have been read already.
 constexpr std::size_t kPauseReadingAtBytes = std::size_t{256} << 10;
 
 }  // namespace
@@ -64,7 +64,7 @@ bool EventQueue::has_room_for(std::size_t bytes) const {
   return events_.size() < limits_.max_waiting && held_.bytes() + bytes <= limits_.max_waiting_bytes;
 }
 
-// Heads count beside the texts: they wait with them.
+// Heads of requests count beside the texts, because they wait with them.
 bool EventQueue::refuses_memory(const Event& event, std::size_t bytes) const {
   const auto bytes_of = [](const std::optional<HeldBytes>& held) {
     return held ? held->bytes() : std::size_t{0};
@@ -78,7 +78,7 @@ bool EventQueue::refuses_memory(const Event& event, std::size_t bytes) const {
 void EventQueue::refuse_for_memory(const Event& event) {
   const Error error{Errc::kUnavailable, "the server is short of memory: try again later"};
   if (event.sink != nullptr) return event.sink->finish(ResponseHead{503, {}}, error);
-  // To a frame that asks nothing, only the end of the connection is an answer.
+  // A frame without a sink has no answer but the end of the connection.
   if (Connection* client = clients_.find(event.connection))
     clients_.drop_for_memory(*client, error.message);
 }

@@ -6,7 +6,7 @@
 
 namespace hearth::runtime {
 InterruptibleEvents::Place InterruptibleEvents::keep(OwnedEvent event) {
-  // The others have no bytes, and no more than the clients that wait for them.
+  // Other events have no bytes, and there is at most one for each client.
   if (event.kind == EventKind::kCall) {
     const std::size_t bytes = text_bytes(event);
     if (calls_ >= max_events_ || bytes > max_bytes_ - held_.bytes()) return 0;

@@ -4,7 +4,7 @@
 
 namespace hearth::runtime {
 
-// Passes everything on, and frees the key at the end.
+// Forwards everything, and frees the key at the end.
 class KeyedCalls::Sink final : public CallSink {
  public:
   Sink(std::shared_ptr<Running> running, Place place, std::unique_ptr<CallSink> to)
@@ -26,7 +26,7 @@ class KeyedCalls::Sink final : public CallSink {
     running_.reset();
   }
 
-  std::shared_ptr<Running> running_;  // null: it has left
+  std::shared_ptr<Running> running_;  // null: the call has ended
   const Place place_;
   const std::unique_ptr<CallSink> to_;
 };

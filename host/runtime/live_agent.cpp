@@ -1,4 +1,4 @@
-// Life, events and turns. What the instance may ask of its host is in live_agent_host.cpp.
+// Life, events and turns. What the instance may ask of its host: live_agent_host.cpp.
 #include "runtime/live_agent.hpp"
 
 #include "base/assert.hpp"
@@ -75,14 +75,14 @@ LiveAgent::~LiveAgent() {
 }
 
 Result<void> LiveAgent::start(const extensions::Span& span) {
-  // An earlier life was cut off, and of what it has left nothing may be told before it is on the
-  // device, nor that the directory lists it.
+  // An earlier process did not close this agent. Nothing that depends on its data, or on the
+  // directory's entry, may leave before both are on the device.
   if (gate_ != nullptr && database_.sync_target() != nullptr) {
     gate_->directory_written();
     outbox_.hold_back();
   }
-  // Its parent lists it, and takes it along when it is destroyed, also if it stores nothing. An
-  // object that was only called is listed too.
+  // The parent lists a sub-agent, and destroys it with itself, even if it stores nothing. An object
+  // that was only called is listed too.
   if (owner_.key().is_sub_agent() || settings().is_object) record();
   const bool is_object = settings().is_object && !owner_.key().is_sub_agent();
   if (is_object && services_.files().record_object(owner_.key(), services_.random()) &&
@@ -169,8 +169,9 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       }
       finish(id, *call, accepted.error());
     } else {
-      // Most events are over by now. Only one that suspended pays for a timer.
-      // (Work's own is other than the event's if the instance has just continued what it recovers.)
+      // Most events are over by now. Only an event that suspended needs a timer. (The time of
+      // `work` differs from the event's if the instance has just continued a fiber that it
+      // recovers.)
       const std::chrono::milliseconds time(event.deadline_ms);
       arm_deadline(id, *call, call->work ? call->work->timeout : time);
       keep_if_interruptible(*call, event);
@@ -191,8 +192,8 @@ Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
   }
   if (state_cause_) state_cause_->has_waited = true;
   state_cause_.reset();
-  // Its turn is over, and with it the savepoints that it leaves open: what the host does next is no
-  // part of them.
+  // The turn is over, and so are the savepoints that it left open: later writes of the host do not
+  // belong to them.
   if (extensions().in_transaction()) flush();
   if (accepted.has_error()) return explained(accepted.error());
   refusal_text_.clear();
@@ -223,13 +224,13 @@ bool LiveAgent::admit(Connection& connection) {
     write_line(LogLevel::kInfo, "agent.client_refused",
                {class_->name(), to_string(decision.error().code)}, 0,
                {{"error", decision.error().message}});
-    // What an author says to a refused client is for that client; what a bug says is not.
+    // A client may read the text of an author's refusal, but not that of a bug.
     end_connection(
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
         forbidden ? std::string_view(decision.error().message) : "connection set-up failed");
   }
-  // One who destroyed itself then gets no CONNECT. It knows this client, who is closed with the
-  // others.
+  // An agent that destroyed itself during admission gets no CONNECT. It knows this client, which is
+  // closed with the others.
   if (destruction_requested()) connection.state = ConnectionState::kConnecting;
   if (connection.closing || destruction_requested()) {
     leave();
@@ -302,7 +303,7 @@ void LiveAgent::trim() {
 // ---- turns --------------------------------------------------------------------------------------
 
 bool LiveAgent::dirty() const {
-  // What a nearer wake is about must not leave before it either, though it may be about no row.
+  // Effects must not leave before the nearer wake that they depend on, even if no row holds it.
   return database_.dirty() || directory_dirty_ || has_unwritten_answers() ||
          (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
 }
@@ -327,7 +328,7 @@ void LiveAgent::commit() {
   figures_.commits.add();
   stops_at_commit_.committed();
   note_kept(storage::Kept::kInThisBoot);
-  if (gate_ == nullptr) wake_keeper_.after_commit(wake());  // else all_durable() does
+  if (gate_ == nullptr) wake_keeper_.after_commit(wake());  // else all_durable() does this
 }
 
 void LiveAgent::note_kept(storage::Kept kept) {
@@ -347,7 +348,7 @@ void LiveAgent::leave() {
   extensions().end_turn();
   if (!broken_ && database_.broken()) lose_turn();
   if (!broken_ && dirty()) {
-    // An open savepoint could undo what a later turn writes: that one must not share the commit.
+    // An open savepoint could undo writes of a later turn, so that turn must not share the commit.
     if (extensions().in_transaction()) {
       flush();
     } else {
@@ -363,7 +364,7 @@ void LiveAgent::leave() {
   owner_.after_turn();
 }
 
-// A burst of events that are ready together shares one commit.
+// Events that are ready together share one commit.
 void LiveAgent::schedule_flush() {
   if (std::exchange(flush_scheduled_, true)) return;
   turns_before_ = turns_;
@@ -372,7 +373,7 @@ void LiveAgent::schedule_flush() {
   });
 }
 
-// False: more events come.
+// False: more events are coming.
 bool LiveAgent::flush_at_turn_end(bool is_last) {
   const bool more_came = std::exchange(turns_before_, turns_) != turns_;
   if (more_came && !is_last) return false;
@@ -489,7 +490,7 @@ void LiveAgent::discard(Effect& effect) {
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
   } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
-    // Without its handshake the client would wait for ever; it may come back.
+    // Without its handshake the client would wait for ever. It may come back after the close.
     if (Connection* client = clients_.connection(handshake->connection)) {
       client->closing = true;
       client->port->close(kCloseInternalError, "the agent's storage failed");
@@ -524,7 +525,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   extensions().release();
   const bool is_settled = !broken_ && !database_.dirty();
   work_.close();
-  // What was in progress is still known, as far as it is to be gone on with.
+  // What was in progress is still known, as far as it will be continued.
   if (is_settled) wake_keeper_.at_end(work_.wake());
 }
 

@@ -1,4 +1,4 @@
-// Calls that came with a key, under which their answers are kept.
+// Calls with a key, under which their answers are stored.
 #include "extensions/call_answers.hpp"
 #include "runtime/keyed_calls.hpp"
 #include "runtime/live_agent.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using extensions::CallAnswers;
 
-// What the caller is told of a call that must not run, and with which status.
+// The answer to a call that must not run, and its status.
 struct Told {
   ResponseHead head;
   Result<std::string> outcome;
@@ -43,7 +43,7 @@ bool LiveAgent::answer_again(Event& incoming) {
   CallAnswers& answers = of<CallAnswers>();
   try {
     CallAnswers::Known known = answers.look(*key);
-    // A second run does no harm: nothing is kept, so that reading fills no store.
+    // A second run does no harm. Nothing is stored, so reads fill no store.
     if (known.verdict != CallAnswers::Verdict::kAnother && class_->is_read_only(incoming.name)) {
       key.reset();
       return false;

@@ -1,5 +1,5 @@
-// An agent that waits for the device while its shard does not: another thread has its database for
-// a checkpoint, or it leaves and its last answers are held back.
+// An agent that waits for the device while its shard does not. Another thread has its database for
+// a checkpoint, or the agent leaves and its last answers are held back.
 #include "base/assert.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -14,8 +14,8 @@ namespace {
 // How long a leaving agent waits for the device.
 constexpr std::chrono::seconds kLastSync{10};
 
-// The operator's reasons and the host's: an interruption by one of them says nothing against the
-// work. (An idle agent has none under way.)
+// Reasons of the operator and of the host: such an interruption does not count against the work.
+// (An idle agent has no work in progress.)
 bool is_on_purpose(EvictReason reason) {
   return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
          reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit ||
@@ -40,8 +40,8 @@ void LiveAgent::finish_turns(EvictReason reason) {
   }
   flush();
   if (broken_ || !awaits_durability()) return;
-  // Lent, so that it writes nothing more. The gate answers in order: by then it has said of all
-  // that is held whether it leaves. A device that hangs does not keep the agent for ever.
+  // Lent, so that it writes nothing more. The gate answers in order: by the time of its answer all
+  // held effects have left or are discarded. A device that hangs does not keep the agent for ever.
   lent_ = true;
   const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
     if (*self == nullptr || std::exchange(*is_back, true)) return;

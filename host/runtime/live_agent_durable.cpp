@@ -1,4 +1,4 @@
-// When a live agent must be awake, and what it finds of its durable work.
+// When a live agent must be awake, and which durable work it finds.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -24,7 +24,7 @@ void LiveAgent::report_left_over() {
   }
 }
 
-// That under which the fiber was begun, and not that of the start which finds it.
+// The span under which the fiber was begun, not the one of the start that finds it.
 LiveAgent::Span LiveAgent::span_of_left_over(std::string_view fiber) {
   try {
     return extensions::read_span(work_.trace_of_fiber(fiber));

@@ -1,4 +1,4 @@
-// What an agent has sent leaves: to its clients, and to those who wait for answers.
+// Effects of an agent leave: to its clients, and to callers that wait for answers.
 #include "base/escape.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"

@@ -1,4 +1,4 @@
-// What extensions may ask of a live agent: its calls, its end, and its lines in the log.
+// What extensions may ask of a live agent: its calls, its end, and its log lines.
 #include "base/escape.hpp"
 #include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
@@ -22,8 +22,8 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
   }
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
-  // The end of durable work is rows: a rollback would undo them, and memory would take the work for
-  // done.
+  // Durable work ends by writing rows. A rollback would undo them, while memory says that the work
+  // is done.
   if (call->work && in_transaction()) {
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }
@@ -112,7 +112,7 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
 }
 
 Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
-  // Of a class: what one agent adds too much, another one would.
+  // The limit is for the class, because its other agents run the same code.
   const bool is_added =
       services_.logger().record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
                                         {{"class", class_->name()},
@@ -127,14 +127,14 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
                "10 a second"};
 }
 
-// An error with another code is the author's answer to the client, and no news.
+// An error with another code is the author's answer to the client, and is not logged.
 void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) const {
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
   write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
              {{"event", to_string(call.kind)}, {"error", error.message}});
 }
 
-// No failure of the storage: for some errors SQLite undoes more than the statement
+// This is no failure of the storage: for some errors SQLite undoes more than the statement
 // (plugin_sql.hpp).
 void LiveAgent::lose_turn() {
   write_line(LogLevel::kWarn, "agent.turn_lost", {class_->name()}, current_call_,

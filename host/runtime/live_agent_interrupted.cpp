@@ -1,5 +1,5 @@
-// What is delivered again, should the agent be evicted in its middle. See interruptible_events.hpp
-// and AgentSlot's promise P6.
+// Events that are delivered again if the agent is evicted before they end. See
+// interruptible_events.hpp and promise P6 of AgentSlot.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -9,7 +9,7 @@
 namespace hearth::runtime {
 namespace {
 
-// Afterwards the agent comes back for what waits. One that was hung is not given again what may
+// Whether the agent returns for its events. A hung agent does not get the events again that may
 // have hung it.
 bool comes_back_after(EvictReason reason) {
   return reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
@@ -27,7 +27,7 @@ std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions
   if (!interruptions.has_due()) return call_timeout();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       interruptions.due - services_.loop().clock().steady_now());
-  return std::max(left, std::chrono::milliseconds(1));  // 0 would be: no limit
+  return std::max(left, std::chrono::milliseconds(1));  // 0 would mean no limit
 }
 
 void LiveAgent::keep_if_interruptible(Call& call, const AgentEvent& event) {

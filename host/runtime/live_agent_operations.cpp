@@ -1,5 +1,5 @@
-// Operations that an agent submits: what it may submit, and how it hears of their ends. The rest is
-// in agent_operations.hpp.
+// Operations of an agent: which ones it may submit, and how it gets their results. The rest is in
+// agent_operations.hpp.
 #include "extensions/call_rules.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -49,7 +49,7 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
                            std::move(remote));
 }
 
-// A fiber outlives the handler that has begun it: what it changes later is a change from elsewhere.
+// A fiber outlives the handler that began it: its later changes do not count as the handler's.
 std::shared_ptr<extensions::StateCause> LiveAgent::cause_to_carry() const {
   const bool is_of_fiber = fiber_.value_or(durable::kNoFiber) != durable::kNoFiber;
   return is_of_fiber ? nullptr : state_cause_;

@@ -1,4 +1,4 @@
-// The schema version of an agent's data, and its way to the one of its class. See
+// The schema version of an agent's data, and its migration to the version of its class. See
 // hearth/ext/schema.h.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -16,7 +16,7 @@ Result<void> LiveAgent::check_schema() const {
 }
 
 bool LiveAgent::must_migrate() const {
-  // A new agent is given the class's version by its first write.
+  // The first write gives a new agent the class's version.
   return database_.exists() && database_.class_schema() < class_->schema_version();
 }
 
@@ -41,8 +41,7 @@ Result<void> LiveAgent::migrated(const Completion& ended) {
   const std::uint32_t from = database_.class_schema();
   const std::uint32_t to = class_->schema_version();
   const bool ignored = failure && failure->code == Errc::kUnsupported;
-  // Data of a class that had no versions need not be changed; between two versions something must
-  // have been.
+  // Data without a version may need no migration. Between two versions a migration is required.
   if (failure && !(ignored && from == 0)) {
     const std::string why = ignored ? "the class does not say how" : failure->message;
     return Error{ignored ? Errc::kPlugin : failure->code,

@@ -1,4 +1,4 @@
-// The state of a live agent: how a client writes it, and who hears that it has changed.
+// The state of a live agent: how a client writes it, and which parts are told of a change.
 #include "extensions/state.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -12,7 +12,7 @@ void LiveAgent::write_state_of_client(Event& incoming) {
   const auto answer = [&](const Result<std::string>& outcome) {
     figures_.event_ended(EventKind::kStateCheck,
                          outcome ? EventOutcome::kOk : EventOutcome::kError);
-    if (!incoming.sink) return;  // the client has left; what it wrote counts
+    if (!incoming.sink) return;  // the client has left, but its write counts
     outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
     if (outcome.has_error()) show_true_state(incoming.connection);
   };
@@ -60,7 +60,7 @@ void LiveAgent::show_true_state(ConnectionId id) {
   }
 }
 
-// ---- who hears of it ----------------------------------------------------------------------------
+// ---- what is told of a change ----
 
 void LiveAgent::begin_cause(std::shared_ptr<unsigned> chain) {
   state_cause_ = std::make_shared<extensions::StateCause>();
@@ -91,13 +91,13 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
   }
 }
 
-// Clients and the instance itself follow the file.
+// Clients and the instance get the state of the file.
 void LiveAgent::undone(std::uint64_t last_write) {
   outbox_.withdraw_states(last_write);
   owner_.states_undone(last_write);
 }
 
-// Of what follows from what the agent does now: that, but not who has asked for it.
+// The origin for what the current work causes: its trace, without the original caller.
 extensions::OriginPtr LiveAgent::trace_alone() const {
   if (current_span_.is_none()) return nullptr;
   auto origin = std::make_shared<extensions::Origin>();

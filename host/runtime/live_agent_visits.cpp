@@ -1,4 +1,4 @@
-// A live agent, or one that is only open, and what administrators do with its data.
+// What administrators do with the data of a live agent, or of one that is only open.
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 

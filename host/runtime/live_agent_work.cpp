@@ -1,4 +1,4 @@
-// What is due in a live agent: how it is delivered, and what becomes of it.
+// Work that is due in a live agent: how it is delivered, and how it ends.
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
 #include "extensions/managed_fibers.hpp"
@@ -8,7 +8,7 @@
 
 namespace hearth::runtime {
 
-// Work of its own and notifications take turns.
+// The agent's own work and notifications take turns.
 bool LiveAgent::dispatch(bool may_recover) {
   notice_comes_first_ = !notice_comes_first_;
   if (notice_comes_first_) return send_notice() || begin_work(may_recover);
@@ -19,7 +19,7 @@ bool LiveAgent::send_notice() {
   std::optional<durable::NoticeDelivery> due;
   try {
     if (ports().agents != nullptr) due = work_.next_notice();
-    if (due) commit_now();  // it counts as begun also if it takes the process with it
+    if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
@@ -46,14 +46,14 @@ bool LiveAgent::begin_work(bool may_recover) {
   std::optional<extensions::DueWork> due;
   try {
     due = work_.next(may_recover);
-    if (due) commit_now();  // it counts as begun also if it takes the process with it
+    if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }
   if (broken_) return false;
   extensions::tell_clients_of_turns(clients_, work_);
   if (!due) {
-    if (dirty()) schedule_flush();  // what was left out has its next time
+    if (dirty()) schedule_flush();  // skipped work has a new time
     return false;
   }
   if (due->kind == EventKind::kFiberRecovered) stop_point("fiber.attempt.committed");
@@ -70,7 +70,8 @@ bool LiveAgent::begin_work(bool may_recover) {
   const auto [id, call] = calls_.emplace();
   ++work_calls_;
   call.kind = due->kind;
-  // The event's own: the call may be over, and gone, while the instance still looks at them.
+  // The event has its own copies: the call may be over, and gone, while the instance still reads
+  // them.
   const std::string name = due->name;
   const std::string body = std::exchange(due->body, {});
   AgentEvent event;
@@ -107,12 +108,12 @@ durable::FiberRow LiveAgent::offered_row(CallId id) {
 }
 
 void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
-  if (!instance_) return;  // it is being made, when no fiber runs
+  if (!instance_) return;  // the instance is being made, and no fiber runs
   tells_fibers_ = true;
   begin_work_of(fiber != 0 ? work_.fibers().row_of(fiber) : offered_row(call));
 }
 
-// Its hook may take as long as it likes.
+// The hook of a continued fiber has no time limit.
 void LiveAgent::fiber_continued(std::string_view id) {
   work_.continued(id);
   calls_.for_each([&](CallId /*id*/, Call& call) {
@@ -121,7 +122,7 @@ void LiveAgent::fiber_continued(std::string_view id) {
     call.deadline = 0;
     call.work->timeout = {};
   });
-  owner_.look();  // somebody may be waiting for its permit
+  owner_.look();  // another agent may wait for the permit
 }
 
 }  // namespace hearth::runtime

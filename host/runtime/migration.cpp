@@ -16,7 +16,7 @@ std::size_t Migration::leave_version(const std::shared_ptr<const ServedClass>& v
   for (MovingAgent* agent : agents) {
     agent->must_leave(reason, when_idle);
     if (when_idle) continue;
-    // By name: the agent may be gone, or have another version, when its turn comes.
+    // Found by its key: the agent may be gone, or have another version, when its turn comes.
     departures_.add([this, version, key = agent->key()] {
       MovingAgent* const still = agents_.find(key);
       if (still != nullptr && still->version() == version.get()) still->leave_here();
@@ -30,7 +30,7 @@ void Migration::expel_version(const ServedClass& version, EvictReason reason) {
 }
 
 void Migration::try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial) {
-  // The most recently used first: they are the ones that somebody would notice.
+  // The most recently used agents first: their clients would notice a failure.
   const std::vector<MovingAgent*> agents = of(before);
   for (auto agent = agents.rbegin(); agent != agents.rend() && trial->places > 0; ++agent)
     (*agent)->may_try(trial);

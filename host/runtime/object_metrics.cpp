@@ -7,7 +7,7 @@
 namespace hearth::runtime {
 namespace {
 
-// A wake takes about a millisecond; one that waits for an author's on_start takes seconds.
+// A wake takes about a millisecond. With a slow on_start it takes seconds.
 constexpr std::array kWakeSeconds = {0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0};
 
 constexpr std::string_view kUnlisted = "other";

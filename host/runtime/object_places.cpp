@@ -4,22 +4,22 @@
 
 namespace hearth::runtime {
 
-// Which object leaves. The asker's own thread, but for is_settled.
+// Finds the object that leaves. Only the asker's thread uses it, except is_settled.
 struct ObjectPlaces::Question {
   ShardLoop& loop;  // the asker's
   std::function<void(Answer)> answer;
-  std::size_t unanswered = 0;  // members that have not said what is idle
+  std::size_t unanswered = 0;  // members that have not answered
   TimerId patience = 0;
   std::optional<SteadyTime> idle_since = {};
   Place* oldest = nullptr;
   bool is_chosen = false;
-  // Set once: by the chosen member before it spares its object, or by the asker when it gives up
-  // waiting. Whoever comes second does nothing.
+  // Set once: by the chosen member before it spares its object, or by the asker when it gives up.
+  // The second of them does nothing.
   std::atomic<bool> is_settled = false;
 };
 
-// A task that was posted before and is still under way may reset this time too early. Then a shard
-// that stands still is waited for once more.
+// An earlier posted task that still waits may reset this time too early. Then the wait for a
+// blocked shard happens once more.
 void ObjectPlaces::Place::post(SteadyTime now, std::function<void()> task) {
   SteadyTime none = SteadyTime::max();
   (void)posted_at.compare_exchange_strong(none, now);

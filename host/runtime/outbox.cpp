@@ -8,7 +8,8 @@
 namespace hearth::runtime {
 namespace {
 
-// A sync takes milliseconds, and a device that hangs takes seconds: so much may wait for it.
+// Limits for what may wait for the device: a sync takes milliseconds, or seconds if the device
+// hangs.
 constexpr std::size_t kMaxHeldEffects = 4096;
 constexpr std::size_t kMaxHeldBytes = std::size_t{4} << 20;
 
@@ -88,9 +89,9 @@ void Outbox::flush() {
   if (discarding_) return;
   const bool wrote = owner_.dirty();
   if (wrote) owner_.commit();
-  // Later effects must still wait for these writes, if somebody else must make them durable. When
-  // nothing is held but what waits for an earlier answer, an empty frame to nobody holds their
-  // place in the order.
+  // With a gate, later effects must still wait until these writes are durable. If all held effects
+  // wait for earlier answers, an empty frame without receivers takes the place of these writes in
+  // the order.
   const bool none_is_new = first_ + held_.size() - 1 <= requested_;
   if (wrote && gate_ != nullptr && (held_.empty() || none_is_new)) hold(FrameEffect{});
   if (held_.empty()) return;
@@ -103,7 +104,7 @@ void Outbox::flush() {
 }
 
 void Outbox::hold_back() {
-  hold(FrameEffect{});  // to nobody
+  hold(FrameEffect{});  // no receivers
   request(first_ + held_.size() - 1);
 }
 
@@ -121,7 +122,7 @@ void Outbox::durable(std::uint64_t up_to, bool ok) {
     return;
   }
   release(up_to);
-  // What was pushed since then and follows no later write has nothing left to wait for.
+  // Effects that were pushed later and follow no newer write need not wait any more.
   if (requested_ > up_to) return;
   if (!owner_.dirty()) release(first_ + held_.size());
   owner_.all_durable();

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using storage::AgentKey;
 
-// Nothing that is looked at happens here.
+// Repair reads no log lines.
 class SilentLogger final : public Logger {
  public:
   [[nodiscard]] bool enabled(LogLevel /*level*/) const override { return false; }
@@ -54,7 +54,7 @@ class Repair {
       return true;
     });
     look_for_files(forget_missing);
-    // What the entries say must be there is on the device before them.
+    // The files are on the device before the entries that refer to them.
     sync_files();
     for (const AgentKey& key : report_.forgotten) data_.remove_agent(key);
     directory_.rebuild(found_, wakes_, report_.forgotten);
@@ -83,7 +83,7 @@ class Repair {
   void look_at(const fs::path& file) {
     try {
       const std::optional<AgentKey> key = storage::AgentDatabase::owner_of(file);
-      if (!key) {  // nothing was ever committed, or it is lost
+      if (!key) {  // no commit was made, or it is lost
         without_data_.insert(file);
         return;
       }
@@ -114,21 +114,21 @@ class Repair {
                       .unknown_operations = earlier.unknown_operations});
   }
 
-  // When the agent's rows want it to be awake. Nothing of what looking at them changes is kept.
+  // When the agent's rows want it to be awake. Changes that loading makes to the rows are not kept.
   durable::Wake wake_of(const AgentKey& key, const fs::path& file) {
     storage::AgentDatabase database(file, key, {.must_exist = true});
     extensions::DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
     work.load();
     durable::Wake wake = work.wake();
-    // Rows that are taken up are changed as the settings of the class say, which are not known
-    // here: look at them at once.
+    // Loading changes rows according to the class's settings, which are unknown here: the agent
+    // should wake at once.
     if (database.dirty() && !wake.none()) wake.at_ms = unix_millis(clock_.wall_now());
     work.close();
     database.close();
     return wake;
   }
 
-  // The agents that have an entry and no file.
+  // Finds agents with an entry and no file.
   void look_for_files(bool forget_missing) {
     constexpr std::size_t kPage = 1000;
     for (const std::string& agent_class : directory_.classes()) {
@@ -143,7 +143,7 @@ class Repair {
 
   void look_for_file(const AgentKey& key, bool forget_missing) {
     if (condemned_.contains(key) || has_data(data_.agent_path(key))) return;
-    // One that may never have stored anything is no loss.
+    // An agent that may never have stored anything is no loss.
     const bool is_lost = directory_.kept(key) != storage::Kept::kUnknown;
     if (forget_missing) {
       report_.forgotten.push_back(key);
@@ -152,7 +152,7 @@ class Repair {
     }
   }
 
-  // A file that cannot be looked at is not a missing one: StorageError.
+  // StorageError: a file that cannot be examined does not count as missing.
   [[nodiscard]] bool has_data(const fs::path& file) const {
     std::error_code failure;
     const auto size = fs::file_size(file, failure);

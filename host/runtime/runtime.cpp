@@ -11,8 +11,8 @@ namespace hearth::runtime {
 
 namespace {
 
-// Each is an agent in memory, and limits.max_live_agents bounds those. A shard that closed
-// databases itself would wait for the device.
+// Each job belongs to an agent in memory, and limits.max_live_agents bounds those. A shard that
+// closed databases itself would wait for the device.
 constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 storage::Directory open_directory(const storage::DataDirectory& data) {
@@ -55,12 +55,12 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
           data.directory_vfs()) {
   HEARTH_ASSERT(!loops_.empty() && loops_.size() <= 256, "a handle has eight bits for the shard");
   directory_wal_ = sync_.open(data.directory_path().native() + "-wal");
-  // Before anything is written behind what a crash has left, and before the first checkpoint.
+  // Before any write follows what a crash has left, and before the first checkpoint.
   if (!sync_.wait({directory_wal_}))
     throw StorageError("sync " + data.directory_path().string() + " failed");
   try {
     directory_.empty_wal();
-  } catch (const DiskFull& failure) {  // what it holds is on the device, and can be read
+  } catch (const DiskFull& failure) {  // the content is on the device, and can be read
     logger.write(LogLevel::kWarn, "server.disk_full",
                  {{"what", "moving the WAL of the directory of agents into its file"},
                   {"reason", std::string_view(failure.what())},
@@ -229,7 +229,7 @@ extensions::AgentDirectory::Found Runtime::find(AgentHandle handle) {
   if (!loops_[*index]->on_this_thread()) return {Lookup::kWrongThread, nullptr};
   LiveAgent* agent = shards_[*index]->find_agent(handle);
   if (agent == nullptr) return {};
-  // Another agent of this thread is no caller either: what it wrote here would belong to no turn.
+  // Another agent of this thread may not call either: its writes here would belong to no turn.
   if (!agent->entered()) return {Lookup::kWrongThread, nullptr};
   if (agent->shutting()) return {Lookup::kClosing, agent};
   return {Lookup::kFound, agent};
@@ -239,7 +239,7 @@ bool Runtime::post(AgentHandle handle, std::uint64_t token) {
   const std::optional<unsigned> index = shard_of(handle);
   if (!index) return false;
   loops_[*index]->post([shard = shards_[*index].get(), handle, token] {
-    // Only to an agent that is up: one that starts or goes has no use for it.
+    // Only to an agent that is live: an agent that starts or leaves has no use for it.
     LiveAgent* agent = shard->find_agent(handle);
     if (agent != nullptr && !agent->entered()) agent->deliver_post(token);
   });

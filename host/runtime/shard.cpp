@@ -11,8 +11,8 @@
 namespace hearth::runtime {
 namespace {
 
-// Percent of the loop's time for those who wake because a time has come, and as much for those who
-// leave, while clients use it.
+// Percent of the loop's time, while clients use it, for agents that wake because their time has
+// come; and the same for agents that leave.
 constexpr int kStepsShare = 20;
 
 // One shard's part of a limit of the whole server.
@@ -23,7 +23,7 @@ std::size_t share_of(std::size_t limit, unsigned count) {
 }  // namespace
 
 unsigned shard_index(const storage::AgentKey& key, unsigned count) {
-  // (Most are roots, and need no copy.)
+  // (Most agents are roots, whose key needs no copy.)
   const std::hash<storage::AgentKey> hash;
   return static_cast<unsigned>((key.is_sub_agent() ? hash(key.root()) : hash(key)) % count);
 }
@@ -80,7 +80,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
   };
-  condemned_.load(mine);  // first: nothing that such an agent was to do is due any more
+  condemned_.load(mine);  // first: no work of such an agent is due any more
   wakes_.load(unix_millis(loop_.clock().wall_now()), mine, environment.random);
 }
 
@@ -284,7 +284,7 @@ void Shard::end_below(const storage::AgentKey& above) {
   for (const storage::AgentKey& key : condemned_.below(above)) end_condemned(key);
 }
 
-// Not now: code of an agent may be on the stack.
+// Later, because code of an agent may be on the stack.
 void Shard::end_condemned(const storage::AgentKey& key) {
   loop_.post([alive = alive_, this, key] {
     if (!*alive || !condemned_.contains(key)) return;

@@ -14,7 +14,7 @@ Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   const AgentSlot* slot = find_slot(key);
   if (slot == nullptr) return standing;
   standing.connections = slot->connections().size();
-  if (slot->is_only_open()) return standing;  // to all but administrators it is cold
+  if (slot->is_only_open()) return standing;  // only administrators see it as not cold
   standing.state = slot->state();
   standing.in_memory = slot->in_memory();
   if (standing.in_memory) {
@@ -84,7 +84,7 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
       slot->after_turn();
       return {};
     }
-    if (slot != nullptr && slot->is_only_open()) {  // its end sees to the rest
+    if (slot != nullptr && slot->is_only_open()) {  // its end does the rest
       condemned_.condemn(key);
       end_below(key);
       return {};

@@ -7,7 +7,7 @@
 namespace hearth::runtime {
 namespace {
 
-// From what a message costs in memory to what a patient client waits for.
+// From the cost of a message in memory to the time that a patient client waits.
 constexpr std::array kSeconds = {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03,
                                  0.1,    0.3,    1.0,   3.0,   10.0, 60.0};
 
@@ -91,7 +91,7 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
                                   "Agents that must be awake at some time, by the wake index.")),
       unknown_operations(metrics.gauge(
           "hearth_operations_unknown",
-          "Operations that may have been executed, and about which somebody must decide.")),
+          "Operations that may have been executed: an operator must decide about them.")),
       woken_by_alarm(metrics.counter("hearth_alarm_wakes_total",
                                      "Agents that were awoken because their time had come.")),
       objects(metrics),

@@ -24,7 +24,7 @@ void ShardServices::condemn(const storage::AgentKey& key) const {
 bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                             JobOrigin origin, std::shared_ptr<std::atomic<bool>> abandoned,
                             std::function<void(Result<void>)> done) const {
-  // A version each: one that is mended does not wait behind the jobs of the one that hangs.
+  // One owner for each version: jobs of a fixed version do not wait behind a version that hangs.
   const std::string owner =
       std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
   return parts_.pool.run(

@@ -1,4 +1,4 @@
-// What a shard's agents hear of the versions of their classes. See migration.hpp.
+// How a shard's agents get news of the versions of their classes. See migration.hpp.
 #include "runtime/shard.hpp"
 
 namespace hearth::runtime {
@@ -22,12 +22,12 @@ std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {
 
 void Shard::trial_is_over(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->trial_is_over();
-  hurry(segment);  // those that wait for this version
+  hurry(segment);  // agents that wait for this version
 }
 
 void Shard::class_is_back(std::string_view segment) {
   for (AgentSlot* slot : slots_of(segment)) slot->class_is_back();
-  // Alarms found no class, or one on which agents failed: they need not wait for the next look.
+  // Alarms found no class, or a version on which agents failed: these agents are looked at now.
   hurry(segment);
 }
 

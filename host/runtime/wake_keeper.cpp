@@ -29,7 +29,7 @@ void WakeKeeper::after_commit(const durable::Wake& wake) {
 void WakeKeeper::at_end(const durable::Wake& rest) {
   durable::Wake wake = known_;
   wake.unknown_operations = rest.unknown_operations;
-  // What works may be due already, at the moment that is known.
+  // Work in progress may be due already, at the time that the index knows.
   if (!rest.working) wake.at_ms = rest.at_ms;
   after_commit(wake);
 }
