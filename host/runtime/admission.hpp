@@ -35,7 +35,7 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 // object gets its place. The remaining descriptors are for clients' sockets.
 //
 // P2: An object also stands behind objects that wait for a place, and behind an object that waits
-// for room with its place: so this shard holds at most one unused place. Agents that need no place
+// for room with its place. So this shard holds at most one unused place. Agents that need no place
 // do not wait for objects. The first of a line is looked at every few milliseconds, and whenever a
 // resident has left.
 //

@@ -204,7 +204,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // The trial is decided: events behind a start that failed need not wait any longer.
   void trial_is_over();
   // The class that the agent waited for is back; or the wait for it is over, and the agent's
-  // clients are told to come again later.
+  // clients are told to try again later.
   void class_is_back();
   void class_is_gone();
   void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }

@@ -28,9 +28,9 @@ struct AgentVisit {
   // Runs on the agent's shard. May throw StorageError. Empty: the visit only waits until the agent
   // is cold, or until the files of a destroyed agent are gone.
   std::function<Result<std::string>(extensions::AgentContext&)> work;
-  // Gets the result. kUnavailable: the agent waits for room, or for the trial on which it failed to
-  // start; it was destroyed and its files are still there; its files cannot be opened now; or the
-  // server stops.
+  // Gets the result. kUnavailable has several reasons. The agent waits for room, or for the trial
+  // on which it failed to start. The agent was destroyed and its files are still there. Its files
+  // cannot be opened now. The server stops.
   std::shared_ptr<CallSink> sink;
   bool is_over = false;  // the sink has the result
 

@@ -66,7 +66,7 @@ struct ServedClass {
 
 // A segment is *expected* once a class was served under it, or after expect(). It stays expected,
 // served or not, until expect_no_more() or the end of the registry. A client that asks for an
-// expected class that is not served is told to come again. A client that asks for any other name is
+// expected class that is not served is told to try again. A client that asks for any other name is
 // not.
 //
 // Threads   All members from any thread. Called once for each connection and each wake, never for
@@ -108,9 +108,9 @@ class ClassRegistry {
 
   // Counts the changes of rules or of valid proofs that decide which clients may connect. The
   // caller of access_changed() closes the connected clients afterwards. A client that is connecting
-  // at that time is covered too: the generation is read before the client is checked, and compared
-  // on the loop where its socket opens, which also closes clients. If it differs, the client must
-  // come again.
+  // at that time is covered too. The generation is read before the client is checked, and compared
+  // when its socket opens, on the loop that also closes clients. If it differs, the client must
+  // try again.
   [[nodiscard]] std::uint64_t access_generation() const { return access_generation_.load(); }
   void access_changed() { access_generation_.fetch_add(1); }
 

@@ -22,8 +22,8 @@ namespace hearth::runtime {
 //                at any later moment.
 //  P2 No trace   After finish() no file of the agent and no row about it is left.
 //  P3 Again      Each step may be done twice: one that was cut short is done again.
-//  P4 Stubborn   If files cannot be removed, the agent stays condemned: contains() is true, and
-//                retry() and the next load() try again.
+//  P4 Stubborn   If files cannot be removed, the agent stays condemned: contains() is true,
+//                unfinished() lists it for a retry, and the next load() tries again.
 //
 // P1: After a restart load() finishes the destruction, before a client can reach the agent and
 // before any of its work can be due.

@@ -490,7 +490,7 @@ void LiveAgent::discard(Effect& effect) {
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
   } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
-    // Without its handshake the client would wait for ever. It may come back after the close.
+    // Without its handshake the client would wait forever. It may come back after the close.
     if (Connection* client = clients_.connection(handshake->connection)) {
       client->closing = true;
       client->port->close(kCloseInternalError, "the agent's storage failed");

@@ -57,8 +57,8 @@ struct Completion {
 //                    and the owner evicts the agent.
 //  P6 Undone         After a rollback by the instance, state() gives what the file holds, and no
 //                    frame and no STATE_CHANGED tells of the undone change.
-//  P7 Once           The answer to a call with a key is stored in the commit of the turn that gave
-//                    it, and a later call with the same key and contents gets it.
+//  P7 Once           The answer to a call with a key is stored in the commit of its turn, and a
+//                    later call with the same key and contents gets it.
 //
 // P3: Turns that follow one another at once may share a commit.
 // P4: The other thread runs checkpoint(), which waits for the device; or the agent leaves, and its

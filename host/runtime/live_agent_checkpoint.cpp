@@ -41,7 +41,7 @@ void LiveAgent::finish_turns(EvictReason reason) {
   flush();
   if (broken_ || !awaits_durability()) return;
   // Lent, so that it writes nothing more. The gate answers in order: by the time of its answer all
-  // held effects have left or are discarded. A device that hangs does not keep the agent for ever.
+  // held effects have left or are discarded. A device that hangs does not keep the agent forever.
   lent_ = true;
   const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
     if (*self == nullptr || std::exchange(*is_back, true)) return;

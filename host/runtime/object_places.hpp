@@ -67,9 +67,8 @@ class ObjectPlaces {
 
   enum class Answer { kPlace, kNone, kLater };
   // Asks an idle object to leave for the caller, the member of `loop`. kPlace: the caller has the
-  // place. kNone: no object is idle. kLater: the caller's loop calls `later` once with one of these
-  // two. It calls `later` with kLater if the chosen object is in use again, or its shard does not
-  // answer.
+  // place. kNone: no object is idle. kLater: the caller's loop calls `later` once, with kPlace or
+  // kNone. It passes kLater if the chosen object is in use again, or its shard does not answer.
   [[nodiscard]] Answer ask(ShardLoop& loop, std::function<void(Answer)> later);
 
  private:
