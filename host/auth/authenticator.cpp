@@ -10,10 +10,10 @@ using std::chrono::minutes;
 
 // A provider publishes a new key well before it signs with it.
 constexpr std::chrono::milliseconds kKeysAge = minutes(10);
-// Tokens that name keys nobody has must not become requests to the provider.
+// Tokens that name unknown keys must not become requests to the provider.
 constexpr std::chrono::milliseconds kKeysPace = minutes(1);
-// Keys are read again beside the requests of a busy server, which notices nothing. Past this nobody
-// has asked for so long that they may have been withdrawn. An answer takes less than the minute.
+// On a busy server keys are read again while requests go on. Keys older than this were not asked
+// for in a long time, and may have been withdrawn. A read takes less than the minute.
 constexpr std::chrono::milliseconds kMostKeysAge = kKeysAge + minutes(1);
 
 }  // namespace
@@ -130,10 +130,11 @@ void Authenticator::tell_read(std::string_view source) {
 }
 
 std::optional<Error> Authenticator::failed(std::string_view source, const Error& error) {
-  logger_.write(LogLevel::kWarn, "auth.source_failed",
-                {{"source", source},
-                 {"reason", error.message},
-                 {"next", "what was read before goes on; without any, nobody is let in"}});
+  logger_.write(
+      LogLevel::kWarn, "auth.source_failed",
+      {{"source", source},
+       {"reason", error.message},
+       {"next", "what was read before stays in use; if nothing was read, no client gets in"}});
   return Error{error.code, "auth." + std::string(source) + ": " + error.message};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a proof of identity that a client sends is good.
+// Checks the proof of identity that a client sends.
 
 #include "auth/bearer_tokens.hpp"
 #include "auth/jwt.hpp"
@@ -18,24 +18,24 @@
 
 namespace hearth::auth {
 
-// Who a client has proved to be.
+// A client whose proof was accepted.
 struct Visitor {
-  std::string claims;  // of its token, a JSON object; empty: it has none
-  Json values;         // the same as JSON; null without any
-  // Unix time in seconds from which on the proof is not good any more.
+  std::string claims;  // a JSON object, from the token; empty: the proof has no claims
+  Json values;         // `claims`, parsed; null if they are empty
+  // Unix time in seconds. From this second on the proof is not accepted.
   std::optional<std::int64_t> ends_at;
 };
 
 enum class Refusal : std::uint8_t {
-  kNoProof,   // nothing was sent
-  kBadProof,  // it is not accepted, now or ever
-  kTryAgain,  // the keys, or newer ones, are on their way
+  kNoProof,   // the client sent nothing
+  kBadProof,  // the proof is rejected, and a retry does not help
+  kTryAgain,  // the keys, or newer ones, are being read
 };
 
 // Where tokens and keys come from.
 struct ProofSources {
-  // Gives the text of one source, in this call or later, on any thread. Empty: there is no such
-  // source.
+  // Gives the text of one source, in this call or later, on any thread. Empty: the source does not
+  // exist.
   using Answer = std::function<void(Result<std::string>)>;
   using Read = std::function<void(Answer)>;
 
@@ -45,17 +45,22 @@ struct ProofSources {
   JwtRules jwt;
 };
 
-// Keeps the tokens and the keys.
+// Keeps the tokens and the keys, and checks proofs with them.
 //
 // Promises
-//  P1 Closed   Without a source, or before it was read, nobody is let in by it.
-//  P2 Kept     A source that cannot be read leaves what was read before (`auth.source_failed`).
-//              What was read is told too (`auth.source_read`; of a URL at the level debug).
-//  P3 Paced    Keys of a URL are read again when they are ten minutes old, and when a token names a
-//              key that is not among them, at most once a minute in all.
-//  P4 Silent   Neither tokens nor claims are logged; why a token was refused is, at a limited rate.
-//  P5 Fresh    A key that was withdrawn more than eleven minutes ago lets nobody in, unless the URL
-//              has failed since (P2): while keys that old are read again, clients try again.
+//  P1 Closed   A source that is absent, or was not read yet, lets no client in.
+//  P2 Kept     If a source cannot be read, what was read from it before stays in use.
+//  P3 Paced    Keys of a URL are read again at an age of ten minutes; a token that names an unknown
+//              key causes a read at most once a minute.
+//  P4 Silent   Neither tokens nor claims are logged; the reason for a rejection is, at a limited
+//              rate.
+//  P5 Fresh    A key that was withdrawn more than eleven minutes ago lets no client in, unless the
+//              URL has failed since.
+//
+// P2: each read is logged, as `auth.source_read` (for a URL at the level debug) or as
+// `auth.source_failed`.
+// P5: while keys of that age are being read again, clients get kTryAgain. If that read fails, P2
+// holds.
 //
 // Threads   Any.
 // Lifetime  The clock and the logger outlive it, and it outlives the answers of its sources.
@@ -63,17 +68,17 @@ class Authenticator {
  public:
   Authenticator(ProofSources sources, const Clock& clock, Logger& logger);
 
-  // Reads both sources again. Why one of them could not be read, or nothing; what is read later is
-  // told to the log alone.
+  // Reads both sources again. Returns why a source could not be read, if one could not. The result
+  // of a read that ends after this call is only logged.
   std::optional<Error> refresh();
 
-  // `proof`: what the client has sent; nothing: it has sent none.
+  // `proof`: what the client sent; absent: it sent none.
   [[nodiscard]] std::variant<Visitor, Refusal> check(ProofKind wanted,
                                                      std::optional<std::string_view> proof);
 
  private:
   [[nodiscard]] std::variant<Visitor, Refusal> check_jwt(std::string_view proof);
-  // True: keys are on their way.
+  // Reads the keys if the last read began at least `age` ago. True: keys are being read.
   bool renew_keys(std::chrono::milliseconds age);
   std::optional<Error> take_tokens(const Result<std::string>& text);
   std::optional<Error> take_keys(const Result<std::string>& text);

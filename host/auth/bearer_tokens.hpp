@@ -10,7 +10,7 @@
 
 namespace hearth::auth {
 
-// Secrets   No message has a part of the text.
+// Secrets   No error message quotes the text.
 // Threads   Any: it does not change.
 class BearerTokens {
  public:
@@ -20,11 +20,11 @@ class BearerTokens {
   static constexpr std::size_t kMaxBytes = kMaxTokens * (kMaxTokenBytes + 64);
 
   // One token a line: 16 to 512 printable characters without a space. Empty lines and lines that
-  // begin with `#` count for nothing.
-  //   Failure  kInvalidArgument: which line is wrong, or that there is none.
+  // begin with `#` are skipped.
+  //   Failure  kInvalidArgument: which line is wrong, or that the text has no token.
   [[nodiscard]] static Result<BearerTokens> parse(std::string_view text);
 
-  // Whether it is one of them. The time that it takes depends on lengths alone.
+  // Whether `token` is one of them. The time that this takes depends only on lengths.
   [[nodiscard]] bool has(std::string_view token) const;
 
  private:

@@ -7,10 +7,10 @@
 namespace hearth::auth {
 namespace {
 
-// Of a header and of claims: people nest less.
+// For a header and for claims. Real ones are less deep.
 constexpr int kMaxClaimsDepth = 16;
 
-// Seconds of Unix time before this are exact as a double, and far in the future.
+// Seconds of Unix time. Times below this are exact as a double; this one is far in the future.
 constexpr double kMaxTime = 1e14;
 
 std::optional<Json> read_object(std::string_view encoded) {
@@ -40,7 +40,7 @@ bool is_for(const Json& claims, const std::vector<std::string>& audiences) {
   return found->is_array() ? std::ranges::any_of(*found, is_ours) : is_ours(*found);
 }
 
-// The signature, by the token's header.
+// Checks the signature by the algorithm and the key id of the token's header.
 std::optional<JwtFault> signature_fault(std::string_view token, std::string_view encoded_header,
                                         const SigningKeys& keys) {
   const auto header = read_object(encoded_header);

@@ -44,7 +44,7 @@ const unsigned char* octets(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// What the key of cjose signs with; nothing for one that is not used here, or too weak.
+// The algorithm of a key; absent if the key is too weak or of a kind that is not used here.
 std::optional<Algorithm> algorithm_of(const cjose_jwk_t* key) {
   const std::size_t bits = cjose_jwk_get_keysize(key, nullptr);
   switch (cjose_jwk_get_kty(key, nullptr)) {
@@ -69,7 +69,7 @@ bool is_for_signatures(const Json& key) {
   return std::ranges::find(*operations, Json("verify")) != operations->end();
 }
 
-// The bytes of a number of an OpenSSL key, with zeros before them up to `width`.
+// The bytes of a number of an OpenSSL key, padded with leading zeros to `width`.
 std::optional<std::string> number_of(const EVP_PKEY& key, const char* name, std::size_t width) {
   BIGNUM* read = nullptr;
   if (EVP_PKEY_get_bn_param(&key, name, &read) != 1) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<std::string> number_of(const EVP_PKEY& key, const char* name, std:
   return bytes;
 }
 
-// cjose copies what it is given, and takes it as bytes that it could change.
+// cjose copies the bytes, but its parameters are not const.
 std::uint8_t* lent(std::string& bytes) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): how cjose takes bytes
   return reinterpret_cast<std::uint8_t*>(bytes.data());
@@ -123,7 +123,7 @@ bool cjose_verifies(std::string_view token, const cjose_jwk_t& key) {
   return read != nullptr && cjose_jws_verify(read.get(), &key, nullptr);
 }
 
-// Of Ed25519, which cjose does not know.
+// For Ed25519, which cjose does not have.
 bool openssl_verifies(std::string_view token, EVP_PKEY& key) {
   const std::size_t end = token.rfind('.');
   if (end == std::string_view::npos) return false;
@@ -165,7 +165,7 @@ std::optional<std::string> decode_base64url(std::string_view text) {
   return decoded;
 }
 
-// One of the two has the key.
+// Either `cjose` or `openssl` has the key; the other is null.
 struct SigningKeys::Key {
   Algorithm algorithm{};
   std::optional<std::string> id;
@@ -245,7 +245,7 @@ struct SigningKeys::Key {
       if (read == nullptr) break;
       if (auto key = of_openssl(std::move(read))) keys.push_back(std::move(key));
     }
-    ERR_clear_error();  // its end is one
+    ERR_clear_error();  // the end of the text is an error for OpenSSL
     return keys;
   }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The keys that signatures of tokens (RFC 7515) are checked with.
+// The keys that check signatures of tokens (RFC 7515).
 
 #include "base/error.hpp"
 
@@ -13,26 +13,26 @@
 
 namespace hearth::auth {
 
-// Of RFC 7518 and RFC 8037. Each kind of key serves one of them: oct HS256, RSA RS256, EC on P-256
-// ES256, OKP on Ed25519 EdDSA.
+// Of RFC 7518 and RFC 8037. Each kind of key serves one algorithm: oct HS256, RSA RS256, EC on
+// P-256 ES256, OKP on Ed25519 EdDSA.
 enum class Algorithm : std::uint8_t { kHs256, kRs256, kEs256, kEdDsa };
 
-// As tokens spell it, case included; nothing for `none` and all others.
+// `name`: as tokens spell it, case included. Absent for `none` and all others.
 [[nodiscard]] std::optional<Algorithm> parse_algorithm(std::string_view name);
 
-// Base64url without padding (RFC 7515); nothing if the text is not that.
+// Base64url without padding (RFC 7515); absent if the text is something else.
 [[nodiscard]] std::optional<std::string> decode_base64url(std::string_view text);
 
 // Where a set of keys comes from.
 enum class KeyOrigin : std::uint8_t {
-  kFile,  // the operator's own
-  kUrl,   // published: a shared secret (oct) cannot be in it, and one that is there is left out
+  kFile,  // a file of the operator
+  kUrl,   // published: parse() leaves out shared secrets (oct)
 };
 
 // Promises
-//  P1 Bound   A key checks signatures of its own algorithm alone, whatever a token says.
+//  P1 Bound   A key checks only signatures of its own algorithm, whatever the token says.
 //  P2 Strong  An RSA key has 2048 to 8192 bits, a secret at least 256 (RFC 7518, 3.2 and 3.3).
-//  P3 Public  Private parts of a key are neither needed nor used.
+//  P3 Public  The private part of a key is neither needed nor used.
 //
 // Threads  Any: it does not change.
 class SigningKeys {
@@ -41,9 +41,9 @@ class SigningKeys {
   static constexpr std::size_t kMaxKeys = 64;
 
   // A JSON Web Key Set or a single key (RFC 7517), or PEM with public keys. Keys for other
-  // purposes, algorithms or curves are left out, as a provider's set has them too.
-  //   Failure  kInvalidArgument, for the operator: what is wrong, or that no key is left. The
-  //            message quotes nothing of the text.
+  // purposes, algorithms or curves are left out: the set of a provider may have them.
+  //   Failure  kInvalidArgument, for the operator: what is wrong, or that no usable key is left.
+  //            The message does not quote the text.
   [[nodiscard]] static Result<SigningKeys> parse(std::string_view text, KeyOrigin origin);
 
   SigningKeys(SigningKeys&&) noexcept;
@@ -52,9 +52,9 @@ class SigningKeys {
 
   enum class Check : std::uint8_t { kGood, kBad, kUnknownKey };
 
-  // Whether one of the keys has signed a token of three parts. `key_id`: the token's `kid`. A key
-  // with another id is not tried; a key without an id, and one for a token without an id, is.
-  // kUnknownKey: no key is left to try.
+  // Whether one of the keys has signed a token of three parts. `key_id`: the token's `kid`. Tries
+  // the keys of this algorithm whose id is `key_id`, and all of them where one of the two ids is
+  // absent. kUnknownKey: there is no key to try.
   [[nodiscard]] Check check(std::string_view token, Algorithm algorithm,
                             const std::optional<std::string>& key_id) const;
 

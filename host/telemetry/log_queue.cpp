@@ -20,15 +20,15 @@
 namespace hearth {
 namespace {
 
-// How long the writer waits for room before it looks whether it is to stop.
+// How long the writer waits for room before it checks whether it must stop.
 constexpr std::chrono::milliseconds kLook{100};
 
-// Bytes that wait, of all queues of the process: what await_log_written() reads, which may run in a
-// signal handler.
+// Bytes that wait in all queues of the process. await_log_written() reads them, maybe in a signal
+// handler.
 constinit std::atomic<std::size_t> waiting_bytes{0};
 static_assert(std::atomic<std::size_t>::is_always_lock_free);
 
-// While an object lives, threads that are made have all signals blocked.
+// Threads that are made while an object lives have all signals blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -50,13 +50,13 @@ struct LogQueue::State {
   State(int to, Report how) : descriptor(to), report(std::move(how)) {}
 
   void write_lines();
-  // Has the writer write what is left. False: it does not end.
+  // Lets the writer write the lines that are left. False: the writer does not end.
   [[nodiscard]] bool stop();
-  // The first lines, as many as are written in one piece, one at least.
+  // The first lines: at least one, and as many as one atomic write takes.
   [[nodiscard]] std::string take_batch() REQUIRES(mutex);
   [[nodiscard]] bool write(std::string_view text);
   void drop(DroppedLines more) REQUIRES(mutex);
-  // False: the time is over.
+  // False: the time is over, and the writer has not ended.
   bool ends_within(std::chrono::milliseconds limit) REQUIRES(mutex);
 
   const int descriptor;
@@ -85,14 +85,13 @@ LogQueue::LogQueue(int descriptor, Report report)
 
 LogQueue::~LogQueue() {
   if (::getpid() != state_->process) {
-    // Only the parent has the writer: here it can be neither joined nor detached. So what holds it
-    // stays.
+    // Only the parent has the writer thread: a child can neither join nor detach it. So the child
+    // keeps the state for ever.
     const auto* const kept = std::make_unique<std::shared_ptr<State>>(std::move(state_)).release();
     HEARTH_FORGIVE_LEAK(kept);
     return;
   }
-  // A writer that stands still in the system, for a device, may do so for ever. It ends with the
-  // process.
+  // A writer that waits for a device in a system call may do so for ever. It ends with the process.
   if (state_->stop()) {
     state_->writer.join();
   } else {
@@ -193,7 +192,7 @@ bool LogQueue::State::write(std::string_view text) {
   return false;
 }
 
-// Under the mutex.
+// Call it under the mutex.
 void LogQueue::State::drop(DroppedLines more) {
   for (DroppedLines* const count : {&dropped, &unreported}) {
     count->lines += more.lines;

@@ -1,5 +1,6 @@
 #pragma once
-// Lines on their way to a descriptor that may not take them.
+// Writes log lines to a descriptor on a thread of its own: a slow reader does not block the
+// callers.
 
 #include "base/logger.hpp"
 
@@ -12,27 +13,28 @@
 namespace hearth {
 
 // Promises
-//  P1 No waiting   put() waits for no device and no reader. A thread of the queue's own writes.
+//  P1 No waiting   put() waits for no device and no reader: a thread of the queue writes.
 //  P2 Honest       A line that finds no room, or that the system refuses, is dropped and counted.
-//                  The next line that can be written comes behind a report of how many were
-//                  dropped since the last one.
-//  P3 Whole        Lines come out in the order of put(). A line of up to kAtomicWrite bytes comes
-//                  out whole, though other
-//                   processes write to the same descriptor.
-//  P4 End          The destructor waits at most kLastWait for what is left to be written; the rest
-//                  is lost. So it does for a writer that is stuck in the system, which then is left
-//                  behind.
+//  P3 Whole        Lines come out in the order of put(), and a line of up to kAtomicWrite bytes
+//                  comes out whole although other processes write to the same descriptor.
+//  P4 End          The destructor waits at most kLastWait for the lines that are left, and drops
+//                  the rest.
+//
+// P2: the writer puts a report in front of the next line that it can write: how many lines were
+// dropped since the last report.
+// P4: the destructor then waits 200 ms for the thread of the writer to end. It leaves a thread
+// behind that is stuck in a system call.
+//
 // Bounded    At most kMaxBytes wait.
-// Threads    put() and the counts: all. The writer takes no signals, so it may be made before a
-//            program blocks its own.
-// Forks      In a forked child there is no writer: put() writes by itself, and waits for kLastWait
-//            at most.
+// Threads    put() and the counts: all. The writer blocks all signals, so a program may make the
+//            queue before it blocks its own.
+// Forks      A forked child has no writer: put() writes there itself, and waits at most kLastWait.
 class LogQueue {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   static constexpr std::chrono::milliseconds kLastWait{500};
 
-  // `report` makes the line that tells of dropped lines.
+  // `report` makes the line that reports dropped lines.
   using Report = std::function<std::string(DroppedLines)>;
   LogQueue(int descriptor, Report report);
   ~LogQueue();
@@ -42,17 +44,17 @@ class LogQueue {
   // `line` ends with a line feed.
   void put(std::string line);
 
-  // Since the beginning.
+  // Since the queue was made.
   [[nodiscard]] DroppedLines dropped() const;
 
  private:
   struct State;
-  // Shared with the writer, which may outlive the queue.
+  // The writer shares it, and may outlive the queue.
   std::shared_ptr<State> state_;
 };
 
-// Waits until the lines that wait in this process are written, at most `patience`. For a process
-// that is about to end without destructors, also from a signal handler.
+// Waits at most `patience` until all queues of this process have written their lines. For a process
+// that is about to end without destructors; a signal handler may call it.
 void await_log_written(std::chrono::milliseconds patience) noexcept;
 
 }  // namespace hearth

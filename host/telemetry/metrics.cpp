@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// As labels are stored and compared: in the order of their names.
+// Labels as they are stored and compared: sorted by name.
 MetricLabels cleaned(const MetricLabels& labels) {
   MetricLabels clean = labels;
   std::ranges::sort(clean);
@@ -133,7 +133,7 @@ Metrics::Series& Metrics::series(Type type, std::string_view name, std::string_v
   HEARTH_ASSERT(family.type == type && family.help == help, "a metric is described in one way");
   HEARTH_ASSERT(family.series.empty() || same_names(family.series.begin()->first, clean),
                 "the series of a metric have the same labels");
-  // One place is kept for what does not fit.
+  // One series is reserved for what exceeds the limit.
   if (!family.series.contains(clean) && family.series.size() + 1 >= kMaxSeries) {
     for (auto& [label, value] : clean) value = "other";
   }
@@ -186,7 +186,7 @@ void Metrics::forget(std::uint64_t id) noexcept {
     for (auto& [labels, each] : family->series) {
       if (std::erase_if(each.readers, [id](const auto& reader) { return reader.id == id; }) == 0)
         continue;
-      // A figure that nobody keeps any more is absent, not zero.
+      // A metric without a cell and without a callback is absent, not zero.
       if (each.readers.empty() && each.counters.empty() && each.gauges.empty())
         family->series.erase(labels);
       if (family->series.empty()) families_.erase(name);

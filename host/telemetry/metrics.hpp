@@ -1,5 +1,5 @@
 #pragma once
-// Figures about the process that others scrape: counters, gauges, histograms, and their text form.
+// Metrics of the process: counters, gauges, histograms, and their text for a scraper.
 
 #include "base/mutex.hpp"
 
@@ -18,9 +18,9 @@
 
 namespace hearth {
 
-// Where one figure is kept. Writing takes no lock and makes nothing: look the cell up once, keep
-// the reference. Each cell has a cache line of its own, so that threads with cells of their own do
-// not slow each other down.
+// The cell of one metric. A write takes no lock and allocates nothing: look the cell up once and
+// keep the reference. Each cell has a cache line of its own, so that threads with cells of their
+// own do not slow each other down.
 //
 // Threads   Any, for all three kinds.
 class alignas(64) Counter {
@@ -46,12 +46,13 @@ class alignas(64) Gauge {
   std::atomic<std::int64_t> value_ = 0;
 };
 
-// How often values up to each of some bounds were seen, and their sum.
+// Counts values by upper bounds, and sums them up.
 class alignas(64) Histogram {
  public:
   static constexpr std::size_t kMaxBounds = 23;
 
-  // `bounds`: ascending, at most kMaxBounds. What is larger than the last is counted without one.
+  // `bounds`: ascending, at most kMaxBounds. Values beyond the last bound have a bucket of their
+  // own.
   explicit Histogram(std::span<const double> bounds);
 
   void observe(double value) noexcept;
@@ -59,8 +60,8 @@ class alignas(64) Histogram {
   [[nodiscard]] std::span<const double> bounds() const noexcept {
     return std::span(bounds_).first(size_);
   }
-  // Values in (bounds()[place - 1], bounds()[place]]; place == bounds().size(): those beyond the
-  // last.
+  // Values in (bounds()[place - 1], bounds()[place]]. place == bounds().size(): values beyond the
+  // last bound.
   [[nodiscard]] std::uint64_t in_bucket(std::size_t place) const noexcept {
     return counts_[place].load(std::memory_order_relaxed);
   }
@@ -74,28 +75,30 @@ class alignas(64) Histogram {
 };
 
 // Names and values that tell the series of one family apart. Values must come from a bounded set:
-// classes, reasons, kinds; never an agent's name, an id, an address or a text of a client's.
+// classes, reasons, kinds; never an agent's name, an id, an address or a text of a client.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 // Promises
-//  P1 Cells      Each call of counter(), gauge() or histogram() makes a new cell. Cells of one name
-//                and the same labels are one series: text() shows their sum. So each thread may
-//                have its own.
+//  P1 Cells      Each call of counter(), gauge() or histogram() makes a new cell; cells with the
+//                same name and labels are one series, and text() shows their sum.
 //  P2 Text       text() is the Prometheus text exposition format 0.0.4: families in the order of
-//                their names, each once, with HELP and TYPE. A counter's name ends in _total;
-//                seconds and bytes are named as such.
-//  P3 Bounded    A family has at most kMaxSeries series. What would be more is added up in one
-//                whose labels all say "other". Values of labels are cut at kMaxLabelBytes; one that
-//                is not UTF-8 becomes "invalid".
+//                their names, each once, with HELP and TYPE.
+//  P3 Bounded    A family has at most kMaxSeries series, and a label's value at most
+//                kMaxLabelBytes.
 //
-// Threads    Any. Only making cells and text() take the lock.
-// Lifetime   Cells live as long as the Metrics. Callbacks: until their Watch is destroyed, which
-//            waits for one that runs.
-// Failure    A bad name, a family used with two types, labels that differ in their names: bugs,
-//            asserted.
+// P1: so each thread may have a cell of its own.
+// P2: the name of a counter ends in _total; names say whether they count seconds or bytes.
+// P3: series beyond the limit are added up in one series whose labels all say "other". A longer
+// value is cut; a value that is not UTF-8 becomes "invalid".
+//
+// Threads    Any. Only text() and the calls that make cells or watches take the lock.
+// Lifetime   Cells live as long as the Metrics. Callbacks live until their Watch is destroyed; that
+//            waits for a callback that runs.
+// Failure    Bugs of the caller, asserted: a bad name, a family with two types, labels of one
+//            family with different names.
 class Metrics {
  public:
-  static constexpr std::size_t kMaxSeries = 10'000;  // some 300 classes with each event of each
+  static constexpr std::size_t kMaxSeries = 10'000;  // some 300 classes with each of their events
   static constexpr std::size_t kMaxLabelBytes = 128;
 
   Metrics();
@@ -108,7 +111,7 @@ class Metrics {
   Histogram& histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
                        const MetricLabels& labels = {});
 
-  // Keeps a callback in use. Destroy it before what the callback looks at.
+  // Keeps a callback in use. Destroy it before the objects that the callback reads.
   class [[nodiscard]] Watch {
    public:
     Watch() = default;
@@ -123,12 +126,12 @@ class Metrics {
     std::uint64_t id_ = 0;
   };
 
-  // A figure that is asked for when somebody looks: `read` runs inside text(), on its thread, under
-  // the lock. It must be quick, must not throw, and must not use these Metrics. Adds up with other
+  // A gauge that is read on demand: text() calls `read` on its own thread, under the lock. `read`
+  // must be quick, must not throw, and must not use these Metrics. Its value is added to the other
   // cells of the same labels.
   Watch watch_gauge(std::string_view name, std::string_view help, std::function<double()> read,
                     const MetricLabels& labels = {});
-  // The same for a figure that only grows.
+  // The same for a value that only grows.
   Watch watch_counter(std::string_view name, std::string_view help, std::function<double()> read,
                       const MetricLabels& labels = {});
 

@@ -78,8 +78,8 @@ class LineLogger : public Logger {
   const bool json_;
 };
 
-// spdlog does the locking and the writing; the text is ours, because only then is it known to be
-// one line. The level is checked here, so spdlog's own stays open.
+// spdlog locks and writes. The text is rendered here, so that it is known to be one line. The level
+// is checked here too, so the level of spdlog stays open.
 class StderrLogger final : public LineLogger {
  public:
   StderrLogger(LogLevel level, LogFormat format)
@@ -88,7 +88,8 @@ class StderrLogger final : public LineLogger {
         sink_("hearth", stderr_) {
     sink_.set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
     sink_.set_level(spdlog::level::trace);
-    // By default spdlog reports a failed write on stderr, in its own format: there a line is lost.
+    // By default spdlog reports a failed write on stderr in its own format. Here the line is
+    // dropped and counted.
     sink_.set_error_handler([](const std::string&) {});
   }
 

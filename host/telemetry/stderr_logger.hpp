@@ -1,6 +1,6 @@
 #pragma once
-// The log of a program, on stderr (stdout carries only what commands answer). Human lines on a
-// terminal, JSON lines otherwise.
+// The log of a program, on stderr; stdout has only the answers of commands. Human lines on a
+// terminal, JSON lines elsewhere.
 
 #include "base/logger.hpp"
 
@@ -17,8 +17,8 @@ enum class LogFormat {
 // Waits until each line is written. For commands.
 std::unique_ptr<Logger> make_stderr_logger(LogLevel level, LogFormat format);
 
-// Writes through a LogQueue: no caller waits for it. For what must go on when nothing reads it: a
-// server, and a supervisor.
+// Writes through a LogQueue: no caller waits for a line. For a server or a supervisor, which must
+// go on when nothing reads stderr.
 std::unique_ptr<Logger> make_queued_stderr_logger(LogLevel level, LogFormat format);
 
 }  // namespace hearth
