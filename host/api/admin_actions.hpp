@@ -1,6 +1,6 @@
 #pragma once
-// What an administrator can ask of a server, as the admin API needs it. It knows neither files nor
-// libraries: app does.
+// What an administrator can ask of a server. The interface knows neither files nor libraries:
+// server/admin_desk.hpp implements it.
 
 #include "base/error.hpp"
 #include "storage/audit_store.hpp"
@@ -22,21 +22,21 @@ struct PluginVersion {
   std::string sha256;
   std::uint64_t generation = 0;
   bool current = false;  // new agents get it
-  // "current", "on_trial" (new agents get it, and it is not proven yet), "quarantined" (a class of
-  // it is), "draining", "retired" or "pinned"
+  // "current", "on_trial" (new agents get it; not proven yet), "quarantined" (it has a class in
+  // quarantine), "draining", "retired" or "pinned"
   std::string state;
-  std::string pinned_because;  // empty: it is not
+  std::string pinned_because;  // empty: it is not pinned
   std::vector<std::string> classes;
 };
 
-// A file that is not served, or whose content is not: the version before it may go on.
+// A file that is rejected. The version before it may stay in use.
 struct RefusedFile {
   std::string file;
   std::string rule;  // "E6"
   std::string reason;
 };
 
-// Settings of a class that are not proven.
+// Settings of a class that are not proven yet.
 struct UnprovenSettings {
   std::string agent_class;  // as URLs spell it
   std::string state;        // "on_trial" or "taken_back"
@@ -47,22 +47,22 @@ struct PluginList {
   std::vector<PluginVersion> versions;  // oldest first
   std::vector<RefusedFile> refused;
   std::vector<std::string> moving =
-      {};  // classes whose agents are on their way to another version, or to other settings
+      {};  // classes whose agents still move to another version, or to other settings
   std::vector<UnprovenSettings> settings = {};
 };
 
-// What came of one file when the directories were looked at.
+// The outcome for one file of a look at the directories.
 struct ReloadedFile {
   std::string file;
-  // "unchanged", "new_version" or "new_settings" (agents are on their way to it, since now or since
-  // an earlier change), "refused" or "removed"
+  // "unchanged", "new_version" or "new_settings" (agents move to it, because of this look or an
+  // earlier change), "refused" or "removed"
   std::string outcome;
   std::string version = {};            // of new_version
   std::uint64_t generation = 0;        // of new_version
   std::string reason = {};             // of refused
   std::string agent_class = {};        // of new_settings
-  std::vector<std::string> keys = {};  // of new_settings: what is different
-  std::string note = {};               // what else is to be known; mostly empty
+  std::vector<std::string> keys = {};  // of new_settings: those that differ
+  std::string note = {};               // a remark; mostly empty
 };
 
 struct ClassView {
@@ -71,8 +71,8 @@ struct ClassView {
   std::vector<std::string> aliases = {};
   std::string version;
   std::string library;
-  std::string refusal;       // not empty: no agent of it is woken, and why
-  std::uint64_t agents = 0;  // that exist
+  std::string refusal;       // not empty: why no agent of it is woken
+  std::uint64_t agents = 0;  // that exist, in memory or not
   std::uint64_t live = 0;    // in memory
 };
 
@@ -81,26 +81,26 @@ struct ClassMethodsView {
   std::string methods;  // JSON: runtime::AgentClass::methods()
 };
 
-// A class of one version of a library that is not served, because its code has ended the server too
+// A class of one version of a library that is not served, because its code crashed the server too
 // often.
 struct QuarantinedView {
   std::string agent_class;
   std::string sha256;         // of the library
-  std::string library;        // its file, when it happened
+  std::string library;        // its file at the time of the crash
   std::string reason;         // of the last crash: "SIGSEGV", "hung"
-  std::string call;           // in which that was
+  std::string call;           // the call that crashed
   std::int64_t since_ms = 0;  // Unix
 };
 
 struct ReleasedClass {
   std::string agent_class;
   std::vector<ReloadedFile>
-      files;  // what came of its library when it was tried again; empty: it is not there
+      files;  // the outcome of the new try of its library; empty: the library is not there
 };
 
-// Names one agent. Nothing of it was checked.
+// Names one agent. Neither part is checked yet.
 struct AgentName {
-  std::string agent_class;  // as it is ("ChatRoom"), or as URLs spell it
+  std::string agent_class;  // its name in the code ("ChatRoom"), or its spelling in URLs
   std::string name;         // as it stands in URLs
 };
 
@@ -111,8 +111,8 @@ struct AgentView {
   std::string state;  // "cold", "waking", "live" or "evicting"
   std::size_t connections = 0;
   std::string version;                       // of its code, while it is not cold
-  bool working = false;                      // of durable work, which goes on if it is interrupted
-  std::optional<std::int64_t> next_wake_ms;  // Unix time: when it wakes though nobody asks for it
+  bool working = false;                      // of durable work, which goes on after an interruption
+  std::optional<std::int64_t> next_wake_ms;  // Unix time of its next alarm or other durable work
 };
 
 struct AgentPageRequest {
@@ -127,12 +127,12 @@ struct AgentPage {
   bool more = false;
 };
 
-// What is looked for in the ledgers of agents. What is empty does not restrict.
+// A search in the ledgers of agents. An empty member does not restrict it.
 struct OperationQuery {
   std::string agent_class;
-  std::string agent;  // as it stands in URLs; then the class is needed
+  std::string agent;  // as it stands in URLs; needs `agent_class`
   std::string kind;
-  // "running", "interrupted", "unknown"; of one agent also "completed" and "not_executed". None:
+  // "running", "interrupted", "unknown"; for one agent also "completed" and "not_executed". Empty:
   // the first three.
   std::vector<std::string> states;
   std::optional<std::int64_t> begun_before_ms;  // Unix time
@@ -141,16 +141,16 @@ struct OperationQuery {
 };
 
 struct SkippedAgent {
-  AgentName agent;  // the class as it is
+  AgentName agent;  // the class by its name in the code
   std::string reason;
 };
 
 struct OperationPage {
-  // JSON objects: "class", "agent", and what hearth/ext/operations.h says of a record, without
-  // "args" and "result".
+  // JSON objects: "class", "agent", and the members that hearth/ext/operations.h lists for a
+  // record, without "args" and "result".
   std::vector<std::string> operations;
-  std::vector<SkippedAgent> skipped;  // could not be looked at now
-  std::string next;                   // empty: this was the last page. A page may have nothing
+  std::vector<SkippedAgent> skipped;  // agents that could not be read now
+  std::string next;                   // empty: this is the last page. A page may be empty
 };
 
 struct OperationName {
@@ -161,13 +161,13 @@ struct OperationName {
 // The outcome that an administrator gives an operation.
 struct Resolution {
   bool was_executed = false;
-  std::string result;  // JSON, of one that was executed; empty: null
+  std::string result;  // JSON, if it was executed; empty: null
   std::string note;
 };
 
 // Promises   Each answer is called exactly once, maybe before the member returns.
-// Failure    kNotFound: no such class or agent. kUnavailable: too much is asked at once, or an
-//            event loop does not answer. kClosing: the server stops.
+// Failure    kNotFound: no such class or agent. kUnavailable: too many requests are in progress, or
+//            an event loop does not answer. kClosing: the server stops.
 // Threads    All members from any thread; answers come on any.
 class AdminActions {
  public:
@@ -181,19 +181,18 @@ class AdminActions {
 
   virtual void plugins(Answer<PluginList> answer) = 0;
 
-  // Looks at the plugin directories and the class files, or, if a class is named, at the file that
-  // serves it and at its settings. Answers when the files were read and tried; agents may still be
-  // on their way to a new version then.
+  // Reads the plugin directories and the class files again; if a class is named, only the file that
+  // serves it and its settings. Answers when the files were read and tried. Agents may still be
+  // moving to a new version then.
   virtual void reload(std::string agent_class, Answer<std::vector<ReloadedFile>> answer) = 0;
 
-  // In the order of ids, with what was recorded before the call.
+  // In the order of ids. Has every entry that was recorded before the call.
   virtual void audit(storage::AuditQuery query,
                      Answer<std::vector<storage::AuditEntry>> answer) = 0;
 
   virtual void quarantined(Answer<std::vector<QuarantinedView>> answer) = 0;  // oldest first
 
-  // The class is served again, at once, as if it had never crashed. kNotFound: it is not in
-  // quarantine.
+  // Serves the class again at once, as if it had never crashed. kNotFound: it is not in quarantine.
   virtual void release(std::string agent_class, Answer<ReleasedClass> answer) = 0;
 
   virtual void classes(Answer<std::vector<ClassView>> answer) = 0;
@@ -202,21 +201,23 @@ class AdminActions {
   virtual void agents(AgentPageRequest request, Answer<AgentPage> answer) = 0;
   virtual void agent(AgentName name, Answer<AgentView> answer) = 0;
 
-  // The agent leaves memory as soon as its on_evict has returned; its clients stay. Answers with
-  // the state that it was in: one that was cold, or on its way out, is left alone.
+  // The agent leaves memory when its on_evict has returned; its clients stay connected. Answers
+  // with the state that the agent was in. An agent that was cold, or was leaving already, is left
+  // alone.
   virtual void evict(AgentName name, Answer<std::string> answer) = 0;
 
-  // Nothing of the agent is left, and its clients are closed. That is certain when it answers.
+  // Deletes all data of the agent and closes its clients. Both are certain when it answers.
   virtual void destroy(AgentName name, Answer<std::string> answer) = 0;
 
-  // By class, agent and age. These three answer without any agent's code. But a cold agent is
-  // opened, and one that has not heard yet that an operation is unknown is woken afterwards and
-  // told, as whenever it is loaded (ten times at most for each operation).
+  // In the order of class, agent and age. This call and the next two run no code of the agent in
+  // order to answer. But a cold agent is opened, and an agent that was not told yet of an unknown
+  // operation is woken afterwards and told. That happens whenever such an agent is loaded, at most
+  // ten times for each operation.
   virtual void operations(OperationQuery query, Answer<OperationPage> answer) = 0;
   // With its arguments and result, as JSON.
   virtual void operation(OperationName name, Answer<std::string> answer) = 0;
-  // As the agent's own resolve_operation(); the actor is "administrator". The record that it has
-  // then, as JSON. kConflict: it runs, or is settled.
+  // As the agent's own resolve_operation(); the actor is "administrator". Answers with the record
+  // after the change, as JSON. kConflict: the operation is in progress, or is settled.
   virtual void resolve(OperationName name, Resolution how, Answer<std::string> answer) = 0;
 };
 

@@ -51,7 +51,7 @@ void refuse(net::HttpExchange& exchange, const Error& error) {
   refuse(exchange, http_status(error.code), to_string(error.code), error.message);
 }
 
-// An answer of the actions as the answer to a request.
+// Makes the callback that turns an answer of the actions into the answer to a request.
 template <class T, class ToJson>
 AdminActions::Answer<T> answer_to(const std::shared_ptr<net::HttpExchange>& exchange,
                                   ToJson to_json) {
@@ -241,7 +241,7 @@ Result<OperationQuery> operation_query(std::string_view text) {
   return query;
 }
 
-// JSON of our own.
+// For JSON that Hearth itself has written.
 Json parsed(const std::string& text) {
   auto json = parse_host_json(text);
   return json ? *std::move(json) : Json();
@@ -287,12 +287,12 @@ Result<Resolution> read_resolution(const std::string& body) {
   return how;
 }
 
-// Of a path with {class}, {name} and {id}.
+// For a path with {class}, {name} and {id}.
 OperationName named_operation(const RouteCall& call) {
   return {{std::string(call.values[0]), std::string(call.values[1])}, std::string(call.values[2])};
 }
 
-// Of a path with {class} and {name}.
+// For a path with {class} and {name}.
 AgentName named_agent(const RouteCall& call) {
   return {std::string(call.values[0]), std::string(call.values[1])};
 }
@@ -317,7 +317,7 @@ AdminApi::AdminApi(AdminActions& actions, std::string token, Logger& logger, Met
       logger_(logger),
       refusals_(metrics.counter("hearth_admin_refused_total",
                                 "Requests to /admin without the token, or of a foreign page.")) {
-  HEARTH_ASSERT(!token_.empty(), "an admin API that is open to everybody");
+  HEARTH_ASSERT(!token_.empty(), "an admin API without a token");
 }
 
 bool AdminApi::is_ours(std::string_view path) {
@@ -407,7 +407,7 @@ void AdminApi::add_routes(Routes& routes) {
        {.answer = "Evicted"}},
       {"GET",
        "/admin/operations",
-       "What agents did outside, and nobody knows or has settled.",
+       "Operations of agents whose outcome is not known or settled.",
        &AdminApi::list_operations,
        {.query = "class agent kind state begun_before_ms after limit", .answer = "OperationPage"}},
       {"GET",

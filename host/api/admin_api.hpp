@@ -15,44 +15,45 @@
 
 namespace hearth::api {
 
-// The rows of the table of routes that begin with /admin. add_routes() says what each of them
-// does. The bodies:
+// The rows of the table of routes that begin with /admin; add_routes() has a summary of each. The
+// bodies:
 //
-//  /admin/plugins                       {"plugins":[...],"refused":[...]}: what is served, and
-//                                       which files are not
+//  /admin/plugins                       {"plugins":[...],"refused":[...]}: the files that are
+//                                       served, and those that are not
 //  /admin/plugins/reload                {"files":[...]}; body: nothing, or {"class":"..."}
 //  /admin/generations                   {"generations":[...]}: all versions that are loaded
 //  /admin/classes                       {"classes":[...]}
 //  /admin/classes/{class}/methods       {"class","methods":[...]}, as GET /agents/{class}
 //  /admin/quarantine                    {"quarantined":[...]}: classes that are not served because
-//                                       they ended the server too often
+//                                       they crashed the server too often
 //  /admin/quarantine/release            {"released":"...","files":[...]}; body: {"class":"..."}
 //  /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page;
 //                                       `next` is the `after` of the next one
 //  GET /admin/agents/{class}/{name}     one agent
 //  /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
-//  DELETE ...                           {"destroyed":true}: nothing of the agent is left
+//  DELETE ...                           {"destroyed":true}: all data of the agent are deleted
 //  /admin/operations                    {"operations":[...],"skipped":[...],"next":"..." or null}:
-//    ?class=&agent=&kind=&state=        a page of what agents did outside: OperationQuery says of
-//    &begun_before_ms=&limit=&after=    what. `state` are words with commas between them; `skipped`
-//                                       are agents that could not be looked at now
+//    ?class=&agent=&kind=&state=        a page of the operations that OperationQuery describes.
+//    &begun_before_ms=&limit=&after=    `state`: words with commas between them. `skipped`: agents
+//                                       that could not be read now
 //  .../operations/{class}/{name}/{id}   one of them, with its arguments and result
-//  POST .../{id}/resolve                the record that it has then. Body: {"outcome":"completed"
+//  POST .../{id}/resolve                the record after the change. Body: {"outcome":"completed"
 //                                       or "not_executed","result":...,"note":"..."}
 //
-// A name is what stands in the agent's own URL, percent-encoded as it is there; `after` is one that
-// was encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
+// A name is the part of the agent's own URL, percent-encoded as it is there; `after` is such a
+// name, encoded once more. HEAD is answered like GET. Errors are {"error":{"code","message"}}.
 //
 // Promises
-//  P1 Closed      Every path returns 401 without the token, whether the path exists or not. The
-//                 token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. How long the
-//                 comparison takes tells nothing about it.
-//  P2 Browsers    A page of another origin gets 403, whatever it knows (Origin, Sec-Fetch-Site); no
-//                 answer has a header that would let it read one.
-//  P3 Bounded     A page of agents has at most kMaxPage; a longer body than kMaxBody, of a
-//                 resolution kMaxResolution, is refused unread.
-//  P4 Logged      What changes something is logged (admin.reload, admin.release, admin.evict,
-//                 admin.destroy, admin.resolve), the token never.
+//  P1 Closed      Every path returns 401 without the token, whether the path exists or not.
+//  P2 Browsers    A page of another origin (Origin, Sec-Fetch-Site) gets 403 even with the token,
+//                 and no answer has a header that would let such a page read it.
+//  P3 Bounded     A page of agents has at most kMaxPage; a body longer than kMaxBody (of a
+//                 resolution kMaxResolution) is rejected before it is parsed.
+//  P4 Logged      Each request for a change is logged (admin.reload, admin.release, admin.evict,
+//                 admin.destroy, admin.resolve), and the token never is.
+//
+// P1: the token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. The time that the
+// comparison takes does not depend on its text.
 //
 // Threads    As net::HttpHandler: any loop, concurrently.
 // Lifetime   The actions, the logger and the metrics outlive it, and it outlives the server's
@@ -67,15 +68,15 @@ class AdminApi {
   // `token`: not empty.
   AdminApi(AdminActions& actions, std::string token, Logger& logger, Metrics& metrics);
 
-  // Whether a path (without a query) is /admin or below it, in any spelling. Each of them is for
-  // administrators, whether it exists or not.
+  // Whether a path (without a query) is /admin or below it, in any spelling. All such paths are for
+  // administrators, whether they exist or not.
   [[nodiscard]] static bool is_ours(std::string_view path);
 
   static constexpr std::string_view kKeys =
       "send the token of this server's administrators: Authorization: Bearer TOKEN";
 
-  // The answer to a request without the administrators' token (P1, P2); nothing with it. `keys`:
-  // the sentence for a request without a right token.
+  // The refusal of a request without the administrators' token (P1, P2); absent: the request has
+  // it. `keys`: the message for a request without the right token.
   [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                                          std::string_view keys = kKeys);
 

@@ -30,7 +30,7 @@ class AgentResponse final : public runtime::CallSink {
       exchange_->write(std::string(body));
     } else {
       exchange_->start(response(head, body));
-      // Only a stream has a next part to spare.
+      // Only a stream has further parts that need not be made.
       client_left_ = std::make_shared<std::atomic<bool>>(false);
       exchange_->on_abort([client_left = client_left_] { client_left->store(true); });
     }
@@ -42,8 +42,7 @@ class AgentResponse final : public runtime::CallSink {
   }
 
   void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {
-    // The exchange goes with this call: when a streamed answer has failed, that cuts the
-    // connection.
+    // The exchange ends with this call: if a streamed answer has failed, that cuts the connection.
     const std::shared_ptr<net::HttpExchange> exchange = std::move(exchange_);
     if (outcome.has_error()) {
       fail(*exchange, outcome.error());
@@ -88,10 +87,10 @@ class AgentResponse final : public runtime::CallSink {
   std::shared_ptr<net::HttpExchange> exchange_;
   const storage::AgentKey agent_;
   Logger& logger_;
-  runtime::CallId call_ = 0;  // that it is the answer to
+  runtime::CallId call_ = 0;  // the call that it answers
   extensions::Span span_;
-  // Of a stream. Shared with the notice, which comes on the client's loop and may come after we are
-  // gone.
+  // For a stream. Shared with the notice, which comes on the client's loop, maybe after this object
+  // has gone.
   std::shared_ptr<std::atomic<bool>> client_left_;
   bool streaming_ = false;
 };

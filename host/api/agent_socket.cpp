@@ -17,7 +17,7 @@ using runtime::ResponseHead;
 constexpr bool kIsText = true;
 
 // The answer to one call. A sink is never used after the port of its connection is gone, and the
-// port holds the socket: a plain reference is enough.
+// port holds the socket. So a plain reference to the socket is enough.
 class RpcAnswer final : public runtime::CallSink {
  public:
   RpcAnswer(net::WebSocket& socket, std::string_view id_json) : socket_(socket), id_(id_json) {}
@@ -45,11 +45,11 @@ class RpcAnswer final : public runtime::CallSink {
   const std::string id_;  // JSON
 };
 
-// The answer to a write of the state. Clients have taken the new state for granted: only a refusal
-// is news. The agent sends the true state after it.
+// The answer to a write of the state. Clients assume that a write succeeds, so only a refusal is
+// answered. The agent sends the true state after it.
 class StateAnswer final : public runtime::CallSink {
  public:
-  // `problem`: why the state cannot be taken, whatever the agent says; empty: it can.
+  // `problem`: why the state cannot be accepted, whatever the agent decides; empty: it can.
   StateAnswer(net::WebSocket& socket, std::string problem)
       : socket_(socket), problem_(std::move(problem)) {}
 
@@ -57,7 +57,7 @@ class StateAnswer final : public runtime::CallSink {
 
   void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
     if (outcome.has_value()) return;
-    // An agent's own check may say kForbidden too, for a connection that may write at other times.
+    // The agent's own check may say kForbidden too, for a connection that is not read-only.
     const Error& error = outcome.error();
     const bool readonly =
         error.code == Errc::kForbidden && error.message == protocol::kReadonlyConnection;
@@ -91,7 +91,7 @@ class SocketPort final : public runtime::ConnectionPort {
           protocol::identity_frame(handshake.agent_name, handshake.agent_segment, follows),
           kIsText);
     }
-    // Right behind the identity that announces it: clients wait for it and for nothing else.
+    // Right behind the identity that announces it: clients wait for this frame only.
     if (handshake.state) socket_->send(protocol::state_frame(*handshake.state), kIsText);
     socket_->send(protocol::mcp_servers_frame(), kIsText);
   }
@@ -112,7 +112,7 @@ class SocketPort final : public runtime::ConnectionPort {
 
 class AgentSocket final : public net::WebSocketListener {
  public:
-  // Both outlive the listener's last call: the network sees to the socket.
+  // Both outlive the listener's last call: the network ensures that for the socket.
   AgentSocket(runtime::Shard& shard, net::WebSocket& socket) : shard_(shard), socket_(socket) {}
 
   void let_in(runtime::ConnectionId id) { id_ = id; }
@@ -151,7 +151,7 @@ class AgentSocket final : public net::WebSocketListener {
   runtime::ConnectionId id_ = 0;
 };
 
-// For a socket that is only there to be closed.
+// For a socket that was accepted only to be closed.
 class RefusedSocket final : public net::WebSocketListener {
  public:
   void on_message(std::string_view /*payload*/, bool /*is_text*/) override {}
@@ -165,7 +165,7 @@ std::shared_ptr<net::WebSocketListener> open_agent_socket(
     const storage::AgentKey& key, std::string_view segment, runtime::ConnectRequest request) {
   auto listener = std::make_shared<AgentSocket>(shard, *socket);
   // The agent may greet or close the client within this call; nothing comes from the socket before
-  // we return.
+  // this function returns.
   listener->let_in(
       shard.connect(key, segment, std::move(request), std::make_unique<SocketPort>(socket)));
   return listener;

@@ -11,32 +11,32 @@
 
 namespace hearth::api {
 
-// Lets the client behind `socket` in to an agent, and returns who listens to it from now on. Text
+// Connects the client behind `socket` to an agent, and returns the listener of the socket. Text
 // frames become calls, writes of the state, or messages (protocol/client_frame.hpp); binary frames
-// are messages always.
+// are always messages.
 //
 // Promises
 //  P1 Answers    Each call is answered by exactly one last frame, with any number of chunks before
-//                it. A write of the state is answered only if it is refused: "Connection is
-//                readonly", or "State update rejected", with what is wrong with it if that is its
-//                JSON. Both hold for all that JavaScript's JSON.parse takes: what Hearth has bounds
-//                for (nesting, numbers past a double) is refused with an answer, and never reaches
-//                the agent.
-//  P2 Texts      An error tells the caller the text that the agent gave it.
-//  P3 Twins      Sockets with the same client id have nothing to do with each other.
+//                it; a write of the state is answered only if it is refused.
+//  P2 Texts      An error tells the caller the text that the agent gave.
+//  P3 Twins      Sockets with the same client id are independent of each other.
+//
+// P1: a write is refused with "Connection is readonly", or with "State update rejected" and the
+// fault of its JSON if it has one. P1 holds for each frame that JSON.parse of JavaScript takes. A
+// frame beyond the bounds of Hearth (nesting, numbers past a double) is refused with an answer, and
+// never reaches the agent.
 //
 // Threads    The loop of `shard`, which is also the socket's.
 // Lifetime   `shard` outlives the socket's on_close(). The runtime holds the socket until it has
-//            forgotten the connection; the socket holds the listener, and the listener nothing that
-//            is counted.
-// Bounded    By the network's limits on a frame and on what waits to be sent: a client that reads
-//            too slowly is closed there.
+//            forgotten the connection; the socket holds the listener. The listener holds no counted
+//            reference.
+// Bounded    By the network's limits on a frame and on the bytes that wait to be sent: the network
+//            closes a client that reads too slowly.
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> open_agent_socket(
     runtime::Shard& shard, const std::shared_ptr<net::WebSocket>& socket,
     const storage::AgentKey& key, std::string_view segment, runtime::ConnectRequest request);
 
-// Tells a client that has just been accepted why it cannot stay. `code` decides whether it tries
-// again.
+// Closes a socket that was just accepted. `code` decides whether the client tries again.
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> refuse_socket(net::WebSocket& socket,
                                                                     CloseCode code,
                                                                     std::string_view reason);

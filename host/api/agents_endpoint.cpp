@@ -18,7 +18,7 @@
 namespace hearth::api {
 namespace {
 
-// Of the class in an error message: enough to recognise it, and together with the sentence less
+// Bytes of the class's name in an error message: enough to recognise it, and with the sentence less
 // than a close frame can carry.
 constexpr std::size_t kMaxShownClassBytes = 64;
 
@@ -31,10 +31,10 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
-// A request that was let through, with what the agent sees of it.
+// A request that passed all checks, with what the agent sees of it.
 struct Delivery {
   std::shared_ptr<net::HttpExchange> exchange;
-  std::string segment;  // of the agent's class
+  std::string segment;  // the class of the agent
   std::string target;
   std::string claims;
   std::function<bool()> is_withdrawn;  // as open_gated_socket()
@@ -47,8 +47,8 @@ std::function<bool()> withdrawal_from_now(const runtime::ClassRegistry& classes)
   };
 }
 
-// On the loop of `shard`. The exchange is held here because the agent may answer, which ends its
-// sink, and go on reading what the event has lent it.
+// Runs on the loop of `shard`. The caller holds the exchange: the agent may answer, which ends its
+// sink, and then go on reading the data that the event has lent.
 void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
              Logger& logger) {
   if (delivery.is_withdrawn())
@@ -70,7 +70,7 @@ void deliver_to_root(runtime::Shard& shard, const storage::AgentKey& key, const 
   deliver(shard, key, delivery, logger);
 }
 
-// As deliver_to_root(), once the agents above have let it through.
+// As deliver_to_root(), after the agents above have let it through.
 void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
                    const Delivery& delivery, Logger& logger) {
   if (makes_too_many(shard, delivery.exchange->request().address.get(), gates))
@@ -93,7 +93,7 @@ std::string_view query_of(std::string_view target) {
   return target.substr(std::min(target.size(), path_of(target).size() + 1));
 }
 
-// The class of a target, also of one without a name; empty: it is of none.
+// The class of a target, with or without a name; empty: the target has no class.
 std::string_view class_of(std::string_view target) {
   const auto parsed = protocol::parse_agent_address(target);
   if (const auto* address = std::get_if<protocol::AgentAddress>(&parsed))
@@ -101,7 +101,7 @@ std::string_view class_of(std::string_view target) {
   return protocol::class_alone(target);
 }
 
-// The class of /objects/{class}/...; empty: the path is another. Empty segments count for nothing.
+// The class of /objects/{class}/...; empty: it is another path. Empty segments are skipped.
 std::string_view class_of_object(std::string_view path) {
   const auto take = [&path] {
     path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
@@ -112,7 +112,7 @@ std::string_view class_of_object(std::string_view path) {
   return take() == "objects" ? take() : std::string_view();
 }
 
-// Whether the claims give the name, as it stands in a URL in any spelling.
+// Whether the claims give this name, which may be in any spelling of URLs.
 bool is_named_by(std::string_view rule, const Json& claims, std::string_view name) {
   return name_of_claims(rule, claims) == protocol::object_name(name);
 }
@@ -132,7 +132,7 @@ AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readi
 void AgentsEndpoint::add_routes(Routes& routes) {
   struct Row {
     std::string_view method, pattern, summary;
-    RouteShape shape = {};  // of what is not the agent's own
+    RouteShape shape = {};  // for answers that do not come from an agent
   };
   static constexpr Row kRows[] = {
       {"GET",
@@ -193,7 +193,7 @@ net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
   if (auto* refusal = std::get_if<Refusal>(&admitted)) {
     if (refusal->close_code != 0) {
       plan = close_after_upgrade(refusal->close_code, std::move(refusal->message));
-      // A browser that offers protocols takes an answer without one for a failure.
+      // A browser that offers subprotocols takes an answer without one for a failure.
       plan.subprotocol = proof_of(request).subprotocol;
       return plan;
     }
@@ -241,7 +241,7 @@ AgentsEndpoint::Refusal AgentsEndpoint::address_refusal(const protocol::AddressE
 }
 
 AgentsEndpoint::Refusal AgentsEndpoint::route_refusal(int status) {
-  // Clients retry an HTTP error for ever: one that is the client's to mend is a close code.
+  // Clients retry an HTTP error for ever: an error that only the client can mend is a close code.
   const auto code = static_cast<CloseCode>(status >= 400 && status < 500 ? 4000 + status : 0);
   const std::string_view word = status == 404 || status == 410 ? "not_found"
                                 : status == 403                ? "forbidden"
@@ -315,7 +315,8 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::adm
     auto* const refusal = std::get_if<Refusal>(&identified);
     return refusal != nullptr ? std::move(*refusal) : address_refusal(*error);
   }
-  // Before the class is looked up: while plugins come and go, one that is missing says nothing.
+  // Check this before the class is looked up: while plugins come and go, a class may be missing for
+  // a moment.
   if (auto refusal = not_ready()) return *std::move(refusal);
 
   const auto served = runtime_.classes().find_for_client(
@@ -349,7 +350,7 @@ std::variant<AgentsEndpoint::Guest, AgentsEndpoint::Refusal> AgentsEndpoint::lea
   const EffectiveAuth rules = auth_of(edge_, own.get());
   const std::string& root = to.gates.empty() ? to.key.name : to.gates.front().above.name;
   if (!rules.name.empty() && !is_named_by(rules.name, visitor.values, root)) return not_yours();
-  // Each spelling is an agent of its own, and one claim has one agent.
+  // Each spelling is an agent of its own, but one claim must lead to only one agent.
   if (!rules.name.empty() && protocol::object_name(root) != root) return misspelled();
   std::string target = request.target;
   if (rules.type != ProofKind::kNone) target = std::move(proof.target);
@@ -389,7 +390,7 @@ std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
 }
 
 CorsRules AgentsEndpoint::cors(std::string_view path) const {
-  // As the routes of objects find it (api/object_lookup.hpp).
+  // Find the class as the routes of objects do (api/object_lookup.hpp).
   if (const auto named = class_of_object(path); !named.empty())
     return cors_of(edge_, rules_of(runtime_.classes().find_by_any_name(named)).get());
   std::string_view segment = class_of(path);
@@ -490,8 +491,8 @@ bool AgentsEndpoint::is_known(std::string_view segment) const {
 AgentsEndpoint::Refusal AgentsEndpoint::absent(std::string_view segment) const {
   const std::string shown = quote_text(segment, kMaxShownClassBytes);
   if (runtime_.classes().is_expected(segment)) {
-    // No close code: the clients keep what they have to say through a connection that fails, and
-    // give it up at a close.
+    // No close code: clients keep their unsent messages when a connection fails, and drop them at a
+    // close.
     return Refusal{503, 0, "unavailable", "agent class " + shown + " is not loaded now: try again"};
   }
   return Refusal{400, kCloseUnknownClass, "unknown_class",

@@ -1,6 +1,6 @@
 #pragma once
-// /agents/{class}/{name}: which agent a client means, on which loop it lives, and how the client is
-// told when there is none.
+// /agents/{class}/{name}: finds the agent that a client means and the loop where it lives, and
+// refuses the client if there is no such agent.
 
 #include "api/client_proof.hpp"
 #include "api/edge_rules.hpp"
@@ -31,8 +31,8 @@ namespace hearth::api {
 //            not ready, or stopping       503 unavailable            the same: clients try again
 //            not under /agents, no route  404 not_found              the same
 //            a route with a status        the status                 101, then close 4000 + status
-//            no token, or not a good one  401 unauthorized           101, then close 4401
-//            its keys are on their way    503 unavailable            the same: clients try again
+//            no token, or a rejected one  401 unauthorized           101, then close 4401
+//            the keys are being read      503 unavailable            the same: clients try again
 //            a token for another agent    403 forbidden              101, then close 4403
 //            no class or no name          404 not_found              101, then close 4400
 //            class or name unacceptable   400 invalid_argument       101, then close 4400
@@ -40,53 +40,55 @@ namespace hearth::api {
 //            class not known              400 unknown_class          101, then close 4404
 //            an agent above it refuses    its status                 101, then close 4000 + status
 //            another transport wanted     -                          101, then close 1008
-//            new, and too many of those   429 limit_exceeded         101, then close 1013
-//            from the client's address
-//            A client that must stop is told so by a close code, because it retries an HTTP error
-//            for ever. Expected (runtime/class_registry.hpp) is a class that was served before, has
-//            settings or has agents: its library was removed, or refused at the start, and may come
-//            back at any time. That is so during the grace after a removal as well; only clients
-//            that were connected then stay, and wait.
+//            too many new agents from     429 limit_exceeded         101, then close 1013
+//            the client's address
+//            A client that must stop gets a close code, because it retries an HTTP error for ever.
+//            A class is expected (runtime/class_registry.hpp) if it was served before, has
+//            settings, or has agents. Its library was removed, or rejected at the start, and may
+//            come back at any time. This also holds during the grace after a removal. Only clients
+//            that were connected at the removal stay connected, and wait.
 //
 // Below      A path .../sub/{class}/{name} with a class that is known or expected means an agent
 //            below the one before it (storage/agent_key.hpp). All agents on the way are asked
-//            first, in order (api/sub_agent_gate.hpp). Any other path below an agent is its own.
+//            first, in order (api/sub_agent_gate.hpp). Any other path below an agent belongs to the
+//            agent.
 //
-//            A class alone (/agents/{class}) is no agent. GET or HEAD of it is answered with the
-//            list of the class's methods if the setting list_methods says so, else it is refused as
-//            above. A list is JSON: {"class":"counter","methods":[...]}, where each method has
-//            "name", "idempotent", "read_only", "streaming" and "exclusive", and "description",
-//            "arguments" and "result" (JSON schemas) as far as they are known.
+//            A class alone (/agents/{class}) is not an agent. If the setting list_methods allows
+//            it, GET and HEAD are answered with the list of the class's methods; else the request
+//            is refused as above. The list is JSON: {"class":"counter","methods":[...]}. Each
+//            method has "name", "idempotent", "read_only", "streaming" and "exclusive", and
+//            "description", "arguments" and "result" (JSON schemas) as far as they are known.
 //
-// Who        The class's rules for clients hold, or the server's (api/edge_rules.hpp). For an agent
-//            below others it is the class of the topmost one. A token is looked at only where one
-//            is asked for. The agent then gets its claims, and a target without it. A socket is
-//            closed with 4401 when its token ends. The administrators' token opens no agent. Where
-//            claims give the name, only its one spelling in edge_rules.hpp is let in. Rules that
-//            change while a client comes in, or tokens that are withdrawn, have it come again (503,
-//            or close 1012), also while it waits for the agents above.
+// Access     The class's rules for clients hold, or the server's (api/edge_rules.hpp). For a
+//            sub-agent the class of the topmost agent decides. A token is checked only where the
+//            rules ask for one. The agent then gets its claims, and a target without the token.
+//            When the token ends, the socket is closed with 4401. The administrators' token opens
+//            no agent. Where claims give the name, only the spelling of edge_rules.hpp is accepted.
+//            If rules change or tokens are withdrawn while a client comes in, also while it waits
+//            for the agents above, the client must retry (503, or close 1012).
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.
 //  P2 Identity  The id of a connection is the `_pk` of the query if that is acceptable, else a new
 //               UUID.
-//  P3 Closed    A refusal names no class but the one that was asked for.
+//  P3 Closed    A refusal names no class except the one that the client named.
 //  P4 Hope      A client of a class that may come back is never told to stop.
-//  P5 Alias     An alias of a class leads to the agents of the class. Clients are told the class's
-//               own segment; the agent sees the target as it was sent.
+//  P5 Alias     An alias of a class leads to the agents of the class: clients are told the class's
+//               own segment, and the agent sees the target as it was sent.
 //  P6 Object    In a class of objects all spellings of a name lead to one agent, the one that
 //               /objects reaches (protocol/object_address.hpp).
 //
 // Threads    Both members from any loop of the runtime.
 // Lifetime   All parameters of the constructor outlive it. It outlives the HttpServer, and the
-//            runtime the sockets. The runtime's loops must be the server's, in the same order.
+//            runtime outlives the sockets. The runtime's loops must be the server's, in the same
+//            order.
 class AgentsEndpoint {
  public:
   AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness, Random& random,
                  Logger& logger, std::size_t max_name_bytes, EdgeRules edge = {});
 
-  // The rows call this object: it outlives the table's last use. They have the paths as clients
-  // write them; those with empty segments have no row and mean the same.
+  // The rows call this object: it outlives the table's last use. The rows have the paths as clients
+  // write them. A path with empty segments means the same, and has no row.
   void add_routes(Routes& routes);
 
   // Answers in this call or later, on the agent's loop or this one.
@@ -94,9 +96,9 @@ class AgentsEndpoint {
 
   [[nodiscard]] net::UpgradePlan on_upgrade(const net::HttpRequest& request);
 
-  // A client wants to reach an agent by another path than its own: the claims of its token, or why
-  // it may not. `served`: the agent's class; null: none, so that the server's rules hold. `name`:
-  // as it stands in the agent's URL.
+  // For a client that reaches an agent by another path than the agent's own: the claims of its
+  // token, or the refusal. `served`: the agent's class; null: the class is unknown, so the server's
+  // rules hold. `name`: as it stands in the agent's URL.
   [[nodiscard]] std::variant<std::string, net::HttpResponse> claims_for(
       const net::HttpRequest& request, const std::shared_ptr<const runtime::ServedClass>& served,
       std::string_view name) const;
@@ -113,14 +115,14 @@ class AgentsEndpoint {
   struct Destination {
     std::shared_ptr<const runtime::ServedClass> served;
     storage::AgentKey key;
-    std::vector<Gate> gates;  // the topmost first; none: it is a root
+    std::vector<Gate> gates;  // the topmost first; empty: `key` has no agent above it
   };
-  // A client that may go where it wants.
+  // A client that passed all checks.
   struct Guest {
     Destination to;
     std::string target;  // what the agent sees
     auth::Visitor visitor;
-    std::string subprotocol;  // of the answer to an upgrade
+    std::string subprotocol;  // for the answer to an upgrade
   };
   struct Refusal {
     int status = 0;
@@ -129,14 +131,15 @@ class AgentsEndpoint {
     std::string message;
   };
 
-  // Whom the client may reach.
+  // Finds the agent that the client asks for, and checks the client.
   [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
-  // One who may be let in to the agent at `address`, which the class's rules have a say in.
+  // Checks a client whose proof is good against the name rule of the class, for the agent at
+  // `address`.
   [[nodiscard]] std::variant<Guest, Refusal> lead_in(std::string_view address,
                                                      std::shared_ptr<const EntryRules> own,
                                                      auth::Visitor visitor, ClientProof proof,
                                                      const net::HttpRequest& request) const;
-  // Whether the class has other rules for its clients (EntryRules::auth) than these.
+  // Whether the class now has other rules for its clients (EntryRules::auth) than `rules`.
   [[nodiscard]] bool has_changed(const EntryRules& rules, std::string_view segment) const;
   [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(const EntryRules* rules,
                                                               const ClientProof& proof) const;
@@ -162,10 +165,10 @@ class AgentsEndpoint {
   [[nodiscard]] std::shared_ptr<const runtime::ServedClass> listed_class(
       const net::HttpRequest& request) const;
   [[nodiscard]] bool is_known(std::string_view segment) const;
-  // Leads on to the agent below it that the rest of the address means, if it means one.
+  // `from`, or the sub-agent of `from` that `rest` of the address means.
   [[nodiscard]] std::variant<Destination, Refusal> go_below(Destination from,
                                                             std::string_view rest) const;
-  // What is said of a class that is not served.
+  // The refusal for a class that is not served.
   [[nodiscard]] Refusal absent(std::string_view segment) const;
   [[nodiscard]] net::UpgradePlan close_after_upgrade(CloseCode code, std::string reason) const;
   // The loop that runs this call.

@@ -7,7 +7,7 @@
 
 namespace hearth::api {
 
-// {"class":segment,"methods":[...]}. `methods`: JSON, as runtime::AgentClass::methods() gives it.
+// Answers {"class":segment,"methods":[...]}. `methods`: JSON of runtime::AgentClass::methods().
 [[nodiscard]] net::HttpResponse methods_answer(std::string_view segment, std::string_view methods);
 
 }  // namespace hearth::api

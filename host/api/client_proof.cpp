@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// "bearer, TOKEN": the client offers both, and the server chooses the first.
+// For "bearer, TOKEN": the client offers both, and the server chooses the first.
 void look_into_subprotocols(std::string_view list, ClientProof& proof) {
   const std::size_t comma = list.find(',');
   if (comma == std::string_view::npos || trimmed(list.substr(0, comma)) != kTokenSubprotocol)
@@ -30,7 +30,7 @@ void look_into_subprotocols(std::string_view list, ClientProof& proof) {
   proof.subprotocol = kTokenSubprotocol;
 }
 
-// Takes the pairs with the token out of the query.
+// Removes the pairs with the token from the query.
 void look_into_query(std::string_view target, ClientProof& proof) {
   const std::size_t path_end = std::min(target.find('?'), target.size());
   proof.target = target.substr(0, path_end);

@@ -9,17 +9,19 @@
 
 namespace hearth::api {
 
-// The query parameter, and the subprotocol, for what can set no headers: a browser's WebSocket.
+// The query parameter and the subprotocol for a client that can set no headers: a WebSocket in a
+// browser.
 inline constexpr std::string_view kTokenParameter = "token";
 inline constexpr std::string_view kTokenSubprotocol = "bearer";
 
 struct ClientProof {
   std::optional<std::string> text;
-  // The client sent more than one token. The server accepts none of them.
+  // The client sent more than one token. The server then accepts none of them.
   bool is_ambiguous = false;
-  // What the answer to the upgrade chooses; empty: nothing.
+  // The subprotocol that the answer to the upgrade chooses; empty: none.
   std::string subprotocol;
-  // The request's target without the proof. Else it would be in every place that keeps a target.
+  // The request's target without the proof, so that logs and other copies of the target have no
+  // token.
   std::string target;
 };
 
@@ -32,12 +34,12 @@ struct ClientProof {
 // The token of `Authorization: Bearer TOKEN`; empty if the value is not that.
 [[nodiscard]] std::string_view bearer_token(std::string_view authorization);
 
-// The key of an administrator, or of the user of /objects: the one value of
+// The key of an administrator or of a user of /objects: the value of the one header
 //
 //   Authorization: Bearer KEY
 //   X-Api-Key: KEY
 //
-// Empty if there is none, or more than one. Points into the headers.
+// Empty if there is no such header, or more than one. Points into the headers.
 [[nodiscard]] std::string_view api_key_of(const net::HttpHeaders& headers);
 
 }  // namespace hearth::api

@@ -12,7 +12,7 @@
 namespace hearth::api {
 namespace {
 
-// Names of headers that a page asks for, all together: more than any page has.
+// Bytes of all header names that a page asks for: more than any page needs.
 constexpr std::size_t kMaxRequestedBytes = 2048;
 
 bool has_word(const std::vector<std::string>& list, std::string_view word) {
@@ -113,7 +113,7 @@ std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
   response.status = 204;
   response.headers = origin_headers(rules, request);
   response.headers.push_back({"Access-Control-Allow-Methods", joined(rules.methods)});
-  // "*" of the protocol leaves Authorization out, and means nothing with credentials.
+  // The protocol's "*" leaves Authorization out, and has no meaning with credentials.
   const bool echoes = has_word(rules.headers, "*");
   const auto asked = net::find_header(request.headers, "Access-Control-Request-Headers");
   if (!echoes && !rules.headers.empty())

@@ -14,16 +14,15 @@ namespace hearth::api {
 // Whether pages of this origin, as the header `Origin` has it, may read answers.
 [[nodiscard]] bool allows_origin(const CorsRules& rules, std::string_view origin);
 
-// The answer to a preflight of a page that may; nothing for every other request. A preflight has
-// no token, so it is answered before a token is asked for.
+// The answer to a preflight of an allowed page; absent for every other request. A preflight has no
+// token, so call this before the token is checked.
 [[nodiscard]] std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
                                                                 const net::HttpRequest& request);
 
-// Adds to an answer of the request the headers that the page needs. CORS headers that it has are
-// replaced.
+// Adds the headers that the page needs to the answer. They replace CORS headers that it has.
 void add_cors(const CorsRules& rules, const net::HttpRequest& request, net::HttpResponse& answer);
 
-// An exchange whose answer, whoever gives it and however, add_cors() was done to.
+// An exchange that does add_cors() to its answer.
 [[nodiscard]] std::shared_ptr<net::HttpExchange> with_cors(
     std::shared_ptr<net::HttpExchange> exchange, const CorsRules& rules);
 

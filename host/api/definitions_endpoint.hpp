@@ -8,10 +8,11 @@ namespace hearth::api {
 
 // For administrators; the key of objects is not enough:
 //  GET    /objects/definitions           {"success":true,"data":[definition...]}
-//  POST   /objects/definitions           201; body: a definition. 409: the class has one, or a file
+//  POST   /objects/definitions           201; body: a definition. 409: the class has a definition
+//                                        or a class file
 //  GET, PUT, DELETE /objects/definitions/{class}
 //
-// A definition is what a class file says, as JSON (config/definitions.hpp). `image` and
+// A definition has the members of a class file, as JSON (config/definitions.hpp). `image` and
 // `init_command` get 422 unsupported.
 //
 // Threads, Lifetime  As ObjectsAdmin.
@@ -19,8 +20,8 @@ class DefinitionsEndpoint {
  public:
   explicit DefinitionsEndpoint(DefinitionActions& actions) : actions_(actions) {}
 
-  // Before the rows of other objects: "definitions" is no class and no id. The rows call this
-  // object: it outlives the table's last use.
+  // Call it before the rows of other objects are added: "definitions" is neither a class nor an id.
+  // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
 
  private:

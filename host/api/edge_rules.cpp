@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kHeaderPrefix = "header:";
 
-// Takes the first segment off `path`, with the slashes before it: empty segments count for nothing,
-// as in addresses of agents.
+// Takes the first segment off `path`, with the slashes before it: empty segments are skipped, as in
+// addresses of agents.
 std::string_view take_segment(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   const std::string_view segment = path.substr(0, path.find('/'));
@@ -27,7 +27,7 @@ bool is_same_segment(std::string_view a, std::string_view b) {
   return is_encoded && protocol::percent_decode(a) == protocol::percent_decode(b);
 }
 
-// What the path has beyond the rule's; nothing if it is not below it.
+// The rest of the path after the rule's path; absent if the path is not below it.
 std::optional<std::string_view> rest_of(std::string_view rule, std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;
   while (true) {

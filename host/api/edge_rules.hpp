@@ -1,6 +1,6 @@
 #pragma once
-// What an operator asks of clients, for a whole server: who may connect, which pages may read
-// answers, which paths lead to agents. A class may say otherwise in its settings.
+// The operator's rules for a whole server: which clients may connect, which pages may read answers,
+// which paths lead to agents. The settings of a class may override them.
 
 #include "auth/authenticator.hpp"
 #include "base/client_rules.hpp"
@@ -18,11 +18,11 @@ struct EdgeRules {
   AuthRules auth;
   CorsRules cors;
   std::vector<RouteRule> routes;
-  // Null: nobody has a proof that is good. Outlives whoever uses the rules.
+  // Null: every proof is rejected. Outlives the rules and their users.
   auth::Authenticator* authenticator = nullptr;
 };
 
-// What holds for a class; null: for what is of no class.
+// The rules for a class. `own`: its own rules; null: the answer belongs to no class.
 [[nodiscard]] const CorsRules& cors_of(const EdgeRules& server, const EntryRules* own);
 struct EffectiveAuth {
   ProofKind type = ProofKind::kNone;
@@ -30,24 +30,24 @@ struct EffectiveAuth {
 };
 [[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own);
 
-// Whether a path (without a query) is `root`, or below it, however it is spelled: segments are
-// compared decoded, as names of objects are, and empty ones count for nothing. So //old and /%6Fld
-// are /old. An encoded slash ends no segment.
+// Whether a path (without a query) is `root`, or below it, in any spelling. Segments are compared
+// decoded, as names of objects are, and empty segments are skipped: //old and /%6Fld are /old. An
+// encoded slash ends no segment.
 [[nodiscard]] bool is_at_or_below(std::string_view root, std::string_view path);
 
-// The rule of a path (without a query): the first whose path it is, or is below. Null: none.
+// The first rule whose path is this path (without a query), or an ancestor of it. Null: none.
 [[nodiscard]] const RouteRule* find_route(const EdgeRules& rules, std::string_view path);
 
-// A claim as a name: a text, or a whole number. Nothing if it is absent or of another kind.
+// A claim as a name: a text, or a whole number. Absent if the claim is absent or of another kind.
 [[nodiscard]] std::optional<std::string> claim_text(const Json& claims, std::string_view claim);
 
 // The agent's name that a template of claims gives, as it stands in URLs
-// (protocol/object_address.hpp). Nothing as expand_template().
+// (protocol/object_address.hpp). Absent where expand_template() gives nothing.
 [[nodiscard]] std::optional<std::string> name_of_claims(std::string_view rule, const Json& claims);
 
-// The target that a route stands for: /agents/{class}/{name} and what follows in the request's
-// target. The name is spelled as by name_of_claims(). Nothing if that has none, or a header is not
-// there. `rule` is of an agent or a prefix.
+// The target that a route leads to: /agents/{class}/{name}, and the rest of the request's target.
+// The name is spelled as by name_of_claims(). Absent if there is no name, or a header is missing.
+// `rule` leads to an agent, or is a prefix.
 [[nodiscard]] std::optional<std::string> routed_target(const RouteRule& rule,
                                                        std::string_view target, const Json& claims,
                                                        const net::HttpHeaders& headers);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kExpired = "the token has expired";
 
-// A token that holds for longer than this is as good as one without an end, and the clock's
-// arithmetic stays within its bounds.
+// A longer time would leave the bounds of the clock's arithmetic. A connection does not last that
+// long.
 constexpr std::int64_t kLongestMs = std::int64_t{1000} * 60 * 60 * 24 * 365 * 10;
 
 class ExpiringSocket final : public net::WebSocketListener {

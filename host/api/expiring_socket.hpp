@@ -1,5 +1,5 @@
 #pragma once
-// A WebSocket whose client's proof of identity ends at some moment.
+// A WebSocket that is closed when its client's proof of identity ends.
 
 #include "net/web_socket.hpp"
 #include "runtime/shard_loop.hpp"
@@ -9,8 +9,9 @@
 
 namespace hearth::api {
 
-// Closes the socket with 4401 at `ends_at` (Unix time in seconds), unless it is gone before. All
-// that comes from it goes to `listener`, which may be null: then there is nobody to listen.
+// Closes the socket with 4401 at `ends_at` (Unix time in seconds) if it is still open then. Returns
+// a listener that passes everything on to `listener`. `listener` may be null: then so is the
+// result, and nothing is closed.
 //
 // Threads    The loop, which is the socket's.
 // Lifetime   The loop outlives the listener that is returned.

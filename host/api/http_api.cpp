@@ -33,7 +33,7 @@ constexpr std::string_view kFrontPage =
 net::HttpResponse text_answer(int status, std::string_view type, std::string body) {
   net::HttpResponse response;
   response.status = status;
-  // What is true now is not true later.
+  // The answer may be different a moment later.
   response.headers = {{"Content-Type", std::string(type)}, {"Cache-Control", "no-store"}};
   response.body = std::move(body);
   return response;
@@ -51,7 +51,7 @@ constexpr std::string_view kObjectsKeys =
     "send the key of objects, or the administrators' token: Authorization: Bearer KEY or "
     "X-Api-Key: KEY";
 
-// Of the rows there, those for users have {class} and {id} first.
+// There the rows with Access::kUser have {class} and {id} as their first parameters.
 bool is_below_objects(std::string_view path) {
   return is_at_or_below("/objects", path);
 }
@@ -151,7 +151,7 @@ std::variant<std::string, net::HttpResponse> HttpApi::admit(const net::HttpReque
   if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::string();
   auto asked = class_of_objects(runtime_.classes(), readiness_, found.values[0]);
   const auto* const served = std::get_if<std::shared_ptr<const runtime::ServedClass>>(&asked);
-  // A client that the server refuses does not learn whether the class is there.
+  // A client that is refused does not learn whether the class exists.
   auto claims = agents_.claims_for(request, served == nullptr ? nullptr : *served,
                                    protocol::object_name(found.values[1]));
   if (served != nullptr || std::holds_alternative<net::HttpResponse>(claims)) return claims;
@@ -176,7 +176,7 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
   if (found.is_path) return refuse(routes_.wrong_method(path));
   if (is_admin) return AdminApi::refuse_unknown(*exchange);
   if (is_below_objects(path) && !agents_.has_route(path)) return refuse(nothing_there());
-  agents_.on_request(std::move(exchange));  // further paths of agents, and 404
+  agents_.on_request(std::move(exchange));  // other paths of agents, and 404
 }
 
 void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const {
@@ -194,7 +194,7 @@ net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
   const std::string_view path = target.substr(0, target.find('?'));
   const CorsRules cors = agents_.cors(path);
   auto refusal = origins_.refusal(request.headers, cors);
-  // A further path of agents may lie where a key is asked for.
+  // A route to an agent may lie below /objects, where a key is needed.
   if (!refusal) {
     auto admitted = admit(request, path, routes_.find("GET", path));
     if (auto* denied = std::get_if<net::HttpResponse>(&admitted)) refusal = std::move(*denied);

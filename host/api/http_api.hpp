@@ -1,5 +1,5 @@
 #pragma once
-// Everything that the server answers: the table of routes, and what holds for all of them.
+// All HTTP answers of the server: the table of routes, and the rules for all routes.
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
@@ -30,50 +30,54 @@ namespace hearth::api {
 
 struct HttpApiOptions {
   // Bytes of an agent's name, as it stands in the URL. The network's limit on a target must leave
-  // room for names that are too long: only who gets here can be told to stop trying.
+  // room for names that are too long: only a request that gets here can be told to stop retrying.
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
-  // Answers /admin and all below it; null: nothing is there. Outlives the HttpApi.
+  // Answers /admin and all paths below it; null: these paths do not exist. Outlives the HttpApi.
   AdminApi* admin = nullptr;
   EdgeRules edge = {};
-  // Answers /objects beside calls; null: nothing is there. Outlives the HttpApi.
+  // Answers /objects except calls; null: these paths do not exist. Outlives the HttpApi.
   ObjectActions* objects = nullptr;
-  // The key that /objects asks for; empty: none. A request with it needs no other proof there, and
-  // may do what the rows for Access::kObjectsOwner do.
+  // The key that /objects asks for; empty: none. A request with the key needs no other proof below
+  // /objects, and may use the rows with Access::kObjectsOwner.
   std::string objects_token = {};
-  // Answers /objects/definitions; null: nothing is there. Outlives the HttpApi.
+  // Answers /objects/definitions; null: the path does not exist. Outlives the HttpApi.
   DefinitionActions* definitions = nullptr;
 };
 
-//  GET /                 what this is, as text
+//  GET /                 a text that says what this server is
 //  GET /healthz          200 {"status":"ok"} for as long as the loop answers
-//  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting" or
-//                        "stopping"}; classes as they are spelled in URLs, in alphabetical order
+//  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting",
+//                        "stopping" or "data_lost"}; classes as URLs spell them, in alphabetical
+//                        order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
-//  GET /openapi.json     all that is in the table of routes; see openapi.hpp
+//  GET /openapi.json     the table of routes; see openapi.hpp
 //  /agents/...           agents, any method; see AgentsEndpoint
 //  /objects/...          agents as durable objects; see ObjectsEndpoint
 //  /admin/...            for administrators; see AdminApi
 //  anything else         404 {"error":{"code","message"}}
 //
-// Requests that the OriginRules refuse are answered 403, upgrades too. Pages that the EdgeRules let
-// read answers get the headers for that with each answer but those of /admin, those of the
-// network too, and their preflights are answered here. A path of the table answers other methods
-// than its own 405. Errors below /objects have the shape of object_answer.hpp. /admin, and what is
-// below it, is closed to all but administrators, whether a row of the table has the path or not.
+// Origins    Requests that the OriginRules refuse get 403, upgrades too.
+// CORS       Preflights of pages that the EdgeRules allow are answered here. Other answers to these
+//            pages get the CORS headers, also answers of the network, but not those of /admin.
+// Methods    A path of the table answers 405 to methods that it does not have.
+// Errors     Below /objects they have the shape of object_answer.hpp.
+// Admin      /admin and all paths below it are open to administrators only, whether the table has
+//            the path or not.
 //
 // Threads    Called on any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint; the metrics outlive it.
-// Secrets    None of these pages tells names of agents, or anything that a client has sent.
+// Secrets    The pages above, except agents, objects and /admin, contain no names of agents and no
+//            data that a client has sent.
 class HttpApi final : public net::HttpHandler {
  public:
   HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Metrics& metrics,
           Random& random, Logger& logger, HttpApiOptions options = {});
 
-  // Refuses requests by these rules; without a call it serves every page and every Host. Call it
-  // before the first request.
+  // Refuses requests by these rules; without this call the server answers every page and every
+  // Host. Call it before the first request.
   void serve_only(OriginRules origins) { origins_ = std::move(origins); }
 
-  // All routes, those of the parts too.
+  // All routes, including those of the parts.
   [[nodiscard]] const Routes& routes() const { return routes_; }
 
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
@@ -82,11 +86,11 @@ class HttpApi final : public net::HttpHandler {
 
  private:
   void add_pages();
-  // What was not refused for where it comes from.
+  // For a request that its origin does not exclude.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
-  // The refusal of a request that may not ask for this path; or the claims of its client's token,
-  // where a class of objects has asked for one. A path for users whose class cannot be told is
-  // refused, because its rules for clients are not known.
+  // Refuses a request that may not ask for this path. Else gives the claims of the client's token
+  // if a class of objects asks for one. A path for users whose class is unknown is refused, because
+  // the class's rules for clients are not known.
   [[nodiscard]] std::variant<std::string, net::HttpResponse> admit(
       const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;

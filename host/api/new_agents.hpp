@@ -1,5 +1,5 @@
 #pragma once
-// How many agents the clients of one address may make (net/http.hpp, ClientAddress).
+// The limit on agents that the clients of one address may make (net/http.hpp, ClientAddress).
 
 #include "api/sub_agent_gate.hpp"
 #include "net/http.hpp"
@@ -11,16 +11,17 @@
 
 namespace hearth::api {
 
-// What too_many_response() and too_many_reason() name.
+// The noun for too_many_response() and too_many_reason().
 inline constexpr std::string_view kNewAgents = "new agents";
 
-// Whether the agent would be made by a client whose address has made too many. Where nobody can
-// tell, the agent itself finds out. `address`: null if none is limited.
+// Whether the request would make an agent, and its client's address has made too many. False if the
+// directory of agents cannot be read: then the runtime reports that. `address`: null if no address
+// is limited.
 //   Threads  The loop of `shard`.
 [[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
                                   const storage::AgentKey& key);
-// The same for a whole way. Each agent of it that does not exist counts before any is asked: an
-// agent that is asked exists from then on.
+// The same for all agents on the way to a sub-agent. The agents that do not exist are counted
+// before the first one is asked, because an agent that is asked exists from then on.
 [[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
                                   const std::vector<Gate>& way);
 

@@ -21,7 +21,7 @@ Json alarm_json(Json record) {
   return record;
 }
 
-// Whether the method and its arguments can be those of an alarm is the server's to say.
+// Does not check the method and its arguments: the server does.
 Result<ObjectAlarm> read_alarm(std::string_view body, const Clock& clock) {
   const auto wrong = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
   const auto parsed = parse_json(body);

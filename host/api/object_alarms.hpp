@@ -1,5 +1,5 @@
 #pragma once
-// /objects/{class}/{id}/alarms: calls of an object's methods, each at a time.
+// /objects/{class}/{id}/alarms: calls of an object's methods at given times.
 
 #include "api/object_actions.hpp"
 #include "api/object_lookup.hpp"
@@ -20,10 +20,10 @@ namespace hearth::api {
 //                                                       fewer: it ends after some 1 MiB
 //  DELETE /objects/{class}/{id}/alarms/{alarm}
 //
-// The first alarm of an object makes the object, as a call does. The method that an alarm calls
-// has no client: caller_claims() and caller_agent() give nothing in it.
+// The first alarm of an object makes the object, as a call does. A method that an alarm calls has
+// no client: in it caller_claims() and caller_agent() give nothing.
 //
-// Answers    As ObjectsEndpoint; 404 object_not_found for what is not there.
+// Answers    As ObjectsEndpoint; 404 object_not_found for an object or alarm that does not exist.
 // Threads    Any of the server's loops, concurrently.
 // Lifetime   All parameters of the constructor outlive it.
 class ObjectAlarms {
@@ -44,7 +44,7 @@ class ObjectAlarms {
   void list(const RouteCall& call);
   void cancel(const RouteCall& call);
 
-  // Nothing: the client has been told what is wrong with the path.
+  // Absent: the path is wrong, and the client has its answer.
   [[nodiscard]] std::optional<ObjectAddress> find(const RouteCall& call) const;
 
   ObjectActions& actions_;

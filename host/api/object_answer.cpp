@@ -14,7 +14,7 @@ net::HttpResponse object_response(int status, std::string body) {
   net::HttpResponse response;
   response.status = status;
   response.headers.push_back({"Content-Type", "application/json"});
-  // What is true now is not true later.
+  // The answer may be different a moment later.
   response.headers.push_back({"Cache-Control", "no-store"});
   response.body = std::move(body);
   return response;
@@ -25,7 +25,7 @@ std::string_view object_code(Errc code) {
     case Errc::kUnsupported: return "not_found";
     case Errc::kTimeout: return "call_timeout";
     case Errc::kPlugin: return "method_error";
-    case Errc::kTooLarge: return "limit_exceeded";  // as a body that is larger than any may be
+    case Errc::kTooLarge: return "limit_exceeded";  // as for a body over the limit of all bodies
     case Errc::kUnavailable:
     case Errc::kClosing:
     case Errc::kCancelled: return "sandbox_unavailable";
@@ -113,7 +113,7 @@ net::HttpResponse object_error(const Error& error) {
                       is_private ? "the method failed" : std::string_view(error.message));
 }
 
-// The errors that are worth another try here are those that extensions::CallAnswers does not keep.
+// The retryable errors here are those that extensions::CallAnswers does not store.
 net::HttpResponse call_error(const Error& error) {
   if (error.code != Errc::kLimitExceeded) return object_error(error);
   return failure_response(http_status(error.code), object_code(error.code), error.message, false);

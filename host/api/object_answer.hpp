@@ -18,59 +18,64 @@ namespace hearth::api {
 // {"success":true,"data":X}
 [[nodiscard]] net::HttpResponse object_data(std::string_view json, int status = 200);
 
-// {"success":true,"data":X,"next":N}: a page, and what the next one begins with, as JSON values.
+// {"success":true,"data":X,"next":N}: a page, and the cursor of the next page, as JSON values.
 [[nodiscard]] net::HttpResponse object_page(std::string_view data, std::string_view next);
 
-// {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is worth another try,
-// and says after how long.
+// {"success":false,"error":text,"code":code,"retryable":...}. A 429 or 503 is retryable, and has
+// Retry-After.
 [[nodiscard]] net::HttpResponse object_error(int status, std::string_view code,
                                              std::string_view text);
 
-// What the runtime, or a method of the object, has reported:
-//   kNotFound, kUnsupported   404 not_found       kTimeout                        504 call_timeout
-//   kInvalidArgument          400 invalid_argument   kUnavailable, kClosing, kCancelled
-//   kForbidden                403 forbidden                                503 sandbox_unavailable
-//   kConflict                 409 conflict        kPlugin                         500 method_error
-//   kLimitExceeded            429 limit_exceeded  kInternal                       500 internal
+// An error that the runtime, or a method of the object, has reported:
+//   kInvalidArgument          400 invalid_argument
+//   kForbidden                403 forbidden
+//   kNotFound, kUnsupported   404 not_found
+//   kConflict                 409 conflict
 //   kTooLarge                 413 limit_exceeded
-// What went wrong inside of the object's code (kPlugin) is for its author, and is not shown.
+//   kLimitExceeded            429 limit_exceeded
+//   kPlugin                   500 method_error
+//   kInternal                 500 internal
+//   kUnavailable, kClosing, kCancelled   503 sandbox_unavailable
+//   kTimeout                  504 call_timeout
+// The text of a failure inside the object's code (kPlugin) is for its author, and is not shown.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
 
-// The same of a call that ran. A limit that its method has met is not worth another try: the method
-// would do once more what it did before, and what it wrote then has stayed.
+// The same for a call that ran. A limit that its method has met is not retryable: the method would
+// do the same again, and what it wrote before it failed is stored.
 [[nodiscard]] net::HttpResponse call_error(const Error& error);
 
-// What is said of a class that has no objects.
+// The message for a class that has no objects.
 inline constexpr std::string_view kNoSuchClass = "there are no objects of such a class";
 
-// The same for what is asked of an object beside calls: kNotFound is 404 object_not_found, or with
-// the message kNoSuchClass 404 class_not_found.
+// The same for a request that is no call: kNotFound is 404 object_not_found, or with the message
+// kNoSuchClass 404 class_not_found.
 [[nodiscard]] net::HttpResponse object_refusal(const Error& error);
 
-// An error of the other paths, {"error":{"code","message"}}, as /objects says it, with the same
-// status and headers. Any other response stays as it is.
+// An error of the other paths, {"error":{"code","message"}}, in the shape of /objects, with the
+// same status and headers. Any other response stays as it is.
 [[nodiscard]] net::HttpResponse as_object_error(net::HttpResponse response);
 
-// What a call was for, so that its answer can be told.
+// The target of a call, for its answer.
 struct ObjectCallee {
   std::string segment;
   std::string method;
-  bool has_key = false;  // an Idempotency-Key
+  bool has_key = false;  // the call has an Idempotency-Key
 };
 
-// The sink that answers `exchange`. Parts of a streamed answer are not sent: its end is the answer.
+// The sink that answers `exchange`. It sends no parts of a streamed answer: the end is the answer.
 //
-//   Statuses  call_error(), and for a call with a key what runtime::CallSink::finish() says: 409
-//             call_in_progress or call_interrupted, 422 idempotency_key_reused, 429 limit_exceeded.
-//             404 invalid_method: no method of the class has this name, as far as the class lists
-//             its methods.
+//   Statuses  Those of call_error(). A call with a key has also those of
+//             runtime::CallSink::finish(): 409 call_in_progress or call_interrupted, 422
+//             idempotency_key_reused, 429 limit_exceeded.
+//             404 invalid_method: the class lists its methods, and this one is not among them.
 //   Threads   The object's shard.
-//   Lifetime  `classes` outlives the sink. Dropped without an answer, the client gets a 500.
+//   Lifetime  `classes` outlives the sink. If the sink is dropped without an answer, the client
+//             gets a 500.
 [[nodiscard]] std::unique_ptr<runtime::CallSink> make_object_answer(
     std::shared_ptr<net::HttpExchange> exchange, const runtime::ClassRegistry& classes,
     ObjectCallee callee);
 
-// Whether the class lists its methods, and has none of this name. `methods`: of
+// Whether the class lists its methods, and has none of this name. `methods`: JSON of
 // runtime::AgentClass::methods().
 [[nodiscard]] bool lacks_method(std::string_view methods, std::string_view name);
 

@@ -45,7 +45,7 @@ ObjectActions::Answer<ObjectView> view_answer(const Exchange& exchange, int stat
   };
 }
 
-// The answer to what gives nothing.
+// The answer to a request that gives no data.
 ObjectActions::Answer<std::string> done_answer(const Exchange& exchange) {
   return [exchange](const Result<std::string>& done) {
     if (!done) return refuse_object(*exchange, done.error());
@@ -179,7 +179,7 @@ void ObjectsAdmin::create(const RouteCall& call) {
   ObjectName name{text_member(*body, "class"), text_member(*body, "object_id")};
   if (name.agent_class.empty() || name.name.empty())
     return refuse_object(*exchange, "`class` and `object_id` must be texts");
-  // A text, and not a part of a path: its percent signs stand for themselves.
+  // It is a text, not a part of a path: its percent signs stand for themselves.
   name.name = protocol::object_name_of_text(name.name);
   if (const auto problem = protocol::name_problem(name.name, max_name_bytes_); !problem.empty())
     return refuse_object(*exchange, problem);

@@ -1,5 +1,5 @@
 #pragma once
-// /objects beside calls and alarms: the life of objects and their storage.
+// /objects besides calls and alarms: the life of objects and their storage.
 
 #include "api/object_actions.hpp"
 #include "api/readiness.hpp"
@@ -14,18 +14,18 @@
 
 namespace hearth::api {
 
-// For administrators, and who has the key of objects:
-//  GET    /objects?class=&status=&limit=&cursor=   a page; beside "data" stands
-//                                                  "next":"..." or null. limit: 1 to 1000 (100),
-//                                                  status: Active or Hibernating in any case. A
-//                                                  page may have fewer than `limit`
+// For administrators, and for requests with the key of objects:
+//  GET    /objects?class=&status=&limit=&cursor=   a page, with "next":"..." or null beside "data".
+//                                                  limit: 1 to 1000 (100); status: Active or
+//                                                  Hibernating in any case. A page may have fewer
+//                                                  than `limit`
 //  POST   /objects                                 201; body: {"class","object_id","storage"?}; 409
 //                                                  object_exists; a class that cannot have objects
 //                                                  now is refused as in calls
 //  GET, DELETE /objects/{uuid}                     an object by its own id
 //  PATCH  /objects/{uuid}                          body: {"storage": a JSON merge patch}
 //  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
-//  DELETE /objects/{class}/{id}                    nothing of the object is left
+//  DELETE /objects/{class}/{id}                    deletes all data of the object
 //  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
 //  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
 //  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
@@ -59,7 +59,7 @@ class ObjectsAdmin {
   void checkpoint(const RouteCall& call);
   void patch(const RouteCall& call);
 
-  // Nothing: the client has been told what is wrong with the path.
+  // Absent: the path is wrong, and the client has its answer.
   [[nodiscard]] std::optional<ObjectName> named(const RouteCall& call) const;
   void show(const std::shared_ptr<net::HttpExchange>& exchange, const ObjectName& name,
             std::string_view query);

@@ -30,8 +30,8 @@ runtime::Headers trace_headers(const net::HttpHeaders& headers) {
   return trace;
 }
 
-// Whose claims an answer may be made of: that of another client is no repeat of this call. Not all
-// claims: a token that is renewed has another `exp`.
+// The client that a stored answer belongs to: the call of another client is no retry. Not all
+// claims count: a renewed token has another `exp`.
 std::string subject_of(const std::string& claims) {
   if (claims.empty()) return {};
   const auto json = parse_json(claims);

@@ -15,29 +15,29 @@
 namespace hearth::api {
 
 // An object is an agent of a class with `objects: true`. {class} is the class's segment, an alias
-// of it, or its own name; {id} is any text (protocol/object_address.hpp says which agent's name it
-// is).
+// of it, or its name in the code. {id} is any text; protocol/object_address.hpp says which name the
+// agent has.
 //
 //  POST /objects/{class}/{id}/call            {"method": text, "args": value}
 //  POST /objects/{class}/{id}/call/{method}   the value of the arguments, or nothing
 //
-// A call makes the object and wakes it. Arguments that are an array are positional; any other value
-// is the one argument.
+// A call makes the object if it does not exist, and wakes it. An array is a list of positional
+// arguments; any other value is the one argument.
 //
-// Answers    object_answer.hpp has their shape, and the statuses of what an object answers. Beside
-//            those of object_lookup.hpp:
-//              400 invalid_argument          a body or an Idempotency-Key that cannot be
+// Answers    object_answer.hpp has their shape, and the statuses of an object's answers. There are
+//            also those of object_lookup.hpp, and:
+//              400 invalid_argument          an invalid body or Idempotency-Key
 //              404 invalid_method            also for names that begin with __, which are reserved
 //
 // Once       A call with the header Idempotency-Key (1 to 255 printable ASCII characters) runs
-//            once. Whoever sends it again, with the same method and the same arguments, gets the
-//            stored answer with `Idempotency-Replayed: true`, after a crash of the server too. See
-//            extensions/call_answers.hpp for what is stored, and for how long.
-// Retries    The server begins no call again but those of idempotent methods (AgentSlot's P6).
+//            once. If a client sends it again with the same method and arguments, it gets the
+//            stored answer with `Idempotency-Replayed: true`, also after a crash of the server.
+//            extensions/call_answers.hpp says what is stored, and for how long.
+// Retries    The server retries only calls of idempotent methods (AgentSlot's P6).
 // Deadline   ClassSettings::object_call_timeout, from the arrival of the call.
-// Clients    A key is one client's, if the class asks for tokens: with another `sub` it is another
-//            call (422).
-// Claims     Of a token that the class asks for, the agent gets the claims (hearth.connections/2).
+// Clients    If the class asks for tokens, a key belongs to one client: with another `sub` it is
+//            another call (422).
+// Claims     If the class asks for a token, the agent gets its claims (hearth.connections/2).
 //
 // Threads    Any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint.
@@ -52,7 +52,7 @@ class ObjectsEndpoint {
  private:
   using Exchange = std::shared_ptr<net::HttpExchange>;
 
-  // The object, or what the client is told.
+  // The object, or the refusal for the client.
   [[nodiscard]] std::variant<ObjectAddress, net::HttpResponse> find(const RouteCall& call) const;
   void call(const RouteCall& call);
   void call_method(const RouteCall& call);

@@ -1,5 +1,5 @@
 #pragma once
-// The HTTP surface of a server as an OpenAPI 3.1 document, made of its table of routes.
+// The HTTP routes of a server as an OpenAPI 3.1 document, made from its table of routes.
 
 #include "api/routes.hpp"
 
@@ -7,14 +7,15 @@
 
 namespace hearth::api {
 
-// The document as JSON text. Each row of the table is an operation. A row for all methods is one
-// for each of GET, PUT, POST, PATCH and DELETE that no other row of its path has. What remains of a
-// path ("{path...}") is one parameter, whose slashes OpenAPI cannot express.
+// The document as JSON text. Each row of the table is an operation. A row for all methods becomes
+// an operation for each of GET, PUT, POST, PATCH and DELETE that no other row of its path has. The
+// rest of a path ("{path...}") is one parameter; OpenAPI cannot express that it may contain
+// slashes.
 //
 // Schemas   RouteShape names them; openapi_schemas.hpp has them. Errors below /objects have the
-//           shape ObjectError, others that of Error.
+//           shape ObjectError, others the shape Error.
 //
-// `objects_ask_for_key`: nobody may do anything below /objects without a key.
+// `objects_ask_for_key`: all requests below /objects need a key.
 [[nodiscard]] std::string openapi_document(const Routes& routes, bool objects_ask_for_key = false);
 
 }  // namespace hearth::api

@@ -46,7 +46,7 @@ std::optional<net::HttpResponse> OriginRules::refusal(const net::HttpHeaders& he
                                                       const CorsRules& cors) const {
   const auto host_text = net::find_header(headers, "Host");
   const std::optional<Authority> host = host_text ? parse_authority(*host_text) : std::nullopt;
-  // HTTP/1.0 knows no Host, and browsers do not speak it.
+  // HTTP/1.0 has no Host, and browsers do not speak it.
   if (host_text && !any_host_ && !(host && serves_host(*host))) {
     return forbidden("the host", *host_text, "allowed_hosts");
   }

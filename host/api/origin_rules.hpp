@@ -1,7 +1,6 @@
 #pragma once
 // Which pages may use this server, and under which names. A browser sends requests, and opens
-// WebSockets, for any page that asks it to, with the user's network: what a page may reach is the
-// server's to decide.
+// WebSockets, for any page, with the user's network. So the server decides which pages it serves.
 
 #include "base/authority.hpp"
 #include "base/client_rules.hpp"
@@ -14,16 +13,17 @@
 
 namespace hearth::api {
 
-// A request without Origin comes from no page, unless it says that it does (Sec-Fetch-Site:
-// cross-site, as browsers send for images and the like): then it is served only if all origins are
-// allowed. One with it is served
-//   - if the origin's authority is that of the request's Host: the page came from here;
-//   - on a loopback listener, if the page came from this machine, whatever its port: a development
-//     server's;
-//   - if the origin is one of those allowed.
-// On a loopback listener the Host is a loopback name or address, or one of those allowed: else a
-// page could give its own name this machine's address, and would be of the same origin (DNS
-// rebinding). On another listener any Host is served, or, if some are allowed, those alone.
+// Origin  A request without Origin comes from no page, and is served. But if it has Sec-Fetch-Site:
+//         cross-site, as browsers send for images, it is served only if all origins are allowed. A
+//         request with Origin is served in three cases:
+//          - its authority is that of the request's Host: the page came from this server;
+//          - the listener is on loopback, and the page came from this machine, from any port: a
+//            development server;
+//          - the origin is one of the allowed origins.
+// Host    On a loopback listener it must be a loopback name or address, or an allowed host. Else a
+//         page could give its own name this machine's address, and would have the same origin (DNS
+//         rebinding). On another listener any Host is served; if some hosts are allowed, only
+//         those.
 //
 // Threads   Any: it does not change.
 class OriginRules {
@@ -31,8 +31,8 @@ class OriginRules {
   // Serves every page and every Host.
   OriginRules() = default;
   // `on_loopback`: whether the server listens on this machine alone. Origins are
-  // "https://app.example", "null" or "*", hosts "app.example", with or without a port, or "*"; what
-  // is none of these matches nothing.
+  // "https://app.example", "null" or "*"; hosts are "app.example", with or without a port, or "*".
+  // Other texts match nothing.
   OriginRules(bool on_loopback, const std::vector<std::string>& allowed_origins,
               const std::vector<std::string>& allowed_hosts);
 

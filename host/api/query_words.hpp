@@ -15,11 +15,11 @@
 
 namespace hearth::api {
 
-// Of class and name in a query: longer ones do not exist.
+// Bytes of a class or name in a query: longer ones do not exist.
 inline constexpr std::size_t kMaxValueBytes = 4096;
 
-// A value of a query, if it is there. One that is too long is refused: taken as absent it would
-// make the question another one.
+// A value of a query, if it is there. A value that is too long is an error: without it the request
+// would mean something else.
 inline Result<std::optional<std::string>> value_in(std::string_view query, std::string_view key,
                                                    std::size_t most) {
   auto value = protocol::query_value(query, key, query.size());
@@ -29,7 +29,7 @@ inline Result<std::optional<std::string>> value_in(std::string_view query, std::
   return value;
 }
 
-// Those of several keys, each "" if it is absent.
+// The values of several keys; "" for an absent one.
 inline Result<void> read_words(
     std::string_view query,
     std::initializer_list<std::pair<std::string_view, std::string*>> words) {

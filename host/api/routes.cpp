@@ -19,7 +19,7 @@ std::string_view take_path_segment(std::string_view& path) {
   return segment;
 }
 
-// The values of the parameters if `path` has this pattern.
+// The values of the parameters; absent if `path` does not fit the pattern.
 std::optional<std::vector<std::string_view>> match(std::string_view pattern,
                                                    std::string_view path) {
   std::vector<std::string_view> values;
@@ -50,7 +50,7 @@ bool answers(const Route& row, std::string_view method) {
 void Routes::add(Route route) {
   for (const Route& row : rows_) {
     HEARTH_ASSERT(row.pattern != route.pattern || row.access == route.access,
-                  "rows of one path that let different people in");
+                  "rows of one path with different access");
   }
   rows_.push_back(std::move(route));
 }

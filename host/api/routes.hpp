@@ -1,6 +1,6 @@
 #pragma once
-// The table of routes: one row for each method and path that the server answers. The server
-// dispatches by it, and the document of the API is made of it.
+// The table of routes: one row for each method and path. The server dispatches requests by it, and
+// makes the API document from it.
 
 #include "net/http.hpp"
 
@@ -12,10 +12,10 @@
 
 namespace hearth::api {
 
-// Who may ask.
+// The proof that a request needs.
 enum class Access {
-  kAnybody,        // no proof of identity is asked for
-  kUser,           // whoever the rules for clients let in
+  kAnybody,        // none
+  kUser,           // what the rules for clients ask for
   kObjectsOwner,   // the key of objects (HttpApiOptions::objects_token), or the administrators'
   kAdministrator,  // the token of the administrators (api/admin_api.hpp)
 };
@@ -24,24 +24,24 @@ enum class Access {
 // exchange.
 struct RouteCall {
   std::shared_ptr<net::HttpExchange> exchange;
-  std::vector<std::string_view> values;  // of the pattern's parameters in order, as written
+  std::vector<std::string_view> values;  // of the pattern's parameters, in order, not decoded
   std::string_view query;                // without the `?`
-  std::string claims = {};  // of the client's token, a JSON object; empty: nothing is known
+  std::string claims = {};  // of the client's token, a JSON object; empty: no claims are known
 };
 
-// What goes in and out, for the document of the API (api/openapi.hpp).
+// Bodies and parameters of a route, for the API document (api/openapi.hpp).
 struct RouteShape {
   std::string_view query = {};   // names of parameters, with a space between them
   std::string_view body = {};    // a schema of openapi_schemas.hpp; empty: no body
   int status = 200;              // of success
-  std::string_view answer = {};  // a schema; empty: the answer is no JSON, or the agent's own
+  std::string_view answer = {};  // a schema; empty: the answer is not JSON, or is the agent's own
 };
 
 struct Route {
   // "GET" also answers HEAD. "*": each method that no other row of the pattern names.
   std::string_view method;
   // Segments are compared byte by byte. "{name}" takes one segment that is not empty. "{name...}"
-  // at the end takes what remains, empty or not.
+  // takes the rest of the path, empty or not, and stands at the end.
   std::string_view pattern;
   Access access = Access::kAdministrator;
   std::string_view summary;  // one sentence
@@ -59,7 +59,7 @@ class Routes {
   struct Found {
     bool is_path = false;                    // some row has this path
     const Route* route = nullptr;            // null: no row of the path has the method
-    Access access = Access::kAdministrator;  // of the path; meaningless without one
+    Access access = Access::kAdministrator;  // of the path; valid only if is_path
     std::vector<std::string_view> values;
   };
 
@@ -69,7 +69,7 @@ class Routes {
   // `path`: without the query.
   [[nodiscard]] Found find(std::string_view method, std::string_view path) const;
 
-  // 405, for a path with rows: with the methods that they answer in `Allow`.
+  // 405 for a path that has rows, with the methods of the rows in `Allow`.
   [[nodiscard]] net::HttpResponse wrong_method(std::string_view path) const;
 
   [[nodiscard]] std::span<const Route> all() const { return rows_; }

@@ -13,7 +13,7 @@ constexpr unsigned kFirstRefusal = 400;
 constexpr unsigned kFirstServerError = 500;
 constexpr CloseCode kCloseForStatus = 4000;
 
-// The client should come back: what keeps it out now has nothing to do with it.
+// Whether the client should retry: the cause of the refusal is temporary.
 bool may_pass(Errc code) {
   return code == Errc::kUnavailable || code == Errc::kClosing || code == Errc::kCancelled ||
          code == Errc::kTimeout || code == Errc::kLimitExceeded;
@@ -45,7 +45,8 @@ std::optional<GateRefusal> refusal_of(const runtime::ResponseHead& head,
   return refusal;
 }
 
-// What is asked, and how far it is. Kept alive by the answer that it waits for.
+// The questions to all gates, and how many were asked. The sink of the open question keeps it
+// alive.
 class Questions final : public std::enable_shared_from_this<Questions> {
  public:
   using Decided = std::function<void(std::optional<GateRefusal>)>;
@@ -76,7 +77,7 @@ class Questions final : public std::enable_shared_from_this<Questions> {
     void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
     void finish(const runtime::ResponseHead& head,
                 const Result<std::string_view>& outcome) override {
-      // Later: a sink may not call back into the runtime.
+      // Post it: a sink may not call back into the runtime.
       questions_->loop_.post([questions = questions_, refusal = refusal_of(head, outcome)] {
         if (refusal) return questions->decided_(refusal);
         questions->ask();
@@ -97,7 +98,7 @@ class Questions final : public std::enable_shared_from_this<Questions> {
 
 class GatedSocket final : public net::WebSocketListener {
  public:
-  // Null while it is asked, and if it is refused.
+  // Null while the agents are asked, and after a refusal.
   void let_in(std::shared_ptr<net::WebSocketListener> agent) { agent_ = std::move(agent); }
   [[nodiscard]] bool is_gone() const { return is_gone_; }
 

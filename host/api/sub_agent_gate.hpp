@@ -14,19 +14,19 @@
 
 namespace hearth::api {
 
-// An agent that is asked, and about whom: right below it.
+// An agent that is asked, and the agent right below it that the client wants to pass to.
 struct Gate {
   storage::AgentKey above;
-  std::string segment;  // of its class
+  std::string segment;  // the class of `above`
   storage::AgentKey child;
 };
 
-// A client is not let through.
+// The refusal of a client.
 struct GateRefusal {
   net::HttpResponse answer;  // to a request
   CloseCode close_code =
       kCloseInternalError;  // of a WebSocket: 4000 and the status (clients stop),
-                            // 1013 for what may pass, else 1011
+                            // 1013 if a retry may help, else 1011
 };
 
 // What the agents see of the client's request.
@@ -36,19 +36,19 @@ struct GateRequest {
   std::string claims;  // as runtime::RequestHead
 };
 
-// Asks one agent after the other, in the order given, up to the first that refuses. `decided` has
-// nothing if none does. `request`: the client's, which all of them see.
+// Asks the agents in the order given, until one refuses. Then `decided` gets the refusal; it gets
+// nothing if no agent refuses. `request`: the client's; all agents see it.
 //
-// Threads   The loop of the shard, which all of them share; `decided` on it too, later. Not called
-//           if the server stops meanwhile.
+// Threads   The loop of the shard, which all of the agents share. `decided` runs on it too, later.
+//           It is not called if the server stops meanwhile.
 // Lifetime  Shard and loop outlive it.
 void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate> gates,
                GateRequest request, std::function<void(std::optional<GateRefusal>)> decided);
 
-// A WebSocket for an agent below others: it is not read from until they have let it through, and
-// then it is as one of open_agent_socket(). `is_withdrawn`: the rules of access have changed since
-// the client was judged (ClassRegistry::access_generation()). Then the socket is closed with 1012
-// instead, as the sockets that were connected at that time are.
+// A WebSocket for a sub-agent. It is not read until the agents above have let it through; from then
+// on it is as one of open_agent_socket(). `is_withdrawn`: the rules of access have changed since
+// the client was checked (ClassRegistry::access_generation()). Then the socket is closed with 1012,
+// like the sockets that were connected at the change.
 //
 // Threads, Lifetime  As open_agent_socket().
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> open_gated_socket(
