@@ -18,27 +18,27 @@ namespace hearth::mock {
 
 using testing::detail::ClientRecord;
 
-// As the agent knows it, and as the test does.
+// One client: `known` is the agent's view of it, `seen` the test's.
 struct Client {
   extensions::Client known;
   std::shared_ptr<ClientRecord> seen;
   bool greeted = false;                       // CONNECT has ended
-  bool close_sent = false;                    // CLOSE was delivered, or waits
-  std::deque<std::function<void()>> waiting;  // until it is greeted
+  bool close_sent = false;                    // CLOSE was delivered, or waits for delivery
+  std::deque<std::function<void()>> waiting;  // events that wait until it is greeted
 };
 
-// What is sent to them is in their records at once.
+// Data that is sent to a client is in its record at once.
 class Clients final : public extensions::Clients {
  public:
   Client& add(std::shared_ptr<ClientRecord> seen);
   void remove(extensions::ConnectionId id);
   void clear();
   [[nodiscard]] std::map<extensions::ConnectionId, Client>& by_id() { return by_id_; }
-  // Null if there is none.
+  // Null if there is no such client.
   [[nodiscard]] Client* find_client(extensions::ConnectionId id);
-  // The records have what the agent has set.
+  // Copies flags and tags that the agent has set into the records.
   void show();
-  // To those that hear of the state, but for one.
+  // Shows the state to all clients with the protocol, except `but`.
   void show_state(std::string_view json, extensions::ConnectionId but);
 
   extensions::Client* find(extensions::ConnectionId id) override;

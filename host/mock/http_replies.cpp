@@ -33,7 +33,7 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
   }
   void credit(std::uint64_t bytes) override { credit_ += static_cast<std::int64_t>(bytes); }
 
-  // None: it waits for credit.
+  // Absent: it waits for credit.
   [[nodiscard]] std::optional<SteadyTime> next_due() const {
     if (parts_.empty() || (parts_.size() > 1 && credit_ <= 0)) return std::nullopt;
     return parts_.front().due;
@@ -95,7 +95,7 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
   std::int64_t credit_;
   const testing::SentRequest sent_;
   extensions::RemoteListener* listener_ = nullptr;
-  std::deque<Part> parts_;  // that are yet to come; the last is the end
+  std::deque<Part> parts_;  // the parts that are left; the last is the end
 };
 
 Result<std::unique_ptr<extensions::RemoteOperation>> HttpReplies::make(

@@ -1,5 +1,5 @@
 #pragma once
-// Other servers, as a test plays them.
+// The remote servers, played by the test.
 
 #include "base/clock.hpp"
 #include "extensions/http_port.hpp"
@@ -13,7 +13,7 @@
 
 namespace hearth::mock {
 
-// Promises  Replies come in step() alone, each part at its own time, and as far as there is credit.
+// Promises  Parts of replies come only from step(): each at its own time, and only with credit.
 // Threads   The test's.
 // Lifetime  The clock outlives it.
 class HttpReplies final : public extensions::HttpPort {
@@ -24,9 +24,9 @@ class HttpReplies final : public extensions::HttpPort {
 
   void answer_with(Reply reply) { reply_ = std::move(reply); }
 
-  // Gives one part that is due; false: none is.
+  // Delivers one part that is due; false: no part is due.
   bool step();
-  // When the next part that has credit is due.
+  // When the next part is due for which there is credit.
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
 
   // ---- HttpPort ----
@@ -39,7 +39,7 @@ class HttpReplies final : public extensions::HttpPort {
 
   const Clock& clock_;
   Reply reply_;
-  std::vector<Exchange*> running_;  // those that have started, the oldest first
+  std::vector<Exchange*> running_;  // the started ones, the oldest first
 };
 
 }  // namespace hearth::mock

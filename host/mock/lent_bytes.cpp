@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-// Of AddressSanitizer's runtime. The library is built without it, and may be linked with it.
+// A function of AddressSanitizer's runtime. The library is built without it, and may be linked with
+// it.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): its name
 extern "C" __attribute__((weak)) void __asan_init();
 

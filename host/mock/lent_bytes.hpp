@@ -1,5 +1,5 @@
 #pragma once
-// Bytes that are lent and then made useless, so that a plugin which keeps a pointer is noticed.
+// Bytes that are lent and later made invalid, to find a plugin that keeps a pointer too long.
 
 #include <hearth/abi.h>
 
@@ -11,8 +11,8 @@
 
 namespace hearth::mock {
 
-// Lends copies of exactly the right size. recall() overwrites them with 0xDD; in a program with
-// AddressSanitizer they are freed at once, so that the first wrong read is reported where it
+// Lends copies of exactly the right size. recall() overwrites them with 0xDD. In a program with
+// AddressSanitizer it frees them at once, so that the first wrong read is reported where it
 // happens.
 class LentBytes {
  public:
@@ -24,8 +24,9 @@ class LentBytes {
   [[nodiscard]] hearth_bytes lend(std::string_view bytes);
   void recall() noexcept { recall_first(count()); }
 
-  // A function of the host may be given a part of what was lent before: that is recalled when the
-  // function returns, and what the function has lent itself is not.
+  // For a function of the host whose arguments point into bytes that were lent before. When it
+  // returns, recall_first() takes back those older bytes, and not the bytes that the function has
+  // lent itself.
   [[nodiscard]] std::size_t count() const { return lent_.size(); }
   void recall_first(std::size_t count) noexcept;
 
@@ -36,7 +37,7 @@ class LentBytes {
   };
 
   std::vector<Buffer> lent_;
-  std::deque<Buffer> recalled_;  // the last ones, so that their memory is not used again soon
+  std::deque<Buffer> recalled_;  // the latest ones, so that their memory is not reused soon
 };
 
 }  // namespace hearth::mock

@@ -122,15 +122,15 @@ void LiveInstance::deliver_migrate() {
            .then = [this](const Result<std::string_view>& outcome) { migrated(outcome); }});
 }
 
-// Data of a class that had no versions need not be changed; between two versions something must
-// have been.
+// A class that adds its first schema version need not handle MIGRATE; a class with a further
+// version must.
 void LiveInstance::migrated(const Result<std::string_view>& outcome) {
   const bool ignored = outcome.has_error() && outcome.error().code == Errc::kUnsupported;
   if (outcome.has_error() && !(ignored && database_.class_schema() == 0))
     return fail_start(ignored ? "on_migrate: the class does not say how" : outcome.error().message);
   migrated_ = true;
-  if (!give_up_) return;  // start() goes on
-  // Not from inside the call that has ended it.
+  if (!give_up_) return;  // start() continues
+  // Post it: the instance is still inside the call that has ended the migration.
   parts_.world.soon.push_back([its = handle(), &instances = parts_.world.instances] {
     if (LiveInstance* const self = instances.find_instance(its)) self->finish_migration();
   });
@@ -197,7 +197,7 @@ Result<void> LiveInstance::enter(hearth_event event, std::string_view name, std:
                refusal_.empty() ? extensions::status_name(status) : refusal_};
 }
 
-// Its code has returned: nothing that it was lent is good any longer.
+// The agent's code has returned: all bytes that it was lent become invalid.
 void LiveInstance::leave() {
   lent_.recall();
   end_turn();
@@ -474,7 +474,7 @@ std::optional<SteadyTime> LiveInstance::next_due() const {
   for (const auto& [id, operation] : operations_) {
     if (operation.operation == HEARTH_OP_SLEEP) at(operation.due);
   }
-  // What is due already and has not begun waits for something else.
+  // Work that is due already but has not begun waits for something else.
   if (const auto at_ms = work_.wake().at_ms)
     at(now + std::chrono::milliseconds(*at_ms - unix_millis(parts_.world.clock.wall_now())));
   return next;

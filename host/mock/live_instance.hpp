@@ -1,6 +1,6 @@
 #pragma once
-// An agent of a mock host that is in memory: its instance over the server's extensions, and what is
-// in progress.
+// An agent of a mock host that is in memory: its instance over the server's extensions, and its
+// calls and operations in progress.
 
 #include "base/error.hpp"
 #include "base/stop_point.hpp"
@@ -36,7 +36,7 @@ namespace hearth::mock {
 
 using testing::detail::CallRecord;
 
-// What does not change while an instance lives.
+// The parts that stay the same while an instance lives.
 struct InstanceParts {
   World& world;
   const hearth_class& definition;
@@ -46,13 +46,14 @@ struct InstanceParts {
   const std::filesystem::path& file;
   Clients& clients;
   WorkSteps& steps;
-  // The state was changed by a client (0: the agent), and nothing takes that back any more.
+  // A client (`source`; 0: the agent) has changed the state, and no rollback can undo that any
+  // more.
   std::function<void(extensions::ConnectionId source, const std::string& json,
                      std::shared_ptr<unsigned> chain)>
       state_changed;
 };
 
-// Counts what handlers of STATE_CHANGED change in a row.
+// Counts the changes in a row that handlers of STATE_CHANGED make.
 using StateChain = std::shared_ptr<unsigned>;
 
 // An event for the instance.
@@ -66,20 +67,21 @@ struct Incoming {
   std::string target{};            // of a request
   extensions::Headers headers{};   // of a request
   std::string claims{};            // of a request
-  extensions::OriginPtr origin{};  // null: none was given with it
+  extensions::OriginPtr origin{};  // null: the event came without one
   std::unique_ptr<extensions::DueWork> work{};
-  std::shared_ptr<CallRecord> record{};  // null: the test does not ask for it
-  // Of a call by another agent. As `then`, none of them may enter the instance.
+  std::shared_ptr<CallRecord> record{};  // null: the test does not need it
+  // For a call by another agent. Like `then`, none of them may enter the instance.
   std::function<void()> begun{};
   std::function<void(std::string_view)> part{};
-  std::function<bool()> abandoned{};  // nobody listens any more
-  // It is over, or was refused. Runs inside a call into the instance: what enters it must wait.
+  std::function<bool()> abandoned{};  // no caller waits for the answer any more
+  // The event has ended, or was refused. Runs inside a call into the instance: work that enters the
+  // instance must wait.
   std::function<void(const Result<std::string_view>&)> then{};
 };
 
-// It knows no time-outs of events. StoredAgent decides when an instance comes and goes.
+// It has no timeouts of events. StoredAgent decides when an instance comes and goes.
 //
-// Promises  A turn, all that the code writes until it returns, is one transaction.
+// Promises  One turn is one transaction: all writes of the code until it returns.
 // Threads   The test's.
 // Failure   runtime_error: the agent's storage has failed, or a rule of the ABI was broken.
 class LiveInstance final : public extensions::AgentContext,
@@ -89,37 +91,41 @@ class LiveInstance final : public extensions::AgentContext,
   explicit LiveInstance(InstanceParts parts);
   ~LiveInstance() override;
 
-  // Makes the instance, and sends START when its data have the schema version of its class: MIGRATE
-  // comes before. Throws runtime_error: why it cannot start. `give_up` is called if it fails later.
+  // Makes the instance, and sends START. If the data do not have the schema version of the class,
+  // MIGRATE comes first. Throws runtime_error: why it cannot start. A later failure calls
+  // `give_up`.
   void start(std::function<void()> give_up);
   [[nodiscard]] bool started() const { return started_; }
 
   void deliver(Incoming event);
-  // An event that is over when it returns.
+  // Delivers an event that has ended when ask() returns.
   Result<void> ask(extensions::EventKind kind, extensions::ConnectionId connection,
                    std::string_view name, std::string_view body);
-  // The test has cancelled the call: ends it with CANCELLED and calls on_cancel().
+  // Call it when the test has cancelled the call: ends the call with CANCELLED and calls
+  // on_cancel().
   void abandon(extensions::CallId call);
   void deliver_post(std::uint64_t token);
 
-  // A client has just come: what others were told of the agent's work before, and still holds.
+  // For a new client: sends the frames about the agent's work that other clients got before, as far
+  // as they still hold.
   void tell_what_it_missed(extensions::Client& client);
 
-  // Does one thing that is due; false: nothing is.
+  // Takes one step that is due; false: no step is due.
   bool step();
-  // When something is due next, if it is not due already.
+  // The next moment in the future when a step is due.
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
-  // Commits what was written outside of a turn.
+  // Commits writes that were made outside of a turn.
   void end_turn();
 
-  // Destroys the instance. On purpose (an eviction, no kill): what runs was interrupted for
-  // nothing. Gives when the agent must be awake again. Nothing else may follow but the destructor.
+  // Destroys the instance. `on_purpose` (an eviction, not a kill): interruptions of the work in
+  // progress do not count. Returns when the agent must wake again. After it only the destructor may
+  // be called.
   durable::Wake end(bool on_purpose);
 
   [[nodiscard]] void* instance() const { return instance_; }
   [[nodiscard]] extensions::DurableWork& durable_work() { return work_; }
   [[nodiscard]] std::size_t unfinished() const { return calls_.size(); }
-  // Whether an event that runs a method has to wait for what is in progress.
+  // Whether the event runs a method that must wait for calls in progress.
   [[nodiscard]] bool holds_up(const Incoming& event) const;
   [[nodiscard]] extensions::CallOrder call_order() const {
     return {.serial = parts_.settings.serial_calls, .exclusive = parts_.exclusive};
@@ -129,7 +135,7 @@ class LiveInstance final : public extensions::AgentContext,
   [[nodiscard]] bool destroy_requested() const { return destroy_requested_; }
   [[nodiscard]] bool closing() const { return closing_; }
 
-  // ---- around a function of the host that its code calls
+  // ---- around a function of the host that the agent's code calls
   void function_begins(hearth_statement statement);
   [[nodiscard]] hearth_bytes lend(std::string_view bytes, hearth_statement statement);
   void function_ends(hearth_statement statement);
@@ -156,11 +162,11 @@ class LiveInstance final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
-  // What goes on outside of the agent, and what it has told so far.
+  // An operation outside of the agent, and its results that were not delivered yet.
   struct Remote final : extensions::RemoteListener {
     struct Told {
       Result<std::string> body;
-      std::uint32_t flags = 0;  // of hearth_result
+      std::uint32_t flags = 0;  // flags of hearth_result
     };
     void part(std::string body, std::uint32_t flags) override;
     void end(Result<std::string> outcome, std::uint32_t flags) override;
@@ -172,12 +178,12 @@ class LiveInstance final : public extensions::AgentContext,
   struct Operation {
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
-    SteadyTime due{};       // of a sleep
-    std::uint64_t job = 0;  // of an offload
+    SteadyTime due{};       // for a sleep
+    std::uint64_t job = 0;  // for an offload
     bool over = false;
     hearth_status status = HEARTH_OK;
     std::shared_ptr<Remote> remote{};
-    std::string notice{};  // the id of a notification, which is the host's
+    std::string notice{};  // not empty: the id of a notification, which the host sends
     std::shared_ptr<extensions::StateCause> state_cause{};
   };
   struct Call {
@@ -192,7 +198,7 @@ class LiveInstance final : public extensions::AgentContext,
     std::uint64_t write = 0;
     StateChain chain;
   };
-  // Good until something happens to their statement.
+  // Valid until the next call on the statement.
   struct StatementBytes {
     LentBytes bytes;
     std::size_t before = 0;
@@ -222,10 +228,10 @@ class LiveInstance final : public extensions::AgentContext,
   void deliver_migrate();
   void migrated(const Result<std::string_view>& outcome);
   void finish_migration();
-  // START, or MIGRATE, has failed.
+  // Call it when START or MIGRATE has failed.
   void fail_start(std::string why);
   [[nodiscard]] std::uint32_t schema_of_class() const;
-  // What on_event says.
+  // Delivers the event; gives the status of on_event.
   Result<void> enter(hearth_event event, std::string_view name, std::string_view body);
   void leave();
   void finish(extensions::CallId call, const Result<std::string_view>& outcome);
@@ -250,9 +256,9 @@ class LiveInstance final : public extensions::AgentContext,
   bool closing_ = false;
   bool evict_requested_ = false;
   bool destroy_requested_ = false;
-  std::string broken_;   // why its storage does not work any more
-  std::string misuse_;   // of the SDK, by its code: the test fails
-  std::string refusal_;  // what create, or an event that it refuses, says of it
+  std::string broken_;   // why its storage has failed
+  std::string misuse_;   // misuse of the SDK by the agent's code: the test fails
+  std::string refusal_;  // the text that create, or the handler of an event, gave with a failure
   std::function<void()> give_up_;
   std::optional<std::string> start_failure_;
   bool migrated_ = false;  // MIGRATE has ended well
@@ -261,10 +267,11 @@ class LiveInstance final : public extensions::AgentContext,
   extensions::CallId last_call_ = 0;
   std::map<extensions::OperationId, Operation> operations_;
   extensions::OperationId last_operation_ = 0;
-  std::vector<Change> changes_;  // that a rollback may still take back
-  // The STATE_CHANGED that is being handled, or that has begun what is. Null: none.
+  std::vector<Change> changes_;  // those that a rollback may still undo
+  // The cause of the code that runs: the STATE_CHANGED in its handler, or the one that started the
+  // work. Null: none.
   std::shared_ptr<extensions::StateCause> state_cause_;
-  bool works_for_fiber_ = false;  // and not for the event that it was entered with
+  bool works_for_fiber_ = false;  // ... and not for the event that entered it
 
   LentBytes lent_;
   std::size_t lent_before_ = 0;

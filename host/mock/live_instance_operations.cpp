@@ -34,7 +34,7 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
   if (read.has_error()) return read.error();
   using enum extensions::OperationKind;
   const std::uint64_t number = read->number;
-  // (Call 0: what the agent has sent, and a test has that at once.)
+  // (Call 0 means all data that the agent has sent; a test has that at once.)
   if (read->kind == kDrain && number != 0 && !calls_.contains(number))
     return Error{Errc::kNotFound, "no such call"};
   const bool left = read->kind == kDrain && number != 0 && calls_[number].event.abandoned &&
@@ -62,7 +62,7 @@ Result<extensions::OperationId> LiveInstance::submit(
   Operation& added = operations_[++last_operation_];
   added.operation = operation;
   added.token = token;
-  added.due = SteadyTime::max();  // when it tells something
+  added.due = SteadyTime::max();  // no timer: its results come from outside
   if (!works_for_fiber_) added.state_cause = state_cause_;
   added.remote = std::make_shared<Remote>();
   added.remote->operation = std::move(remote);
@@ -85,7 +85,7 @@ void LiveInstance::Remote::end(Result<std::string> outcome, std::uint32_t flags)
   told.push_back({std::move(outcome), flags | HEARTH_RESULT_FINAL});
 }
 
-// What its code wrote before is committed: none of it is on the stack.
+// The writes of the agent's code are committed by now: none of it is on the stack.
 bool LiveInstance::start_remote() {
   for (const auto& [id, operation] : operations_) {
     if (!operation.remote || std::exchange(operation.remote->started, true)) continue;
@@ -111,7 +111,7 @@ bool LiveInstance::deliver_remote() {
     }
     operation.remote->operation->telling(told.body, is_end, told.flags);
     state_cause_ = operation.state_cause;
-    operation.remote.reset();  // so that the code's cancel() ends it at once
+    operation.remote.reset();  // so that a cancel() by the code ends it at once
     const bool ok = told.body.has_value();
     const std::string body = ok ? told.body.value() : told.body.error().message;
     deliver_result(operation.operation, operation.token,
@@ -134,7 +134,7 @@ Result<void> LiveInstance::cancel(extensions::OperationId id) {
   return {};
 }
 
-// On a thread that is not the agent's.
+// Runs on a thread that is not the agent's.
 hearth_status LiveInstance::call_job(std::uint64_t job, std::uint32_t cancelled) {
   const auto* const table = static_cast<const hearth_offload_v1*>(
       parts_.definition.get_extension(&parts_.definition, HEARTH_EXT_OFFLOAD));
@@ -154,13 +154,13 @@ bool LiveInstance::run_job() {
   return false;
 }
 
-// Of the operation that is due first.
+// Delivers the result of the operation that is due first.
 bool LiveInstance::deliver_result() {
   const SteadyTime now = parts_.world.clock.steady_now();
   auto first = operations_.end();
   for (auto each = operations_.begin(); each != operations_.end(); ++each) {
     const Operation& operation = each->second;
-    // The clients of a test read at once.
+    // A drain is due at once: the clients of a test read without delay.
     const bool due =
         operation.operation == HEARTH_OP_OFFLOAD ? operation.over : operation.due <= now;
     if (due && (first == operations_.end() || operation.due < first->second.due)) first = each;

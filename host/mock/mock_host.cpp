@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In memory, where the machine has such a place: nothing of it has to survive.
+// A directory in memory if the machine has one: its files need not survive.
 fs::path make_directory() {
   std::error_code ignored;
   const char* const wanted = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): read only
@@ -62,7 +62,7 @@ MockHost::~MockHost() {
   std::error_code ignored;
   fs::remove_all(directory_, ignored);
   if (world_.misuse.empty()) return;
-  // A destructor throws nothing, and a test that has ended well is to fail all the same.
+  // A destructor must not throw, but a test that has ended well must fail here.
   std::fputs((world_.misuse + "\n").c_str(), stderr);
   std::abort();
 }
@@ -130,7 +130,7 @@ bool MockHost::step() {
     return true;
   }
   if (deliver_post() || world_.http.step() || router_.step()) return true;
-  // In turn: one that always has something to do holds up none of the others.
+  // In turn: an agent that always has a step to take does not delay the others.
   for (std::size_t each = 0; each < agents_.size(); ++each) {
     turn_ = (turn_ + 1) % agents_.size();
     if (agents_[turn_]->step()) return true;

@@ -33,9 +33,11 @@ namespace hearth::mock {
 // Promises
 //  P1 One at a time  Events and results are delivered one after the other, never from inside a
 //                    function of the host.
-//  P2 Strict         What was lent is useless as soon as the ABI allows. Functions that are called
-//                    on a wrong thread are refused.
-//  P3 By hand        Time passes in advance() alone, and then each thing happens at its own time.
+//  P2 Strict         Lent bytes become invalid as soon as the ABI allows, and functions that are
+//                    called on a wrong thread are refused.
+//  P3 By hand        Time passes only in advance(), where each thing that is due happens at its own
+//                    time.
+//
 // Threads   The one that made it; [any] functions of the ABI: all.
 class MockHost final : public testing::detail::MockHost,
                        private Instances,
@@ -80,13 +82,13 @@ class MockHost final : public testing::detail::MockHost,
   [[nodiscard]] const extensions::AbiHost& abi() const override { return abi_; }
 
   StoredAgent& agent_of(const hearth_class& definition, storage::AgentKey key, std::string options);
-  // Whom the call is for. One of a class that the host knows is made.
+  // The callee of the call; made if the host knows its class. Null: there is none.
   [[nodiscard]] StoredAgent* find_callee(const extensions::AgentCall& call);
   [[nodiscard]] Result<std::string> class_name(std::string_view named) const;
   [[nodiscard]] bool on_its_thread() const { return std::this_thread::get_id() == thread_; }
-  // Of a function that is about an agent, called where it may be.
+  // The agent that a function of the host is called for; null: the call may not reach it.
   [[nodiscard]] LiveInstance* instance_of(const extensions::AbiCall& call);
-  // Does one thing that is due; false: nothing is.
+  // Takes one step that is due; false: no step is due.
   bool step();
   bool deliver_post();
   void advance_by(std::chrono::nanoseconds time);
@@ -108,9 +110,9 @@ class MockHost final : public testing::detail::MockHost,
   Mutex mutex_;
   std::deque<std::pair<extensions::AgentHandle, std::uint64_t>> posts_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<StoredAgent>> agents_;
-  std::size_t turn_ = 0;  // of them, the one that did the last step
+  std::size_t turn_ = 0;  // the agent of `agents_` that took the last step
   std::vector<StoredAgent*>
-      called_;  // of them, those that a call has made and no test has asked for
+      called_;  // those of `agents_` that a call has made and no test has asked for
 };
 
 }  // namespace hearth::mock

@@ -13,13 +13,13 @@
 
 namespace hearth::mock {
 
-// What both ends share. The caller's end, and with it the listener, may go first.
+// The state that both ends share. The caller's end, and its listener, may go first.
 struct MockCallState {
   extensions::AgentCall call;
-  SteadyTime due{};                                // for its end, or its next part
-  StoredAgent* callee = nullptr;                   // null: it is not there yet
+  SteadyTime due{};                                // the deadline for its end, or its next part
+  StoredAgent* callee = nullptr;                   // null: the call was not delivered yet
   std::shared_ptr<CallRecord> its_call;            // the event at the callee
-  extensions::RemoteListener* listener = nullptr;  // null: not started, or given up
+  extensions::RemoteListener* listener = nullptr;  // null: not started, or abandoned
   std::uint64_t credit = 0;
   bool began = false;
   std::deque<std::string> parts;
@@ -41,14 +41,14 @@ namespace {
 
 using MockCallPtr = std::shared_ptr<MockCallState>;
 
-// limits.call_timeout of a server that does not set it.
+// The default of limits.call_timeout.
 constexpr std::chrono::minutes kUsualTime{5};
 
 std::chrono::milliseconds time_of(const extensions::AgentCall& call) {
   return call.timeout.count() > 0 ? call.timeout : kUsualTime;
 }
 
-// Whether it is one of those that wait for this call, and cannot begin it before.
+// Whether the callee waits for this call itself, and so cannot begin it.
 bool waits_for(const StoredAgent* callee, const extensions::AgentCall& call) {
   if (callee == nullptr) return false;
   const bool runs_alone =
@@ -133,7 +133,7 @@ std::unique_ptr<extensions::RemoteOperation> MockRouter::call(extensions::AgentC
   return std::make_unique<MockCall>(world_, find_, std::move(state));
 }
 
-// The event of the callee ends too, as one whose time is over.
+// Also ends the event of the callee, as a timeout.
 bool MockRouter::step() {
   const SteadyTime now = world_.clock.steady_now();
   for (const std::weak_ptr<MockCallState>& each : calls_) {

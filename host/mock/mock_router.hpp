@@ -19,15 +19,17 @@ struct MockCallState;
 class StoredAgent;
 
 // A call becomes an event of the callee in one of the next steps. Its time and its depth are
-// limited as in the server, and a call that a serial agent waits for is refused by that agent.
+// limited as in the server. As there, a call that its callee waits for, and so cannot begin, is
+// refused.
 //
-// Threads   The test's.  Lifetime  The world outlives it.
+// Threads   The test's.
+// Lifetime  The world outlives it.
 class MockRouter final : public extensions::AgentRouter {
  public:
-  // The agent of the host that a call is for: made if need be. Null: there is none.
+  // The callee of a call; made if it does not exist. Null: there is none.
   using Find = std::function<StoredAgent*(const extensions::AgentCall& call)>;
 
-  // AgentRouter::class_name(), of the classes that have agents on the host.
+  // AgentRouter::class_name(), for the classes that have agents on the host.
   using ClassName = std::function<Result<std::string>(std::string_view named)>;
 
   MockRouter(World& world, Find find, ClassName class_name)
@@ -40,7 +42,7 @@ class MockRouter final : public extensions::AgentRouter {
   [[nodiscard]] std::unique_ptr<extensions::RemoteOperation> call(
       extensions::AgentCall call) override;
 
-  // Ends one call whose time is over; false: none is.
+  // Ends one call whose time is over; false: there is none.
   bool step();
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
 
@@ -48,7 +50,7 @@ class MockRouter final : public extensions::AgentRouter {
   World& world_;
   const Find find_;
   const ClassName class_name_;
-  std::vector<std::weak_ptr<MockCallState>> calls_;  // that have begun; some are over
+  std::vector<std::weak_ptr<MockCallState>> calls_;  // the started ones; some have ended
 };
 
 }  // namespace hearth::mock

@@ -1,5 +1,5 @@
 #pragma once
-// Which agents of a mock host are below which.
+// The sub-agents of a mock host.
 
 #include "extensions/sub_agents_port.hpp"
 #include "mock/world.hpp"
@@ -11,9 +11,10 @@ namespace hearth::mock {
 
 class StoredAgent;
 
-// An agent is listed from its first start to its end, as in the server.
+// An agent is listed from its first start to its destruction, as in the server.
 //
-// Threads   The test's.  Lifetime  The world and the agents outlive it.
+// Threads   The test's.
+// Lifetime  The world and the agents outlive it.
 class MockSubAgents final : public extensions::SubAgents {
  public:
   MockSubAgents(World& world, const std::vector<std::unique_ptr<StoredAgent>>& agents)
@@ -24,11 +25,11 @@ class MockSubAgents final : public extensions::SubAgents {
                                          std::size_t limit) override;
   Result<void> destroy(const storage::AgentKey& key, extensions::AgentHandle by) override;
 
-  // The agent has come to its end: all below it come to theirs.
+  // Call it when the agent is destroyed: destroys all agents below it.
   void destroyed(const storage::AgentKey& key);
 
  private:
-  // Now for whoever looks; what is in memory of it goes in one of the next steps.
+  // Listings leave the agent out at once. One of the next steps destroys its instance and its data.
   void end_soon(StoredAgent& agent);
 
   World& world_;

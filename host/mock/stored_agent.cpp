@@ -20,7 +20,7 @@ namespace {
 using extensions::EventKind;
 using testing::FiberRecord;
 
-// A number is unique in the process, as a socket's is.
+// The number is unique in the process, as a socket's is.
 std::uint64_t next_client() {
   static std::uint64_t last = 0;
   return ++last;
@@ -65,7 +65,8 @@ bool is_refusal(const Result<void>& outcome) {
 
 }  // namespace
 
-// The database and the work of an agent that is not in memory, for a look: nothing is committed.
+// Opens the database and the work of an agent that is not in memory, only to read: nothing is
+// committed.
 struct StoredAgent::Stored {
   explicit Stored(StoredAgent& agent)
       : database(agent.file_, agent.key_),
@@ -449,7 +450,7 @@ void StoredAgent::leave(ClientRecord& seen, unsigned code, std::string reason, b
   world_.settle();
 }
 
-// The number of a client is good until its CLOSE has ended.
+// The number of a client is valid until its CLOSE has ended.
 void StoredAgent::send_close(Client& client) {
   client.close_sent = true;
   client.known.state = extensions::ConnectionState::kClosed;

@@ -1,5 +1,5 @@
 #pragma once
-// An agent of a mock host: what stays of it, its clients, and its instance while there is one.
+// An agent of a mock host: its stored data, its clients, and its instance while it is in memory.
 
 #include "durable/wake.hpp"
 #include "extensions/call_order.hpp"
@@ -76,25 +76,26 @@ class StoredAgent final : public testing::detail::MockAgent {
   // ---- for the host ----
   [[nodiscard]] const storage::AgentKey& key() const { return key_; }
   [[nodiscard]] const hearth_class& definition() const { return *definition_; }
-  // Another agent's call.
+  // Takes a call from another agent.
   void receive_call(Incoming event) { send(std::move(event)); }
   [[nodiscard]] extensions::CallOrder call_order() const {
     return {.serial = settings_.serial_calls, .exclusive = exclusive_};
   }
-  // Commits what was written outside of events.
+  // Commits writes that were made outside of events.
   void end_turn();
-  // Does one thing that is due; false: nothing is.
+  // Takes one step that is due; false: no step is due.
   bool step();
-  // Something waits, and it is not in memory. It is woken; a reason why it cannot be is a line.
+  // Wakes the agent if work is due and the agent is not in memory. If it cannot wake, the log gets
+  // a line with the reason.
   void wake_if_due();
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
-  // The moment for which the schedule with this id waits, Unix milliseconds; none: it has no such.
+  // When the schedule with this id is due, in Unix milliseconds; absent: there is no such schedule.
   [[nodiscard]] std::optional<std::int64_t> due_of(std::string_view schedule);
   [[nodiscard]] LiveInstance* live() { return live_.get(); }
-  // Since its first start, Unix milliseconds; none: it was not started, or is destroyed.
+  // Unix milliseconds of its first start; absent: it was not started yet, or is destroyed.
   [[nodiscard]] std::optional<std::int64_t> created_at_ms() const { return created_at_ms_; }
   void forget_creation() { created_at_ms_.reset(); }
-  // It ends, and everything that would be there without it.
+  // Destroys the agent: its instance, its data and all that depends on them.
   void destroy_for_good();
 
  private:
@@ -102,7 +103,7 @@ class StoredAgent final : public testing::detail::MockAgent {
 
   // Makes the instance, if there is none. Throws runtime_error.
   void activate();
-  // Waits for its turn and for the start.
+  // Delivers the event, after the start and in its order.
   void send(Incoming event);
   void begin(Incoming event);
   [[nodiscard]] bool must_wait(const Incoming& event) const;
@@ -111,7 +112,7 @@ class StoredAgent final : public testing::detail::MockAgent {
   void send_close(Client& client);
   void show_change(extensions::ConnectionId source, const std::string& json, StateChain chain);
   [[nodiscard]] bool has(std::uint32_t flag) const { return (definition_->flags & flag) != 0; }
-  // Does `use` with the agent's database and its work, awake or not.
+  // Calls `use` with the agent's database and its work, whether it is in memory or not.
   template <class Use>
   auto with_stored(Use use);
 
@@ -126,9 +127,9 @@ class StoredAgent final : public testing::detail::MockAgent {
   WorkSteps steps_;
   Clients clients_;
   std::unique_ptr<LiveInstance> live_;
-  std::deque<std::function<void()>> waiting_;  // until START has ended
-  std::deque<Incoming> held_up_;               // calls and requests that wait for others to end
-  durable::Wake wake_;                         // while it is not in memory
+  std::deque<std::function<void()>> waiting_;  // events that wait until START has ended
+  std::deque<Incoming> held_up_;  // calls and requests that wait for other calls to end
+  durable::Wake wake_;            // while it is not in memory
   std::optional<std::int64_t> created_at_ms_;
   int activations_ = 0;
   int destructions_ = 0;

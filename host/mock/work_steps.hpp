@@ -1,5 +1,5 @@
 #pragma once
-// The steps of one agent's durable work, as a server's log names them.
+// The steps of one agent's durable work, named as in a server's log.
 
 #include "extensions/durable_events.hpp"
 

@@ -35,7 +35,7 @@ void Lines::add(LogLevel level, std::string_view text) {
   lines_.push_back(std::string(to_string(level)) + " " + std::string(text));
 }
 
-// What a library writes outside of its agents is its own text.
+// The line of a library outside of its agents is the library's own text.
 void Lines::write(LogLevel level, std::string_view event, std::span<const LogField> fields) {
   if (event != "plugin.log") return;
   for (const LogField& field : fields) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the agents of one mock host share: time, chance, the log, and what is to happen next.
+// The parts that the agents of one mock host share: time, randomness, the log, and the next steps.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -24,7 +24,7 @@
 
 namespace hearth::mock {
 
-// Threads  Moved by one, read by all.
+// Threads  One moves it, all read it.
 class MovedClock final : public Clock {
  public:
   [[nodiscard]] SteadyTime steady_now() const override {
@@ -33,7 +33,7 @@ class MovedClock final : public Clock {
   [[nodiscard]] WallTime wall_now() const override {
     return WallTime(std::chrono::milliseconds(wall_ms_));
   }
-  // The wall's clock shows whole milliseconds.
+  // The wall clock shows whole milliseconds.
   void advance_to(SteadyTime when);
   void set_wall(std::int64_t unix_ms) { wall_ms_ = unix_ms; }
 
@@ -53,8 +53,9 @@ class SeededRandom final : public Random {
   std::mt19937_64 engine_ GUARDED_BY(mutex_){1};
 };
 
-// What agents and their libraries write, as lines "info text"; and nothing of the host's own.
-// Threads  All; lines() is for the thread of the test, and holds until that calls it again.
+// The lines that agents and their libraries write, such as "info text". The host itself writes
+// none.
+// Threads  All; lines() is for the thread of the test, and its result holds until the next lines().
 class Lines final : public Logger {
  public:
   using Logger::write;
@@ -70,7 +71,7 @@ class Lines final : public Logger {
  private:
   mutable Mutex mutex_;
   std::vector<std::string> lines_ GUARDED_BY(mutex_);
-  mutable std::vector<std::string> read_;  // by the last lines(): the thread of the test alone
+  mutable std::vector<std::string> read_;  // by the last lines(); only for the test's thread
 };
 
 class LiveInstance;
@@ -88,7 +89,7 @@ class Instances {
   [[nodiscard]] virtual extensions::AgentHandle next_handle() = 0;
   virtual void add(LiveInstance& instance) = 0;
   virtual void remove(const LiveInstance& instance) = 0;
-  // Null if it is gone.
+  // Null if the instance has gone.
   [[nodiscard]] virtual LiveInstance* find_instance(extensions::AgentHandle handle) = 0;
 };
 
@@ -101,15 +102,15 @@ struct World {
   SeededRandom random;
   Lines log;
   HttpReplies http{clock};
-  const hearth_host* table = nullptr;  // what libraries are given
+  const hearth_host* table = nullptr;  // the table that libraries get
   extensions::AgentRouter* agents = nullptr;
   MockSubAgents* sub_agents = nullptr;
-  // The agent of this key: the one that is there, or a new one.
+  // The agent of this key; made if it does not exist.
   std::function<StoredAgent&(const hearth_class&, storage::AgentKey, std::string options)> agent_of;
-  std::string misuse;  // of the SDK, by the code of an agent that has left: the test fails
+  std::string misuse;  // misuse of the SDK by the code of an agent that has left: the test fails
   std::deque<std::function<void()>> soon;  // steps that wait until no code of an agent runs
-  // Does what is due in all agents; the second one moves the clocks before. Not from inside an
-  // agent.
+  // settle() takes all steps that are due in all agents; advance() first moves the clocks. Not from
+  // inside an agent.
   std::function<void()> settle;
   std::function<void(std::chrono::nanoseconds)> advance;
   bool hold_offload = false;
