@@ -1,5 +1,5 @@
 #pragma once
-// What every C function of the ABI's host side does first and last: find the agent, check the
+// The common steps of the C functions of the host's side of the ABI: find the agent, check the
 // slices, turn failures into statuses.
 
 #include "base/error.hpp"
@@ -19,7 +19,7 @@
 
 namespace hearth::extensions {
 
-// HEARTH_OK in the type that all functions return, so that lambdas agree on it.
+// HEARTH_OK with the type that all functions return, so that all returns of a lambda have one type.
 inline constexpr hearth_status kOk = HEARTH_OK;
 
 // The bytes of a slice; absent if a null pointer has a length, or the length is impossible.
@@ -30,7 +30,7 @@ inline constexpr hearth_status kOk = HEARTH_OK;
   return std::string_view(static_cast<const char*>(slice.ptr), slice.len);
 }
 
-// As bytes_of, and absent if it is not UTF-8.
+// As bytes_of(), and absent if it is not UTF-8.
 [[nodiscard]] inline std::optional<std::string_view> text_of(hearth_bytes slice) noexcept {
   const auto bytes = bytes_of(slice);
   if (!bytes || !is_valid_utf8(*bytes)) return std::nullopt;
@@ -41,7 +41,7 @@ inline constexpr hearth_status kOk = HEARTH_OK;
   return {bytes.data(), bytes.size()};
 }
 
-// Remembers why, for hearth_host.last_error.
+// Stores `why` for hearth_host.last_error.
 inline hearth_status fail(AgentContext& agent, hearth_status status, std::string_view why) {
   agent.last_error.assign(why);
   return status;
@@ -52,7 +52,7 @@ inline hearth_status fail(AgentContext& agent, const Error& error,
   return fail(agent, to_status(error.code, missing), error.message);
 }
 
-// The status of a function that gives nothing but success.
+// The status of a function that has no result.
 template <class T>
 hearth_status status_of(AgentContext& agent, const Result<T>& result,
                         hearth_status missing = HEARTH_E_NOT_FOUND) {
@@ -67,7 +67,8 @@ inline hearth_status no_place(AgentContext& agent) {
   return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
 }
 
-// fail() after an exception. Without memory for the text there is none, rather than another call's.
+// fail() after an exception. If there is no memory for the text, last_error becomes empty, so that
+// it does not show the text of another call.
 inline hearth_status fail_caught(AgentContext* agent, hearth_status status,
                                  const char* why) noexcept {
   if (agent == nullptr) return status;
@@ -82,8 +83,7 @@ inline hearth_status fail_caught(AgentContext* agent, hearth_status status,
 // Whether a function still works while its agent's instance is being destroyed.
 enum class WhileClosing { kRefuse, kWork };
 
-// Runs `body(AgentContext&)` for an [instance] function. The only place where C functions meet
-// exceptions.
+// Runs `body(AgentContext&)` for an [instance] function. Only here do C functions catch exceptions.
 template <WhileClosing kWhileClosing = WhileClosing::kRefuse, class Body>
 hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body& body) noexcept {
   if (host == nullptr) return HEARTH_E_INVALID;
@@ -102,7 +102,7 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
     return fail_caught(agent, HEARTH_E_IO, "the agent's storage failed");
   } catch (const std::bad_alloc&) {
     return fail_caught(agent, HEARTH_E_NOMEM, "out of memory");
-  } catch (...) {  // a fault of ours must not end the process from inside a plugin's call
+  } catch (...) {  // a fault of the host must not end the process inside a plugin's call
     return fail_caught(agent, HEARTH_E_IO, "the host failed");
   }
 }

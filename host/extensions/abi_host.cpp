@@ -14,14 +14,14 @@ namespace hearth::extensions {
 namespace {
 
 const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept {
-  // Longer than any name we know; an unterminated one is not followed to the end of memory.
+  // Longer than any known name. The search for the end of an unterminated name stops here.
   constexpr std::size_t kMaxIdBytes = 64;
   if (id == nullptr) return nullptr;
   return find_extension(std::string_view(id, ::strnlen(id, kMaxIdBytes)));
 }
 
-// What the caller is told about a failed event. The text is the plugin's own and may be any bytes:
-// a failure must reach the caller all the same, so it is made fit instead of being refused.
+// The error that the caller of a failed event gets. The text is the plugin's own and may be any
+// bytes. It is made valid and not refused, so that the failure always reaches the caller.
 Error plugin_error(hearth_status status, std::string_view text) {
   Error error{.code = to_errc(status), .message = {}};
   const std::string_view cut = cut_text(text, kMaxErrorBytes);

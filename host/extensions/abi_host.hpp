@@ -1,5 +1,5 @@
 #pragma once
-// The host's side of the plugin ABI: the table of functions that one library is given.
+// The host's side of the plugin ABI: the table of functions that one library gets.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -13,7 +13,7 @@
 
 namespace hearth::extensions {
 
-// What the functions of the table stand on. All of it outlives every AbiHost.
+// What the functions of the table use. All of it outlives every AbiHost.
 struct AbiServices {
   AgentDirectory& agents;
   Clock& clock;
@@ -23,13 +23,12 @@ struct AbiServices {
 
 // One per loaded library.
 //
-// Promises  No C function of the table throws, whatever it meets, and none follows a pointer that
-//           the contract does not vouch for: slices are checked (a null pointer with a length, text
-//           that is no UTF-8), agents are looked up by number, and a call for an agent of another
-//           thread is HEARTH_E_WRONG_THREAD. A StorageError on the way marks the agent broken and
-//           becomes HEARTH_E_IO.
+// Promises  No C function of the table throws. None follows a pointer that the contract does not
+//           cover: it checks slices (a null pointer with a length, text that is not UTF-8), and
+//           looks up agents by number. A call for an agent of another thread is
+//           HEARTH_E_WRONG_THREAD. A StorageError marks the agent broken and becomes HEARTH_E_IO.
 // Threads   As each function's tag in hearth/abi.h says.
-// Lifetime  Outlives the library's last call: until after deinit and every instance.
+// Lifetime  Outlives the library's last call: it lives until after deinit and the last instance.
 class AbiHost {
  public:
   // `origin` names the library in the log.
@@ -37,7 +36,7 @@ class AbiHost {
   AbiHost(const AbiHost&) = delete;
   AbiHost& operator=(const AbiHost&) = delete;
 
-  // What the library is given. Valid as long as *this.
+  // The table that the library gets. Valid as long as *this.
   [[nodiscard]] const hearth_host* table() const { return &table_.host; }
 
   // The object behind a table that this program gave out.
@@ -47,7 +46,8 @@ class AbiHost {
   [[nodiscard]] std::string_view origin() const { return origin_; }
 
  private:
-  // The table with the way back: C code passes &host, which is also where this struct begins.
+  // The table, and the object that it belongs to. C code passes &host, which is the address of this
+  // struct.
   struct Table {
     hearth_host host;
     const AbiHost* owner;

@@ -1,5 +1,5 @@
 #pragma once
-// The two languages of failure: Errc inside the server, HEARTH_E_* across the plugin ABI.
+// Two forms of failure: Errc inside the server, HEARTH_E_* across the plugin ABI.
 
 #include "base/error.hpp"
 
@@ -11,19 +11,18 @@
 
 namespace hearth::extensions {
 
-// The status that a plugin sees. kNotFound becomes `missing`, for the functions that answer GONE
-// where the runtime says that something does not exist.
+// The status that a plugin sees. kNotFound becomes `missing`: some functions return GONE for it.
 [[nodiscard]] hearth_status to_status(Errc code,
                                       hearth_status missing = HEARTH_E_NOT_FOUND) noexcept;
 
-// `missing` for the results of an operation: GONE, but a call of another agent ends with NOT_FOUND.
+// `missing` for the results of an operation: GONE, and NOT_FOUND for a call of another agent.
 [[nodiscard]] hearth_status missing_of(std::uint32_t operation) noexcept;
 
-// The code for a status that a plugin gave. Statuses that no plugin should give, and unknown ones,
-// count as kPlugin. Not for HEARTH_OK and above.
+// The code for a status that a plugin has returned. Statuses that plugins must not return, and
+// unknown ones, become kPlugin. Not for HEARTH_OK and above.
 [[nodiscard]] Errc to_errc(hearth_status status) noexcept;
 
-// "HEARTH_E_INVALID", or the number for one that does not exist.
+// "HEARTH_E_INVALID"; for an unknown status, its number.
 [[nodiscard]] std::string status_name(hearth_status status);
 
 }  // namespace hearth::extensions

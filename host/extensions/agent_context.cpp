@@ -3,7 +3,7 @@
 namespace hearth::extensions {
 
 EgressPtr AgentContext::egress() const {
-  return {EgressPtr(), &settings().egress};  // they live as long as the agent
+  return {EgressPtr(), &settings().egress};  // settings live as long as the agent
 }
 
 std::optional<Error> AgentContext::work_refusal() const {
@@ -14,8 +14,8 @@ std::optional<Error> AgentContext::work_refusal() const {
     case AgentPhase::kStarting:
     case AgentPhase::kRunning: break;
   }
-  // A commit would end the plugin's transaction under its hands, and a rollback would undo what
-  // memory takes for done.
+  // A commit would end the plugin's transaction, and a rollback would undo writes that are in
+  // memory already.
   if (extensions_.in_transaction()) {
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }

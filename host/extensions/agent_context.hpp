@@ -1,6 +1,6 @@
 #pragma once
-// What the host's side of an extension knows of an agent, and may ask of whoever runs it: a shard
-// of the server, `hearth check`, or a test.
+// The host's side of an extension sees an agent through this interface. The host of the agent
+// implements it: a shard of the server, `hearth check`, or a test.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -32,7 +32,7 @@ class DurableWork;
 class HttpPort;
 class SubAgents;
 
-// The ways out of an agent that are not its clients. Null: this host has none of that kind.
+// The ways out of an agent besides its clients. Null: this host does not have that way.
 struct OutwardPorts {
   HttpPort* http = nullptr;
   AgentRouter* agents = nullptr;
@@ -46,21 +46,20 @@ inline constexpr LogLimit kAuditLimit{.burst = 100, .per_second = 10};
 struct RequestView {
   std::string_view target;
   const Headers* headers = nullptr;
-  ResponseHead* response = nullptr;  // null once the first part has left: then it cannot change
+  ResponseHead* response = nullptr;  // null after the first part has left: then it cannot change
   std::string_view claims = {};      // as Client::claims
 };
 
-// What the host keeps of an event, and does not give to the agent's code.
+// Data of an event that the host does not give to the agent's code.
 struct CallOrigin {
-  OriginPtr origin;               // null: none was given with it
-  std::optional<SteadyTime> due;  // when its time is over
+  OriginPtr origin;               // null: the event came without one
+  std::optional<SteadyTime> due;  // its deadline
   bool is_in_progress = false;
   bool holds_calls = false;  // other calls of the agent may have to wait for it: call_order.hpp
-  bool runs_alone = false;   // they do
-  // traceparent with the event's own span: the parent of what the event makes others do. Empty:
-  // none.
+  bool runs_alone = false;   // all other calls have to
+  // traceparent with the event's own span: the parent of all that the event causes. Empty: none.
   std::string trace{};
-  std::string method{};  // that it calls, or its beginning; empty: none
+  std::string method{};  // the method that it calls, maybe cut; empty: none
 };
 
 // The events that an agent has accepted, and the operations that it has submitted.
@@ -73,37 +72,37 @@ class AgentCalls {
   AgentCalls(const AgentCalls&) = delete;
   AgentCalls& operator=(const AgentCalls&) = delete;
 
-  // kNotFound: completed before, cancelled or timed out. Call 0 with an error: the text of the
-  // error that create() or a synchronous event is about to return.
+  // Ends the event. kNotFound: it was completed before, cancelled or timed out. Call 0 with an
+  // error sets the text of the error that create() or a synchronous event is about to return.
   virtual Result<void> complete(CallId call, const Result<std::string_view>& outcome) = 0;
   virtual Result<void> emit(CallId call, std::string_view part) = 0;
   virtual Result<OperationId> submit(std::uint32_t operation, std::string_view request,
                                      std::uint64_t token) = 0;
-  // As submit() of a request: `remote` is started once what was written before is durable. It goes
-  // with the operation, whose end is its own.
-  //   Failure   kForbidden while the agent migrates: what it has written is not durable before the
-  //             end of that.
+  // As submit() above. `remote` is started when the earlier writes are durable. It belongs to the
+  // operation, and the end of `remote` is the end of the operation.
+  //   Failure   kForbidden while the agent migrates: its writes are not durable before the
+  //             migration ends.
   virtual Result<OperationId> submit(std::uint32_t operation,
                                      std::unique_ptr<RemoteOperation> remote,
                                      std::uint64_t token) = 0;
   virtual Result<void> cancel(OperationId operation) = 0;
-  // kNotFound: it has ended. kUnsupported: it has no parts.
+  // kNotFound: the operation has ended. kUnsupported: it has no parts.
   virtual Result<void> credit(OperationId operation, std::uint64_t bytes) = 0;
-  // Of an event that is over only the trace, and that while what it has begun goes on: in the
-  // results of its operations, and of theirs.
+  // For an event that has ended only the trace, and only in the results of operations that the
+  // event has begun, and of operations begun by those.
   [[nodiscard]] virtual CallOrigin origin(CallId call) = 0;
-  // The trace that the agent's code is under now, as origin() gives it.
+  // The trace of the agent's running code, as origin() gives it.
   [[nodiscard]] virtual std::string trace() const = 0;
-  // The same as numbers, for whoever may not allocate; none: it is not known.
+  // The same as numbers, for code that may not allocate; none: it is not known.
   [[nodiscard]] virtual Span span() const { return {}; }
-  // The event that its code handles now, or that has begun what it does: call and method, also when
-  // that is over.
+  // The event that the agent's code handles now, or the event that has begun the running code: call
+  // and method, also after that event has ended.
   [[nodiscard]] virtual LineOrigin current() const { return {}; }
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
 };
 
-// Who hears of an agent's state.
+// Gets the changes of an agent's state.
 //
 // Threads, Re-entry  As AgentContext.
 class StateWatchers {
@@ -113,27 +112,28 @@ class StateWatchers {
   StateWatchers(const StateWatchers&) = delete;
   StateWatchers& operator=(const StateWatchers&) = delete;
 
-  // The agent's own code is about to replace the state. kLimitExceeded: it does so for ever.
+  // The agent's own code is about to replace the state. kLimitExceeded: its handlers do so in an
+  // endless chain.
   virtual Result<void> may_change() = 0;
-  // The state was replaced, by its write of this number. `source`: the client that did it, and is
-  // not told; 0: the agent. `json` is empty if there is none any more.
+  // The state was replaced by the write of this number. `source`: the client that wrote it, and
+  // gets no notice; 0: the agent. `json` is empty if there is no state any more.
   virtual void changed(ConnectionId source, std::string_view json, std::uint64_t write) = 0;
-  // Each write after this one was rolled back.
+  // All writes after this one were rolled back.
   virtual void undone(std::uint64_t last_write) = 0;
 };
 
-// Where an agent is in its life.
+// The phase of an agent's life.
 enum class AgentPhase {
   kStarting,   // until START has succeeded
-  kMigrating,  // its data are brought to another schema; nothing is committed before the end
+  kMigrating,  // its data move to another schema; no commit before the end
   kRunning,
   kClosing,  // its instance is being destroyed
 };
 
 // Threads    All members on the agent's shard, from inside a call into its code.
-// Failure    What a caller does wrong is a Result. Members that touch storage may throw
-//            StorageError: whoever runs the agent's code catches it, calls storage_failed() and
-//            answers with an error.
+// Failure    A mistake of the caller is a Result. Members that touch storage may throw
+//            StorageError: the host of the agent catches it, calls storage_failed() and answers
+//            with an error.
 // Re-entry   No member calls the agent's code.
 class AgentContext {
  public:
@@ -173,37 +173,38 @@ class AgentContext {
   }
 
   [[nodiscard]] virtual AgentPhase phase() const = 0;
-  // Where its requests may go now. It is no part of the settings that a version is tried with: a
-  // crash takes those back, and must not open a way that the operator has closed. Never null.
+  // The rules for the agent's requests now. Never null. They are not part of the settings that a
+  // trial may take back: after a crash a way that the operator has closed must stay closed.
   [[nodiscard]] virtual EgressPtr egress() const;
-  // Commits what the turn has written so far. Throws StorageError if it cannot.
+  // Commits the writes of the turn. Throws StorageError if it cannot.
   virtual void commit_now() = 0;
-  // The fiber with this id, which was being recovered, goes on in this instance.
+  // The fiber with this id, which was being recovered, continues in this instance.
   virtual void fiber_continued(std::string_view id) = 0;
-  // With which effect the agent's class lists this kind of operations; nothing: it does not.
+  // The effect with which the agent's class lists this kind of operations; absent: it does not.
   [[nodiscard]] virtual std::optional<durable::Effect> listed_effect(
       std::string_view kind) const = 0;
-  // What runs from now on is the work of `fiber`, or, if that is 0, of the event `call`: see
-  // hearth_fibers_v2::works_for. Nothing where no crash is recorded.
+  // From now on the running code works for `fiber`, or, if that is 0, for the event `call`: see
+  // hearth_fibers_v2::works_for. Does nothing where no crash is recorded.
   virtual void works_for(std::uint64_t /*fiber*/, CallId /*call*/) {}
   virtual Result<void> evict() = 0;
   virtual Result<void> destroy() = 0;
   virtual void log(LogLevel level, std::string_view text) = 0;
-  // An entry of the agent in the audit log: a word, and a JSON object or nothing.
+  // Adds an entry of the agent to the audit log: a word, and a JSON object or nothing.
   // kLimitExceeded: its class has added too many.
   virtual Result<void> audit(std::string_view what, std::string_view detail) = 0;
-  // Something threw StorageError: the agent is broken and will be evicted; nothing more leaves it.
+  // The host has caught a StorageError: the agent is broken and will be evicted; nothing more
+  // leaves it.
   virtual void storage_failed(std::string_view what) = 0;
 
-  // What is written now may never be committed.
+  // Writes that are made now may never be committed.
   [[nodiscard]] bool in_transaction() const {
     return phase() == AgentPhase::kMigrating || extensions_.in_transaction();
   }
-  // Why durable work may not be changed now, if there is a reason.
+  // The reason why durable work may not be changed now, if there is one.
   [[nodiscard]] std::optional<Error> work_refusal() const;
 
   // ---- of the ABI's boundary, which alone reads and writes them ----
-  // Why the last call on behalf of this agent failed, for people.
+  // Why the last call for this agent failed, for a person.
   std::string last_error;
   // A text lent to the plugin by the last call that gave one (hearth/abi.h, "Memory").
   std::string lent_text;
@@ -224,18 +225,18 @@ class AgentDirectory {
   enum class Lookup {
     kFound,
     kGone,
-    kWrongThread,  // another thread, or this one outside a call into this agent's instance
+    kWrongThread,  // another thread, or this one outside a call into this instance
     kClosing,      // its instance is being destroyed
   };
   struct Found {
     Lookup lookup = Lookup::kGone;
     AgentContext* agent = nullptr;  // set if kFound or kClosing
   };
-  // Any thread; kFound only on the agent's own, from inside a call into its instance.
+  // Any thread; kFound only on the agent's thread, from inside a call into its instance.
   virtual Found find(AgentHandle handle) = 0;
 
-  // Any thread: on_result(post, token) soon, on the agent's thread. False if the handle cannot
-  // exist; an agent that is destroyed meanwhile is not reported.
+  // Any thread: on_result(post, token) follows soon, on the agent's thread. False if the handle
+  // cannot exist; it may be true for an agent that is destroyed meanwhile.
   virtual bool post(AgentHandle handle, std::uint64_t token) = 0;
 };
 

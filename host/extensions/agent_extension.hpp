@@ -1,5 +1,5 @@
 #pragma once
-// What extensions keep of one agent while it is in memory.
+// Data that extensions keep about one agent while it is in memory.
 
 #include <cstddef>
 #include <memory>
@@ -10,7 +10,7 @@ namespace hearth::extensions {
 
 class AgentContext;
 
-// An extension's part of one agent. Made when the agent's code first uses the extension.
+// An extension's data about one agent. Made when the agent's code first uses the extension.
 //
 // Threads  The agent's shard.
 class AgentExtension {
@@ -24,13 +24,13 @@ class AgentExtension {
   virtual void end_turn() {}
   // Gives back memory that an idle agent does not need.
   virtual void trim() {}
-  // The agent stays in memory, and is back soon after a crash, as long as this is true.
+  // While this is true, the agent stays in memory, and is loaded again soon after a crash.
   [[nodiscard]] virtual bool keeps_alive() const { return false; }
-  // A transaction of the agent's own is open: what is written now may be undone.
+  // A transaction of the agent's own is open: writes may be undone.
   [[nodiscard]] virtual bool in_transaction() const { return false; }
 };
 
-// The parts of one agent, each there once.
+// The extensions' parts of one agent, at most one of each kind.
 //
 // Threads   The agent's shard.
 // Lifetime  release() before the agent's database is closed.
@@ -38,7 +38,7 @@ class AgentExtensions {
  public:
   explicit AgentExtensions(AgentContext& agent) : agent_(agent) {}
 
-  // The part of this kind, which is made from the agent's context if need be.
+  // The part of this kind; made from the agent's context if it does not exist.
   template <class Extension>
   Extension& get() {
     if (Extension* const there = find<Extension>()) return *there;
@@ -58,7 +58,7 @@ class AgentExtensions {
 
   // ---- of all ----
   void end_turn() {
-    // (A rollback may make another part.)
+    // By index: a rollback may make another part.
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].second->end_turn();
   }
   void trim() {
@@ -85,7 +85,7 @@ class AgentExtensions {
 
  private:
   template <class Extension>
-  static constexpr char kTag = 0;  // its address tells the kinds apart
+  static constexpr char kTag = 0;  // its address identifies the kind
 
   AgentContext& agent_;
   std::vector<std::pair<const char*, std::unique_ptr<AgentExtension>>> parts_;

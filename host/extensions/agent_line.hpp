@@ -1,5 +1,5 @@
 #pragma once
-// What a line of the log says of the agent that it is about.
+// The fields of a log line that name the agent and its event.
 
 #include "base/logger.hpp"
 #include "extensions/types.hpp"
@@ -11,19 +11,19 @@
 
 namespace hearth::extensions {
 
-// Of a method: clients choose it.
+// Bytes of a method's name: clients choose it.
 inline constexpr std::size_t kMaxShownMethod = 64;
 
-// Whose line it is, and of which event. The texts are borrowed.
+// The agent and the event of a line. The texts are borrowed.
 struct LineOrigin {
   std::string_view agent_class{};
   std::string_view agent{};
-  CallId call = 0;            // 0: none is known
-  std::string_view method{};  // of that; empty: it is of none
+  CallId call = 0;            // 0: unknown
+  std::string_view method{};  // of the call; empty: none
   std::string_view trace{};   // a traceparent; empty: none
 };
 
-// Class, agent, the fields of `own`, and then call, method and trace, as far as they are known.
+// Class, agent, the fields of `own`, and then call, method and trace as far as they are known.
 [[nodiscard]] std::vector<LogField> agent_line(const LineOrigin& origin,
                                                std::initializer_list<LogField> own);
 

@@ -1,5 +1,5 @@
 #pragma once
-// How an agent reaches others.
+// How an agent calls other agents.
 
 #include "base/error.hpp"
 #include "extensions/origin.hpp"
@@ -13,10 +13,10 @@
 
 namespace hearth::extensions {
 
-// So many calls between agents may wait for each other.
+// The most calls between agents that may wait for each other in a chain.
 inline constexpr unsigned kMaxCallDepth = 16;
 
-// Of the end of a call that has failed: the callee's code may have begun it (HEARTH_CALL_BEGAN).
+// A flag of the end of a failed call: the callee's code may have begun it (HEARTH_CALL_BEGAN).
 inline constexpr std::uint32_t kCallBegan = 0x100;
 
 // One call of an agent by another one, as it leaves.
@@ -25,23 +25,25 @@ struct AgentCall {
   std::string name;
   std::string method;
   std::string arguments;  // JSON array
-  OriginPtr origin;       // of the caller; never null
-  // Until the answer, or its next part; 0: as long as a client's call may take.
+  OriginPtr origin;       // from the caller; never null
+  // The longest wait for the answer, or for its next part; 0: as for a client's call.
   std::chrono::milliseconds timeout{0};
   std::uint64_t window = 0;  // the first credit
-  bool must_exist = false;   // no agent is made for it
+  bool must_exist = false;   // the call does not make the callee
 };
 
 // Promises
-//  P1 Event   The callee gets an EventKind::kCall that belongs to no connection, on its own thread,
-//             as a client's call: it wakes the agent, waits and is refused as that.
-//  P2 Failure What fails before the callee's code has begun it ends without kCallBegan.
-//  P3 Bounds  Ends with kLimitExceeded at once if origin->depth is more than kMaxCallDepth, and
-//             with kConflict if the call could not begin before one of the agents in
-//             origin->waiting goes on, directly or through others (call_order.hpp).
+//  P1 Event   The callee gets, on its own thread, an EventKind::kCall that belongs to no
+//             connection; it wakes the agent, waits and is refused as a client's call.
+//  P2 Failure A call that fails before the callee's code has begun it ends without kCallBegan.
+//  P3 Bounds  A call ends at once with kLimitExceeded if origin->depth is more than kMaxCallDepth,
+//             and with kConflict if it could never begin.
+//
+// P3: a call can never begin if it would first have to wait for one of the agents in
+// origin->waiting, directly or through other agents (call_order.hpp).
 //
 // Threads    The caller's shard.
-// Lifetime   It outlives what it gives.
+// Lifetime   It outlives the operations that it gives.
 class AgentRouter {
  public:
   AgentRouter() = default;
@@ -49,11 +51,11 @@ class AgentRouter {
   AgentRouter(const AgentRouter&) = delete;
   AgentRouter& operator=(const AgentRouter&) = delete;
 
-  // A class's own name, by that name or by its segment in URLs. kNotFound, or kUnavailable if it is
-  // expected and not loaded.
+  // The name of a class in the code, from that name or from its segment in URLs. kNotFound;
+  // kUnavailable if the class is expected and not loaded.
   [[nodiscard]] virtual Result<std::string> class_name(std::string_view named) const = 0;
 
-  // Nothing leaves before its start().
+  // Makes a call, which is sent at its start().
   [[nodiscard]] virtual std::unique_ptr<RemoteOperation> call(AgentCall call) = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(HEARTH_ALARMS_DEFAULT == durable::AlarmSettings().max_alarms);
 
-// No client and no alarm calls a method whose name begins so.
+// Neither a client nor an alarm may call a method whose name begins with this.
 constexpr std::string_view kReservedMethods = "__";
 
 }  // namespace

@@ -15,20 +15,20 @@ namespace hearth::extensions {
 
 class AgentContext;
 
-// The one check of an alarm, whoever sets it. `arguments`: JSON array; empty: none.
-//   Failure  kInvalidArgument: no method has such a name, or that is no array. kLimitExceeded: the
-//            arguments have more than `max_bytes` (ClassSettings: limits.max_value).
+// Checks an alarm, for all ways to set one. `arguments`: JSON array; empty: none.
+//   Failure  kInvalidArgument: no method can have such a name, or `arguments` is not an array.
+//            kTooLarge: the arguments have more than `max_bytes` (ClassSettings: limits.max_value).
 [[nodiscard]] Result<durable::AlarmRequest> checked_alarm(std::string_view method,
                                                           std::string_view arguments,
                                                           std::int64_t at_ms,
                                                           std::size_t max_bytes);
 
-// The record, with "replaced". kLimitExceeded.
+// Sets the alarm and gives its record, with "replaced". kLimitExceeded.
 [[nodiscard]] Result<std::string> set_alarm(AgentContext& agent,
                                             const durable::AlarmRequest& request);
 
-// {"alarms":[...],"next":"..."}: durable::Alarms::page(), where `next` is the `after` of the next
-// page, or null. kInvalidArgument.
+// {"alarms":[...],"next":"..."}: a page of durable::Alarms::page(). `next` is the `after` of the
+// next page, or null. kInvalidArgument.
 [[nodiscard]] Result<std::string> alarm_page(AgentContext& agent, std::string_view after,
                                              std::size_t limit);
 

@@ -34,7 +34,7 @@ hearth_status add_audit_entry(const hearth_host* host, hearth_agent agent, heart
       const auto json = parse_json(*more);
       if (!json || !json->is_object())
         return fail(it, HEARTH_E_INVALID, "the detail of an entry is a JSON object");
-      // It is kept as the host writes it: 1e14 has more digits there.
+      // The host stores its own text of the JSON, which may be longer: 1e14 has more digits there.
       if (dump_json(*json).size() > HEARTH_AUDIT_DETAIL_MAX)
         return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
     }

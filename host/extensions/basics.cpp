@@ -41,7 +41,7 @@ LogLevel level_of(std::int32_t level) {
     case HEARTH_LOG_DEBUG: return LogLevel::kDebug;
     case HEARTH_LOG_WARN: return LogLevel::kWarn;
     case HEARTH_LOG_ERROR: return LogLevel::kError;
-    default: return LogLevel::kInfo;  // a level of a newer plugin is still worth a line
+    default: return LogLevel::kInfo;  // a newer plugin may have further levels
   }
 }
 
@@ -55,7 +55,7 @@ void write_log(const hearth_host* host, hearth_agent agent, std::int32_t level,
     return hearth_status{HEARTH_OK};
   };
   if (agent != 0 && for_agent<WhileClosing::kWork>(host, agent, of_agent) == HEARTH_OK) return;
-  // From another thread, or from no agent: the line names the library only.
+  // From another thread, or for no agent: the line names only the library.
   const AbiHost& abi = AbiHost::of(host);
   abi.services().logger.write(level_of(level), "plugin.log",
                               {{"library", abi.origin()}, {"text", line}});

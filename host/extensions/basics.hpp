@@ -1,6 +1,6 @@
 #pragma once
-// hearth.agent/1, hearth.clock/1, hearth.log/1 and hearth.random/1: a few functions each, which
-// keep nothing of an agent.
+// hearth.agent/1, hearth.clock/1, hearth.log/1 and hearth.random/1: a few functions each, without
+// data of an agent.
 
 #include <hearth/ext/agent.h>
 #include <hearth/ext/clock.h>

@@ -47,7 +47,7 @@ std::string arguments_of(const CallRequest& request) {
   return std::string(request.arguments.empty() ? std::string_view("[]") : request.arguments);
 }
 
-// Where a host has no way to other agents.
+// For a host that has no other agents.
 class NoWay final : public RemoteOperation {
  public:
   void start(RemoteListener& listener) override {
@@ -176,7 +176,7 @@ Result<void> CallExtension::remove(std::string_view id) {
 
 AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery) {
   auto origin = std::make_shared<Origin>();
-  if (!delivery.is_alarm) {  // a client may have set the alarm: it is no word of the agent
+  if (!delivery.is_alarm) {  // a client may have set the alarm, so the call is not the agent's
     origin->agent = caller;
     origin->notification = std::move(delivery.id);
   }
@@ -190,7 +190,7 @@ AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery deliv
           .arguments = std::move(delivery.notice.arguments),
           .origin = std::move(origin),
           .timeout = delivery.timeout,
-          .window = std::numeric_limits<std::uint64_t>::max(),  // a notification has no reader
+          .window = std::numeric_limits<std::uint64_t>::max(),  // no code reads the answer
           .must_exist = must_exist};
 }
 
@@ -207,7 +207,7 @@ durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::u
 
 namespace {
 
-// HEARTH_OK if it is a request. Its views are the plugin's.
+// Reads a request; its views point into the plugin's memory. HEARTH_OK if it is valid.
 hearth_status read_call(AgentContext& it, const hearth_call_request* request, CallRequest& wanted) {
   const auto given = read_struct(request);
   if (!given) return bad_struct(it);

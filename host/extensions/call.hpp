@@ -14,7 +14,7 @@
 
 namespace hearth::extensions {
 
-// What an agent's code asks for. The views are borrowed for the call; nothing in it was checked.
+// A request of an agent's code. The views are borrowed for the call; nothing is checked yet.
 struct CallRequest {
   std::uint32_t flags = 0;  // HEARTH_CALL_*
   std::string_view agent_class{};
@@ -42,7 +42,7 @@ class CallExtension {
   Result<void> remove(std::string_view id);
 
  private:
-  // The event that it is made for, with the trace that it goes on under.
+  // The event that the request is made for, with the trace for what follows.
   [[nodiscard]] CallOrigin event_of(const CallRequest& request);
   [[nodiscard]] Result<storage::AgentKey> callee(const CallRequest& request,
                                                  const CallOrigin& event);
@@ -52,9 +52,10 @@ class CallExtension {
   AgentContext& agent_;
 };
 
-// The call that delivers a notification of `caller`, or an alarm of it, which comes from no agent.
+// The call that delivers a notification of `caller`, or an alarm of it. An alarm's call comes from
+// no agent.
 [[nodiscard]] AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery delivery);
-// What the end of that call means. Delivered: the callee's code has answered, but for BUSY.
+// The outcome of that call. Delivered: the callee's code has answered, with anything except BUSY.
 [[nodiscard]] durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome,
                                                     std::uint32_t flags);
 

@@ -13,10 +13,10 @@ using storage::Param;
 using storage::Rows;
 using storage::Statement;
 
-// Each call that is noted removes at most so many that have expired: more than it adds.
+// Each noted call removes at most so many expired answers: more than it adds.
 constexpr std::int64_t kExpiredAtOnce = 8;
 
-// In the place of a code: there is to be no row.
+// In the place of a code: the row must go.
 constexpr std::int64_t kForgotten = -1;
 
 Error too_large_to_keep() {
@@ -54,7 +54,7 @@ void CallAnswers::make_table() {
             "fingerprint TEXT NOT NULL, code INTEGER, body TEXT NOT NULL, bytes INTEGER NOT NULL, "
             "expires_at INTEGER NOT NULL)")
       .execute();
-  // With the bytes, so that what is kept is counted without a look at it.
+  // With the bytes, so that the index alone is enough to count them.
   Statement(connection,
             "CREATE INDEX cf_agents_answers_expiry ON cf_agents_answers(expires_at, bytes)")
       .execute();
@@ -83,7 +83,7 @@ bool CallAnswers::is_full() {
 }
 
 CallAnswers::Known CallAnswers::look(const CallKey& call) {
-  if (has_unwritten()) write();  // of a call that has ended in the turns before
+  if (has_unwritten()) write();  // notes of a call that has ended in an earlier turn
   if (!exists()) return {};
   {
     Statement find(agent_.database().connection(),
@@ -152,7 +152,7 @@ void CallAnswers::make_room() {
       "DELETE FROM cf_agents_answers WHERE key IN (SELECT key FROM cf_agents_answers "
       "WHERE expires_at <= ? ORDER BY expires_at LIMIT ?) RETURNING bytes",
       std::array{Param(now_ms()), Param(kExpiredAtOnce)});
-  // By rowid, the order of the ends: the wall clock may have been set back.
+  // By rowid, the order of the ends: the wall clock may have been set back in between.
   while (is_over(0) && remove("DELETE FROM cf_agents_answers WHERE rowid = "
                               "(SELECT rowid FROM cf_agents_answers WHERE code IS NOT NULL "
                               "ORDER BY rowid LIMIT 1) RETURNING bytes",
@@ -163,7 +163,7 @@ void CallAnswers::make_room() {
 bool CallAnswers::write() {
   agent_.database().begin_write();
   if (!exists()) make_table();
-  (void)kept();  // counted before it is changed
+  (void)kept();  // count before the change
   bool any_end = false;
   for (const Note& note : std::exchange(unwritten_, {})) {
     put(note);

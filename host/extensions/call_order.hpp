@@ -1,5 +1,5 @@
 #pragma once
-// Which calls and requests of an agent wait for others of it.
+// Which calls and requests of an agent wait for each other.
 
 #include "extensions/types.hpp"
 
@@ -13,25 +13,25 @@
 
 namespace hearth::extensions {
 
-// What a class says of it. One that *runs alone* begins when no other is in progress, and no other
-// begins before it is over. While it waits, those of clients that came later wait behind it; those
-// of other agents do not, for what is in progress may wait for their answers.
+// The rules of a class. A call that *runs alone* begins when no other is in progress, and no other
+// begins before it has ended. While it waits, later calls of clients wait behind it. Later calls of
+// other agents do not: a call in progress may wait for the answer to one of them.
 //
 // Lifetime   The names outlive it.
 struct CallOrder {
   bool serial = false;                       // `calls: serial`: each runs alone
-  std::span<const std::string> exclusive{};  // methods that do (HEARTH_METHOD_EXCLUSIVE); sorted
+  std::span<const std::string> exclusive{};  // HEARTH_METHOD_EXCLUSIVE: run alone; sorted
 
-  // Whether one may have to wait for another.
+  // Whether a call may have to wait for another one.
   [[nodiscard]] bool holds_calls() const { return serial || !exclusive.empty(); }
-  // `name`: of an event that runs a method, as its kind has it.
+  // `name`: the name of the event; for kCall the method.
   [[nodiscard]] bool runs_alone(EventKind kind, std::string_view name) const {
     return serial || (kind == EventKind::kCall && std::ranges::binary_search(exclusive, name));
   }
 };
 
-// Those that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted.
-//   Requires   A table that can be trusted.
+// The methods that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted.
+//   Requires   A table that was checked.
 [[nodiscard]] std::vector<std::string> exclusive_methods(const hearth_class& definition);
 
 }  // namespace hearth::extensions

@@ -28,8 +28,8 @@ Answer judge_answer(EventKind kind, const Result<std::string_view>& outcome,
                     std::size_t max_bytes) {
   if (outcome.has_error()) {
     Error error = outcome.error();
-    // Only a class that refuses the event recovers or migrates nothing; one that tried and failed
-    // is asked again.
+    // kUnsupported must mean that the class does not handle the event. If its handler tried and
+    // failed, the event is sent again.
     const bool tried = kind == EventKind::kFiberRecovered || kind == EventKind::kMigrate;
     if (tried && error.code == Errc::kUnsupported) error.code = Errc::kPlugin;
     error.message.resize(cut_text(error.message, kMaxErrorBytes).size());
@@ -37,7 +37,7 @@ Answer judge_answer(EventKind kind, const Result<std::string_view>& outcome,
   }
   if (outcome->size() > max_bytes) {
     constexpr std::string_view kWhy = "the agent's answer is too large";
-    // Its caller would get no other one, however often it asked.
+    // kPlugin for the caller, because a retry would give the same answer.
     return {Error{Errc::kPlugin, std::string(kWhy)},
             Error{Errc::kLimitExceeded, std::string(kWhy)}};
   }

@@ -19,7 +19,7 @@ namespace {
 using storage::AgentKey;
 
 constexpr std::size_t kMaxCalleeNameBytes = 512;
-constexpr std::size_t kMaxCalleePathBytes = 8192;  // of a sub-agent
+constexpr std::size_t kMaxCalleePathBytes = 8192;  // for a path
 
 Error bad_callee(const char* why) {
   return Error{Errc::kInvalidArgument, why};
@@ -29,13 +29,13 @@ bool is_root_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxCalleeNameBytes && !has_control_character(name);
 }
 
-// One agent of a way: its class as it is named, its name decoded.
+// One agent of a path: its class as the path names it, its name decoded.
 struct Step {
   std::string_view agent_class;
   std::string name;
 };
 
-// The topmost first. Nullopt: it is no way.
+// The steps, topmost first. Absent: it is not a path.
 std::optional<std::vector<Step>> steps_of(std::string_view agent_class, std::string_view way) {
   if (way.size() > kMaxCalleePathBytes || has_control_character(way)) return std::nullopt;
   std::vector<std::string_view> pieces;
@@ -43,13 +43,13 @@ std::optional<std::vector<Step>> steps_of(std::string_view agent_class, std::str
     pieces.push_back(way.substr(0, end));
     way.remove_prefix(end + 1);
   }
-  // The class of the last stands behind the way.
+  // The class of the last agent is given apart from the path.
   pieces.push_back(agent_class);
   pieces.push_back(way);
   if (pieces.size() % 2 != 0 || pieces.size() / 2 > AgentKey::kMaxDepth + 1) return std::nullopt;
   std::vector<Step> steps;
   for (std::size_t at = 0; at < pieces.size(); at += 2) {
-    // A root's name stands as it is in URLs.
+    // A root's name stands as URLs spell it.
     auto name = at == 0 ? std::optional(std::string(pieces[1]))
                         : storage::decode_sub_agent_name(pieces[at + 1]);
     if (!name || !is_class_name(pieces[at]) || (at == 0 && !is_root_name(*name)))

@@ -24,7 +24,7 @@ ConnectionId ConnectionExtension::next(ConnectionId after, std::string_view tag)
   const std::vector<ConnectionId>& all = agent_.clients().all();
   auto at = all.begin();
   if (after != 0) {
-    // A walk through all clients asks for one after the other: begin where the last question ended.
+    // A walk through all clients calls this once for each: begin where the last call ended.
     const bool goes_on = last_place_ < all.size() && all[last_place_] == after;
     at = goes_on ? all.begin() + static_cast<std::ptrdiff_t>(last_place_)
                  : std::ranges::find(all, after);
@@ -168,7 +168,7 @@ hearth_status next(const hearth_host* host, hearth_agent agent, std::uint64_t af
     if (!wanted) return bad_slice(it);
     if (connection == nullptr) return no_place(it);
     const auto found = connections_of(it).next(after, *wanted);
-    // The end of a loop is no failure: last_error stays as it is.
+    // The end of a walk is no failure: last_error stays as it is.
     if (found == 0) return hearth_status{HEARTH_E_NOT_FOUND};
     *connection = found;
     return kOk;
@@ -336,7 +336,7 @@ hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::u
     if (request) return give_claims(it, request->claims, json);
     const CallOrigin event = it.calls().origin(call);
     if (!event.is_in_progress) return fail(it, request.error(), HEARTH_E_GONE);
-    // The event in progress shares it, and outlives what is lent.
+    // The event in progress shares the origin, and outlives the lent bytes.
     return give_claims(it, event.origin == nullptr ? std::string_view() : event.origin->claims,
                        json);
   });

@@ -12,26 +12,26 @@
 
 namespace hearth::extensions {
 
-// What an agent's code may do with its clients. kNotFound: there is no such client of this agent,
-// or it is closing.
+// The agent's code uses its clients through this class. kNotFound: the agent has no such client, or
+// the client is closing.
 //
 // Threads  As AgentContext.
 class ConnectionExtension final : public AgentExtension {
  public:
   explicit ConnectionExtension(AgentContext& agent) : agent_(agent) {}
 
-  // The open client that arrived after `after` (0: the first), with `tag` unless that is empty; 0:
-  // no more.
+  // The open client that arrived next after `after` (0: the first); with a `tag`, only clients that
+  // have it. 0: there are no more.
   [[nodiscard]] ConnectionId next(ConnectionId after, std::string_view tag);
-  // kForbidden: it is not connecting just now. kInvalidArgument, kLimitExceeded.
+  // kForbidden: the client is not in CONNECTING. kInvalidArgument, kLimitExceeded.
   Result<void> add_tag(ConnectionId id, std::string_view tag);
-  // kUnsupported: an unknown flag; kForbidden: one that is set while the client connects.
+  // kUnsupported: an unknown flag; kForbidden: a flag that may be set only in CONNECTING.
   Result<void> set_flags(ConnectionId id, std::uint32_t flags);
   Result<void> set_attachment(ConnectionId id, std::string_view bytes);
-  // kForbidden: the agent does not know it yet. kInvalidArgument, kLimitExceeded: what may not be a
-  // frame.
+  // kForbidden: the agent does not know the client yet. kInvalidArgument, kLimitExceeded: an
+  // invalid or too large frame.
   Result<void> send(ConnectionId id, FrameKind kind, std::string_view payload);
-  // To all open ones with `tag` (empty: all) but `except`.
+  // Sends to all open clients with `tag` (empty: all clients), except those in `except`.
   Result<void> broadcast(FrameKind kind, std::string_view payload, std::string_view tag,
                          std::span<const ConnectionId> except);
   Result<void> close(ConnectionId id, std::uint32_t code, std::string_view reason);
@@ -40,7 +40,7 @@ class ConnectionExtension final : public AgentExtension {
   [[nodiscard]] Result<void> check_frame(FrameKind kind, std::string_view payload) const;
 
   AgentContext& agent_;
-  std::size_t last_place_ = 0;  // of what next() gave last, among all clients
+  std::size_t last_place_ = 0;  // of the client that next() gave last, in Clients::all()
 };
 
 [[nodiscard]] const hearth_connections_v1& connections_extension() noexcept;
