@@ -1,6 +1,6 @@
 #pragma once
-// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each is a line of
-// the log, and a count where there are figures (runtime/durable_counts.hpp).
+// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each step is a
+// line of the log, and is counted where there are metrics (runtime/durable_counts.hpp).
 
 #include "base/logger.hpp"
 #include "durable/operations.hpp"
@@ -13,36 +13,36 @@
 
 namespace hearth::extensions {
 
-// subject   steps
-// fiber     run:started -> stash -> run:completed | run:failed | cancelled | run:interrupted |
-//           run:retry (-> run:started, later)
-//           run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled |
-//           recovery:skipped | recovery:failed (-> recovery:attempt, later) | recovery:dead |
-//           unknown (it waits for another version); recovery:dead -> expired; never_told
-// schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
-//           while nobody could run it); missing_callback (it is kept); duplicate_warning
-// queue     create -> retry -> error | dead
-// operation unknown (it may have been executed), resolved (by the agent, or an administrator)
-// alarm     set -> done | retry | dead: the call of an object's method at a time.
-//           woken: an agent was woken because its time had come; class_missing, no_room: it could
-//           not be, and will be later
+//  subject   steps
+//  fiber     run:started -> stash -> run:completed | run:failed | cancelled | run:interrupted |
+//            run:retry (-> run:started, later)
+//            run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled |
+//            recovery:skipped | recovery:failed (-> recovery:attempt, later) | recovery:dead |
+//            unknown (it waits for another version); recovery:dead -> expired; never_told
+//  schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
+//            while it could not run); missing_callback (it is kept); duplicate_warning
+//  queue     create -> retry -> error | dead
+//  operation unknown (it may have been executed), resolved (by the agent, or an administrator)
+//  alarm     set -> done | retry | dead: a call of an object's method at a given time.
+//            woken: an agent was woken because its time had come; class_missing, no_room: the agent
+//            could not be woken, and will be later
 enum class DurableEvent : std::uint8_t {
   kFiberRunStarted,
   kFiberRunCompleted,
   kFiberRunFailed,
-  kFiberRunRetry,          // its work has failed, and begins again
-  kFiberRunInterrupted,    // an instance found a run that an earlier one had begun and did not end
-  kFiberRecoveryDetected,  // an instance found a fiber of an earlier one that must be recovered
+  kFiberRunRetry,          // its work has failed, and will run again
+  kFiberRunInterrupted,    // an instance found a run that an earlier one did not end
+  kFiberRecoveryDetected,  // an instance found an earlier instance's fiber to recover
   kFiberRecoveryAttempt,
   kFiberRecoveryHandled,
   kFiberRecoverySkipped,
   kFiberRecoveryFailed,
   kFiberRecoveryDead,
-  kFiberUnknown,  // this version of the class does not go on with it: it waits for another one
+  kFiberUnknown,  // this version of the class does not continue it: it waits for another version
   kFiberStash,
   kFiberCancelled,
-  kFiberExpired,    // dead for as long as such ones are kept: its row has gone
-  kFiberNeverTold,  // the agent heard of its end too often without surviving it; the record stays
+  kFiberExpired,    // dead for longer than fibers.keep_failed: its row was removed
+  kFiberNeverTold,  // the agent crashed too often when it was told of its end; the record stays
   kScheduleCreate,
   kScheduleExecute,
   kScheduleRetry,
@@ -64,7 +64,7 @@ enum class DurableEvent : std::uint8_t {
   kAlarmDone,
   kAlarmRetry,
   kAlarmDead,
-  kOperationUnknown,  // nobody can know whether it was executed
+  kOperationUnknown,  // it is not known whether it was executed
   kOperationResolved,
   kAlarmWoken,
   kAlarmClassMissing,
@@ -72,9 +72,9 @@ enum class DurableEvent : std::uint8_t {
 };
 
 struct DurableEventTraits {
-  std::string_view name;     // stable: people search and alert by it
-  LogLevel level;            // routine that may come every second for ever is kDebug
-  std::string_view subject;  // the log field that holds the id; empty: there is none
+  std::string_view name;     // stable: operators search and alert by it
+  LogLevel level;            // kDebug for routine steps that may come every second
+  std::string_view subject;  // the log field for the id; empty: the step has no id
 };
 
 // In the order of the enumerators.
@@ -129,9 +129,9 @@ static_assert(kDurableEventCount == static_cast<std::size_t>(DurableEvent::kAlar
   return kDurableEvents[static_cast<std::size_t>(event)];
 }
 
-// Hears of each step.
+// Gets each step.
 //
-// Threads    One a shard, on its thread.
+// Threads    One object a shard, on the shard's thread.
 class DurableEvents {
  public:
   DurableEvents() = default;
@@ -139,22 +139,22 @@ class DurableEvents {
   DurableEvents(const DurableEvents&) = delete;
   DurableEvents& operator=(const DurableEvents&) = delete;
 
-  // `whose` has the class's own name ("ChatRoom"). A step that the caller commits is reported
-  // after its commit; one that joins the running turn is reported when it is made, and if that turn
-  // is lost, agent.storage_failed follows. `id` and `detail` may be empty.
+  // `whose` has the class's name in the code ("ChatRoom"). `id` and `detail` may be empty. A step
+  // that the caller commits is reported after its commit. A step in the running turn is reported
+  // when it is made; if that turn is lost, agent.storage_failed follows.
   virtual void report(DurableEvent event, const LineOrigin& whose, std::string_view id,
                       std::string_view detail) = 0;
-  // Whether somebody reads what `whose` says beside the class.
+  // Whether report() uses more of `whose` than the class.
   [[nodiscard]] virtual bool is_logged(DurableEvent /*event*/) const { return true; }
-  // The ledger has written that an operation of this kind begins to run, or has ended so.
+  // The ledger has written that an operation of this kind has begun, or has ended in this state.
   virtual void operation_changed(std::string_view /*agent_class*/, std::string_view /*kind*/,
                                  durable::OperationState /*state*/) {}
 };
 
-// Writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level (no
-// field for what is empty), and behind it what agent_line() adds.
+// Writes `fiber:run:started class=Research agent=a fiber=<id> detail=...` at the event's level,
+// without fields that are empty, and then the fields of agent_line().
 //
-// Bounded    Names of agents, ids and details reach the log alone, which cuts and escapes them.
+// Bounded    Names of agents, ids and details go only to the log, which cuts and escapes them.
 // Lifetime   The logger outlives it.
 class DurableLog : public DurableEvents {
  public:

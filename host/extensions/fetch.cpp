@@ -25,7 +25,7 @@ constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostUrlBytes = std::size_t{16} << 10U;
 constexpr std::size_t kMostRequestHeadBytes = std::size_t{64} << 10U;
 
-// What says how the request is framed, or what becomes of the connection.
+// Headers that frame the request, or control the connection.
 constexpr auto kSetByHost = std::to_array<std::string_view>(
     {"Connection", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Expect",
      "Keep-Alive", "Accept-Encoding"});
@@ -94,7 +94,7 @@ Result<std::pair<std::string, std::string>> credential_header(std::string_view t
   return std::pair(std::string(name), std::move(value));
 }
 
-// Bytes that are not UTF-8, which old servers send, become U+FFFD: the plugin is given JSON.
+// Old servers send bytes that are not UTF-8. They become U+FFFD, because the plugin gets JSON.
 std::string fetch_head(unsigned status, std::string_view url, const Headers& headers) {
   std::string json = R"({"status":)" + std::to_string(status) + R"(,"url":)";
   append_json_string(json, url);
@@ -132,7 +132,7 @@ Result<void> FetchExtension::add_credential(std::string_view name, FetchRequest&
 
 namespace {
 
-// What one request must have in common with another to be the same: a header may differ.
+// Two requests are the same if these parts are equal. Their headers may differ.
 std::string fingerprint_of(const FetchRequest& request) {
   return sha256_hex(
       dump_json(Json::array({request.method, request.url, sha256_hex(request.body)})));
@@ -149,8 +149,8 @@ std::optional<std::string> header_in(const Json& head, std::string_view name,
   return std::nullopt;
 }
 
-// How the Content-Range of the part begins that a Range such as "bytes=5-" asks for: "bytes 5-".
-// Nullopt: the Range is not one that begins at some place.
+// The beginning of the Content-Range that answers a Range: "bytes 5-" for "bytes=5-". Absent: the
+// Range does not begin at one place.
 std::optional<std::string> beginning_of(std::string_view range) {
   const std::size_t equals = range.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
@@ -161,8 +161,8 @@ std::optional<std::string> beginning_of(std::string_view range) {
   return std::string(range.substr(0, equals)) + " " + std::string(from.substr(0, digits + 1));
 }
 
-// Whether an answer is the part that a Range asks for. One of all of it, which is what a server
-// sends that knows no ranges, is not.
+// Whether an answer is the part that a Range asks for. A server without ranges sends the whole
+// answer, which is not.
 bool is_part(std::string_view range, const Json& head) {
   constexpr int kPartialContent = 206;
   if (head.at("status").get<int>() != kPartialContent) return false;
@@ -171,11 +171,11 @@ bool is_part(std::string_view range, const Json& head) {
   return wanted && given && begins_with(*given, *wanted);
 }
 
-// Tells the ledger of the head, the pieces and the end of the answer to an operation's request.
+// Records the head, the parts and the end of the answer to an operation's request in the ledger.
 class LedgerRequest final : public RemoteOperation {
  public:
-  // `in_flight`: see durable::Operations::dispatched(). `range`: in a request for the rest of an
-  // answer its header Range, if it has one.
+  // `in_flight`: see durable::Operations::dispatched(). `range`: the header Range, if the request
+  // asks for the rest of an answer and has one.
   LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote,
                 std::shared_ptr<const void> in_flight, std::optional<std::string> range)
       : agent_(agent),
@@ -188,7 +188,7 @@ class LedgerRequest final : public RemoteOperation {
   void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
   void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
     durable::Operations& ledger = agent_.work().operations();
-    if (is_end) in_flight_.reset();  // the agent, when told, may send another
+    if (is_end) in_flight_.reset();  // the agent may send another request when it gets the end
     if (outcome.has_error()) {
       if ((flags & HEARTH_FETCH_SENT) == 0) ledger.not_sent(operation_);
     } else if (is_end) {

@@ -16,7 +16,7 @@ Result<durable::Fibers::Started> FiberExtension::start(std::string_view name,
   auto started = agent_.work().fibers().start(name, replaces);
   if (started.has_error()) return started;
   agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
-  // A commit ends a statement that is in the middle of writing, and the names may lie in its row.
+  // The names may lie in a row of a statement that writes, and a commit ends the statement.
   const std::string its_name(name);
   const std::string old_id(replaces);
   stop_point(old_id.empty() ? StopPoint("fiber.start.written") : "fiber.continue.written");
@@ -34,7 +34,7 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   if (id.has_error()) return id.error();
   agent_.work().checkpointed(*id);
   stop_point("fiber.stash.written");
-  agent_.commit_now();  // a checkpoint that was taken is not lost
+  agent_.commit_now();  // a stash that has returned is never lost
   stop_point("fiber.stash.committed");
   agent_.work().report(DurableEvent::kFiberStash, *id);
   return {};
@@ -114,8 +114,8 @@ hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_by
 hearth_status fail_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes why) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    // Any bytes: the work must be able to end whatever its exception says, and the log makes them
-    // fit.
+    // Any bytes are accepted: the work must be able to end, whatever text its exception has. The
+    // log makes the text valid.
     const auto bytes = bytes_of(why);
     if (!bytes) return bad_slice(it);
     return status_of(it, FiberExtension(it).fail(fiber, *bytes), HEARTH_E_GONE);

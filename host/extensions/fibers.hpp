@@ -14,11 +14,11 @@
 
 namespace hearth::extensions {
 
-// What an agent's code may ask about its fibers.
+// The agent's code uses its fibers through this class.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Fibers; besides kInvalidArgument
-//                   and kClosing as AgentContext::work_refusal().
-// Durable           start() and stash() are committed when they return; the others with the turn.
+// Threads, Failure  As AgentContext. Errors are those of durable::Fibers; also kInvalidArgument and
+//                   kClosing as AgentContext::work_refusal().
+// Durable           start() and stash() commit before they return; the others commit with the turn.
 class FiberExtension {
  public:
   explicit FiberExtension(AgentContext& agent) : agent_(agent) {}

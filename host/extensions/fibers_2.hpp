@@ -1,6 +1,5 @@
 #pragma once
-// hearth.fibers/2: the C functions of the host's side. What they do is in managed_fibers.hpp and
-// fibers.hpp.
+// hearth.fibers/2: the C functions of the host's side, over managed_fibers.hpp and fibers.hpp.
 
 #include <hearth/ext/fibers_2.h>
 

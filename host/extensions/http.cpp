@@ -8,7 +8,7 @@
 namespace hearth::extensions {
 namespace {
 
-// Of the response's head, as ext/http.h says; and a length that clients and proxies still take.
+// Limits on the response's head (ext/http.h); clients and proxies still accept such a length.
 constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderNameBytes = 256;
 constexpr std::size_t kMaxHeaderValueBytes = std::size_t{8} << 10;

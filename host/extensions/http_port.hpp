@@ -1,5 +1,5 @@
 #pragma once
-// How agents make HTTP requests to other servers, as hearth.fetch/1 sees it.
+// The interface through which hearth.fetch/1 makes HTTP requests to other servers.
 
 #include "base/egress_rules.hpp"
 #include "base/error.hpp"
@@ -16,17 +16,17 @@ namespace hearth::extensions {
 
 // One request. FetchExtension has checked the method, the URL's scheme and the headers.
 struct FetchRequest {
-  std::string agent_class;  // whose limits it counts against
-  // Who asks, and in which event: for the log (LineOrigin).
+  std::string agent_class;  // counts against the limits of this class
+  // The agent and the event that make the request, for the log (LineOrigin).
   std::string agent;
   CallId call = 0;
-  std::string its_method;  // of the call
+  std::string its_method;  // the method of the call
   std::string trace;
   std::string method;
   std::string url;
   Headers headers;
-  std::string credential;  // the name of the one whose header is in `secret_headers`; empty: none
-  Headers secret_headers;  // for the origin of `url` alone; in no log and no message
+  std::string credential;  // its name; its header is in `secret_headers`; empty: none
+  Headers secret_headers;  // only for the origin of `url`; in no log and no message
   std::string body;
   bool follow_redirects = false;
   bool http2 = false;
@@ -37,10 +37,10 @@ struct FetchRequest {
   std::uint64_t window = std::uint64_t{256} << 10U;    // the first credit
   std::string proxy;                                   // a URL; empty: none
   EgressLimits limits;                                 // of the class
-  std::shared_ptr<const EgressRules> rules;            // where it may go; not null
+  std::shared_ptr<const EgressRules> rules;            // the allowed destinations; not null
 };
 
-// The operation tells its listener the head as JSON, then the pieces of the body, then the end. The
+// The operation gives its listener the head as JSON, then the parts of the body, then the end. The
 // flags are those of hearth/ext/fetch.h.
 //
 // Threads   The agent's shard.
@@ -52,10 +52,10 @@ class HttpPort {
   HttpPort(const HttpPort&) = delete;
   HttpPort& operator=(const HttpPort&) = delete;
 
-  // Whether a request is to have its credential's header. A host that sends nothing wants none, and
-  // then any name will do.
+  // Whether a request needs the header of its credential. A host that sends nothing does not, and
+  // accepts any name.
   [[nodiscard]] virtual bool wants_credentials() const { return true; }
-  // Nothing leaves before RemoteOperation::start(). Rules and limits are looked at by then.
+  // The request leaves at RemoteOperation::start() or later. Rules and limits are checked by then.
   virtual Result<std::unique_ptr<RemoteOperation>> make(FetchRequest request) = 0;
 };
 

@@ -9,16 +9,16 @@
 
 namespace hearth::extensions {
 
-// The references with which an agent keeps itself in memory.
+// The references by which an agent stays in memory.
 //
 // Threads  As AgentContext.
 class KeepAliveExtension final : public AgentExtension {
  public:
   explicit KeepAliveExtension(AgentContext& agent) : agent_(agent) {}
 
-  // kClosing; kLimitExceeded: more than anybody can mean.
+  // kClosing; kLimitExceeded: the agent holds a million references, which must be a leak.
   Result<void> acquire();
-  // kInvalidArgument: none is held.
+  // kInvalidArgument: the agent holds none.
   Result<void> release();
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] bool keeps_alive() const override { return held_ > 0; }

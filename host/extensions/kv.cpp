@@ -29,8 +29,8 @@ Error no_key() {
   return Error{Errc::kInvalidArgument, "a key is 1 to 2048 bytes of UTF-8 without NUL"};
 }
 
-// What comes after all keys that begin with `prefix`, and before the others that come after them.
-// (No byte of UTF-8 is 0xff.)
+// A text that sorts after all keys that begin with `prefix`, and before all later keys. (No byte of
+// UTF-8 is 0xff.)
 std::string end_of(std::string_view prefix) {
   if (prefix.empty()) return "\xff";
   std::string end(prefix);
@@ -135,7 +135,7 @@ Result<void> KvExtension::put(std::string_view key, std::string_view json) {
         .execute();
     storage::Statement(connection, "INSERT INTO cf_agents_kv_usage VALUES(0, 0)").execute();
   }
-  // A copy, for both may lie in a row that the first of these statements ends.
+  // Copies: both may lie in a row that the first of these statements ends.
   const std::string its_key(key);
   const std::string its_value(json);
   kept(
@@ -161,7 +161,7 @@ Result<std::string> KvExtension::list(const KvFilter& filter) {
   std::string entries = "[";
   if (!exists()) return entries + "]";
   const std::string end = end_of(filter.prefix);
-  // One bound on each side, so that a page costs what it has.
+  // One bound on each side, so that a page reads only its own rows.
   const bool goes_on = filter.after >= filter.prefix;
   storage::Statement& page =
       goes_on ? kept(

@@ -26,18 +26,18 @@ struct KvUsage {
   std::uint64_t bytes = 0;  // of all keys and values
 };
 
-// Whether an agent may keep this value under this key. kInvalidArgument, kTooLarge.
+// Whether an agent may store this value under this key. kInvalidArgument, kTooLarge.
 [[nodiscard]] Result<void> check_entry(const KvSettings& limits, std::string_view key,
                                        std::string_view json);
-// ... and so much in all. kLimitExceeded.
+// Whether it may store so much in total. kLimitExceeded.
 [[nodiscard]] Result<void> check_usage(const KvSettings& limits, const KvUsage& used);
 
-// The values that one agent keeps by key.
+// The values that one agent stores by key.
 //
-// On disk   cf_agents_kv(key, value), and cf_agents_kv_usage, one row that counts them; both made
-//           with the first value. Counting is a part of the write, so that a rollback takes it
-//           back.
-// Durable   With the running turn. Nothing of it is in memory but compiled statements.
+// On disk   cf_agents_kv(key, value), and cf_agents_kv_usage, one row that counts them; both are
+//           made with the first value. Counts are updated in the write itself, so a rollback undoes
+//           both.
+// Durable   With the running turn. Only compiled statements are kept in memory.
 // Threads, Failure  As AgentContext.
 class KvExtension final : public AgentExtension {
  public:
@@ -45,25 +45,26 @@ class KvExtension final : public AgentExtension {
 
   // kNotFound, kInvalidArgument.
   Result<std::string> get(std::string_view key);
-  // kInvalidArgument; kTooLarge, kLimitExceeded, as the class's settings say: nothing was changed.
+  // kInvalidArgument; kTooLarge, kLimitExceeded by the class's settings. A failed call changes
+  // nothing.
   Result<void> put(std::string_view key, std::string_view json);
   // kNotFound, kInvalidArgument.
   Result<void> remove(std::string_view key);
   // A JSON array of {"key", "value"}, in the order of the keys, of some 4 MiB at most.
   Result<std::string> list(const KvFilter& filter);
   KvUsage usage();
-  // A rollback of the host's own may have taken the tables away.
+  // Call it after a rollback of the host's own, which may have removed the tables.
   void forget_tables() { exists_ = false; }
 
  private:
   [[nodiscard]] bool exists();
-  // The bytes that the key and its value have; 0: it is not there.
+  // The bytes of the key and its value; 0: there is no such key.
   [[nodiscard]] std::uint64_t size_of(std::string_view key);
   void store_usage(const KvUsage& usage);
   storage::Statement& kept(std::string_view sql);
 
   AgentContext& agent_;
-  bool exists_ = false;  // and no rollback of the agent's own can change that
+  bool exists_ = false;  // true only when no rollback of the agent's own can change it
   std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
 };
 

@@ -10,7 +10,7 @@
 namespace hearth::extensions {
 namespace {
 
-// A savepoint of the host's own in the agent's transaction, rolled back unless it is kept.
+// A savepoint of the host's own in the agent's transaction; rolled back if it is not kept.
 class PatchSavepoint {
  public:
   explicit PatchSavepoint(storage::AgentDatabase& database) : database_(database) {
@@ -46,7 +46,7 @@ Result<void> patch_value(KvExtension& kv, const std::string& key, const Json& pa
   Json value;
   if (const auto old = kv.get(key)) {
     auto parsed = parse_host_json(*old);
-    if (!parsed) return parsed.error();  // a merge into nothing would replace it
+    if (!parsed) return parsed.error();  // a merge into invalid JSON would replace it
     value = *std::move(parsed);
   }
   value.merge_patch(patch);
@@ -71,7 +71,7 @@ Result<std::string> storage_page(AgentContext& agent, std::string_view after, st
     last = text_member(entry, "key");
     storage[last] = std::move(entry["value"]);
   }
-  // The page may have ended because of its bytes.
+  // The page may have ended at its limit of bytes.
   if (next.is_null() && !last.empty() &&
       agent.of<KvExtension>().list({.after = last, .limit = 1}).value() != "[]")
     next = last;
@@ -99,7 +99,7 @@ Result<void> patch_storage(AgentContext& agent, std::string_view patch) {
   if (!parsed) return parsed.error();
   KvExtension& kv = agent.of<KvExtension>();
   PatchSavepoint savepoint(agent.database());
-  // What is removed makes room for what is set.
+  // First remove keys: that makes room for the others.
   for (const bool removes : {true, false}) {
     for (const auto& [key, value] : parsed->items()) {
       if (value.is_null() != removes) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// What an agent keeps by key, as one JSON object: for administrators, who read and patch it.
+// An agent's values by key as one JSON object, for administrators, who read and patch it.
 
 #include "base/error.hpp"
 #include "extensions/agent_context.hpp"
@@ -10,19 +10,19 @@
 
 namespace hearth::extensions {
 
-// A page of the keys in byte order, those greater than `after`: of 1 to 1000 keys, and of some 4
-// MiB. {"storage":{"key":value,...},"next":"key"}, where `next` is the `after` of the next page, or
-// null.
+// A page of 1 to 1000 keys and some 4 MiB, in byte order of the keys, from the first key greater
+// than `after`. {"storage":{"key":value,...},"next":"key"}: `next` is the `after` of the next page,
+// or null.
 [[nodiscard]] Result<std::string> storage_page(AgentContext& agent, std::string_view after,
                                                std::size_t limit);
 
-// A JSON merge patch (RFC 7396) of that object: null removes a key, any other value takes the place
-// of the old one, and an object is merged into it. All of it is done, or nothing. Keys are removed
-// before others are set: a patch may replace a key at the limit.
-//   Failure  kInvalidArgument: no JSON object. Else as KvExtension::put().
+// Applies a JSON merge patch (RFC 7396) to that object: null removes a key, an object is merged
+// into the old value, and any other value replaces it. All changes are made, or none. Keys are
+// removed before others are set, so that a patch may replace a key at the limit.
+//   Failure  kInvalidArgument: not a JSON object. Else as KvExtension::put().
 Result<void> patch_storage(AgentContext& agent, std::string_view patch);
 
-// What patch_storage() would say to an agent that keeps nothing.
+// The result of patch_storage() for an agent that stores nothing yet.
 [[nodiscard]] Result<void> check_first_patch(const KvSettings& limits, std::string_view patch);
 
 }  // namespace hearth::extensions

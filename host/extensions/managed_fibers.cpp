@@ -231,7 +231,8 @@ hearth_status inspect_managed(const hearth_host* host, hearth_agent agent, heart
   });
 }
 
-// The filter that list() and remove() share; HEARTH_OK if it is one. Its views are the plugin's.
+// Reads the filter of list() and remove(); its views point into the plugin's memory. HEARTH_OK if
+// it is valid.
 hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* filter,
                                 std::size_t by_default, std::size_t most,
                                 durable::ManagedFilter& wanted) {

@@ -1,5 +1,5 @@
 #pragma once
-// hearth.managed_fibers/1: the host's side, and what hearth.fibers/2 shares with it.
+// hearth.managed_fibers/1: the host's side, and its common part with hearth.fibers/2.
 
 #include "durable/managed_fibers.hpp"
 #include "extensions/agent_context.hpp"
@@ -12,12 +12,13 @@
 
 namespace hearth::extensions {
 
-// What an agent's code may ask about its managed fibers. Records are JSON, as
-// hearth/ext/managed_fibers.h has them.
+// The agent's code uses its managed fibers through this class. Records are JSON: see
+// hearth/ext/managed_fibers.h.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::ManagedFibers; besides
+// Threads, Failure  As AgentContext. Errors are those of durable::ManagedFibers; also
 //                   kInvalidArgument and kClosing as AgentContext::work_refusal().
-// Durable           start() and resume() are committed when they return; the others with the turn.
+// Durable           start() and resume() commit before they return; the others commit with the
+//                   turn.
 class ManagedFiberExtension {
  public:
   explicit ManagedFiberExtension(AgentContext& agent) : agent_(agent) {}
@@ -39,15 +40,14 @@ class ManagedFiberExtension {
   AgentContext& agent_;
 };
 
-// A text for people, from code that has failed: it must not fail for its bytes as well. What is no
-// UTF-8 becomes U+FFFD, and what is too long is cut.
+// Makes a text from failed code readable, so that no text is refused for its bytes. Bytes that are
+// not UTF-8 become U+FFFD, and a long text is cut.
 [[nodiscard]] std::string readable_reason(std::string_view text);
 
-// Clients that speak the protocol hear what has become of turns (hearth/ext/fibers_2.h), with what
-// was written.
+// Tells clients that speak the protocol the new states of turns (hearth/ext/fibers_2.h). The frames
+// leave with the writes of the turn.
 void tell_clients_of_turns(Clients& clients, DurableWork& work);
-// The frames with what a client that has just come has missed of them
-// (ManagedFibers::standing_turns()).
+// The frames about turns for a client that has just connected (ManagedFibers::standing_turns()).
 [[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
 [[nodiscard]] const hearth_managed_fibers_v1& managed_fibers_extension() noexcept;

@@ -29,7 +29,7 @@ constexpr std::size_t kMaxAuditedNoteBytes = 256;
 
 namespace {
 
-// What the class says of its kinds is what people read of them, and what limits are set for.
+// Operators read the class's list of kinds, and set limits for them. So the list must be right.
 Result<void> check_listed(const AgentContext& agent, const durable::OperationRequest& request) {
   const auto effect = agent.listed_effect(request.kind);
   if (!effect) {
@@ -54,7 +54,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   if (begun->decision != OperationDecision::kRun) return Begun{*std::move(begun), 0};
   stop_point("operation.started.written");
   agent_.work().stop_at_commit("operation.started.committed");
-  // An effect of the outbox: its result comes when the row is as durable as the class asks.
+  // A drain waits in the outbox: its result comes when the row is as durable as the class asks.
   const hearth_drain_request drain = {.call = 0};
   const auto wait = agent_.calls().submit(
       HEARTH_OP_DRAIN, {reinterpret_cast<const char*>(&drain), sizeof drain}, token);
@@ -110,7 +110,7 @@ Result<void> OperationsExtension::resolve_and_record(std::string_view id, Operat
                                                      std::string_view result, std::string_view note,
                                                      std::string_view actor) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  // Copies, as resolve() needs them.
+  // Copies for resolve().
   const std::string its_id(id);
   const std::string its_note(note);
   const std::string its_actor(actor);

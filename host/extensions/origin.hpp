@@ -1,5 +1,5 @@
 #pragma once
-// Where an event comes from, and what hangs on its answer.
+// The source of an event, and the calls that wait for its answer.
 
 #include "storage/agent_key.hpp"
 
@@ -12,21 +12,21 @@ namespace hearth::extensions {
 // An agent with a call in progress that waits for another agent.
 struct WaitingAgent {
   storage::AgentKey agent;
-  bool alone = false;  // its call runs alone (call_order.hpp): it handles no other meanwhile
+  bool alone = false;  // its call runs alone: it handles no other one meanwhile (call_order.hpp)
 
   bool operator==(const WaitingAgent&) const = default;
 };
 
-// Immutable: the event, its repetitions and the calls that it makes share it. An event without one
-// comes from whom its kind says (EventRule::sender), and nothing waits for it but its sink.
+// Immutable: the event, its retries and the calls that it makes share it. An event without an
+// origin comes from the sender of its kind (EventRule::sender), and only its sink waits for it.
 struct Origin {
   storage::AgentKey agent;   // the caller; no name: a client, an alarm, HTTP or the host
-  std::string notification;  // its id, the same at each delivery; empty: it is none
-  unsigned depth = 0;        // so many calls between agents wait for it
-  // Those that wait for it and are of classes whose calls may hold up each other.
+  std::string notification;  // its id, the same at each delivery; empty: not a notification
+  unsigned depth = 0;        // the number of calls between agents that wait for it
+  // The agents that wait for it, if calls of their class may have to wait for each other.
   std::vector<WaitingAgent> waiting;
-  std::string trace;  // traceparent: the span that has caused the event; empty: none
-  // The claims of the client's token, a JSON object; empty: it has shown no token. Those of an HTTP
+  std::string trace;  // traceparent of the span that caused the event; empty: none
+  // The claims of the client's token, a JSON object; empty: it sent no token. The claims of an HTTP
   // request are in its head.
   std::string claims = {};
 

@@ -75,8 +75,8 @@ hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes
   });
 }
 
-// The filter that list() and remove_all() share; HEARTH_OK if it is one. Its views are the
-// plugin's.
+// Reads the filter of list() and remove_all(); its views point into the plugin's memory. HEARTH_OK
+// if it is valid.
 hearth_status read_queue_filter(AgentContext& it, const hearth_queue_filter* filter,
                                 durable::QueueFilter& wanted) {
   const auto given = read_struct(filter);

@@ -12,10 +12,10 @@
 
 namespace hearth::extensions {
 
-// What an agent's code may ask about its queue. Records are JSON, as hearth/ext/queue.h has them.
+// The agent's code uses its queue through this class. Records are JSON: see hearth/ext/queue.h.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Queue; besides kInvalidArgument
-//                   and kClosing as AgentContext::work_refusal().
+// Threads, Failure  As AgentContext. Errors are those of durable::Queue; also kInvalidArgument and
+//                   kClosing as AgentContext::work_refusal().
 // Durable           With the running turn.
 class QueueExtension {
  public:

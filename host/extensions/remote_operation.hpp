@@ -1,6 +1,6 @@
 #pragma once
-// An operation of an agent that goes on outside of it, and whose answer comes in parts: a request
-// to another server, a call of another agent.
+// An operation of an agent that runs outside of it, and whose answer comes in parts: a request to
+// another server, or a call of another agent.
 
 #include "base/error.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace hearth::extensions {
 
-// Who hears of it.
+// Gets the parts and the end of the answer.
 class RemoteListener {
  public:
   RemoteListener() = default;
@@ -17,23 +17,23 @@ class RemoteListener {
   RemoteListener(const RemoteListener&) = delete;
   RemoteListener& operator=(const RemoteListener&) = delete;
 
-  // One part of the answer. `flags`: what the operation says of it, from bit 8 on
-  // (hearth_result.flags).
+  // One part of the answer. `flags`: the operation's own, from bit 8 on (hearth_result.flags).
   virtual void part(std::string body, std::uint32_t flags) = 0;
-  // The end, after which nothing comes: the rest of the answer, or why there is none. The text of
-  // the error is for the agent's code.
+  // The end: the rest of the answer, or the error. It is the last call. The text of the error is
+  // for the agent's code.
   virtual void end(Result<std::string> outcome, std::uint32_t flags) = 0;
 };
 
 // Promises
-//  P1 Gate    Nothing of it leaves the agent before start().
+//  P1 Gate    Nothing of the operation leaves the agent before start().
 //  P2 Later   The listener is called from the loop, never from inside start(), credit() or the
 //             destructor.
-//  P3 End     One end() follows start(), unless it is destroyed before.
-//  P4 Credit  A part uses as much credit as it has bytes, and no part comes while none is left.
+//  P3 End     One end() follows start(), except if the operation is destroyed before.
+//  P4 Credit  A part uses as much credit as it has bytes, and no part comes while no credit is
+//             left.
 //
 // Threads    The agent's shard.
-// Lifetime   Its owner destroys it after end(), or before: that gives up on it. It may do so from
+// Lifetime   Its owner destroys it after end(), or earlier to abandon it. The owner may do so from
 //            inside part() and end(). The listener lives at least as long.
 class RemoteOperation {
  public:
@@ -42,12 +42,12 @@ class RemoteOperation {
   RemoteOperation(const RemoteOperation&) = delete;
   RemoteOperation& operator=(const RemoteOperation&) = delete;
 
-  // Once: all that the agent has written before is as durable as its class asks.
+  // Called once, when all earlier writes of the agent are as durable as its class asks.
   virtual void start(RemoteListener& listener) = 0;
-  // Also before start().
+  // May also be called before start().
   virtual void credit(std::uint64_t bytes) = 0;
-  // The agent's code is about to be told a part, or the end: in the turn in which it is. What is
-  // written now commits with what the code makes of it.
+  // The agent's code is about to get a part, or the end, in the same turn. Writes of this call
+  // commit with the writes of that code.
   //   Failure   StorageError
   virtual void telling(const Result<std::string>& /*outcome*/, bool /*is_end*/,
                        std::uint32_t /*flags*/) {}

@@ -59,7 +59,7 @@ namespace {
 constexpr std::size_t kSchedulesListedByDefault = 100;
 constexpr std::size_t kMostSchedulesListed = 1000;
 
-// The numbers of a request that name one of a few things; empty if all of them do.
+// Checks the numbers of a request that name one of a few choices; empty if all of them are valid.
 std::string_view wrong_choice(const hearth_schedule_request& request) {
   if (request.type < HEARTH_SCHEDULE_DELAY || request.type > HEARTH_SCHEDULE_INTERVAL)
     return "a schedule's type is one of HEARTH_SCHEDULE_*";

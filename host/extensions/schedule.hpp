@@ -11,11 +11,11 @@
 
 namespace hearth::extensions {
 
-// What an agent's code may ask about its schedules. Records are JSON, as hearth/ext/schedule.h has
-// them.
+// The agent's code uses its schedules through this class. Records are JSON: see
+// hearth/ext/schedule.h.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Schedules; besides
-//                   kInvalidArgument and kClosing as AgentContext::work_refusal().
+// Threads, Failure  As AgentContext. Errors are those of durable::Schedules; also kInvalidArgument
+//                   and kClosing as AgentContext::work_refusal().
 // Durable           With the running turn.
 class ScheduleExtension {
  public:

@@ -26,8 +26,8 @@ PluginSql& sql_of(AgentContext& agent) {
   return agent.of<SqlExtension>().sql();
 }
 
-// PluginSql says "invalid" both for a handle that is stale and for an index that does not exist; a
-// plugin is told which of the two it was.
+// PluginSql gives "invalid" for a stale handle and for an index that does not exist. The plugin
+// gets a different status for each.
 hearth_status fail_statement(AgentContext& agent, StatementHandle handle, const Error& error) {
   if (error.code == Errc::kInvalidArgument && !sql_of(agent).parameter_count(handle)) {
     return fail(agent, HEARTH_E_GONE, error.message);
@@ -35,7 +35,7 @@ hearth_status fail_statement(AgentContext& agent, StatementHandle handle, const 
   return fail(agent, error);
 }
 
-// Runs `body(PluginSql&, StatementHandle)`, which gives a Result, and hands its value to `store`.
+// Runs `body(PluginSql&, StatementHandle)`, which gives a Result, and passes its value to `store`.
 template <class Body, class Store>
 hearth_status on_statement(const hearth_host* host, hearth_agent agent, hearth_statement statement,
                            const Body& body, const Store& store) noexcept {
@@ -47,10 +47,10 @@ hearth_status on_statement(const hearth_host* host, hearth_agent agent, hearth_s
   });
 }
 
-// Store for functions without a result.
+// `store` for functions without a result.
 constexpr auto kNothing = [](AgentContext&, const auto&) { return kOk; };
 
-// Store that writes to `*out`.
+// `store` that writes to `*out`.
 template <class Out>
 auto into(Out* out) {
   return [out](AgentContext& it, const auto& result) {
@@ -60,7 +60,7 @@ auto into(Out* out) {
   };
 }
 
-// Indexes come as uint32_t; those beyond an int exist in no statement.
+// Indexes come as uint32_t. No statement has an index beyond an int.
 int to_index(std::uint32_t index) {
   return std::in_range<int>(index) ? static_cast<int>(index) : std::numeric_limits<int>::max();
 }
@@ -256,8 +256,7 @@ hearth_status begin_savepoint(const hearth_host* host, hearth_agent agent,
     if (!savepoint) return fail(it, savepoint.error());
     const auto number = static_cast<std::uint64_t>(*savepoint);
     if (!std::in_range<std::uint32_t>(number)) {
-      // Numbers count up over the life of an agent; the ABI has room for four thousand million of
-      // them.
+      // Numbers count up over the life of an agent; the ABI has room for four thousand million.
       const auto released = sql_of(it).release(*savepoint);
       return fail(it, HEARTH_E_LIMIT,
                   released ? "too many savepoints in one life" : released.error().message);
@@ -267,7 +266,7 @@ hearth_status begin_savepoint(const hearth_host* host, hearth_agent agent,
   });
 }
 
-// PluginSql's "invalid" for a savepoint can only mean that it is over.
+// For a savepoint PluginSql's "invalid" means only that the savepoint has ended.
 hearth_status end_savepoint(AgentContext& agent, const Result<void>& ended) {
   if (!ended && ended.error().code == Errc::kInvalidArgument) {
     return fail(agent, HEARTH_E_GONE, ended.error().message);

@@ -1,5 +1,5 @@
 #pragma once
-// The agents below one, as whoever keeps all agents knows them.
+// The sub-agents of an agent, as the host's directory of agents knows them.
 
 #include "base/error.hpp"
 #include "extensions/types.hpp"
@@ -11,7 +11,7 @@
 
 namespace hearth::extensions {
 
-// One that was started once, and not destroyed since.
+// A sub-agent that was started once, and not destroyed since.
 struct SubAgent {
   storage::AgentKey key;
   std::int64_t created_at_ms = 0;  // Unix time
@@ -27,13 +27,14 @@ class SubAgents {
   SubAgents(const SubAgents&) = delete;
   SubAgents& operator=(const SubAgents&) = delete;
 
-  // Those right below `above`, in byte order of their names and then of their classes, behind
-  // `after`, which need not exist; an empty key starts a listing.
+  // The agents right below `above`, in byte order of their names and then of their classes, from
+  // the first one behind `after`. `after` need not exist; an empty key starts a listing.
   virtual std::vector<SubAgent> list(const storage::AgentKey& above, const storage::AgentKey& after,
                                      std::size_t limit) = 0;
 
-  // As if it had asked for it itself: when this has returned its end is certain, and that of all
-  // below it. `by`: whose answers wait until that is durable. kNotFound: there is none.
+  // Destroys the agent as if its own code had asked for it. When this returns, the destruction of
+  // the agent and of all agents below it is certain. `by`: the agent whose answers wait until that
+  // is durable. kNotFound: there is no such agent.
   virtual Result<void> destroy(const storage::AgentKey& key, AgentHandle by) = 0;
 };
 

@@ -33,7 +33,7 @@ void append_key(std::string& out, const AgentKey& key) {
   append_json_string(out, key.own_name());
 }
 
-// The key of an agent right below; absent if there can be none.
+// The key of an agent right below; absent if the class or the name is invalid.
 std::optional<AgentKey> child_of(const AgentContext& agent, std::string_view agent_class,
                                  std::string_view name) {
   if (!is_class_name(agent_class) || !storage::is_sub_agent_name(name)) return std::nullopt;

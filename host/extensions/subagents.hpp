@@ -1,6 +1,6 @@
 #pragma once
-// hearth.subagents/1: the host's side. What it knows is in the directory of agents
-// (sub_agents_port.hpp), and clients are asked about by whoever lets them in.
+// hearth.subagents/1: the host's side, over the directory of agents (sub_agents_port.hpp).
+// Questions about clients come from the part of a host that lets clients in.
 
 #include <hearth/ext/subagents.h>
 

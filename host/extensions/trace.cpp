@@ -8,7 +8,7 @@
 namespace hearth::extensions {
 namespace {
 
-constexpr std::size_t kTextBytes = 55;  // of version 00; a later one may go on with a dash
+constexpr std::size_t kTextBytes = 55;  // of version 00; a later version may continue with a dash
 constexpr std::uint8_t kSampled = 1;    // the one flag that later versions have too
 
 void append_hex(std::string& text, std::uint64_t value, int digits) {

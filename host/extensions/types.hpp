@@ -1,5 +1,5 @@
 #pragma once
-// Small words that the runtime and the extensions share: ids, and the enums that cross seams.
+// Types that the runtime and the extensions share: ids, and the enums that cross layers.
 
 #include <hearth/event_rules.hpp>
 
@@ -11,15 +11,15 @@
 
 namespace hearth::extensions {
 
-// One live agent, of this process: shard, slot and generation in one number. What the plugin ABI
-// calls hearth_agent. A handle of a destroyed agent is never valid again.
+// One live agent of this process: shard, slot and generation in one number; hearth_agent in the
+// plugin ABI. The handle of a destroyed agent is never valid again.
 using AgentHandle = std::uint64_t;
 
-// One accepted event of a live agent; 0 is none.
+// One accepted event of a live agent; 0: none.
 using CallId = std::uint64_t;
-// One operation that an agent submitted; 0 is none.
+// One operation that an agent submitted; 0: none.
 using OperationId = std::uint64_t;
-// One client of a shard, for as long as its socket lives and beyond evictions; 0 is none.
+// One client of a shard, while its socket lives, also over evictions; 0: none.
 using ConnectionId = std::uint64_t;
 
 // Events that reach an agent's code. The values are those of HEARTH_EVENT_* in hearth/abi.h and
@@ -45,12 +45,12 @@ enum class EventKind : std::uint32_t {
   kOperationUnknown = 18,
 };
 
-// All that is to be said about a kind of event.
+// The rules of a kind of event.
 [[nodiscard]] constexpr const EventRule& rule_of(EventKind kind) {
   return event_rule(static_cast<std::uint32_t>(kind));
 }
 
-// Lower-case words for logs: "start", "message". Any value.
+// Lower-case words for logs: "start", "message". Takes any value.
 std::string_view to_string(EventKind kind) noexcept;
 
 enum class FrameKind : std::uint32_t { kText = 0, kBinary = 1 };
@@ -70,7 +70,7 @@ enum class EvictReason : std::uint32_t {
 // Lower-case words, stable, for logs and metrics: "idle", "code_update".
 std::string_view to_string(EvictReason reason) noexcept;
 
-// Names and values as they were sent, in order. Names compare without case.
+// Names and values as they were sent, in order. Names are compared without case.
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // The value of the first header called `name` (in any case), or null.

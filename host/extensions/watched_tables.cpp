@@ -30,7 +30,7 @@
 namespace hearth::extensions {
 namespace {
 
-// A text that can be a template's argument.
+// A text as a template argument.
 template <std::size_t kSize>
 struct Name {
   consteval Name(const char (&given)[kSize]) {  // NOLINT(google-explicit-constructor)
@@ -41,12 +41,12 @@ struct Name {
 
 enum class Tag {
   kInstance,
-  kClosing,    // [instance], and works while the agent is being destroyed
-  kStatement,  // [instance], and about the statement that is its second argument
+  kClosing,    // [instance]; works while the agent is being destroyed
+  kStatement,  // [instance]; its second argument is a statement
   kAny,
 };
 
-// One member of a table, with what people call it.
+// One member of a table, with its name for messages.
 template <auto kMember, Name kName, Tag kTag = Tag::kInstance>
 struct Member {
   static constexpr auto kPointer = kMember;
@@ -62,8 +62,8 @@ AbiWatcher& watcher_of(const hearth_host* table) {
   return *reinterpret_cast<const WatchedTable*>(begin)->watcher;
 }
 
-// The agent that a call is for is its first argument, where the tag says that there is one; the
-// statement its second.
+// The first argument of a call is its agent, if the tag says that it has one; the second is the
+// statement.
 template <class... Rest>
 AbiCall call_of(const AbiFunction& function, Rest... /*rest*/) {
   return {.function = function};
@@ -86,7 +86,7 @@ void tell_lent(AbiWatcher& watcher, const AbiCall& call, Argument argument) {
 template <auto kReal, class Entry, class Pointer>
 struct Watched;
 
-// kReal gives the table of AbiWatcher::abi(), or of an extension; Entry names one member of it.
+// kReal gives the table of AbiWatcher::abi(), or of an extension. Entry names one member of it.
 template <auto kReal, class Entry, class Table, class R, class... Arguments>
 struct Watched<kReal, Entry, R (*Table::*)(const hearth_host*, Arguments...)> {
   static R call(const hearth_host* table, Arguments... arguments) {
@@ -110,7 +110,8 @@ struct Watched<kReal, Entry, R (*Table::*)(const hearth_host*, Arguments...)> {
   }
 };
 
-// A table all of whose members are watched. Every one must be named: a new one is an error here.
+// A table with all members watched. Each member must be named here: a missing one is a compile
+// error.
 template <class Table, auto kTable, class... Entries>
 constexpr Table watch() {
   static_assert(sizeof...(Entries) * sizeof(void*) == sizeof(Table), "each function is watched");

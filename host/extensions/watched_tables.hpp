@@ -1,6 +1,7 @@
 #pragma once
-// Tables of functions that report each call to an AbiWatcher and then call the host's own function.
-// `hearth check` and the mock host give them to libraries: both are stricter than a server.
+// Tables of functions that report each call to an AbiWatcher, and then call the host's own
+// function. `hearth check` and the mock host give these tables to libraries: both are stricter than
+// a server.
 
 #include "extensions/abi_host.hpp"
 
@@ -12,19 +13,19 @@
 
 namespace hearth::extensions {
 
-// One function that a library can call.
+// One function that a library may call.
 struct AbiFunction {
   std::string_view name;       // "hearth.sql/1 step"
   bool any_thread = false;     // its tag is [any]
   bool while_closing = false;  // it works for an agent that is being destroyed
-  bool of_statement = false;   // of hearth.sql/1: what it lends is good until that statement moves
+  bool of_statement = false;   // hearth.sql/1: its bytes are valid until the statement moves
 };
 
-// One call of it.
+// One call of such a function.
 struct AbiCall {
   const AbiFunction& function;
-  hearth_agent agent = 0;          // 0: it is about none
-  hearth_statement statement = 0;  // 0: it is about none
+  hearth_agent agent = 0;          // 0: the call is for no agent
+  hearth_statement statement = 0;  // 0: the call is for no statement
 };
 
 // Threads  As each function's tag says: [any] functions come from all.
@@ -35,11 +36,11 @@ class AbiWatcher {
   AbiWatcher(const AbiWatcher&) = delete;
   AbiWatcher& operator=(const AbiWatcher&) = delete;
 
-  // Before the function does anything: the status that it is to fail with, if it is to.
+  // Called before the function. Returns the status to fail with, if the function must fail.
   virtual std::optional<hearth_status> enter(const AbiCall& call) = 0;
-  // It has succeeded and lends `bytes`, which may be put elsewhere. May be null.
+  // The function has succeeded and lends `bytes`, which the watcher may replace. May be null.
   virtual void lent(const AbiCall& call, hearth_bytes* bytes) = 0;
-  // It returns now.
+  // The function returns now.
   virtual void left(const AbiCall& /*call*/) {}
   // Whether the library may have this extension.
   [[nodiscard]] virtual bool has_extension(std::string_view /*id*/) const { return true; }
@@ -47,8 +48,8 @@ class AbiWatcher {
   [[nodiscard]] virtual const AbiHost& abi() const = 0;
 };
 
-// What a library that is watched is given: the address of `host`. The way back stands in front of
-// it, out of its reach; bytewise copies are as good.
+// A watched library gets the address of `host`. `watcher` stands in front of it, where the library
+// cannot reach it. A bytewise copy works as well.
 struct WatchedTable {
   AbiWatcher* watcher = nullptr;
   hearth_host host{};  // struct_size and versions are this server's
