@@ -66,7 +66,7 @@ void DefinitionsEndpoint::add_routes(Routes& routes) {
        {.body = "Definition", .answer = "DefinitionAnswer"}},
       {"DELETE",
        kOne,
-       "Takes the settings of a class back.",
+       "Removes the settings of a class.",
        &DefinitionsEndpoint::remove,
        {.answer = "DefinitionAnswer"}},
   };

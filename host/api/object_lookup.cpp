@@ -19,7 +19,7 @@ std::variant<std::shared_ptr<const runtime::ServedClass>, net::HttpResponse> cla
       (classes.is_expected(agent_class) || classes.is_expected_name(agent_class)))
     return classes.had_library(agent_class)
                ? object_error(503, "sandbox_unavailable", "the class is not loaded now")
-               : object_error(422, "library_missing", "no library has had this class yet");
+               : object_error(422, "library_missing", "no library with this class was loaded yet");
   if (served == nullptr || !served->settings.is_object)
     return object_error(404, "class_not_found", kNoSuchClass);
   return served;

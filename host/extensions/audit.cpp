@@ -27,7 +27,7 @@ hearth_status add_audit_entry(const hearth_host* host, hearth_agent agent, heart
     if (!word || !more) return bad_slice(it);
     if (!is_audit_word(*word))
       return fail(it, HEARTH_E_INVALID,
-                  "what is recorded is named by 1 to 64 letters, digits, '_', '.' and '-'");
+                  "the name of an entry is 1 to 64 letters, digits, '_', '.' and '-'");
     if (more->size() > HEARTH_AUDIT_DETAIL_MAX)
       return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
     if (!more->empty()) {

@@ -35,7 +35,7 @@ bool is_json_array(std::string_view text) {
 
 Result<void> check_call(const CallRequest& request, std::uint32_t known_flags) {
   if ((request.flags & ~known_flags) != 0)
-    return Error{Errc::kUnsupported, "a flag of the call that this server does not know"};
+    return Error{Errc::kUnsupported, "the call has a flag that this server does not know"};
   if (request.method.empty() || request.method.size() > kMaxCalledMethodBytes)
     return bad_call("a method's name is 1 to 256 bytes of UTF-8");
   if (!request.arguments.empty() && !is_json_array(request.arguments))

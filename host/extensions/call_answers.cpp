@@ -21,7 +21,7 @@ constexpr std::int64_t kForgotten = -1;
 
 Error too_large_to_keep() {
   return Error{Errc::kConflict,
-               "the call has ended, and its answer was too large to be kept for a second try"};
+               "the call has ended, and its answer is too large to be stored for a retry"};
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ Result<AgentKey> end_of_way(const CallingAgent& caller, const CalleeName& named)
   const auto steps = steps_of(named.agent_class, named.name);
   if (!steps)
     return bad_callee(
-        "an agent's name has no slash, and this is no way to a sub-agent as caller() gives it: "
-        "HEARTH_CALL_BELOW is for sub-agents");
+        "an agent's name has no slash, and this is not a path to a sub-agent as caller() gives it: "
+        "use HEARTH_CALL_BELOW for a sub-agent");
   AgentKey key;
   for (const Step& step : *steps) {
     Result<std::string> own_name = std::string(step.agent_class);
@@ -75,8 +75,7 @@ Result<AgentKey> end_of_way(const CallingAgent& caller, const CalleeName& named)
   }
   const bool is_answer = caller.asked_by != nullptr && key == *caller.asked_by;
   if (is_answer || key.root() == caller.key.root()) return key;
-  return Error{Errc::kForbidden,
-               "the way leads to an agent below others that are not of this agent's own tree"};
+  return Error{Errc::kForbidden, "the path leads to a sub-agent of another tree"};
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ Result<AgentKey> callee_of(const CallingAgent& caller, const CalleeName& named) 
     if (auto above = caller.key.parent()) return *std::move(above);
     return Error{Errc::kNotFound, "nothing is above this agent"};
   }
-  if (!is_class_name(named.agent_class)) return bad_callee("that is no name of a class");
+  if (!is_class_name(named.agent_class)) return bad_callee("this is not the name of a class");
   if ((named.flags & HEARTH_CALL_BELOW) != 0) {
     if (!storage::is_sub_agent_name(named.name))
       return bad_callee("a sub-agent's name is 1 to 512 bytes of UTF-8 without control characters");

@@ -330,7 +330,8 @@ hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
     if (!read) return bad_struct(it);
     if (id == nullptr) return no_place(it);
     if ((read->flags & ~kFetchFlags) != 0)
-      return fail(it, HEARTH_E_UNSUPPORTED, "a flag that this server does not know");
+      return fail(it, HEARTH_E_UNSUPPORTED,
+                  "the request has a flag that this server does not know");
     const auto method = text_of(read->method);
     const auto url = text_of(read->url);
     const auto headers_json = text_of(read->headers);

@@ -30,7 +30,7 @@ hearth_status start_fiber_2(const hearth_host* host, hearth_agent agent,
     if (!name || !id || !key || !parent || !input || !metadata) return bad_slice(it);
     if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
     if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
-      return fail(it, HEARTH_E_INVALID, "start() has a policy or a flag that there is not");
+      return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
     durable::ManagedRequest wanted;
     wanted.policy = static_cast<durable::SettledKey>(given->policy);
     wanted.name = *name;

@@ -35,7 +35,7 @@ Result<void> check_listed(const AgentContext& agent, const durable::OperationReq
   if (!effect) {
     return Error{Errc::kInvalidArgument,
                  "the class lists no operation " + quote_text(request.kind) +
-                     ": it does so with m.operation(), in C with hearth.operation_kinds/1"};
+                     ": list it with m.operation(), in C with hearth.operation_kinds/1"};
   }
   if (*effect == request.effect) return {};
   return Error{Errc::kInvalidArgument, "the class lists the operation " + quote_text(request.kind) +
@@ -249,7 +249,7 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     const auto key_header = text_of(given->key_header);
     if (!key_header) return bad_slice(it);
     if (given->can_probe > 1 || given->can_resume > 1)
-      return fail(it, HEARTH_E_INVALID, "begin() has a flag that there is not");
+      return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
     if (given->fiber != 0 && it.work().fibers().managed_id(given->fiber) == nullptr)
       return fail(it, HEARTH_E_GONE, "the fiber has ended");
     durable::OperationRequest wanted;

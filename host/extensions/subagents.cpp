@@ -23,7 +23,7 @@ constexpr std::size_t kListedByDefault = 100;
 constexpr std::size_t kMostListed = 1000;
 
 hearth_status no_sub_agents(AgentContext& agent) {
-  return fail(agent, HEARTH_E_UNSUPPORTED, "this host keeps no agents below others");
+  return fail(agent, HEARTH_E_UNSUPPORTED, "this host has no sub-agents");
 }
 
 void append_key(std::string& out, const AgentKey& key) {

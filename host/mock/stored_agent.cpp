@@ -245,7 +245,7 @@ void StoredAgent::wake_if_due() {
   try {
     activate();
   } catch (const std::exception& failure) {
-    world_.log.add(LogLevel::kWarn, "it is not woken: " + std::string(failure.what()));
+    world_.log.add(LogLevel::kWarn, "the agent cannot wake: " + std::string(failure.what()));
   }
 }
 
