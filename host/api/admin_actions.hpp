@@ -51,10 +51,10 @@ struct PluginList {
   std::vector<UnprovenSettings> settings = {};
 };
 
-// The outcome for one file of a look at the directories.
+// The outcome of a reload for one file.
 struct ReloadedFile {
   std::string file;
-  // "unchanged", "new_version" or "new_settings" (agents move to it, because of this look or an
+  // "unchanged", "new_version" or "new_settings" (agents move to it, because of this reload or an
   // earlier change), "refused" or "removed"
   std::string outcome;
   std::string version = {};            // of new_version

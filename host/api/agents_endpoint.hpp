@@ -154,7 +154,7 @@ class AgentsEndpoint {
   [[nodiscard]] static Refusal unauthorized(std::string message);
   [[nodiscard]] static Refusal not_yours();
   [[nodiscard]] static Refusal misspelled();
-  // Nothing if the server takes clients.
+  // Absent if the server accepts clients.
   [[nodiscard]] std::optional<Refusal> not_ready() const;
   [[nodiscard]] net::HttpResponse answer_of(const Refusal& refusal) const;
   [[nodiscard]] std::variant<Destination, Refusal> resolve(std::string_view target) const;

@@ -19,7 +19,7 @@ inline constexpr unsigned kMaxCallDepth = 16;
 // A flag of the end of a failed call: the callee's code may have begun it (HEARTH_CALL_BEGAN).
 inline constexpr std::uint32_t kCallBegan = 0x100;
 
-// One call of an agent by another one, as it leaves.
+// One call of another agent, as it leaves the caller.
 struct AgentCall {
   std::string agent_class;  // its name in the code, or its segment in URLs
   std::string name;

@@ -29,7 +29,7 @@ struct CallRequest {
 // The calls of one agent to others.
 //
 // Threads, Failure  As AgentContext. Errors are those of hearth/ext/call.h.
-// Durable           What notify() and remove() write is of the running turn.
+// Durable           The writes of notify() and remove() belong to the running turn.
 class CallExtension {
  public:
   explicit CallExtension(AgentContext& agent) : agent_(agent) {}

@@ -25,12 +25,12 @@ class ManagedFiberExtension {
 
   Result<durable::ManagedFibers::Started> start(const durable::ManagedRequest& request);
   Result<std::uint64_t> resume(std::string_view id, bool adopts = false);
-  // The record, as it is then.
+  // Gives the record after the change.
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
                              std::string_view body);
   Result<std::string> inspect(std::string_view id, std::string_view key);
   Result<std::string> list(const durable::ManagedFilter& filter);
-  // The record, as it is then.
+  // Gives the record after the change.
   Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<void> resolve(std::string_view id, std::string_view outcome);
   Result<void> retry(std::string_view id);

@@ -433,7 +433,7 @@ bool LiveInstance::step() {
 bool LiveInstance::send_notice() {
   if (!started_) return false;
   std::optional<durable::NoticeDelivery> due = work_.next_notice();
-  end_turn();  // it counts as begun also if it ends with a kill
+  end_turn();  // it counts as begun even if a kill ends it
   if (!due) return false;
   Operation& added = operations_[++last_operation_];
   added.due = SteadyTime::max();
@@ -453,7 +453,7 @@ void LiveInstance::tell_what_it_missed(extensions::Client& client) {
 bool LiveInstance::deliver_work() {
   if (!started_) return false;
   std::optional<extensions::DueWork> due = work_.next(true);
-  end_turn();  // it counts as begun also if it ends with a kill
+  end_turn();  // it counts as begun even if a kill ends it
   extensions::tell_clients_of_turns(clients(), work_);
   if (!due) return false;
   if (due->kind == EventKind::kOperationUnknown)

@@ -1,5 +1,5 @@
 #pragma once
-// How the agents of one mock host reach each other.
+// Calls between the agents of one mock host.
 
 #include "base/clock.hpp"
 #include "extensions/agent_router.hpp"

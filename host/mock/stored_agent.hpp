@@ -121,8 +121,8 @@ class StoredAgent final : public testing::detail::MockAgent {
   std::vector<std::string> exclusive_;  // its methods that run alone, sorted
   const std::filesystem::path file_;
   const storage::AgentKey key_;
-  const std::string target_;  // "/agents/agent-under-test/<name>"; if it is below one, that of
-                              // the topmost and "/sub/agent-under-test/<own name>"
+  const std::string target_;  // "/agents/agent-under-test/<name>"; for a sub-agent the topmost
+                              // agent's, and "/sub/agent-under-test/<own name>"
   extensions::ClassSettings settings_;
   WorkSteps steps_;
   Clients clients_;
