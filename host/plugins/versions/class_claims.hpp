@@ -1,5 +1,5 @@
 #pragma once
-// Which library has which class, so that two libraries never serve the same address.
+// Which library has which class. Two libraries never serve the same address.
 
 #include "plugins/admission/file_rules.hpp"
 
@@ -13,11 +13,11 @@
 
 namespace hearth::plugins {
 
-// How a class name stands in a URL: "ChatRoom" -> "chat-room". Two classes with one segment cannot
-// both be reached.
+// How a URL spells a class name: "ChatRoom" -> "chat-room". If two classes had one segment, clients
+// could reach only one of them.
 using ClassSegment = std::function<std::string(std::string_view)>;
 
-// The segment of the class that has a segment as an alias; empty: none has.
+// The segment of the class that has this alias; empty: no class has it.
 using AliasedSegment = std::function<std::string(std::string_view)>;
 
 // A value: the claims of the libraries that are being served.
@@ -27,19 +27,19 @@ class ClassClaims {
   explicit ClassClaims(ClassSegment segment, AliasedSegment aliased = {})
       : segment_(std::move(segment)), aliased_(std::move(aliased)) {}
 
-  // C1, naming both files, if a class of `classes` has the segment of one that another file than
-  // `file` claims, or of another one in the list, or one that is an alias. Claims nothing.
+  // C1, naming both files, if the segment of one of `classes` is taken: by a claim of another file,
+  // by another class in the list, or by an alias. Claims nothing.
   [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes,
                                                 const std::filesystem::path& file) const;
 
-  // Claims them for `file`, in the place of what it has claimed before. Requires  No conflict.
+  // Claims them for `file`. They replace its claims before. Requires  No conflict.
   void claim(const std::vector<std::string>& classes, const std::filesystem::path& file);
 
-  // The same for those of them that no other file has claimed meanwhile.
+  // As claim(), but skips classes that another file has claimed.
   void claim_what_is_free(const std::vector<std::string>& classes,
                           const std::filesystem::path& file);
 
-  // What `file` has claimed is free again.
+  // Ends all claims of `file`.
   void release(const std::filesystem::path& file);
 
  private:

@@ -23,7 +23,7 @@ std::string hash_of(const ClassConfiguration::Settings& settings) {
   return sha256_hex(config::settings_text(settings->settings));
 }
 
-// As the ledger keeps them. A text that does not say all is as good as none.
+// As the ledger keeps them. The text is empty if it could not give all settings back.
 SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
   std::string text = config::settings_text(settings->settings);
   std::string hash = sha256_hex(text);
@@ -125,7 +125,8 @@ config::Diagnostics ClassConfiguration::lost_claims(const config::ClassConfigs& 
 void ClassConfiguration::use_aliases(const std::string& segment,
                                      const std::vector<std::string>& aliases) {
   std::erase_if(aliases_, [&segment](const auto& each) { return each.second == segment; });
-  // Another class that still has it has lost it in its own file: else that were a mistake.
+  // If aliases_ has the alias for another class, that class's file does not name it any more:
+  // otherwise the files would have a mistake.
   for (const std::string& alias : aliases) aliases_[alias] = segment;
 }
 
@@ -169,7 +170,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   reading.mistakes = config::taken_aliases(*files, served);
   std::ranges::move(lost_claims(*files), std::back_inserter(reading.mistakes));
   if (!reading.mistakes.empty()) return reading;
-  // Of one class alone: what the others have may still be from files.
+  // If only one class is read, the settings of the others may still be from files.
   had_files_ = has_files || (had_files_ && !segment.empty());
   std::map<std::string, Held> next;
   for (const auto& [each, entry] : held_) next.try_emplace(each);
@@ -186,7 +187,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   return reading;
 }
 
-// `next`: without settings if no file speaks of the class any more.
+// `next` has no settings if no file names the class any more.
 void ClassConfiguration::consider(const std::string& segment, Held next, bool by_person,
                                   Reading& reading) {
   const Settings now = held(segment);

@@ -108,7 +108,7 @@ ReloadOutcome CodeRollouts::changed(const std::filesystem::path& file) {
   if (report.refusal) {
     outcome.what = What::kRefused;
     outcome.reason = report.refusal->reason;
-    if (report.plugin)  // the file is back, and the version before stands in for what it holds
+    if (report.plugin)  // the file is back, but the version before is served
       tell_taken_back(file, parts_.libraries.by_file()[file],
                       report.plugin->instead_of.value_or(""), report.refusal->reason);
     return outcome;
@@ -130,7 +130,7 @@ ReloadOutcome CodeRollouts::unchanged(const std::filesystem::path& file) const {
   return outcome;
 }
 
-// Agents that run must not move to a version that may not: the one before goes on.
+// Live agents must not move to a version that may not run: the version before goes on.
 void CodeRollouts::refuse_what_may_not_run(VersionReport& report) {
   if (!report.plugin) return;
   std::string why;
@@ -140,7 +140,7 @@ void CodeRollouts::refuse_what_may_not_run(VersionReport& report) {
   if (why.empty()) return;
   Refusal refusal{.file = report.plugin->file, .rule = "R2", .reason = why};
   const std::uint64_t generation = report.plugin->generation;
-  report.plugin.reset();  // it holds the version that is to go
+  report.plugin.reset();  // it would keep the version in use
   loader_.take_back(refusal.file, generation, why);
   parts_.logger.record(
       LogLevel::kError, "plugin.refused",
@@ -171,7 +171,8 @@ std::unique_ptr<Rollout> CodeRollouts::overtake(const std::filesystem::path& fil
   return std::move(library.coming);
 }
 
-// Two versions are enough. Other settings of the code that is served count as the same one.
+// Evicts the agents of versions before the served one. The same code with other settings counts as
+// the served version.
 void CodeRollouts::expel_earlier(const std::filesystem::path& file) {
   std::vector<std::pair<Served, std::shared_ptr<const runtime::ShardAnswers>>> going;
   for (Served& served : parts_.libraries.with_other_code(file)) {
@@ -181,7 +182,7 @@ void CodeRollouts::expel_earlier(const std::filesystem::path& file) {
   parts_.runtime.classes().news()->want(true);
   const SteadyTime patience_ends = parts_.clock.steady_now() + parts_.patience.rules().patience;
   for (const auto& [served, answers] : going) {
-    // Their databases may be closed a moment later, elsewhere.
+    // Their databases may be closed a moment later, on another thread.
     while ((!answers->complete() || served->starts->agents > 0) &&
            parts_.errands.wait_for_news(patience_ends)) {
     }
@@ -275,7 +276,7 @@ void CodeRollouts::finish(const std::filesystem::path& file, ServedLibrary& libr
                           {"version", version.served->agent_class->version()},
                           {"file", file.native()},
                           {"generation", library.generation}});
-    // What the code before could not live with, this one may.
+    // This code may accept settings that the code before failed on.
     parts_.configuration.try_again(version.served->agent_class->name());
   }
   if (!library.coming->before().empty()) reloads_.add();
@@ -327,12 +328,11 @@ void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& l
        {"advice", "the version before it goes on; agent.start_failed tells more"}});
   count_taken_back(library);
   refuse_taken_back(file, library.hash);
-  // None of those that failed lives now: settings that follow alone are to be judged by them all
-  // the same.
+  // The agents that failed are not in memory now. They must still judge settings that follow alone.
   for (const auto& [segment, agents] : failed->tried()) library.awaited[segment] = agents;
   for (const auto& [segment, version] : failed->next())
     parts_.libraries.leave(file, library.classes.at(segment).served);
-  begin_probation(file);  // of what goes on, unless it is proven
+  begin_probation(file);  // of the version that goes on, unless it is proven
   const ClassVersions added = restore_before(library, *failed);
   for (const auto& [segment, version] : library.classes)
     settings_.begin_probation(segment, version);
@@ -348,8 +348,8 @@ ClassVersions CodeRollouts::restore_before(ServedLibrary& library, const Rollout
     const auto& [segment, version] = each;
     added.erase(segment);
     if (const Served now = parts_.runtime.classes().find(segment))
-      return now != version.served;  // left out by the version, and another library has it by now
-    parts_.runtime.classes().put(version.served);  // the version had left it out
+      return now != version.served;  // the version lacked it, and another library has it now
+    parts_.runtime.classes().put(version.served);  // the version lacked it
     parts_.runtime.class_is_back(segment);
     return false;
   });

@@ -1,5 +1,5 @@
 #pragma once
-// Libraries are replaced, come and go while their agents live.
+// Replaces, adds and removes libraries while their agents live.
 
 #include "base/clock.hpp"
 #include "plugins/versions/errands.hpp"
@@ -24,53 +24,54 @@ namespace hearth::plugins {
 // A rollout for each new version of a library, with all of its classes.
 //
 // Promises
-//  P1 Told       reload.begun, reload.done, reload.taken_back, reload.removed in the log, and what
-//                the loader tells; refused files on the board.
-//  P2 Way back   A version is proven in the ledger when it has held for its probation, or when the
-//                first agents that woke on it have judged it and have migrated. What it was taken
-//                back for is told as long as the file holds it.
+//  P1 Told       Each step is logged (reload.begun, reload.done, reload.taken_back, reload.removed,
+//                what the loader logs), and refused files are on the board.
+//  P2 Way back   The ledger counts a version as proven after its probation, or once it is judged
+//                if it has a newer schema.
+//  P3 Reason     The board has the reason for which a version was taken back, as long as the file
+//                holds that version.
 //
 // Threads    One.
 // Lifetime   Everything it is given outlives it.
 class CodeRollouts {
  public:
-  // `removal_grace`: how long clients of a library that is gone wait for it.
+  // `removal_grace`: how long clients of a removed library wait for it to come back.
   CodeRollouts(const RolloutParts& parts, PluginLoader& loader, SettingsRollouts& settings,
                std::chrono::milliseconds removal_grace, Metrics& metrics);
   CodeRollouts(const CodeRollouts&) = delete;
   CodeRollouts& operator=(const CodeRollouts&) = delete;
 
-  // What the loader has loaded at the start and the runtime serves already.
+  // Takes over what the loader loaded at the start and the runtime serves already.
   void adopt(const LoadReport& report);
 
-  // A file that is there may hold something else now.
+  // The file is there, and may hold something new.
   ReloadOutcome changed(const std::filesystem::path& file);
   void gone(const std::filesystem::path& file);
-  // A class that was held back is served by the code that it has; no agent of it is in memory.
+  // Serves a class that was held back, with the code that it has. No agent of it is in memory.
   void release(const std::string& segment);
-  // What is under way.
+  // Moves on what is in progress.
   void drive();
-  // Unloads versions that no agent has any more. While nothing is on its way, of settings neither.
+  // Unloads versions that no agent has. Requires  No rollout is in progress, of code or settings.
   void unload_unused();
 
-  // Some library is on its way, or its clients wait for it.
+  // A rollout of code is in progress, or clients wait for a library that was removed.
   [[nodiscard]] bool busy() const;
-  // Whether what agents do may bring something further.
+  // Whether news of agents may let something go on.
   [[nodiscard]] bool expects_news() const;
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  // The names of classes that are on their way.
+  // The names of classes that are moving to other code.
   void add_moving(std::vector<std::string>& names) const;
 
  private:
-  // A file that holds what is served, or what is on its way to be.
+  // The outcome for a file that holds the version that is served or comes in.
   [[nodiscard]] ReloadOutcome unchanged(const std::filesystem::path& file) const;
   void refuse_what_may_not_run(VersionReport& report);
-  // In the place of whatever serves the file, or is on its way. Gives a note for who asked.
+  // Replaces what serves the file or comes in. Returns a note for the caller of reload().
   std::string bring_in(const LoadedPlugin& plugin);
   std::string begin(const std::filesystem::path& file, ServedLibrary& library,
                     const LoadedPlugin& plugin);
-  // What is on its way gets there at once, and nobody looks how. The result goes when something
-  // else serves the classes: agents that could not start on what was on trial meet that.
+  // Ends the rollout in progress: its agents move at once, and are not judged. Keep the result
+  // until another version serves the classes: then agents that could not start meet that version.
   [[nodiscard]] std::unique_ptr<Rollout> overtake(const std::filesystem::path& file,
                                                   ServedLibrary& library);
   void expel_earlier(const std::filesystem::path& file);
@@ -78,23 +79,23 @@ class CodeRollouts {
   void drive(const std::filesystem::path& file, ServedLibrary& library);
   void finish(const std::filesystem::path& file, ServedLibrary& library);
 
-  // ---- the way back: while the process runs, and after it has ended it ----
+  // ---- the way back: while the process runs, and after a crash ----
   void adopt_trial(const LoadedPlugin& plugin, const std::vector<Refusal>& refusals);
   void take_back(const std::filesystem::path& file, ServedLibrary& library);
-  // Serves the version before again. Gives the classes that only the one taken back had.
+  // Serves the version before again. Returns the classes that only the failed version had.
   [[nodiscard]] ClassVersions restore_before(ServedLibrary& library, const Rollout& failed);
-  // What came in is served by all agents that live: from the next look on the first that wake judge
-  // it, and those that tried it.
+  // All live agents have the new version. From the next look on, the agents that tried it and the
+  // first that wake judge it.
   void watch_first_wakes(const std::filesystem::path& file, ServedLibrary& library);
-  // Whether it is on its way back.
+  // Whether the file's version was found wanting. `is_over`: its probation has ended.
   bool goes_back(const std::filesystem::path& file, ServedLibrary& library, bool is_over);
   void begin_probation(const std::filesystem::path& file);
   void end_probations();
-  // Logs and counts it.
+  // Logs it and counts it.
   void tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,
                        const std::string& hash, const std::string& reason);
   void count_taken_back(ServedLibrary& library);
-  // On the board from now on.
+  // Puts it on the board.
   void refuse_taken_back(const std::filesystem::path& file, const std::string& hash);
 
   const RolloutParts parts_;
@@ -105,7 +106,7 @@ class CodeRollouts {
   Counter& rollbacks_;
   RemovedClasses removed_;
   Probation<std::filesystem::path> probation_;
-  bool retiring_ = false;  // a version may be left to unload
+  bool retiring_ = false;  // there may be a version to unload
 };
 
 }  // namespace hearth::plugins

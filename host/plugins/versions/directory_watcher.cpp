@@ -41,13 +41,13 @@ bool is_of_interest(const std::filesystem::path& path, const WatchedDirectory& d
              directory.extensions.end();
 }
 
-// A link that leads nowhere is an image of itself in any case.
+// A broken link always has its own stamp.
 bool examine(const std::filesystem::path& path, bool follows_links, struct stat& status) {
   return (follows_links && ::stat(path.c_str(), &status) == 0) ||
          ::lstat(path.c_str(), &status) == 0;
 }
 
-// False: it is there and could not be listed, or only in part.
+// False: the directory is there, but could not be listed completely.
 bool look_at_one(const WatchedDirectory& directory, DirectoryImage& image) {
   std::error_code failure;
   std::filesystem::directory_iterator entry(directory.path, failure);
@@ -128,7 +128,7 @@ DirectoryWatcher::~DirectoryWatcher() {
 
 void DirectoryWatcher::serve() {
   while (!stopping_) {
-    // What happened in a directory before it was watched made no news.
+    // Changes in a directory before it was watched made no news: look at once.
     if (!watch_directories()) wait(options_.poll_time);
     if (!stopping_) compare();
   }
@@ -139,7 +139,7 @@ bool DirectoryWatcher::watch_directories() {
   bool any_new = false;
   for (const WatchedDirectory& each : options_.directories) {
     const std::filesystem::path& directory = each.path;
-    // Also when it is watched: another directory may have taken its place, and for the same one
+    // Also for a watched directory: another one may have taken its place. For the same directory
     // this changes nothing.
     const int watch = ::inotify_add_watch(news_.get(), directory.c_str(), kInteresting);
     int& known = watched_.try_emplace(directory, -1).first->second;
@@ -154,7 +154,7 @@ bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
   const nfds_t count = news_.is_open() ? 2 : 1;
   if (::poll(sources.data(), count, static_cast<int>(limit.count())) <= 0) return false;
   stopping_ = sources[0].revents != 0;
-  // What they say does not matter: each means "look again".
+  // The content of the news does not matter: each means "look again".
   alignas(inotify_event) std::array<char, 4096> news{};
   while (news_.is_open() && ::read(news_.get(), news.data(), news.size()) > 0) {
   }
@@ -164,8 +164,8 @@ bool DirectoryWatcher::wait(std::chrono::milliseconds limit) {
 void DirectoryWatcher::compare() {
   DirectoryImage now = look_at(options_.directories, known_);
   if (now == known_) return;
-  // Once something moves, until all is quiet: without news, as what a link leads to makes none, and
-  // to look at.
+  // Waits until all is quiet: no news, and no difference between two looks, since the target of a
+  // link makes no news.
   const Moment latest = std::chrono::steady_clock::now() + options_.longest_wait;
   for (bool quiet = false; !quiet && std::chrono::steady_clock::now() < latest;) {
     const bool heard = wait(options_.quiet_time);

@@ -1,5 +1,5 @@
 #pragma once
-// Notices when files of some directories are new, changed or gone.
+// Notices new, changed and removed files in some directories.
 
 #include "base/file_descriptor.hpp"
 #include "base/logger.hpp"
@@ -16,7 +16,7 @@
 
 namespace hearth::plugins {
 
-// What tells one content of a file from another without reading it.
+// Tells whether the content of a file may have changed, without reading it.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -37,61 +37,60 @@ struct FileChanges {
   [[nodiscard]] bool none() const { return changed.empty() && gone.empty(); }
 };
 
-// Which files of a directory are of interest: those with an extension, unless they are hidden, or,
-// if there are `names`, those alone, whatever else is there.
+// The files of interest in a directory: with `names` only the files of these names; otherwise those
+// that are not hidden and have one of the extensions.
 struct WatchedDirectory {
   std::filesystem::path path;
   std::vector<std::string> extensions = {".so"};
   std::size_t max_files = 1024;
-  // Whether a symbolic link stands for what it leads to. Else it is an image of itself: the rules
-  // of loading refuse it later.
+  // True: the stamp of a symbolic link is that of its target. False: its own stamp; the rules of
+  // loading refuse links later.
   bool follows_links = false;
   std::vector<std::string> names = {};
 };
 
-// The files of interest. A directory that is absent has none. One that is there and cannot be
-// listed (no descriptor is left, no permission) has those that `known` has of it: that nobody can
-// look does not mean that files are gone.
+// The files of interest. An absent directory has none. A directory that cannot be listed (no
+// descriptor is left, no permission) has the files that `known` has of it: its files may be there.
 //   Bounded   At most `max_files` of each directory.
 DirectoryImage look_at(const std::vector<WatchedDirectory>& directories,
                        const DirectoryImage& known = {});
 
-// What leads from `before` to `after`.
+// The changes from `before` to `after`.
 FileChanges difference(const DirectoryImage& before, const DirectoryImage& after);
 
-// Both, one after the other: of each file the last state counts.
+// Both changes together. The last state of each file counts.
 FileChanges merged(const FileChanges& first, const FileChanges& then);
 
 struct WatchOptions {
   std::vector<WatchedDirectory> directories;
-  // How long everything must have been quiet before a change is told: copying tools and linkers
-  // write in steps.
+  // A change is reported after this time without news: copying tools and linkers write in steps.
   std::chrono::milliseconds quiet_time{300};
-  // Though something is always changing, changes are told at last after this.
+  // If it is never quiet, changes are reported after this time.
   std::chrono::milliseconds longest_wait{5'000};
-  // A look without any news, for directories that are not there yet, and for file systems that send
-  // none (a network's).
+  // How often to look without news: for directories that are absent, and for file systems that send
+  // no news (a network's).
   std::chrono::milliseconds poll_time{2'000};
 };
 
-// Watches with inotify. The news are hints only: each makes it look again, and what it tells is the
-// difference to what it saw last. So lost news (a queue overflow, a directory that was moved away
-// and back) cost time and no change.
+// Watches with inotify. News are hints only: each makes the watcher look again, and it reports the
+// difference to its last look. So lost news (a queue overflow, a directory that was moved away and
+// back) delay a change and lose none.
 //
 // Promises
-//  P1 Told once     Each difference is told once, after quiet_time without news in which nothing
-//                   became different either, in one call for all files that changed together. So
-//                   also of what makes no news: the targets of links, a network's file systems.
-//  P2 Since when    The first difference is to `known`, what the caller has read before.
+//  P1 Told once     Each difference is reported once, after quiet_time without news or differences,
+//                   in one call for all files that changed together.
+//  P2 Since when    The first difference is to `known`, which the caller has read before.
 //  P3 Absence       A directory that is absent, replaced or cannot be read is looked at again every
 //                   poll_time.
-//  P4 Stalls        Nobody can see whether a writer that stands still is done. A file that has been
-//                   quiet for quiet_time, or has never been quiet for longest_wait, is told as it
-//                   is, and again when it goes on: that half of it is no library is the loader's to
-//                   find.
+//  P4 Stalls        A file that was quiet for quiet_time, or never quiet for longest_wait, is
+//                   reported as it is, and again when it changes again.
 //
-// Threads    The constructor starts one of its own, which calls `on_change`; the destructor waits
-//            for it, so not from there.
+// P1: that includes changes that send no news, such as targets of links and network file systems.
+// P4: the watcher cannot see whether a writer that has stopped is done. The loader finds out that
+// half a file is no library.
+//
+// Threads    The constructor starts a thread, which calls `on_change`. The destructor waits for the
+//            thread: do not call it from `on_change`.
 // Failure    Without inotify (a limit of the system) it polls, and logs that once (watch.polling).
 class DirectoryWatcher {
  public:
@@ -106,11 +105,11 @@ class DirectoryWatcher {
   using Moment = std::chrono::steady_clock::time_point;
 
   void serve();
-  // True if one is watched that was not.
+  // True if a directory is watched that was not.
   bool watch_directories();
-  // Waits for news, the destructor or `limit`. True: something was heard.
+  // Waits for news, the destructor or `limit`. True: there was news.
   bool wait(std::chrono::milliseconds limit);
-  // Tells what is different, once it is quiet.
+  // Reports differences, once it is quiet.
   void compare();
 
   const WatchOptions options_;
@@ -118,9 +117,9 @@ class DirectoryWatcher {
   Logger& logger_;
   FileDescriptor news_;                           // inotify; none: polling
   FileDescriptor stop_;                           // eventfd
-  std::map<std::filesystem::path, int> watched_;  // the watch of each directory; the thread's
-  DirectoryImage known_;                          // the thread's
-  bool stopping_ = false;                         // the thread's
+  std::map<std::filesystem::path, int> watched_;  // the watch of each directory; the thread only
+  DirectoryImage known_;                          // the thread only
+  bool stopping_ = false;                         // the thread only
   std::thread thread_;                            // last: it uses the fields above
 };
 

@@ -11,7 +11,7 @@ bool Errands::add(Errand errand) {
   const bool is_waited_for = errand.answer != nullptr;
   if (!is_waited_for && errand.sees_all() &&
       std::ranges::any_of(waiting_, [](const Errand& each) { return each.sees_all(); }))
-    return true;  // that one looks as well, and later than now
+    return true;  // the errand that waits will look later than now
   if (is_waited_for && waiting_.size() >= kMost) return false;
   waiting_.push_back(std::move(errand));
   news_.notify_one();

@@ -17,43 +17,43 @@
 
 namespace hearth::plugins {
 
-// What came of one file that the reloader looked at. It tells of a class file only if it refuses
-// the file or the file changes something, and of a rollout that is under way already as of a new
-// one.
+// The result for one file that the reloader looked at. There is none for a class file that is
+// accepted and changes nothing. A rollout in progress is reported like a new one.
 struct ReloadOutcome {
   enum class What { kUnchanged, kNewVersion, kNewSettings, kRefused, kRemoved };
   std::filesystem::path file;
   What what{};
-  std::string version = {};            // of the new one, whose rollout is under way
+  std::string version = {};            // the new one, whose rollout is in progress
   std::uint64_t generation = 0;        // of that version
   std::string reason = {};             // why it was refused
   std::string agent_class = {};        // whose settings are new
-  std::vector<std::string> keys = {};  // of those settings: what is different
-  std::string note = {};               // what else is to be known: that a shard does not answer
+  std::vector<std::string> keys = {};  // the settings that are different
+  std::string note = {};               // for the caller: a shard does not answer
 };
 using ReloadOutcomes = std::vector<ReloadOutcome>;
 
 struct Errand {
   FileChanges changes = {};
-  bool all = false;          // all files there are, whatever changed
-  std::string segment = {};  // not empty: of those only the one that serves this class
-  // Not empty: hashes of what was in quarantine, with a class of this segment.
+  bool all = false;          // all files, changed or not
+  std::string segment = {};  // not empty: only the file that serves this class
+  // Not empty: hashes of libraries that have left quarantine with this class.
   std::vector<std::string> released = {};
   std::function<void(Result<ReloadOutcomes>)> answer = {};  // may be absent
 
-  // Every change of a file is seen by it.
+  // It sees every change of a file.
   [[nodiscard]] bool sees_all() const { return all && segment.empty(); }
 };
 
-// Errands come one after another; changes of files gather until there is time for them.
+// The queue of errands. Changes of files are merged until the reloader's thread takes them.
 //
 // Promises
-//  P1 Once       An errand that sees all files takes the changes that were noticed before it with
-//                it. One without `answer` that sees all is dropped if another such waits.
-//  P2 Bounded    At most kMost errands wait.
+//  P1 Once       An errand that sees all files also takes the changes that were noticed before.
+//  P2 Bounded    At most kMost errands wait, and one more that has no `answer`.
 //  P3 No ticks   The waiting thread sleeps until something comes, or its deadline.
 //
-// Threads   Any; next() and wait_for_news() one.
+// P1: an errand for all files without `answer` is dropped if an errand for all files waits already.
+//
+// Threads   Any. One thread calls next() and wait_for_news().
 // Lifetime  The clock outlives it.
 class Errands {
  public:
@@ -63,19 +63,19 @@ class Errands {
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  // False: too many wait, and its answer will never come.
+  // False: too many wait, and its `answer` is never called.
   bool add(Errand errand);
   void notice(const FileChanges& changes);
-  // What is under way is to be looked at once more.
+  // The thread must look once more at what is in progress.
   void stir();
-  // next() and wait_for_news() end. Gives the errands that no thread will run: the caller answers
+  // Ends next() and wait_for_news(). Returns the errands that will not run: the caller answers
   // them.
   [[nodiscard]] std::deque<Errand> stop();
 
-  // Waits until there is something to look at, or until `deadline`. An errand, which is empty if
-  // only stir() or the deadline came. nullopt: stop() was called.
+  // Waits until there is something to look at, or until `deadline`. After stir() or the deadline
+  // alone the errand is empty. nullopt: stop() was called.
   [[nodiscard]] std::optional<Errand> next(std::optional<SteadyTime> deadline);
-  // Waits for stir(). False: that time has come, or stop() was called.
+  // Waits for stir(). False: `until` has come, or stop() was called.
   bool wait_for_news(SteadyTime until);
 
  private:
@@ -84,9 +84,9 @@ class Errands {
   const Clock& clock_;
   Mutex mutex_;
   Condition news_;
-  FileChanges noticed_ GUARDED_BY(mutex_);  // since next() gave the last
+  FileChanges noticed_ GUARDED_BY(mutex_);  // not yet taken by next()
   std::deque<Errand> waiting_ GUARDED_BY(mutex_);
-  bool is_stirred_ GUARDED_BY(mutex_) = true;  // what is there at the start is looked at once
+  bool is_stirred_ GUARDED_BY(mutex_) = true;  // so that the thread looks once at the start
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 

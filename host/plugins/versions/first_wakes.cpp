@@ -11,7 +11,7 @@ FirstWakes::Judgement FirstWakes::judge(const Starts& starts_of,
     const std::size_t failed = starts->failed;
     const std::size_t seen = starts->started + failed;
     const bool is_enough = seen >= settings.trial_agents;
-    // Of a few agents one may have a trouble of its own.
+    // With few agents, one failure may have another reason.
     const bool too_many = is_enough ? failed * 100 > seen * settings.max_failed_percent
                                     : is_over && failed > 0 && starts->started == 0;
     if (too_many) {

@@ -1,5 +1,5 @@
 #pragma once
-// The first agents that wake on a version which few or none could try before it served.
+// The first agents that wake on a version that few or no agents could try.
 
 #include "runtime/class_rollout.hpp"
 
@@ -12,34 +12,35 @@
 
 namespace hearth::plugins {
 
-// A version is judged by as many agents as would have tried it. One with a newer schema is proven
-// as soon as it is judged: when agents have migrated, those before it could not serve them.
+// These agents judge the version: as many of each class as a trial needs. A version with a newer
+// schema is proven once it is judged: the versions before could not serve agents that have
+// migrated.
 //
 // Threads   One.
 class FirstWakes {
  public:
-  // Classes, by segment, whose first agents are to be watched. Nothing else is watched any more.
+  // From now on watches the first agents of these classes, by segment, and of no others.
   void watch(std::set<std::string> segments, bool has_newer_schema) {
     untried_ = std::move(segments);
     has_newer_schema_ = has_newer_schema;
   }
   void end() { watch({}, false); }
-  // Agents that fail from now on may do so for another reason.
+  // Stops watching: agents that fail from now on may have another reason.
   void excuse() { untried_.clear(); }
   [[nodiscard]] bool expects_any() const { return !untried_.empty(); }
 
   enum class Verdict {
     kOpen,
-    kProven,  // told once
-    kFailed,  // too many of some class could not start; no agent is watched any more
+    kProven,  // returned once, for a version with a newer schema
+    kFailed,  // too many agents of some class could not start; nothing is watched any more
   };
   struct Judgement {
     Verdict verdict = Verdict::kOpen;
     std::string reason = {};  // of kFailed: "2 of the first 5 agents that woke ..."
   };
-  // What is known of the agents of a class, by segment; never null.
+  // The starts of a class's agents, by segment; never null.
   using Starts = std::function<std::shared_ptr<const runtime::StartCounts>(const std::string&)>;
-  // `is_over`: no more of them are waited for.
+  // `is_over`: judge by the agents that have woken until now.
   [[nodiscard]] Judgement judge(const Starts& starts_of, const runtime::RolloutSettings& settings,
                                 bool is_over);
 

@@ -9,11 +9,11 @@
 
 namespace hearth::plugins {
 
-// Constructors and destructors of libraries, init() and deinit() run here and nowhere else: the ABI
-// promises it, and code that keeps something for each thread finds the same thread again.
+// Constructors and destructors of libraries, init() and deinit() run only here. The ABI promises
+// it: code with thread-local state finds the same thread again.
 //
 // Threads   run() from any thread but this one; callers take turns.
-// Lifetime  The destructor waits for the thread; nothing may be running.
+// Lifetime  The destructor waits for the thread. No run() may be in progress then.
 class LoaderThread {
  public:
   LoaderThread();
@@ -21,19 +21,19 @@ class LoaderThread {
   LoaderThread(const LoaderThread&) = delete;
   LoaderThread& operator=(const LoaderThread&) = delete;
 
-  // Runs `task` on the thread and waits for it. An exception of the task comes out of run().
+  // Runs `task` on the thread and waits for it. run() throws what the task throws.
   void run(const std::function<void()>& task);
 
  private:
   void serve();
-  // Waits for it. Null: there is none any more.
+  // Waits for a task. Null: no more tasks will come.
   [[nodiscard]] const std::function<void()>* next_task();
 
   Mutex callers_;  // held by the caller whose turn it is
 
   Mutex mutex_;
   Condition changed_;
-  // The caller's, while it waits.
+  // Of the waiting caller.
   const std::function<void()>* task_ GUARDED_BY(mutex_) = nullptr;
   std::exception_ptr failure_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;

@@ -12,7 +12,7 @@
 namespace hearth::plugins {
 namespace {
 
-// The candidates of a directory in the order of their names; an error if it cannot be listed.
+// The libraries in a directory in the order of their names; an error if it cannot be listed.
 Result<std::vector<std::filesystem::path>> list_libraries(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code failure;
@@ -189,8 +189,8 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   return plugin;
 }
 
-// Only what replaces a version is refused: that one goes on. What nothing serves yet is served at
-// any price.
+// Refuses only a version that would replace another one: that one goes on. A file without a served
+// version is never refused here.
 std::optional<Finding> PluginLoader::too_many_pinned(const std::filesystem::path& file,
                                                      bool will_stay) {
   const Loaded* const served = current_of(file);
@@ -224,7 +224,7 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
     const auto give_up = [&](const Finding& why, const std::string& sha256 = {}) {
       report.refusal = refuse(file, why, sha256);
     };
-    // The directory may have been opened to others since.
+    // Other users may have got access to the directory since.
     if (const auto checked = check_directory(file.parent_path(), options_.trusted_user); !checked)
       return give_up(finding("F4", checked.error().message));
     const Loaded* const served = current_of(file);
@@ -269,7 +269,7 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
                        {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
     if (before == nullptr) return claims_.release(file);
     before->current = true;
-    // What the later version had left out may be another file's by now.
+    // Another file may have claimed classes that the later version lacked.
     claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
   });
 }
@@ -345,8 +345,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
     return *std::move(broken);
   }
   ProcessGuard guard;
-  // If it fails, this comes before it is unmapped: what it has left in the process may be code of
-  // its own.
+  // If loading fails, this runs before the library is unmapped: the process may still refer to code
+  // of the library.
   const auto restore = [&] { tell_restored(guard.restore(), candidate.file); };
   auto generation =
       PluginGeneration::load(copy.path(), candidate.file.native(), std::move(note), services_, {},
@@ -357,7 +357,8 @@ Checked<std::shared_ptr<PluginGeneration>> PluginLoader::try_and_load(const Cand
   return generation;
 }
 
-// The trial refuses what changes the process (L5): this is for a library that does it only here.
+// The trial refuses a library that changes the process (L5). This is for one that does it only
+// here.
 void PluginLoader::tell_restored(const std::vector<std::string>& changed,
                                  const std::filesystem::path& file) {
   if (changed.empty()) return;
@@ -373,7 +374,7 @@ void PluginLoader::tell_restored(const std::vector<std::string>& changed,
 UnloadReport PluginLoader::unload_all() {
   UnloadReport report;
   thread_.run([&] {
-    // The last loaded goes first, as it would with any other stack of things.
+    // In reverse order of loading.
     for (auto loaded = loaded_.rbegin(); loaded != loaded_.rend(); ++loaded)
       retire(*loaded, report);
     loaded_.clear();
@@ -390,7 +391,7 @@ bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
   const Retirement outcome =
       loaded.generation->retire({}, [&](const diagnosis::CodeRange& library) {
         tell_restored(guard->restore_without(library, *first_), loaded.file);
-        guard.emplace();  // for what its destructors do; holds nothing of the library's
+        guard.emplace();  // for changes by the library's destructors; holds nothing of the library
       });
   tell_restored(guard->restore(), loaded.file);
   if (outcome == Retirement::kUnloaded) {

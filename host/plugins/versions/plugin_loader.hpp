@@ -32,20 +32,19 @@
 namespace hearth::plugins {
 
 struct LoaderOptions {
-  std::filesystem::path staging_directory;  // "<data>/staged": ours alone, made if absent
-  uid_t trusted_user;  // whose files are loaded, besides root's: the server's user
+  std::filesystem::path staging_directory;  // "<data>/staged": of this server alone, made if absent
+  uid_t trusted_user;  // the server's user: only its files and root's are loaded
   std::chrono::milliseconds settle_time{200};
   ProbeOptions probe;
-  // "<data>/checked": only what has a record there is loaded (K1). Empty: nobody asks.
+  // "<data>/checked": only libraries with a record there are loaded (K1). Empty: no record is
+  // needed.
   std::filesystem::path checked_directory;
-  // When so many versions stay in memory that should have gone, what would add to them does not
-  // replace what is served (R3).
+  // From this many pinned versions on, a version that would be pinned too replaces none (R3).
   std::size_t max_pinned = 8;
-  // Rings when a version has no agent any more, so that retire_unused() has something to do. May be
-  // null.
+  // Rings when a version has no agent any more: call retire_unused() then. May be null.
   std::shared_ptr<runtime::VersionNews> news;
-  ClassSegment class_segment;  // how a class is spelled in a URL; empty: as it is
-  AliasedSegment aliased;      // asked on the loader's thread; empty: there are no aliases
+  ClassSegment class_segment;  // how a class is spelled in a URL; empty: as its name
+  AliasedSegment aliased;      // called on the loader's thread; empty: there are no aliases
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
 
@@ -58,10 +57,10 @@ struct LoadedPlugin {
   std::uint64_t generation = 0;
   std::vector<Finding> warnings;
   std::vector<std::shared_ptr<const runtime::AgentClass>> classes;
-  // Present: this is not what the file holds but the version before that. The hash of what it
-  // holds; empty if that cannot be read.
+  // Present: this is the version before the one that the file holds. The hash of the one that the
+  // file holds; empty if it cannot be read.
   std::optional<std::string> instead_of = std::nullopt;
-  bool on_trial = false;  // until prove(): the version before it is kept
+  bool on_trial = false;  // the version before is kept until prove()
 };
 
 // A file that is not served.
@@ -69,7 +68,7 @@ struct Refusal {
   std::filesystem::path file;
   std::string rule;         // "E6"
   std::string reason;       // "it has a run path (...): link it without -rpath"
-  std::string sha256 = {};  // empty: it could not be read, or nobody asks
+  std::string sha256 = {};  // empty: it could not be read, or is not needed
 
   // `plugins/a.so is refused by rule E6: it has a run path (...)`
   [[nodiscard]] std::string text() const;
@@ -88,20 +87,20 @@ struct LoadReport {
   std::vector<DirectoryFault> faults;
 };
 
-// What became of a file that has changed.
+// The result of a file's change.
 struct VersionReport {
-  std::optional<LoadedPlugin> plugin;  // the new version, to be served from now on
-  std::optional<Refusal> refusal;      // why there is none; the version before it goes on
-  bool unchanged = false;  // the same bytes as the version that is served: nothing was done
+  std::optional<LoadedPlugin> plugin;  // the version to serve from now on
+  std::optional<Refusal> refusal;      // why what the file holds is not served
+  bool unchanged = false;              // the file holds the served version: nothing was done
 };
 
 // One loaded version of a library.
 struct GenerationInfo {
   enum class State {
     kCurrent,   // new agents get it
-    kDraining,  // a later one is current, or the file is gone; agents of this one still live
-    kRetired,   // no agent of it is left: it goes with the next retire_unused()
-    kPinned,    // it should go and cannot
+    kDraining,  // not current; agents of it still live
+    kRetired,   // not current; no agent of it is left: the next retire_unused() ends it
+    kPinned,    // it cannot be unloaded
   };
   std::filesystem::path file;
   std::string plugin;
@@ -115,7 +114,7 @@ struct GenerationInfo {
 // "current", "draining", ...
 std::string_view to_string(GenerationInfo::State state) noexcept;
 
-// How many generations went, and which stayed, with the reason.
+// How many generations were unloaded, and which stayed, with the reason.
 struct UnloadReport {
   struct Pinned {
     std::filesystem::path file;
@@ -125,21 +124,21 @@ struct UnloadReport {
   std::vector<Pinned> pinned;
 };
 
-// The path of a library: read once, rules, hash, private copy, trial in a child, load, init.
+// The steps for a library: read once, rules, hash, private copy, trial in a child, load, init.
 //
 // Promises  One bad file costs only itself. Each refusal, warning and load is logged
-//           (plugin.refused, plugin.warning, plugin.loaded, plugin.directory) and reported. What
-//           the ledger refuses is refused before anything of it runs, and what fails its trial
-//           process is noted there. What loading, init(), deinit() or unloading have changed in the
-//           process (process_guard.hpp) is put back, and logged (plugin.process_restored), as are
-//           handlers and a locale of a library that goes, whenever it has set them.
-// Threads   Any one at a time; the work runs on the loader's own thread while the caller waits.
-// Lifetime  Outlives every AgentClass it has given out, or leaves their libraries mapped. The
-//           services and the ledger outlive it.
-// Bounded   kMaxFiles in a directory; max_pinned by
-//           replacements, and one beyond for each library whose first version that stays comes
-//           after that; not what is removed and put back; a file and a trial as candidate.hpp and
-//           probe.hpp say.
+//           (plugin.refused, plugin.warning, plugin.loaded, plugin.directory) and reported.
+//           Content that the ledger refuses is refused before any of it runs. The ledger learns
+//           which content fails its trial process.
+//           What loading, init(), deinit() or unloading change in the process (process_guard.hpp)
+//           is put back and logged (plugin.process_restored). So are the handlers and the locale of
+//           a library that is unloaded, whenever it has set them.
+// Threads   Any, one at a time. The work runs on the loader's own thread while the caller waits.
+// Lifetime  It outlives every AgentClass that it has given out, or leaves their libraries mapped.
+//           The services and the ledger outlive it.
+// Bounded   kMaxFiles in a directory. Replacement stops at max_pinned; each library may add one
+//           more. Removing a library and putting it back is not bounded. The limits of a file and a
+//           trial are in candidate.hpp and probe.hpp.
 class PluginLoader {
  public:
   static constexpr std::size_t kMaxFiles = 1024;
@@ -152,32 +151,32 @@ class PluginLoader {
   PluginLoader& operator=(const PluginLoader&) = delete;
 
   // Loads every *.so of each directory, in the order of the directories and of the names in them.
-  // Names that begin with a dot are left alone: copying tools write there. A directory that was
-  // read before is not read again. In place of content that was on trial when it ended the process
-  // before, that was taken back, or is refused, the version before it is served, if that was kept:
-  // then the file stands in the report's refusals, and among its plugins.
-  //   Failure   Only if there is no staging area (StagingArea::open). All else is in the report.
+  // It skips names that begin with a dot (copying tools write such files) and directories that were
+  // read before. A version is not served if it crashed the process before while it was on trial,
+  // was taken back, or is refused. Then the version before it is served, if one was kept: the file
+  // is in the report's refusals and in its plugins.
+  //   Failure   Only if there is no staging area (StagingArea::open). The report has other errors.
   [[nodiscard]] Result<LoadReport> load_directories(
       const std::vector<std::filesystem::path>& directories);
 
-  // Loads what `file` holds now, beside the version that is served, which nothing happens to. After
-  // load_directories(). If the file is served by nothing, as at a start: then there may be a
-  // refusal and the version before.
+  // Loads what `file` holds now, beside the version that is served. That version stays as it is. If
+  // no version of the file is served, this does what load_directories() does for a file: the report
+  // may have a refusal and the version before.
+  //   Requires  load_directories() was called.
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
-  // The version of `file` that load_version() has just made current is taken back: it is to go, and
-  // the one before it, if that still is there, is current again, without the classes that another
-  // file has claimed meanwhile. The ledger knows it as condemned, with `reason`.
+  // Takes back the version of `file` that load_version() has just made current. If the version
+  // before it is still loaded, that one is current again, without the classes that another file has
+  // claimed meanwhile. The ledger condemns the version, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation,
                  const std::string& reason);
 
-  // The version that the file is served by is on trial and was found wanting: the version that was
-  // kept is loaded beside it and is current from now on. The report is empty if there is no such
-  // version (plugin.no_version_before says why), or nothing is on trial.
+  // The version on trial has failed: loads the version that was kept beside it, and makes that one
+  // current. The report is empty if there is no such version (plugin.no_version_before says why),
+  // or if nothing is on trial.
   [[nodiscard]] VersionReport go_back(const std::filesystem::path& file, const std::string& reason);
 
-  // What the file is served by has run long enough, and is not on trial any more. Nothing happens
-  // if it was not.
+  // The served version of the file has run long enough: ends its trial, if it is on trial.
   void prove(const std::filesystem::path& file);
 
   // What the ledger says against content in this place.
@@ -189,23 +188,23 @@ class PluginLoader {
   // Content with this hash may be tried again, whatever was wrong with it before.
   void forgive(const std::string& sha256);
 
-  // The file is gone: no generation of it is current any more, and other files may have its
-  // classes. What was served is kept: what comes in its place later is on trial.
+  // The file is gone: no generation of it is current any more, and other files may claim its
+  // classes. The ledger keeps the served version: a version that comes in its place is on trial.
   void forget_file(const std::filesystem::path& file);
 
-  // Ends those generations that are not current and of which no AgentClass lives. The others stay
-  // for a later call.
+  // Ends the generations that are not current and have no AgentClass left. Others stay for a later
+  // call.
   UnloadReport retire_unused();
 
   // Oldest first.
   [[nodiscard]] std::vector<GenerationInfo> generations();
 
-  // How many of them are kPinned.
+  // How many generations are kPinned.
   //   Threads   Any, at any time.
   [[nodiscard]] std::size_t pinned() const noexcept { return pinned_.load(); }
 
-  // Ends every library of which no AgentClass lives: deinit(), then dlclose. The others stay,
-  // mapped until the process ends. Drop the report's classes and the runtime first.
+  // Ends every library that has no AgentClass left: deinit(), then dlclose. Others stay mapped
+  // until the process ends. Destroy the report's classes and the runtime first.
   UnloadReport unload_all();
 
  private:
@@ -216,7 +215,7 @@ class PluginLoader {
     StagedFile copy;
     std::shared_ptr<PluginGeneration> generation;
     bool current = true;
-    bool will_stay = false;  // the file says so (E9)
+    bool will_stay = false;  // the file forbids unloading (E9)
     std::string pinned_because;
   };
 
@@ -227,16 +226,16 @@ class PluginLoader {
   Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
   // ---- trials (plugin_loader_trials.cpp) ----
-  // What a file holds that nothing is served by; where it is refused, also the version before it,
-  // if that is kept.
+  // Loads what the file holds while no version of it is served. If that is refused, loads the
+  // version before it, if one is kept.
   VersionReport load_first(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_met(const Candidate& candidate);
   void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
   void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
-  // A version beside the one that is served, which it is to replace.
+  // Loads a version beside the served one, which it will replace.
   Checked<LoadedPlugin> try_beside(const Loaded& served, const Candidate& candidate);
-  // Logs why something could not be noted; that is no reason not to go on.
+  // Logs a failure of the ledger; the loader goes on.
   void noted(const Result<void>& outcome);
   [[nodiscard]] static Finding failed_before(const std::string& reason);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,
@@ -246,7 +245,7 @@ class PluginLoader {
                                                           const StagedFile& copy, PluginNote note);
   // Logs what was put back.
   void tell_restored(const std::vector<std::string>& changed, const std::filesystem::path& file);
-  // True if it went.
+  // True if it was unloaded.
   bool retire(Loaded& loaded, UnloadReport& report);
 
   extensions::AbiServices services_;

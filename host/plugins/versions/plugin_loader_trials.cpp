@@ -1,4 +1,4 @@
-// Versions on trial: what a process notes for the one after it, and what that makes of it.
+// Versions on trial: what a process records for the next one, and how the next one uses it.
 #include "plugins/versions/plugin_loader.hpp"
 
 #include <utility>
@@ -6,13 +6,15 @@
 namespace hearth::plugins {
 namespace {
 
-// What was never run may be another matter next time: its check, or the room in memory.
+// R1 refuses content that failed when it was tried. Content that another rule refuses has not run:
+// at the next start the rule may accept it.
 Place::NotServed not_served(const Candidate& candidate, const Finding& why) {
   return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
 
-// A version that ends the process must not be what the next process serves: a version that cannot
-// be noted does not run. But one whose name alone is the reason (not UTF-8, one too many) runs.
+// The next process must not serve a version that crashed this one: so a version that cannot be
+// recorded does not run. Exceptions: a file name that is not UTF-8, and too many libraries on
+// trial.
 bool must_not_run(const Error& not_noted) {
   return not_noted.code != Errc::kInvalidArgument && not_noted.code != Errc::kLimitExceeded;
 }

@@ -22,7 +22,7 @@ std::vector<WatchedDirectory> directories_of(const std::vector<std::filesystem::
   directories.reserve(plugins.size() + 1);
   for (const auto& path : plugins)
     directories.push_back({.path = path, .max_files = PluginLoader::kMaxFiles});
-  // Followed: where configuration is mounted, files are links that lead elsewhere all at once.
+  // Links are followed: in a mounted configuration files are links whose targets change together.
   directories.push_back({.path = class_files,
                          .extensions = {".yaml", ".yml"},
                          .max_files = config::kMaxClassFiles,
@@ -89,7 +89,7 @@ bool PluginReloader::serve_again(std::string segment, std::vector<std::string> h
 void PluginReloader::serve() {
   while (const std::optional<Errand> errand = errands_.next(next_deadline())) {
     run(*errand);
-    runtime_.classes().news()->want(true);  // first: what happens while drive() looks is told
+    runtime_.classes().news()->want(true);  // first, for news while drive() looks
     drive();
     runtime_.classes().news()->want(expects_news());
     publish();
@@ -124,7 +124,7 @@ void PluginReloader::publish() {
 void PluginReloader::run(const Errand& errand) {
   Result<Outcomes> outcomes = look(errand);
   if (!errand.answer) return;
-  publish();  // who has the answer may look at once what has become of it
+  publish();  // first: the client that gets the answer may ask for the board at once
   errand.answer(std::move(outcomes));
 }
 
@@ -134,7 +134,7 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   Result<FileChanges> changes = changes_of(errand);
   Outcomes outcomes;
   if (!changes) {
-    // A class that no library serves has settings all the same: one that comes gets them.
+    // A class that no library serves has settings too: a library that comes later gets them.
     (void)of_settings_.read(errand, outcomes);
     const bool is_refused = std::ranges::any_of(
         outcomes, [](const Outcome& each) { return each.what == Outcome::What::kRefused; });
@@ -142,7 +142,7 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
     return outcomes;
   }
   const auto is_class_file = [](const auto& file) { return !is_library(file); };
-  // First: a library that comes at the same time is served with what they say.
+  // First: a library that comes at the same time gets the new settings.
   if (errand.all || std::ranges::any_of(changes->changed, is_class_file) ||
       std::ranges::any_of(changes->gone, is_class_file)) {
     forgive(errand, of_settings_.read(errand, outcomes), *changes);
@@ -175,10 +175,10 @@ void PluginReloader::forgive(const Errand& errand, const std::set<std::string>& 
 
 Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
   if (!errand.all) return errand.changes;
-  // All files there are; those with the bytes that are served make no new version.
+  // All files. A file that holds its served version makes no new version.
   DirectoryImage seen;
   for (const auto& [file, library] : libraries_.by_file()) seen.emplace(file, FileStamp{});
-  std::set<std::filesystem::path> held_back;  // content that was released, and is served nowhere
+  std::set<std::filesystem::path> held_back;  // refused files with content that was released
   for (const Refusal& refusal : board_.library_refusals()) {
     if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
       held_back.insert(refusal.file);
@@ -206,15 +206,14 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
 }
 
 void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
-  // What is gone first: a file that was renamed gives its classes up before the new name claims
-  // them.
+  // Removed files first: a renamed file gives up its classes before the new name claims them.
   for (const auto& file : changes.gone) {
     if (!is_library(file)) continue;
     of_code_.gone(file);
     outcomes.push_back({.file = file, .what = Outcome::What::kRemoved});
   }
   for (const auto& file : changes.changed) {
-    // Between being noticed and being looked at it may have gone again: that is news of its own.
+    // A file that has gone since it was noticed makes news of its own.
     if (is_library(file) && is_there(file)) outcomes.push_back(of_code_.changed(file));
   }
 }

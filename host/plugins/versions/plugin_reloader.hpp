@@ -35,99 +35,102 @@ namespace hearth::plugins {
 struct ReloadSettings {
   std::vector<WatchedDirectory> directories;  // directories_of()
   DirectoryImage known;                       // what they held when it was read
-  bool watch = true;                          // else only reload() looks
+  bool watch = true;                          // false: only reload() looks
   std::chrono::milliseconds quiet_time{300};
   // How long the clients of a library that was removed wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
   runtime::RolloutSettings rollout;
-  // How long a version must have run, once all agents have moved to it, until there is no way back
-  // from a crash (VersionLedger::prove).
+  // How long a version must run, after all agents have moved to it, until it is proven
+  // (VersionLedger::prove). Then a crash does not lead back to the version before.
   std::chrono::milliseconds probation{60'000};
-  // What the class files say; from now on it is the reloader's thread's.
+  // What the class files say. From now on only the reloader's thread uses it.
   ClassConfiguration* configuration = nullptr;
   ServedLibraries::Describe describe;
 };
 
-// file           its classes
-// changed        the new version is checked and tried as at the start of the server; if that fails
-//                the old one goes on. Else a rollout begins for each class
-//                (runtime/class_rollout.hpp). If one is taken back all of the library are, until
-//                the file or the settings of its classes change, or somebody asks for a reload.
-// new            are served
-// gone           new wakes are refused (503), also after the grace; live agents are evicted,
-//                clients that are connected wait for removal_grace and are then closed (1012). All
-//                of them come back, until the file does.
+// library file   what happens to its classes
+// changed        The loader checks the new version as at the start of the server. If that fails,
+//                the old version goes on. Otherwise a rollout begins for each class
+//                (runtime/class_rollout.hpp). If agents of one class fail, the whole library is
+//                taken back, until the file or the settings of its classes change, or reload() is
+//                called.
+// new            They are served.
+// gone           New wakes are refused (503), also after the grace. Live agents are evicted.
+//                Connected clients wait for removal_grace, then they are closed (1012). All these
+//                clients retry until the file is back.
 //
-// class files    all are read anew. A mistake in one of them, and nothing changes; it is logged
-//                (config.refused) and told. Else a rollout begins for each class whose settings are
-//                others now (config.changed), as for a new version of its code, but each for
-//                itself: if agents fail on them the settings before go on (config.taken_back),
-//                until the file changes, a new version of the library is in, or somebody asks for a
-//                reload. Aliases of a class hold at once and move no agent
+// When a class file changes, the reloader reads all class files. If one has a mistake, nothing
+// changes, and the mistake is logged (config.refused) and reported. Otherwise each class whose
+// settings have changed (config.changed) gets a rollout of its own, as for new code. If its agents
+// fail, the settings before go on (config.taken_back). The new ones are tried again when the file
+// changes, a new version of the library is in, or reload() is called. Aliases hold at once and move
+// no agent.
 //
 // Promises
-//  P1 Two at most  Of one library at most two versions have agents. A third one ends the trial of
-//                  the second, and what an earlier one has left in memory goes suddenly before it
-//                  begins: evict_grace is cut short, and `drain` does not count. Agents of a shard
-//                  that does not answer are left behind (P5).
+//  P1 Two at most  At most two versions of a library have agents.
 //  P2 Unmapped     A version is unloaded as soon as no agent of it is left, or pinned with a
 //                  reason.
-//  P3 Told         Each step is logged: reload.begun, reload.done, reload.taken_back,
-//                  reload.removed, and what the loader tells. Of settings: config.refused,
-//                  config.changed, config.done, config.taken_back.
-//  P4 The newest   Of changes that come while it is busy the last state of each file counts.
-//                  Settings that change while a version of the library comes in follow when it is
-//                  in, or taken back. Settings that are on trial when a version comes go on trial
-//                  with it; if that is taken back, again without it.
-//  P5 Never stuck  A shard that is held up by some agent's code is waited for a second at most,
-//                  once for all that changes together, and a second for P1; its agents follow when
-//                  it goes on.
-//  P6 Way back     A version that ends the server while it comes in, or within its probation, is
-//                  not what the next start serves: the loader puts down what is on trial, and here
-//                  is said when it is proven. If fewer agents live than a trial asks for, the first
-//                  that wake judge it too, as many as would have tried it; if no more than some
-//                  have come when its probation ends, and none of them could start, it goes as
-//                  well. What is served in place of what a file holds is told as if it had been
-//                  taken back now, and is tried again as such. One with a newer schema of a class
-//                  is proven once it is judged: when agents have migrated, those before it could
-//                  not serve them. So it is with settings: those that an agent ends the server on
-//                  before their probation is over are taken back by the next start.
+//  P3 Told         Each step is logged (see Log).
+//  P4 The newest   While the reloader is busy, only the last state of each changed file counts.
+//  P5 Never stuck  The reloader waits at most a second for shards that some agent's code holds up,
+//                  once for all that changes together, and at most a second for P1.
+//  P6 Way back     The next start does not serve a version, or settings, that crashed the server
+//                  during their rollout or probation.
 //
-// Threads    The constructor starts one of its own, which sleeps until something happens: an order,
-//            a change of files, news of agents (runtime/version_news.hpp), or a deadline. The rest
+// P1: a third version ends the trial of the second one. Before it begins, agents of earlier
+// versions are evicted at once: evict_grace is cut short, and `drain` does not count. Agents of a
+// shard that does not answer keep their version until the shard answers (P5).
+//
+// P4: settings that change while a version of the library comes in follow when that version is in
+// or taken back. Settings that are on trial when a version comes go on trial with that version. If
+// it is taken back, they are tried again without it.
+//
+// P6: the loader records what is on trial; the reloader says when it is proven. If fewer agents
+// live than a trial needs, the first agents that wake judge the version too, up to the number that
+// a trial needs. If fewer than that have woken when the probation ends, the version is taken back
+// only if none of them could start. A version with a newer schema of a class is proven once it is
+// judged: the versions before could not serve agents that have migrated. If a start serves another
+// version than the file holds, that is logged as taken back, and the file's version is tried again
+// like any that was taken back.
+//
+// Log        reload.begun, reload.done, reload.taken_back, reload.removed, config.refused,
+//            config.changed, config.done, config.taken_back, and what the loader logs.
+// Threads    The constructor starts a thread. It sleeps until something happens: an order, a change
+//            of files, news of agents (runtime/version_news.hpp), or a deadline. Call the functions
 //            from any thread.
 // Lifetime   Everything it is given outlives it. Destroy it before the runtime stops.
 class PluginReloader {
  public:
-  // `report`: what the loader has loaded at the start, which is served already.
+  // `report`: what the loader loaded at the start. The runtime serves it already.
   PluginReloader(const LoadReport& report, PluginLoader& loader, runtime::Runtime& runtime,
                  const Clock& clock, Logger& logger, Metrics& metrics, ReloadSettings settings);
   ~PluginReloader();
   PluginReloader(const PluginReloader&) = delete;
   PluginReloader& operator=(const PluginReloader&) = delete;
 
-  // Looks at the directories now, whether anything was noticed or not.
+  // Looks at the directories now, even if the watcher noticed nothing.
   void reload();
 
   using Outcome = ReloadOutcome;
   using Outcomes = ReloadOutcomes;
-  // As reload(), and answers when each file was read and tried, once, on the reloader's thread.
-  // With a segment only the file that serves that class is looked at, and what class files say of
-  // it; kNotFound if there is no such library and no class file has a mistake.
-  // kClosing: the reloader is destroyed.
-  // False: too many wait for an answer, and this one gets none.
+  // As reload(). `answer` is called once, on the reloader's thread, when each file has been read
+  // and tried. With a segment it looks only at the file that serves that class, and at what class
+  // files say of the class.
+  //   Answers   kNotFound: no library serves the class, and no class file has a mistake.
+  //             kClosing: the reloader is destroyed.
+  //   Returns   False: too many errands wait, and `answer` is never called.
   bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
-  // The same for a class that was in quarantine, as describe() says from now on whether it is: it
-  // is served again if it was held back, and content with these hashes is tried again.
+  // As reload(), for a class that has left quarantine: describe() must say so already. If the class
+  // was held back, it is served again. Content with these hashes is tried again.
   bool serve_again(std::string segment, std::vector<std::string> hashes,
                    std::function<void(Result<Outcomes>)> answer);
 
-  // The files that are there and not served as they are, with the reason; a class file stands once
-  // for each mistake in it.
+  // The files that are there and not served as they are, with the reason. A class file has one
+  // entry for each mistake in it.
   [[nodiscard]] std::vector<Refusal> refusals() const { return board_.refusals(); }
 
-  // The names of classes whose agents are on their way to another version or to other settings.
+  // The names of classes whose agents are moving to another version or to other settings.
   [[nodiscard]] std::vector<std::string> moving() const { return board_.moving(); }
 
  private:
@@ -135,11 +138,11 @@ class PluginReloader {
   void run(const Errand& errand);
   Result<Outcomes> look(const Errand& errand);
   [[nodiscard]] Result<FileChanges> changes_of(const Errand& errand);
-  // What files hold and the ledger refuses is tried again if a person asks; what was taken back
-  // also if its settings (of these classes) are others now.
+  // Content that the ledger refuses is tried again if an operator asks. Content that was taken back
+  // is tried again also if the settings of one of its classes, `segments`, have changed.
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
-  void drive();  // what is under way
+  void drive();  // what is in progress
   [[nodiscard]] bool expects_news() const;
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   void publish();
@@ -151,7 +154,7 @@ class PluginReloader {
   ReloadBoard board_;
   Errands errands_;
 
-  // The thread's.
+  // Only the reloader's thread uses these.
   ServedLibraries libraries_;
   ShardPatience patience_;
   const RolloutParts parts_;

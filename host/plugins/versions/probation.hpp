@@ -1,5 +1,5 @@
 #pragma once
-// What is to run for a while before it counts as proven, and until when.
+// What must run for a while before it counts as proven, and until when.
 
 #include "base/clock.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace hearth::plugins {
 
-// `Key`: what names a library or a class. The time of what is put on probation again begins anew.
+// `Key`: names a library or a class. begin() on a key that is on probation starts its time anew.
 // Threads   One.
 template <class Key>
 class Probation {
@@ -18,14 +18,14 @@ class Probation {
   void begin(const Key& key, SteadyTime ends) { ends_[key] = ends; }
   void end(const Key& key) { ends_.erase(key); }
 
-  // When the next one is over. Absent: there is none.
+  // When the next probation is over. Absent: there is none.
   [[nodiscard]] std::optional<SteadyTime> next() const {
     const auto first =
         std::ranges::min_element(ends_, {}, [](const auto& each) { return each.second; });
     return first == ends_.end() ? std::nullopt : std::optional(first->second);
   }
 
-  // Ends those that are over at `now`.
+  // Ends the probations that are over at `now`, and returns their keys.
   [[nodiscard]] std::vector<Key> over(SteadyTime now) {
     std::vector<Key> keys;
     std::erase_if(ends_, [&](const auto& each) {

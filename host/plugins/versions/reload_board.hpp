@@ -1,6 +1,6 @@
 #pragma once
-// What the reloader tells other threads: the files that it refuses, and the classes whose agents
-// move to another version.
+// What the reloader shows to other threads: the files that it refuses, and the classes whose agents
+// are moving to another version.
 
 #include "base/mutex.hpp"
 #include "plugins/versions/plugin_loader.hpp"
@@ -32,7 +32,7 @@ class ReloadBoard {
   }
 
   // ---- class files ----
-  // Each in the place of what was said before.
+  // Each replaces the list before.
   void set_mistakes(std::vector<Refusal> mistakes) {
     const MutexLock lock(mutex_);
     mistakes_ = std::move(mistakes);
@@ -42,8 +42,7 @@ class ReloadBoard {
     taken_back_ = std::move(settings);
   }
 
-  // Libraries, then class files, with one entry for each mistake in one, then settings that were
-  // taken back.
+  // Refused libraries, then the mistakes in class files, then settings that were taken back.
   [[nodiscard]] std::vector<Refusal> refusals() const {
     const MutexLock lock(mutex_);
     std::vector<Refusal> all = list();

@@ -21,7 +21,7 @@ void RemovedClasses::drive() {
   std::erase_if(removed_, [&](const auto& each) {
     if (now < each.second.give_up_at) return false;
     for (const std::string& segment : each.second.segments) {
-      // Back in another library by now: then there is nothing to give up.
+      // Another library serves the class now: its clients stay.
       if (!runtime_.classes().is_awaited(segment)) continue;
       runtime_.classes().give_up(segment);
       runtime_.class_is_gone(segment);

@@ -1,5 +1,5 @@
 #pragma once
-// Classes whose library is gone, while their clients wait for it to come back.
+// Classes whose library was removed, while their clients wait for it to come back.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -15,8 +15,8 @@
 
 namespace hearth::plugins {
 
-// New wakes are refused and live agents evicted at once; clients that are connected wait for the
-// grace and are then closed (1012), unless the class is served again.
+// New wakes are refused and live agents are evicted at once. Connected clients wait for the grace.
+// Then they are closed (1012) unless the class is served again.
 //
 // Threads    One.
 // Lifetime   Runtime, clock and logger outlive it.
@@ -27,9 +27,9 @@ class RemovedClasses {
       : runtime_(runtime), clock_(clock), logger_(logger), grace_(grace) {}
 
   void remove(const std::filesystem::path& file, const ClassVersions& classes);
-  // The library is back: whatever it serves now, nobody is sent away.
+  // The library is back: its clients stay, whatever it serves now.
   void end(const std::filesystem::path& file) { removed_.erase(file); }
-  // Gives up those whose grace is over.
+  // Closes the clients of libraries whose grace is over.
   void drive();
 
   [[nodiscard]] bool any() const { return !removed_.empty(); }

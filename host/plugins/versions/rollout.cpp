@@ -17,8 +17,8 @@ void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version) {
                {{"class", version.served->agent_class->name()},
                 {"file", version.settings->file},
                 {"advice",
-                 "the class lists no operations that are called as in operations.kinds, "
-                 "and limits nothing there: " +
+                 "operations.kinds has kinds that the class does not list, and limits nothing for "
+                 "them: " +
                      unlisted}});
 }
 

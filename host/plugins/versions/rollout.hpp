@@ -1,6 +1,6 @@
 #pragma once
-// Classes of a library on their way to other versions, together: all of them if the code is new,
-// one if its settings are.
+// Moves classes of a library to other versions together: all classes for new code, one class for
+// new settings.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -19,49 +19,49 @@ namespace hearth::plugins {
 
 using Served = std::shared_ptr<const runtime::ServedClass>;
 
-// A class as it is served, and where its settings are from.
+// A class as it is served, and the class file of its settings.
 struct ClassVersion {
   Served served;
   ClassConfiguration::Settings settings;
 };
 using ClassVersions = std::map<std::string, ClassVersion>;  // by segment
 
-// config.doubtful, if the settings name kinds of operations that the class does not list: what they
-// say of those holds for nothing.
+// Logs config.doubtful if the settings name kinds of operations that the class does not list: these
+// settings have no effect.
 void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version);
 
-// The registry's entry for a class as long as that has the code of `version`, else that of
-// `version`.
+// The registry's entry for the class if it has the code of `version`. Otherwise `version.served`.
 [[nodiscard]] Served served_now(runtime::Runtime& runtime, const ClassVersion& version);
 
 // state         what is true                                   is followed by
 // kTrying       agents of some class try its next version      kMoving, kRolledBack
-// kMoving       all that tried have passed; others follow      kDone, kRolledBack
+// kMoving       the trials have passed; other agents follow    kDone, kRolledBack
 // kDone         no agent is left on a version before           kRolledBack, by roll_back()
 // kRolledBack   too many agents of some class have failed, or  -
 //               roll_back() was called; that class is back
 //
-// Of one class runtime/class_rollout.hpp tells more.
+// runtime/class_rollout.hpp says more about one class.
 //
 // Threads    As runtime::ClassRollout.
-// Lifetime   Runtime and clock outlive it. Dropped before its end it leaves the agents where they
-//            are, and those that could not start meet what serves their class then.
+// Lifetime   Runtime and clock outlive it. If it is destroyed before its end, agents stay on the
+//            version that they have. Agents that could not start get the version that serves their
+//            class at that moment.
 class Rollout {
  public:
   using State = runtime::RolloutState;
 
-  // `before`: what is served, and what serves again if this is taken back.
+  // `before`: what is served now, and again if this rollout is taken back.
   Rollout(runtime::Runtime& runtime, const Clock& clock, ClassVersions before);
 
-  // From now on `next` serves its class, in the place of what `before` had of it, if anything.
+  // From now on `next` serves its class. It replaces the version in `before`, if there is one.
   const runtime::ClassRollout& begin(ClassVersion next, const runtime::RolloutSettings& settings);
 
-  // What has happened since; drives it on.
+  // Looks at what has happened and moves the rollout on.
   State look();
   // When look() would do something without any news. Absent: never.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
-  // Something newer waits: nobody is waited for.
+  // A newer version waits: moves the remaining agents at once.
   void hurry();
   // Every class goes back, whether its agents have failed or not.
   void roll_back(const std::string& reason);

@@ -14,17 +14,17 @@
 
 namespace hearth::plugins {
 
-// Lifetime  All of it outlives who is given it.
+// Lifetime  All parts outlive the objects that get them.
 struct RolloutParts {
   ServedLibraries& libraries;
   ClassConfiguration& configuration;
   ShardPatience& patience;
-  ReloadBoard& board;  // what is refused or was taken back
-  Errands& errands;    // stirred when there is something to drive
+  ReloadBoard& board;  // what was refused or taken back
+  Errands& errands;    // stirred when drive() has something to do
   runtime::Runtime& runtime;
   const Clock& clock;
   Logger& logger;
-  // How long what has come in must hold until it is proven.
+  // How long new code or settings must hold until they are proven.
   std::chrono::milliseconds probation;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
-// What is served of each library, what is on its way to be, and what has agents that nobody waits
-// for.
+// For each library: what it serves, what comes in, and earlier versions that still have agents.
 
 #include "plugins/versions/class_configuration.hpp"
 #include "plugins/versions/first_wakes.hpp"
@@ -22,17 +21,17 @@ namespace hearth::plugins {
 // One library, by its file.
 struct ServedLibrary {
   std::uint64_t generation = 0;
-  std::string hash;                 // of what came in last
-  ClassVersions classes;            // on their way or there
+  std::string hash;                 // of the latest version
+  ClassVersions classes;            // of the latest version, also while it comes in
   std::unique_ptr<Rollout> coming;  // new code, while it comes in
   std::uint64_t generation_before = 0;
-  // What came in last is on trial on disk: a version to go back to is kept.
+  // The ledger has the latest version on trial, and keeps a version to go back to.
   bool on_trial = false;
   FirstWakes first_wakes;
-  // By segment: of the version that was taken back last. Other settings of these may mend it.
+  // Segments of the version that was taken back last. Other settings of these may mend it.
   std::set<std::string> failed_classes;
-  // How many agents were on trial with what was put off or taken back a moment ago, and are to
-  // judge what follows, by segment.
+  // By segment: how many agents tried what was put off or taken back a moment ago. They judge what
+  // follows.
   std::map<std::string, std::size_t> awaited;
 
   [[nodiscard]] std::size_t awaited_of(const std::string& segment) const {
@@ -45,8 +44,7 @@ struct ServedLibrary {
 // Lifetime   The configuration outlives it.
 class ServedLibraries {
  public:
-  // A class of a library as it is to be served: its segment, and its settings as the configuration
-  // has them.
+  // Makes what the registry gets for a class: its segment, and its settings from the configuration.
   using Describe =
       std::function<runtime::ServedClass(const std::shared_ptr<const runtime::AgentClass>&)>;
   ServedLibraries(const ClassConfiguration& configuration, Describe describe);
@@ -60,13 +58,13 @@ class ServedLibraries {
     return by_file_;
   }
 
-  // ---- versions that serve no more, until their last agent has left ----
+  // ---- versions that are no longer served, until their last agent has left ----
   void leave(const std::filesystem::path& file, Served version) {
     leaving_[file].push_back(std::move(version));
   }
-  // Those of a library that have other code than what it serves.
+  // Those of the library whose code is not the code that it serves.
   [[nodiscard]] std::vector<Served> with_other_code(const std::filesystem::path& file) const;
-  // Forgets those that no agent has.
+  // Forgets those that have no agent.
   void forget_left();
   [[nodiscard]] bool has_leaving() const { return !leaving_.empty(); }
 

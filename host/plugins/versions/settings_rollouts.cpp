@@ -12,7 +12,7 @@ namespace {
 
 using What = ReloadOutcome::What;
 
-// Of the keys that a line of the log names.
+// A log line names at most this many keys.
 constexpr std::size_t kMaxNamedKeys = 20;
 
 std::string named(const std::vector<std::string>& keys) {
@@ -113,7 +113,7 @@ void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcome
 
 void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
   for (auto& [file, library] : parts_.libraries.by_file()) {
-    if (library.coming) continue;  // afterwards
+    if (library.coming) continue;  // when its code is in
     for (auto& [segment, version] : library.classes) {
       if (moves_.contains(segment)) continue;
       const auto settings = parts_.configuration.of(version.served->agent_class->name());
@@ -122,7 +122,7 @@ void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
       if (keys.empty()) {
         version.settings = settings;  // the same values of another file
       } else if (std::ranges::all_of(keys, config::is_untried)) {
-        // It holds already, and no agent has to know of it.
+        // These settings hold at once, and agents do not see them.
         version.settings = settings;
         tell_change(version, keys, 0);
         tell_done(version);
@@ -210,7 +210,7 @@ void SettingsRollouts::drive() {
     return true;
   });
   ReloadOutcomes nobody_asks;
-  begin(nobody_asks);  // what has changed while libraries were busy
+  begin(nobody_asks);  // for settings that changed while libraries were busy
   end_probations();
 }
 

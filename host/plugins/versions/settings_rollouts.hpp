@@ -1,5 +1,5 @@
 #pragma once
-// Classes get other settings while their code goes on.
+// Gives classes other settings while their code goes on.
 
 #include "base/clock.hpp"
 #include "config/diagnostic.hpp"
@@ -22,14 +22,14 @@
 
 namespace hearth::plugins {
 
-// Reads the class files, and brings what they say to the agents: a rollout for each class. Of a
-// library whose code is on its way the settings wait until that is there.
+// Reads the class files and begins a rollout for each class whose settings have changed. While a
+// library's code moves, the settings of its classes wait.
 //
 // Promises
-//  P1 Told       config.refused, config.changed, config.done, config.put_off, config.taken_back in
-//                the log; what was taken back on the board until it holds again.
+//  P1 Told       Each step is logged (config.refused, config.changed, config.done, config.put_off,
+//                config.taken_back); settings taken back are on the board until they hold again.
 //  P2 Way back   Settings that replace others are on trial in the ledger before any agent has them,
-//                and are proven when they have held for their probation.
+//                and are proven after their probation.
 //
 // Threads    One.
 // Lifetime   Everything it is given outlives it.
@@ -39,36 +39,36 @@ class SettingsRollouts {
   SettingsRollouts(const SettingsRollouts&) = delete;
   SettingsRollouts& operator=(const SettingsRollouts&) = delete;
 
-  // What a start found of settings that are on trial, or were taken back.
+  // Takes over the settings that a start found on trial or taken back.
   void adopt();
 
-  // Reads the files. Gives the segments of classes for which they say something else now.
+  // Reads the files. Returns the segments of classes for which they say something new.
   std::set<std::string> read(const Errand& errand, ReloadOutcomes& outcomes);
   // Begins a rollout for each class that is not served with the settings that hold for it.
   void begin(ReloadOutcomes& outcomes);
-  // Of those that have begun before, of the classes that the errand is about, unless they are told.
+  // Adds the rollouts in progress of the errand's classes that `outcomes` does not have yet.
   void tell(const Errand& errand, ReloadOutcomes& outcomes) const;
-  // What is under way.
+  // Moves on what is in progress.
   void drive();
 
   [[nodiscard]] bool busy() const { return !moves_.empty(); }
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  // The names of classes that are on their way.
+  // The names of classes that are moving to other settings.
   void add_moving(std::vector<std::string>& names) const;
-  // What was taken back, for the board.
+  // Puts the settings that were taken back on the board.
   void publish();
 
   // ---- for a version of the code ----
-  // It comes in: settings that are still on trial are not proven by that. The way back leads behind
-  // them.
+  // A version of the library comes in. Settings that agents still try are rolled back, and are
+  // tried again together with the version.
   void put_off(const std::filesystem::path& file, ServedLibrary& library);
-  // Something newer comes, or the library goes: nobody is waited for any more.
+  // A newer version comes, or the library goes: rollouts of its settings end at once.
   void hurry(const std::filesystem::path& file);
-  // `next` is about to hold in place of `before`, with other code: the ledger knows it first.
+  // Tells the ledger that `next` is about to replace `before`. Call it before any agent has `next`.
   void begin_trial(const ClassVersion& next, const ClassVersion& before);
-  // All agents have the settings that are on trial, if any are.
+  // All agents have the settings of `version`. Does nothing if those are not on trial.
   void begin_probation(const std::string& segment, const ClassVersion& version);
-  // The class is served no more.
+  // The class is no longer served.
   void end_probation(const std::string& segment) { probation_.end(segment); }
 
  private:
@@ -79,13 +79,13 @@ class SettingsRollouts {
     [[nodiscard]] const ClassVersion& next() const { return rollout->next().begin()->second; }
   };
 
-  // `before`: the rules that clients were let in by.
+  // `before`: the rules by which clients were let in.
   void ask_clients_anew(const runtime::ClassRegistry::EntryTable& before);
   void refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes);
   void begin_one(const std::filesystem::path& file, ServedLibrary& library,
                  const std::string& segment, const std::vector<std::string>& keys,
                  ReloadOutcomes& outcomes);
-  // Log it; done is counted too.
+  // Log it. tell_done() also counts it.
   void tell_change(const ClassVersion& version, const std::vector<std::string>& keys,
                    std::size_t trying);
   void tell_done(const ClassVersion& version);

@@ -13,7 +13,7 @@ runtime::RolloutSettings ShardPatience::settings() const {
 std::string ShardPatience::tell(const runtime::ClassRollout& rollout) {
   const std::vector<unsigned> silent = rollout.silent_shards();
   if (rollout.state() != runtime::RolloutState::kTrying || silent.empty())
-    return {};  // nobody has waited
+    return {};  // the rollout has not waited
   if (!silence_.empty()) return silence_;
   std::string note;
   for (const unsigned shard : silent) {

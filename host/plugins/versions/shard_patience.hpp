@@ -8,7 +8,7 @@
 
 namespace hearth::plugins {
 
-// All that changes together waits once, with the first rollout that some shard does not answer.
+// Rollouts that begin together wait once: with the first one that some shard does not answer.
 //
 // Threads   One.
 // Lifetime  The logger outlives it.
@@ -17,22 +17,22 @@ class ShardPatience {
   ShardPatience(const runtime::RolloutSettings& rules, Logger& logger)
       : rules_(rules), logger_(logger) {}
 
-  // Something else changes.
+  // The next rollouts do not belong to the ones before: they may wait again.
   void renew() { silence_.clear(); }
 
-  // What is configured.
+  // As configured.
   [[nodiscard]] const runtime::RolloutSettings& rules() const { return rules_; }
-  // What the next rollout is to be begun with.
+  // For the next rollout.
   [[nodiscard]] runtime::RolloutSettings settings() const;
 
-  // What is to be known of a rollout that has just begun: which shards do not answer, or nothing.
-  // The first time it is logged as well (reload.shard_silent).
+  // A sentence that names the shards that do not answer a rollout that has just begun; empty: all
+  // answer. Logs the first one (reload.shard_silent).
   [[nodiscard]] std::string tell(const runtime::ClassRollout& rollout);
 
  private:
   const runtime::RolloutSettings rules_;
   Logger& logger_;
-  std::string silence_;  // of which shards there is no answer; empty: all answer
+  std::string silence_;  // names the shards that have not replied; empty: all have
 };
 
 }  // namespace hearth::plugins

@@ -61,12 +61,12 @@ void trim_classes(VersionFacts& facts) {
 
 void count(ClassFacts& known, const diagnosis::CrashRecord& crash) {
   known.crashes_ms.push_back(crash.time_ms);
-  // No class of it was served, and yet it has started a thread.
+  // The library has started a thread although none of its classes was served.
   const bool starts_threads = known.is_quarantined && known.call == diagnosis::kOwnThread &&
                               crash.call == diagnosis::kOwnThread;
   if (known.crashes_ms.size() <= kMaxCrashes && crash.reason != diagnosis::kHung && !starts_threads)
     return;
-  known.crashes_ms.clear();  // a release gives it a new chance
+  known.crashes_ms.clear();  // after a release it counts from zero
   const bool is_barred = starts_threads || is_of_library(crash.call);
   if (known.is_quarantined && (known.is_barred || !is_barred)) return;
   known.is_quarantined = true;
@@ -94,13 +94,13 @@ void count_class(VersionFacts& facts, const diagnosis::CrashRecord& crash, std::
   count(known, crash);
   if (known.since_ms == found->since_ms && known.is_barred == found->is_barred) {
     *found = std::move(known);
-  } else {  // the latest in quarantine comes last
+  } else {  // keeps the order: the latest in quarantine is last
     facts.classes.erase(found);
     facts.classes.push_back(std::move(known));
   }
 }
 
-// Those that a record names, with commas between them.
+// The classes that a record names, separated by commas.
 std::vector<std::string> classes_in(const diagnosis::CrashRecord& crash) {
   std::vector<std::string> names;
   for (std::size_t from = 0; from <= crash.agent_class.size();) {
@@ -113,7 +113,7 @@ std::vector<std::string> classes_in(const diagnosis::CrashRecord& crash) {
 
 void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
   for (ClassFacts& each : facts.classes) {
-    // A crash that lies ahead was written while the clock was wrong: it would never become old.
+    // A crash in the future was recorded while the clock was wrong: it would never become old.
     std::erase_if(each.crashes_ms, [&crash](std::int64_t time_ms) {
       return time_ms > crash.time_ms || time_ms < crash.time_ms - kCrashWindowMs;
     });
@@ -129,7 +129,7 @@ void add_condemned(Place& place, const Place::NotServed& what) {
   place.condemned.push_back(what);
 }
 
-// As `change` leaves it; absent: the place goes. The latest change comes last.
+// Stores what `change` leaves; absent: the place is removed. The latest change is last.
 void change_place(VersionFacts& facts, std::string_view file,
                   const std::function<void(std::optional<Place>&)>& change) {
   const auto found = std::ranges::find(facts.places, file, &Place::file);
@@ -142,7 +142,7 @@ void change_place(VersionFacts& facts, std::string_view file,
   if (place) facts.places.push_back(*std::move(place));
 }
 
-// The place that goes on from what is served.
+// The known place if `served` is its proven content or on trial. Otherwise a new one.
 Place place_of(std::optional<Place>& known, const std::string& file, const std::string& served) {
   if (known && (known->proven == served || known->on_trial == served)) return *std::move(known);
   Place place;
@@ -162,7 +162,7 @@ void allow(VersionFacts& facts, const std::string& sha256) {
 
 // ---- settings -----------------------------------------------------------------------------------
 
-// As `change` leaves it; absent: the entry goes. The latest change comes last.
+// Stores what `change` leaves; absent: the entry is removed. The latest change is last.
 void change_settings(VersionFacts& facts, std::string_view agent_class,
                      const std::function<void(std::optional<SettingsFacts>&)>& change) {
   const auto found = std::ranges::find(facts.settings, agent_class, &SettingsFacts::agent_class);
@@ -177,7 +177,7 @@ void change_settings(VersionFacts& facts, std::string_view agent_class,
   facts.settings.push_back(*std::move(known));
 }
 
-// The entry that goes on from what is served.
+// The known entry if `served` is proven or on trial in it. Otherwise a new one.
 SettingsFacts settings_of(std::optional<SettingsFacts>& known, const std::string& agent_class,
                           const SettingsFacts::Proven& served) {
   if (known && (known->proven.hash == served.hash || known->on_trial == served.hash))
@@ -188,7 +188,7 @@ SettingsFacts settings_of(std::optional<SettingsFacts>& known, const std::string
   return settings;
 }
 
-// True if some were on trial.
+// True if settings were on trial.
 bool take_settings_back(VersionFacts& facts, const diagnosis::CrashRecord& crash,
                         const std::string& reason) {
   if (is_of_library(crash.call)) return false;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxVersionFile = std::size_t{8} << 20U;
 constexpr std::size_t kHashDigits = 64;
 
-// A hash becomes a part of a path: a list that was edited by hand must not lead elsewhere.
+// A hash becomes a part of a path: a file edited by hand must not lead to another directory.
 bool is_hash(std::string_view text) {
   return text.size() == kHashDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -34,7 +34,7 @@ bool truth_in(const Json& object, const char* key) {
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
-// The objects of a list; a file that was edited by hand may have anything there.
+// The objects in a list. A file edited by hand may have other values there.
 std::vector<Json> objects_in(const Json& file, const char* key) {
   const auto found = file.find(key);
   if (found == file.end() || !found->is_array()) return {};
@@ -167,8 +167,8 @@ Json all_written(const std::vector<T>& entries) {
 
 // ---- whole files --------------------------------------------------------------------------------
 
-// The object that the file holds, with the list of this name (empty: whatever it has). Nothing if
-// there is no such file.
+// The object in the file. It must have a list named `list`, unless `list` is empty. Absent: there
+// is no such file, or it is unreadable, which `stored` says.
 std::optional<Json> read_object(const fs::path& file, const char* list, StoredVersions& stored) {
   const auto text = read_file(file, kMaxVersionFile);
   if (!text && text.error().code == Errc::kNotFound) return std::nullopt;

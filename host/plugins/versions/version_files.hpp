@@ -1,5 +1,5 @@
 #pragma once
-// The facts about versions as they lie in a data directory.
+// The facts about versions, as files in a data directory.
 
 #include "base/error.hpp"
 #include "plugins/versions/version_facts.hpp"
@@ -13,10 +13,9 @@ namespace hearth::plugins {
 // <data>/versions.json         the facts
 // <data>/trials/<sha256>.so    the bytes of the versions to go back to
 //
-// A list that the file lacks is empty: an earlier server did not keep it. Members with other names
-// are left alone.
-// Servers before this file had <data>/trials/trials.json and <data>/quarantine.json: they are read
-// where there is no versions.json that can be read.
+// A list that is not in the file is empty: an earlier server did not keep it. Unknown members are
+// ignored. Earlier servers wrote <data>/trials/trials.json and <data>/quarantine.json instead:
+// they are read if no versions.json can be read.
 
 [[nodiscard]] std::filesystem::path version_file(const std::filesystem::path& data);
 [[nodiscard]] std::vector<std::filesystem::path> earlier_version_files(
@@ -25,9 +24,9 @@ namespace hearth::plugins {
 [[nodiscard]] std::filesystem::path version_bytes(const std::filesystem::path& data,
                                                   std::string_view sha256);
 
-// What a data directory says. Of a file that cannot be read, or is not what a server writes,
-// nothing is taken; its entries that are not are left out one by one, and so are places without
-// their bytes.
+// The facts in a data directory. A file is ignored if it cannot be read, or if no server writes
+// such a file. Within a file, entries that no server writes and places without their bytes are left
+// out.
 struct StoredVersions {
   VersionFacts facts;
   bool is_taken_over = false;  // from files of an earlier server

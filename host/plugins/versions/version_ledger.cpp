@@ -22,15 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One name of a file, however its directory is spelled. The file itself may be a link: what that
-// leads to is another one.
+// One name for a file, however its directory is spelled. If the file is a link, it is the name of
+// the link, not of the target.
 std::string key_of(const fs::path& file) {
   std::error_code failure;
   const fs::path directory = fs::canonical(file.parent_path(), failure);
   return failure ? file.native() : (directory / file.filename()).native();
 }
 
-// So that it is there when the power fails.
+// So that the file survives a loss of power.
 int sync_file(const fs::path& file) {
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;
@@ -49,7 +49,7 @@ bool is_out(const Place& place) {
   return !is_there(place.file);
 }
 
-// Of the files that are gone the last ones stay.
+// Keeps the last kMaxGone places whose files are gone.
 void drop_gone(VersionFacts& facts) {
   for (auto gone = std::ranges::count_if(facts.places, is_out);
        std::cmp_greater(gone, VersionLedger::kMaxGone); --gone)
@@ -73,10 +73,10 @@ void VersionLedger::open_bytes() {
     problems_.push_back(std::move(error));
   };
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    if (is_out_of_room(errno)) return;  // made with the first trial
+    if (is_out_of_room(errno)) return;  // the first trial makes it
     return fail(ledger_refused(directory, "cannot be made", errno));
   }
-  // What lies here is loaded one day.
+  // Files in this directory may be loaded later.
   struct stat status{};
   if (::lstat(directory.c_str(), &status) != 0)
     return fail(ledger_refused(directory, "cannot be examined", errno));
@@ -305,14 +305,14 @@ Result<void> VersionLedger::write(const VersionFacts& after, const Version* kept
   return {};
 }
 
-// A second name for what was loaded: its first one goes when it is unloaded.
+// A second name for the loaded copy: its first name is removed when the version is unloaded.
 Result<void> VersionLedger::keep_bytes(const Version& version) const {
   const fs::path directory = version_bytes_directory(data_);
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     return ledger_refused(directory, "cannot be made", errno);
   const fs::path bytes = version_bytes(data_, version.sha256);
   std::error_code failure;
-  fs::remove(bytes, failure);  // left by a process that ended between this and the list
+  fs::remove(bytes, failure);  // left by a process that ended before it wrote versions.json
   fs::create_hard_link(version.copy, bytes, failure);
   if (failure) {
     failure.clear();
