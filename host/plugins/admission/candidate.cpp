@@ -29,8 +29,8 @@ bool unchanged(const struct stat& before, const struct stat& after) {
 }
 
 milliseconds age(const struct stat& status, WallTime now) {
-  // The later of the two: tools that keep the modification time (cp -p, rsync, tar) cannot keep the
-  // other.
+  // The later of both times: tools that keep the modification time (cp -p, rsync, tar) cannot keep
+  // the time of change.
   const auto to_time = [](const timespec& t) {
     return WallTime(std::chrono::duration_cast<WallTime::duration>(
         std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec)));
@@ -68,8 +68,7 @@ ssize_t read_fully(int descriptor, std::span<std::byte> bytes) {
 
 Look look_at_file(const std::filesystem::path& file, const Clock& clock,
                   const ReadingPolicy& policy) {
-  // O_NONBLOCK: a pipe without a writer would keep us here for ever. It means nothing for real
-  // files.
+  // O_NONBLOCK: opening a pipe without a writer would block. It has no effect on regular files.
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_open()) {
     if (errno == ELOOP) {
@@ -82,17 +81,17 @@ Look look_at_file(const std::filesystem::path& file, const Clock& clock,
     return broken(finding("F7", "it cannot be examined: " + system_text(errno)));
   }
   if (auto found = check_status(before, policy.user)) {
-    // An empty file is what every copy begins as.
+    // Every copy begins as an empty file.
     const milliseconds young = age(before, clock.wall_now());
     if (found->rule == "F5" && young < policy.settle_time) return again(policy.settle_time);
     return broken(*std::move(found));
   }
   const milliseconds quiet = age(before, clock.wall_now());
-  // A time in the future says nothing; the comparison after reading has to do.
+  // A time in the future is ignored: the comparison after reading must suffice.
   if (quiet >= milliseconds(0) && quiet < policy.settle_time)
     return again(policy.settle_time - quiet);
 
-  // One byte more than it says it has, to notice that it grew.
+  // One byte more than its size, to notice that it grew.
   std::vector<std::byte> bytes(static_cast<std::size_t>(before.st_size) + 1);
   const ssize_t got = read_fully(fd.get(), bytes);
   if (got < 0) return broken(finding("F7", "it cannot be read: " + system_text(errno)));

@@ -1,5 +1,5 @@
 #pragma once
-// A file that wants to be loaded, read once.
+// A file that is to be loaded, read once.
 
 #include "base/clock.hpp"
 #include "plugins/admission/file_rules.hpp"
@@ -15,19 +15,19 @@
 
 namespace hearth::plugins {
 
-// The bytes of a library as they were at one moment. Everything that follows (rules, hash, private
-// copy) looks at these bytes and never at the file again, so nobody can swap it in between.
+// The bytes of a library at one moment. The next steps (rules, hash, private copy) use these bytes
+// and never the file again: a file that is replaced in between has no effect.
 struct Candidate {
   std::filesystem::path file;
   std::vector<std::byte> bytes;
   std::string sha256;  // of the bytes, 64 hexadecimal digits
 };
 
-// How a file is read that somebody may be copying into place right now.
+// How to read a file that another program may be writing.
 struct ReadingPolicy {
-  uid_t user;  // whose files are trusted, besides root's
-  // A file that changed less than this ago is looked at again later: compilers and cp write in
-  // steps, and the longest pause between two of them is a flush to a slow disk.
+  uid_t user;  // its files and root's are trusted
+  // A file that changed less than this ago is read again later: compilers and cp write in steps.
+  // The longest pause between two steps is a flush to a slow disk.
   std::chrono::milliseconds settle_time{200};
   int attempts = 10;
   // Waits; a test moves its clock instead.
@@ -36,12 +36,12 @@ struct ReadingPolicy {
 
 // Reads `file` through one descriptor.
 //
-// Promises  A symbolic link is not followed, and opening never waits (a pipe is refused). What is
-//           returned was stable: size, times, device and inode were the same before and after, and
-//           no change lay within settle_time.
+// Promises  A symbolic link is not followed, and opening never waits (a pipe is refused). The file
+//           was stable: size, times, device and inode were the same before and after reading, and
+//           it had not changed for settle_time.
 // Failure   A finding of F1, F2, F3, F5, F6 (still changing after all attempts) or F7 (cannot be
 //           read).
-// Bounded   kMaxLibraryBytes; attempts x settle_time of waiting.
+// Bounded   kMaxLibraryBytes; it waits at most attempts x settle_time.
 // Threads   Blocks. Call it on the loader's thread.
 [[nodiscard]] Checked<Candidate> read_candidate(const std::filesystem::path& file,
                                                 const Clock& clock, const ReadingPolicy& policy);

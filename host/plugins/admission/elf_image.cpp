@@ -33,7 +33,7 @@ Error foreign(std::string how) {
   return Error{Errc::kUnsupported, std::move(how)};
 }
 
-// The only way to look at the file: every access says how far it goes.
+// All access to the file goes through it, and is checked against the file's size.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::byte> all) : all_(all) {}
@@ -51,14 +51,14 @@ class Bytes {
     return all_.subspan(offset, size);
   }
 
-  // What is known to be there.
+  // Requires  contains() is true for these bytes.
   [[nodiscard]] std::span<const std::byte> part(std::uint64_t offset, std::uint64_t size) const {
     HEARTH_ASSERT(contains(offset, size),
                   "a table is checked as a whole before its parts are read");
     return all_.subspan(offset, size);
   }
 
-  // A copy of what is known to be there: nothing says that a table is aligned.
+  // A copy, since a table may be unaligned. Requires as part().
   template <class T>
   [[nodiscard]] T at(std::uint64_t offset) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -67,7 +67,7 @@ class Bytes {
     return value;
   }
 
-  // As at(), or nothing if it is not all there.
+  // As at(); absent if the bytes are not all in the file.
   template <class T>
   [[nodiscard]] std::optional<T> read(std::uint64_t offset) const {
     if (!contains(offset, sizeof(T))) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<std::string_view> string_at(std::string_view table, std::uint64_t 
   return table.substr(offset, end - offset);
 }
 
-// What the dynamic section says, by tag. Tags that may come more than once are kept apart.
+// The values of the dynamic section, by tag. Tags that may come more than once are kept separately.
 struct DynamicSection {
   std::vector<std::pair<std::int64_t, std::uint64_t>> entries;
 
@@ -102,14 +102,14 @@ struct DynamicSection {
   }
 };
 
-// One parse. Each step returns what is wrong, or nothing.
+// One parse. Each step returns an error, or nothing.
 class ElfParser {
  public:
   explicit ElfParser(std::span<const std::byte> file) : file_(file) {}
 
   Result<ElfImage> parse() {
     using Step = std::optional<Error> (ElfParser::*)();
-    // The order matters: each step relies on what the ones before it have checked.
+    // The order matters: each step relies on the checks of the steps before.
     for (const Step step :
          {&ElfParser::read_header, &ElfParser::read_segments, &ElfParser::check_load_map,
           &ElfParser::read_sections, &ElfParser::read_dynamic, &ElfParser::check_tables,
@@ -175,7 +175,8 @@ class ElfParser {
     return std::nullopt;
   }
 
-  // What the dynamic loader maps: inside the file, in order, without overlap, of a sane size.
+  // The parts that the dynamic loader maps: inside the file, in order, without overlap, within the
+  // limit.
   std::optional<Error> check_load_map() {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
@@ -198,7 +199,7 @@ class ElfParser {
           segment.memory_size > kMaxElfAddressSpan) {
         return damaged("has segments that overlap or lie too far apart");
       }
-      // Cannot overflow beyond reason: an address near 2^64 fails in the next test.
+      // The sum may overflow only for an address near 2^64, which fails in the next test.
       if (segment.address > UINT64_MAX - segment.memory_size) {
         return damaged("has a segment at an impossible address");
       }
@@ -258,7 +259,7 @@ class ElfParser {
     return damaged("has a dynamic section that is too long");
   }
 
-  // Tables that the dynamic loader follows before any code of the library could be blamed.
+  // Tables that the dynamic loader follows before any code of the library runs.
   std::optional<Error> check_tables() {
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 5> kTables = {
         {{DT_RELA, DT_RELASZ},
@@ -314,8 +315,7 @@ class ElfParser {
     if (tag == DT_FLAGS_1 && (value & DF_1_NOW) != 0) image_.binds_now = true;
   }
 
-  // The dynamic section does not say how many symbols there are; the section table does, and the
-  // two must mean the same table.
+  // Only the section table has the number of symbols. Both must mean the same symbol table.
   std::optional<Error> read_symbols() {
     const auto address = dynamic_.find(DT_SYMTAB);
     const auto section = std::ranges::find_if(
@@ -360,8 +360,8 @@ class ElfParser {
                               .is_object = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT});
   }
 
-  // Two levels of chains, a library and then its versions. Every link goes forward by what it says
-  // itself, so only the counts bound the walk.
+  // A chain of libraries, each with a chain of versions. Each entry has the distance to the next
+  // one; only the counts bound the walk.
   std::optional<Error> read_versions() {
     const auto address = dynamic_.find(DT_VERNEED);
     const auto count = dynamic_.find(DT_VERNEEDNUM);
@@ -413,8 +413,8 @@ class ElfParser {
     return std::nullopt;
   }
 
-  // A note that does not fit its section ends the walk: foreign notes are none of our business, and
-  // our own is then missing, which is an error of its own.
+  // A note that does not fit its section ends the walk. If Hearth's note is then missing, that is
+  // an error of its own.
   void read_note_section(const Elf64_Shdr& section) {
     const Bytes bytes(file_.part(section.sh_offset, section.sh_size));
     const std::uint64_t alignment = section.sh_addralign == 8 ? 8 : 4;

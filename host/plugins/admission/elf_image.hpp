@@ -12,7 +12,7 @@
 
 namespace hearth::plugins {
 
-// One entry of the program header table: what the dynamic loader would map, or a mark.
+// An entry of the program header table: a part that the dynamic loader maps, or a mark.
 struct ElfSegment {
   std::uint32_t type;   // PT_*
   std::uint32_t flags;  // PF_*
@@ -31,10 +31,10 @@ struct ElfExport {
   std::uint64_t address;
   std::uint64_t size;
   ElfBinding binding;
-  bool is_object;  // data, as opposed to a function or thread-local storage
+  bool is_object;  // data; false: a function or thread-local storage
 };
 
-// A version of another library's symbols that this one cannot do without: GLIBC_2.34 of libc.so.6.
+// A version of another library's symbols that this library needs: GLIBC_2.34 of libc.so.6.
 struct ElfNeededVersion {
   std::string_view library;
   std::string_view name;
@@ -57,10 +57,10 @@ struct ElfImage {
   std::vector<std::string_view> needed;      // DT_NEEDED, in order
   std::vector<ElfNeededVersion> versions;    // DT_VERNEED, in order
   std::vector<ElfNote> notes;                // of all note sections, in order
-  std::optional<std::string_view> run_path;  // DT_RUNPATH, or else DT_RPATH
+  std::optional<std::string_view> run_path;  // DT_RUNPATH; without it DT_RPATH
   bool is_program = false;                   // has an interpreter or is marked as an executable
   bool has_text_relocations = false;         // DT_TEXTREL or DF_TEXTREL
-  bool has_executable_stack = false;  // also if nothing is said, which means the same to the loader
+  bool has_executable_stack = false;  // also without PT_GNU_STACK, as the dynamic loader does
   bool has_writable_code = false;     // a loadable segment that is both writable and executable
   bool never_unloads = false;         // DF_1_NODELETE
   bool has_static_tls = false;        // DF_STATIC_TLS
@@ -68,7 +68,7 @@ struct ElfImage {
   bool has_relro = false;             // PT_GNU_RELRO: its tables become read-only once it is linked
 };
 
-// Counts are taken from the file: past these it is refused before memory is spent on it.
+// The counts come from the file. A file with larger counts is refused before it costs memory.
 inline constexpr std::size_t kMaxElfSegments = 128;
 inline constexpr std::size_t kMaxElfDynamicEntries = 4096;
 inline constexpr std::size_t kMaxElfSymbols = std::size_t{1} << 20;
@@ -78,18 +78,18 @@ inline constexpr std::uint64_t kMaxElfAddressSpan = std::uint64_t{4} << 30;
 
 // Reads `file`, which may be anything.
 //
-// Promises  No byte outside `file` is read, whatever it holds. A file that is accepted has both
-//           header tables, every section and every loadable segment inside the file (a library cut
-//           after its last segment would load, and that is exactly how a half-copied one looks),
-//           and its dynamic section, symbols, versions, strings, relocations and initialisers
-//           inside what is loaded.
+// Promises  No byte outside `file` is read, whatever it holds. An accepted file has inside the
+//           file: both header tables, every section, every loadable segment. It has inside its
+//           loadable segments: the dynamic section, symbols, versions, strings, relocations and
+//           initialisers. So a half-copied library is refused, even if the dynamic loader would
+//           load it (it is cut after its last segment).
 // Failure   kUnsupported: not a 64-bit little-endian shared object for this machine.
 //           kInvalidArgument: it is one, but damaged or incomplete. The message is half a sentence
 //           that continues "the file ...".
-// Bounded   Linear in the size of the file and by the constants above.
+// Bounded   Linear in the size of the file, and by the constants above.
 //
-// It does not check the contents of hash tables and relocations: a library damaged there dies in
-// the probe's child (probe.hpp), not here.
+// It does not check the contents of hash tables and relocations. A library that is damaged there
+// crashes in the probe's child (probe.hpp).
 [[nodiscard]] Result<ElfImage> parse_elf_image(std::span<const std::byte> file);
 
 }  // namespace hearth::plugins

@@ -15,7 +15,7 @@
 namespace hearth::plugins {
 namespace {
 
-// What the C and C++ run-time libraries consist of: every system that runs Hearth has them.
+// The parts of the C and C++ run-time libraries: every system that runs Hearth has them.
 constexpr std::array<std::string_view, 11> kEverywhere = {"libc.so.6",
                                                           "libm.so.6",
                                                           "libstdc++.so.6",
@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 11> kEverywhere = {"libc.so.6",
                                                           "ld-linux-aarch64.so.1",
                                                           "libresolv.so.2"};
 
-// They end, copy or change the process, which is the server's, or what all its threads share.
+// Functions that end, copy or change the process, or settings that all its threads share. The
+// process is the server's.
 constexpr std::array<std::string_view, 28> kForTheServerOnly = {
     "exit",
     "_exit",
@@ -59,7 +60,7 @@ constexpr std::array<std::string_view, 28> kForTheServerOnly = {
     "_ZSt13set_terminatePFvvE",     // std::set_terminate
     "_ZSt15set_new_handlerPFvvE"};  // std::set_new_handler
 
-// They leave something behind that calls into the library later, when it may be gone.
+// Functions that register a call into the library for later, when it may be unloaded.
 constexpr std::array<std::string_view, 9> kLeavesSomething = {
     "pthread_create",
     "thrd_create",
@@ -72,7 +73,7 @@ constexpr std::array<std::string_view, 9> kLeavesSomething = {
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE"};
 
 struct Sanitizer {
-  std::string_view symbol;  // which only a library compiled with it imports
+  std::string_view symbol;  // only a library compiled with it imports this
   std::string_view name;
   bool is_ours;
 };
@@ -115,7 +116,7 @@ std::string enumerate(const std::vector<std::string_view>& names) {
   return text;
 }
 
-// The imports of `image` that stand in `list`, each once.
+// The imports of `image` that are in `list`, each once.
 template <std::size_t kSize>
 std::vector<std::string_view> imports_in(const ElfImage& image,
                                          const std::array<std::string_view, kSize>& list) {

@@ -1,5 +1,5 @@
 #pragma once
-// Rules E10 to E17: what a library takes from the system around it, and how it was linked into it.
+// Rules E10 to E17: what a library needs from its system, and how it was linked.
 
 #include "plugins/admission/elf_image.hpp"
 #include "plugins/admission/file_rules.hpp"
@@ -8,8 +8,8 @@
 
 namespace hearth::plugins {
 
-// Adds what `image` breaks of E10 to E17, in their order. Compares with the libraries and the
-// sanitizers of this process.
+// Adds a finding for each rule of E10 to E17 that `image` breaks, in their order. Compares with the
+// libraries and the sanitizers of this process.
 void check_surroundings(const ElfImage& image, std::vector<Finding>& findings);
 
 }  // namespace hearth::plugins

@@ -196,7 +196,7 @@ Checked<PluginNote> read_note(const ElfImage& image) {
   return PluginNote{.header = *header, .manifest = *std::move(manifest)};
 }
 
-// Empty if nothing is wrong; else the end of a sentence that begins with the directory.
+// Empty if the directory meets the rule. Otherwise the end of a sentence that begins with it.
 std::string fault_of(const struct stat& status, uid_t user) {
   if (!is_trusted(status.st_uid, user)) {
     return "belongs to user " + std::to_string(status.st_uid) +
@@ -209,8 +209,8 @@ std::string fault_of(const struct stat& status, uid_t user) {
   return {};
 }
 
-// The same for a directory above it. Whoever may write that can put another directory in the place
-// of the one that was checked, unless it is sticky: then only the owner of an entry can.
+// The same for a directory above it. A user that may write there can replace the checked directory.
+// In a sticky directory only the owner of an entry can.
 std::string fault_of_parent(const struct stat& status, uid_t user) {
   if (!is_trusted(status.st_uid, user)) {
     return "belongs to user " + std::to_string(status.st_uid) +

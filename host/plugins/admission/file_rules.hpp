@@ -1,8 +1,7 @@
 #pragma once
-// The rules that a file must meet before it is loaded, each with a name that stays the same.
+// The rules that a file must meet before it is loaded, each with an id.
 //
-// A person meets these names in the log, in `hearth check` and in the documentation; so ids are
-// never reused or renumbered.
+// Ids are never reused or renumbered: the log, `hearth check` and the documentation show them.
 
 #include "base/error.hpp"
 #include "plugins/admission/plugin_note.hpp"
@@ -22,24 +21,24 @@
 
 namespace hearth::plugins {
 
-// The data symbol by which a library says what it is (hearth/abi.h).
+// The data symbol of a plugin (hearth/abi.h).
 inline constexpr const char* kEntrySymbol = "hearth_plugin_v1";
 
 enum class Severity {
-  kWarning,  // served, and said
+  kWarning,  // served, with a warning
   kRefusal,  // not served
 };
 
 struct Rule {
   std::string_view id;        // "E6"
-  Severity severity;          // of breaking it, when a server loads the library
-  std::string_view sentence;  // what it asks for
-  // For a warning: whether `hearth check` fails a library for it. A server is milder, since it
-  // would otherwise stop serving what it has served so far; an author can still mend it.
+  Severity severity;          // for a library that breaks it, when a server loads the library
+  std::string_view sentence;  // the rule
+  // For a warning: `hearth check` fails a library that breaks it. A server only warns: otherwise it
+  // would stop serving libraries that it has served.
   bool fails_check = false;
 };
 
-// Whether a library that breaks it does not pass `hearth check`.
+// Whether `hearth check` fails a library that breaks the rule.
 [[nodiscard]] constexpr bool fails_check(const Rule& rule) {
   return rule.severity == Severity::kRefusal || rule.fails_check;
 }
@@ -61,7 +60,7 @@ struct Finding {
 // `rule_id` broken because of `reason`; the severity is the rule's.
 [[nodiscard]] Finding finding(std::string_view rule_id, std::string reason);
 
-// What a step of loading gives: its result, or the rule that stops it.
+// The result of a step of loading, or the rule that stops it.
 template <class T>
 using Checked = boost::system::result<T, Finding>;
 
@@ -73,27 +72,27 @@ using Checked = boost::system::result<T, Finding>;
 // The largest library that is read.
 inline constexpr std::uint64_t kMaxLibraryBytes = std::uint64_t{512} << 20;
 
-// F4: who can change the directory's entries can replace a library. `directory` must belong to root
-// or `user`, and only its owner may write it. So must every directory above it, except that a
-// sticky one may be writable for others (as /tmp is). Symbolic links on the way are resolved first.
+// F4: a user that can change the directory's entries can replace a library. `directory` must belong
+// to root or `user`, and only its owner may write it. The same goes for every directory above it,
+// but a sticky one may be writable for others (as /tmp is). Symbolic links are resolved first.
 //   Failure   kNotFound (there is no such directory), kInvalidArgument (it is no directory),
 //             kForbidden (the rule is broken). The message names the directory and what to do.
 [[nodiscard]] Result<void> check_directory(const std::filesystem::path& directory, uid_t user);
 
-// F1, F2, F3 and F5 on what fstat said of an open file.
+// F1, F2, F3 and F5 on the fstat result of an open file.
 [[nodiscard]] std::optional<Finding> check_status(const struct stat& status, uid_t user);
 
-// What the bytes of a library break, and what it says about itself.
+// The rules that the bytes of a library break, and its note.
 struct Inspection {
   std::vector<Finding> findings;   // refusals and warnings, in the order of the rules
-  std::optional<PluginNote> note;  // set if nothing refuses the library
+  std::optional<PluginNote> note;  // set if no rule refuses the library
 
   // The first refusal, or null.
   [[nodiscard]] const Finding* refusal() const;
 };
 
-// All E and N rules on the bytes of a file. A rule that cannot be judged because an earlier one is
-// broken is left out. Never reads outside `file` (elf_image.hpp).
+// Applies all E and N rules to the bytes of a file. Skips a rule that cannot be judged because an
+// earlier one is broken. Never reads outside `file` (elf_image.hpp).
 [[nodiscard]] Inspection inspect_library(std::span<const std::byte> file);
 
 }  // namespace hearth::plugins

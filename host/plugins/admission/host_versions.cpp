@@ -16,7 +16,7 @@ struct WantedVersion {
   VersionStanding standing = VersionStanding::kNotLoaded;
 };
 
-// The tables of a loaded object. They are ours: the dynamic loader has checked and mapped them.
+// The tables of a loaded object. They are trusted: the dynamic loader has checked and mapped them.
 struct Tables {
   const char* strings = nullptr;
   const char* versions = nullptr;  // Elf64_Verdef, in a chain
@@ -29,11 +29,10 @@ Tables tables_of(const dl_phdr_info& object) {
   for (unsigned index = 0; index < object.dlpi_phnum; ++index) {
     const ElfW(Phdr)& segment = object.dlpi_phdr[index];
     if (segment.p_type != PT_DYNAMIC) continue;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF speaks of addresses
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF has addresses
     entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + segment.p_vaddr);
   }
-  // glibc has made addresses of most of them; where the section is read-only they are still
-  // offsets.
+  // glibc has turned most offsets into addresses, except where the section is read-only.
   const auto address = [&object](std::uint64_t value) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
     return reinterpret_cast<const char*>(value < object.dlpi_addr ? value + object.dlpi_addr

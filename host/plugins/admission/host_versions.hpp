@@ -1,5 +1,5 @@
 #pragma once
-// The versions of symbols that the libraries of this process have.
+// The symbol versions of the libraries in this process.
 
 #include <string_view>
 
@@ -7,12 +7,12 @@ namespace hearth::plugins {
 
 enum class VersionStanding {
   kPresent,    // the library is loaded here and defines it
-  kMissing,    // the library is loaded here and does not: what needs it cannot be loaded
-  kNotLoaded,  // this process does not have the library, so there is nothing to compare with
+  kMissing,    // the library is loaded here and does not define it: a plugin that needs it cannot
+               // be loaded
+  kNotLoaded,  // the library is not in this process: it cannot be compared
 };
 
-// Where `version` ("GLIBC_2.34") of the library called `library` ("libc.so.6") stands in this
-// process.
+// Whether this process has `version` ("GLIBC_2.34") of the library named `library` ("libc.so.6").
 //   Threads  Any.
 [[nodiscard]] VersionStanding version_standing(std::string_view library, std::string_view version);
 

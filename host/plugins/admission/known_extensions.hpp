@@ -1,12 +1,12 @@
 #pragma once
-// The extensions of the ABI, by their names: what a library's note may ask for.
+// The names of the ABI's extensions that a library's note may require.
 
 #include <string_view>
 
 namespace hearth::plugins {
 
-// Whether a plugin may require `id`: what the host provides (extensions/registry.hpp), and what
-// only a plugin provides.
+// Whether a plugin may require `id`: an extension that the host provides (extensions/registry.hpp),
+// or one that only plugins provide.
 [[nodiscard]] bool knows_extension(std::string_view id) noexcept;
 
 }  // namespace hearth::plugins

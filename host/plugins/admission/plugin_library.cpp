@@ -15,7 +15,7 @@
 namespace hearth::plugins {
 namespace {
 
-// The loader's words without the path, which is ours and long; the person knows the file by another
+// The loader's message without the path of the private copy: operators know the file by another
 // name.
 std::string reason_without_path(std::string text, const std::string& path) {
   if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
@@ -25,8 +25,7 @@ std::string reason_without_path(std::string text, const std::string& path) {
   return text;
 }
 
-// dlsym also finds the symbols of what the library links to, and such a symbol is not this
-// plugin's.
+// dlsym also finds symbols of libraries that the library links to. Those do not count.
 bool belongs_to(const void* symbol, void* handle) {
   link_map* library = nullptr;
   Dl_info info{};
@@ -44,21 +43,21 @@ PluginLibrary::PluginLibrary(std::filesystem::path path)
 PluginLibrary::~PluginLibrary() = default;
 
 Checked<std::unique_ptr<PluginLibrary>> PluginLibrary::open(const std::filesystem::path& path) {
-  // A relative path would be searched for, and a name with decorations would be tried twice.
+  // The loader would search for a relative path, and would try a decorated name twice.
   HEARTH_ASSERT(path.is_absolute(), "a library is loaded by its final path");
   std::unique_ptr<PluginLibrary> opened(new PluginLibrary(path));
   namespace dll = boost::dll;
   std::error_code failure;
   opened->library_->load(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local, failure);
   if (failure) {
-    // The code is always "bad file descriptor"; the reason is in dlerror(), once, and glibc keeps
+    // The error code is always "bad file descriptor". The reason is in dlerror(), once; glibc keeps
     // it for each thread.
     const char* const reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe)
     return finding("L1", "the dynamic loader refuses it: " +
                              reason_without_path(reason != nullptr ? reason : "no reason given",
                                                  path.native()));
   }
-  // Boost.DLL's has() and get() would take a symbol of a dependency and any type for ours.
+  // Boost.DLL's has() and get() would accept a symbol of a dependency, and of any type.
   void* const handle = opened->library_->native();
   const void* const symbol = ::dlsym(handle, kEntrySymbol);
   if (symbol == nullptr || !belongs_to(symbol, handle)) {
@@ -72,7 +71,7 @@ bool PluginLibrary::close() {
   HEARTH_ASSERT(library_->is_loaded(), "a library is closed once");
   library_->unload();
   plugin_ = nullptr;
-  // dlclose says nothing about it: ask whether the name is still known.
+  // dlclose does not report it: ask whether the name is still known.
   void* const still = ::dlopen(path_.c_str(), RTLD_NOLOAD | RTLD_NOW);
   if (still == nullptr) {
     // Forget the expected failure.

@@ -17,15 +17,16 @@ namespace hearth::plugins {
 
 // Owns one dlopen.
 //
-// Threads   The loader's thread only: opening runs the library's constructors, closing its
+// Threads   Only the loader's thread: opening runs the library's constructors, closing runs its
 //           destructors.
-// Lifetime  Destroying it unmaps the library: every pointer into it is dead then.
+// Lifetime  Destroying it unmaps the library: all pointers into the library are invalid then.
 class PluginLibrary {
  public:
   // Maps the library at `path` (RTLD_NOW, RTLD_LOCAL) and finds hearth_plugin_v1 in it.
-  //   Requires  `path` is absolute and was never loaded in this process: the dynamic loader would
-  //             give the library it knows by that name.
-  //   Failure   L1 (the dynamic loader's own words), L2 (no symbol, or it is another library's).
+  //   Requires  `path` is absolute and was never loaded in this process: otherwise the dynamic
+  //             loader returns the library that it knows by that name.
+  //   Failure   L1 (with the dynamic loader's reason), L2 (no symbol, or a symbol of another
+  //             library).
   [[nodiscard]] static Checked<std::unique_ptr<PluginLibrary>> open(
       const std::filesystem::path& path);
 
@@ -38,9 +39,9 @@ class PluginLibrary {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Unmaps it now. False: the dynamic loader kept it (a unique symbol, thread-local destructors, -z
-  // nodelete), which is harmless but costs its memory until the process ends. Call it once;
-  // plugin() is dead afterwards.
+  // Unmaps it now. False: the dynamic loader keeps it mapped (a unique symbol, thread-local
+  // destructors, -z nodelete). That is harmless but costs memory until the process ends. Call it
+  // once; plugin() is invalid afterwards.
   [[nodiscard]] bool close();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 64;
 
-// hearth_note without the three sizes and the owner, which the ELF parser has taken off.
+// hearth_note without the three sizes and the owner: the ELF parser has removed them.
 constexpr std::size_t kDescriptionOffset = offsetof(hearth_note, magic);
 constexpr std::size_t kFixedBytes = sizeof(hearth_note) - kDescriptionOffset;
 static_assert(kFixedBytes == 24);
@@ -122,7 +122,7 @@ Result<NoteHeader> decode_note_header(std::span<const std::byte> description) {
   if (description.size() < kFixedBytes) return invalid("its note is too short");
   const hearth_note note = fixed_fields(description);
   const std::uint64_t magic = std::uint64_t{note.magic[1]} << 32 | note.magic[0];
-  // The major version is part of the magic number; a library for another one is told so, by name.
+  // The major version is part of the magic number. The error for another version names it.
   constexpr std::uint64_t kMajorMask = std::uint64_t{0xFF} << 56;
   if ((magic & ~kMajorMask) != (HEARTH_MAGIC & ~kMajorMask))
     return invalid("its note has a wrong magic number");
@@ -139,7 +139,7 @@ Result<PluginManifest> decode_manifest(std::span<const std::byte> description) {
     return Error{Errc::kLimitExceeded, "its manifest is larger than 64 KiB"};
   if (size > description.size() - kFixedBytes) return invalid("its manifest does not fit its note");
   const auto bytes = description.subspan(kFixedBytes, size);
-  // A manifest is flat; eight levels leave room for what newer SDKs may add.
+  // A manifest is flat. Eight levels leave room for additions of newer SDKs.
   const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 8);
   if (!json) return invalid("its manifest is no JSON: " + json.error().message);
   return read_manifest(*json);

@@ -1,5 +1,5 @@
 #pragma once
-// The ELF note of a plugin: what a library says about itself before any of it runs.
+// The ELF note of a plugin: readable before any code of the library runs.
 //
 // The layout is hearth_note of hearth/abi.h, followed by a manifest in JSON.
 
@@ -15,7 +15,7 @@
 
 namespace hearth::plugins {
 
-// Bounds of what a manifest may say.
+// Limits of a manifest.
 inline constexpr std::size_t kMaxManifestBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxClassesOfPlugin = 256;
 inline constexpr std::size_t kMaxExtensionsOfPlugin = 64;
@@ -31,9 +31,9 @@ struct NoteHeader {
 
 struct PluginManifest {
   std::string plugin;   // "counter": also a part of file names, so it is checked like a class name
-  std::string version;  // the author's own: "1.0.0"
+  std::string version;  // chosen by the author: "1.0.0"
   std::vector<std::string> classes;  // at least one, not checked further: see is_valid_class_name
-  std::vector<std::string> extensions;  // "hearth.sql/1": what it cannot work without
+  std::vector<std::string> extensions;  // "hearth.sql/1": those that it requires
 };
 
 struct PluginNote {
@@ -41,7 +41,7 @@ struct PluginNote {
   PluginManifest manifest;
 };
 
-// The notes of owner HEARTH and the plugin's type, as they lie in the file: normally one.
+// The notes with owner HEARTH and the plugin's type, in the order of the file: normally one.
 [[nodiscard]] std::vector<std::span<const std::byte>> find_plugin_notes(const ElfImage& image);
 
 // The header of a note's description. kInvalidArgument: too short, or a wrong magic number.

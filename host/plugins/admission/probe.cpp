@@ -26,7 +26,7 @@ Story read_story(std::string_view lines) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     const auto line = parse_json(lines.substr(0, end), 4);
     lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (!line || !line->is_object()) continue;  // not from us
+    if (!line || !line->is_object()) continue;  // not from VerdictStream
     if (const std::string step = text_member(*line, "step"); !step.empty()) story.step = step;
     const std::string verdict = text_member(*line, "verdict");
     if (verdict == "accepted") story.accepted = true;

@@ -1,14 +1,14 @@
 #pragma once
-// Loads a library for a trial in a process of its own, so that one which crashes, hangs or exits
-// while it is loaded does so there.
+// Loads a library for a trial in a child process. A library that crashes, hangs or exits while it
+// is loaded does so there.
 //
 //   parent  probe_library()     starts this program again with --plugin-probe FILE, and waits
-//   child   run_plugin_probe()  dlopen, checks, init, get_class, deinit; tells each step on
+//   child   run_plugin_probe()  dlopen, checks, init, get_class, deinit; writes each step to
 //                               descriptor 3
 //
 // On descriptor 3 each line is a JSON object: {"step":"init"} before a step, and at the end
-// {"verdict":"accepted"} or {"verdict":"refused","rule":"L4","reason":"..."}. Standard output and
-// error belong to the library and are shown to the person when something is wrong.
+// {"verdict":"accepted"} or {"verdict":"refused","rule":"L4","reason":"..."}. The library may write
+// to standard output and error. If the library is refused, the finding shows the end of that.
 
 #include "plugins/admission/file_rules.hpp"
 
@@ -23,28 +23,32 @@ namespace hearth::plugins {
 inline constexpr const char* kProbeArgument = "--plugin-probe";
 
 struct ProbeOptions {
-  // The program to start. The default is the one that is running, even if its file was replaced.
+  // The program to start. The default is the running program, even if its file was replaced.
   std::filesystem::path program = "/proc/self/exe";
-  // init() reads files at most; ten seconds are for a slow machine.
+  // init() may only read files; ten seconds are for a slow machine.
   std::chrono::milliseconds time_limit{10'000};
-  // Of the library, if that lies in memory (StagedFile::descriptor()); -1: its path is enough.
+  // Of a library in memory (StagedFile::descriptor()); -1: open it by its path.
   int descriptor = -1;
 };
 
-// What the trial found: nothing, or the rule that is broken (L1 to L5; P1 crashed or ended without
-// a verdict;
-// P2 took too long). `library` is a private copy that nobody changes.
+// Tries `library`, a private copy that does not change. Returns the broken rule, or nothing:
 //
-// Promises  The child and what it started are gone when this returns. The child has no descriptor
-//           of ours but its three standard ones and the pipe.
-// Bounded   time_limit; 16 KiB of what the library prints is kept, and 200 bytes of it are told.
-// Failure   P1, with the system's words, if the child cannot be started: that says nothing about
+//   L1 to L5   as in the server
+//   P1         it crashed, or ended without a verdict
+//   P2         it took too long
+//
+// Promises  When this returns, the child and its own children are gone. From this process the child
+//           gets only the three standard descriptors, the pipe and `descriptor`.
+// Bounded   time_limit; 16 KiB of the library's output are kept, and the finding has 200 bytes of
+//           them.
+// Failure   P1, with the system's error, if the child cannot be started: that says nothing about
 //           the library (is_untried).
 // Threads   Blocks.
 [[nodiscard]] std::optional<Finding> probe_library(const std::filesystem::path& library,
                                                    const ProbeOptions& options);
 
-// Whether it was no trial: the trouble is the machine's and not the library's, and may pass.
+// Whether the child could not be started: the machine is the reason, not the library, and a retry
+// may succeed.
 [[nodiscard]] bool is_untried(const Finding& finding);
 
 }  // namespace hearth::plugins

@@ -28,8 +28,8 @@
 namespace hearth::plugins {
 namespace {
 
-// umask(2) can only be read by changing it, which files that other threads make at that moment
-// would feel.
+// umask(2) can only be read by changing it. That would affect files that other threads make at that
+// moment.
 mode_t current_mask() {
   std::ifstream status("/proc/self/status");
   constexpr std::string_view kKey = "Umask:";
@@ -42,7 +42,7 @@ mode_t current_mask() {
   return mask;
 }
 
-constexpr unsigned kStickyFlags = 0x3f;  // of the vector unit: which exceptions have been
+constexpr unsigned kStickyFlags = 0x3f;  // of the vector unit: exceptions that have happened
 
 ProcessSettings::Arithmetic current_arithmetic() {
   ProcessSettings::Arithmetic arithmetic{
@@ -64,7 +64,7 @@ void restore_arithmetic(const ProcessSettings::Arithmetic& arithmetic) {
 }
 
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
-  // The C library adds and hides this one.
+  // The C library adds and hides this flag.
   constexpr int kRestorer = 0x04000000;
   return a.sa_handler == b.sa_handler && (a.sa_flags & ~kRestorer) == (b.sa_flags & ~kRestorer);
 }
@@ -92,20 +92,20 @@ void restore_environment(const std::vector<std::string>& before,
   for (const std::string& each : before) {
     if (std::ranges::find(after, each) != after.end()) continue;
     const std::string_view name = name_of(each);
-    if (name.size() == each.size()) continue;  // was no "NAME=value", and cannot be made again
+    if (name.size() == each.size()) continue;  // not "NAME=value": cannot be set again
     ::setenv(std::string(name).c_str(), each.c_str() + name.size() + 1, 1);
   }
 }
 
 void restore_locale(const ProcessSettings& before, const ProcessSettings& after) {
-  // First the one of C++, which may set that of C as well.
+  // The C++ locale first: it may set the C locale too.
   if (before.global_locale != after.global_locale) std::locale::global(before.global_locale);
   if (before.locale != after.locale || before.global_locale != after.global_locale)
     std::setlocale(LC_ALL, before.locale.c_str());
 }
 // NOLINTEND(concurrency-mt-unsafe)
 
-// What is different: which setting, and the end of a sentence that says how.
+// A setting that is different, and the end of a sentence that says how.
 struct Change {
   int setting;  // a signal's number, or a Setting
   std::string text;
@@ -170,7 +170,7 @@ std::uintptr_t address_of(Result (*handler)()) {
   return reinterpret_cast<std::uintptr_t>(handler);
 }
 
-// A handler when a library goes: never one of the library's.
+// The handler to set when a library is unloaded: never one of the library.
 template <class Handler>
 Handler wanted_handler(const diagnosis::CodeRange& library, const Handler& first,
                        const Handler& before, const Handler& after) {
@@ -242,7 +242,7 @@ std::vector<std::string> ProcessGuard::restore_without(const diagnosis::CodeRang
   stay_as_at_first(&ProcessSettings::locale);
   stay_as_at_first(&ProcessSettings::arithmetic);
   if (is_same(after.blocked, first.blocked)) wanted.blocked = after.blocked;
-  // std::locale::global() sets that of C as well.
+  // std::locale::global() sets the C locale too.
   if (after.global_locale != first.global_locale) wanted.locale = first.locale;
   wanted.global_locale = first.global_locale;
   return restore_to(wanted, after);
@@ -259,7 +259,7 @@ std::vector<std::string> ProcessGuard::restore_to(const ProcessSettings& wanted,
   }
   std::set_terminate(wanted.on_terminate);
   std::set_new_handler(wanted.on_new);
-  // It may have been renamed, so that its name says nothing.
+  // By descriptor: the directory may have been renamed.
   const bool is_there = wanted.directory == after.directory ||
                         (directory_.is_open() && ::fchdir(directory_.get()) == 0);
   if (wanted.mask != after.mask) ::umask(wanted.mask);
@@ -267,7 +267,7 @@ std::vector<std::string> ProcessGuard::restore_to(const ProcessSettings& wanted,
   restore_locale(wanted, after);
   ::pthread_sigmask(SIG_SETMASK, &wanted.blocked, nullptr);
   restore_arithmetic(wanted.arithmetic);
-  // What was taken away from the process with more rights than we have cannot be had again.
+  // A setting cannot be put back if that needs rights that the server does not have.
   const std::vector<Change> left = process_changes(wanted, ProcessSettings::take());
   for (Change& each : changed) {
     const bool is_left = std::ranges::find(left, each.setting, &Change::setting) != left.end();

@@ -1,6 +1,6 @@
 #pragma once
-// What belongs to the whole process and not to a library: looked at before a library runs, and put
-// back after it.
+// Settings of the whole process, which no library may change: looked at before a library runs, and
+// put back after it.
 
 #include "base/file_descriptor.hpp"
 #include "diagnosis/code_ranges.hpp"
@@ -19,12 +19,11 @@
 
 namespace hearth::plugins {
 
-// A picture of it at one moment. Values.
+// The settings at one moment. A value.
 struct ProcessSettings {
   static constexpr std::size_t kSignals = 65;
 
-  // What the C library says of a thread's arithmetic: rounding, traps, and how tiny numbers are
-  // treated.
+  // A thread's arithmetic: rounding, traps, and how tiny numbers are treated.
   struct Arithmetic {
     int rounding = 0;
     int traps = 0;
@@ -32,8 +31,8 @@ struct ProcessSettings {
     bool operator==(const Arithmetic&) const = default;
   };
 
-  //   Threads  Any, while nobody else changes what is looked at. The signal mask and the arithmetic
-  //            are those of this thread.
+  //   Threads  Any, while no other thread changes the settings. The signal mask and the arithmetic
+  //            are those of the calling thread.
   [[nodiscard]] static ProcessSettings take();
 
   // ---- of the process ----
@@ -50,22 +49,22 @@ struct ProcessSettings {
   Arithmetic arithmetic;
 };
 
-// What is different, a sentence's end each: "the umask is another".
+// What is different. Each text is the end of a sentence: "the umask is another".
 [[nodiscard]] std::vector<std::string> differences(const ProcessSettings& before,
                                                    const ProcessSettings& after);
 
-// The same for what a thread has of its own. A library that was linked with -ffast-math changes
-// that by being loaded.
+// The same for settings of a thread. Loading a library that was linked with -ffast-math changes
+// them.
 [[nodiscard]] std::vector<std::string> thread_differences(const ProcessSettings& before,
                                                           const ProcessSettings& after);
 
-// Keeps the settings as they were when it was made.
+// Keeps the settings from when it was made.
 //
-// Not seen   Threads, descriptors and limits: those of a server change all the time
-//            (process_state.hpp looks at some of them in a process where they do not).
-// Threads    One makes, asks and destroys it: the one that calls the library. What others change
-//            meanwhile is taken for the library's. Putting back the locale and the environment is
-//            as safe for the threads that read them as changing them was.
+// Not seen   Threads, descriptors and limits, which change all the time in a server.
+//            (process_state.hpp looks at some of them in a process where they do not.)
+// Threads    Only the thread that calls the library uses it. Changes by other threads meanwhile
+//            count as the library's. Putting back the locale and the environment is as unsafe for
+//            threads that read them as the library's change was.
 // Cost       Some hundred system calls a look.
 class ProcessGuard {
  public:
@@ -73,30 +72,31 @@ class ProcessGuard {
   ProcessGuard(const ProcessGuard&) = delete;
   ProcessGuard& operator=(const ProcessGuard&) = delete;
 
-  // What of the process is different now; nothing is changed.
+  // Which settings of the process are different now. Changes nothing.
   [[nodiscard]] std::vector<std::string> changes() const;
 
-  // Puts back what is different, also of the thread, and says what that was.
-  //   Failure   What is different all the same (a directory that may not be entered any more) is
-  //             named with "(it stays)".
+  // Puts back what is different, for the thread too, and returns what was different.
+  //   Failure   A setting that cannot be put back (a directory that may not be entered any more)
+  //             has "(it stays)" behind it.
   [[nodiscard]] std::vector<std::string> restore();
 
-  // The same after the end of a library, while its code is still mapped. What was in force when
-  // this object was made may have been the library's own then, which it has taken back since: that
-  // is not put in again. What deinit() has left
-  //   as it was at `first`, before any library   stays;
-  //   in the library's code, or is a locale      becomes what it was at `first`: whose a locale is
-  //                                              cannot be seen, and it is code, too;
-  //   otherwise different                        is put back, unless it is a handler that was in
-  //                                              the library's code.
-  // Destroy the object before the library is unmapped: it, too, may hold the library's locale.
+  // The same after deinit(), while the library's code is still mapped. `first`: before any library.
+  // The settings when this object was made may be the library's own, so not all are put back:
+  //   now as at `first`                          stays
+  //   a handler that replaced one of another     is put back
+  //   a handler that replaced the library's      stays; becomes that of `first` if it is in the
+  //                                              library's code
+  //   the global C++ locale                      becomes that of `first`, and the C locale with it:
+  //                                              its owner is unknown, and it may hold code
+  //   any other change                           is put back
+  // Destroy this object before the library is unmapped: it may hold the library's locale.
   [[nodiscard]] std::vector<std::string> restore_without(const diagnosis::CodeRange& library,
                                                          const ProcessSettings& first);
 
  private:
   std::vector<std::string> restore_to(const ProcessSettings& wanted, const ProcessSettings& after);
 
-  FileDescriptor directory_;  // by which it is found again though it is renamed
+  FileDescriptor directory_;  // finds the current directory again even if it is renamed
   const ProcessSettings before_;
 };
 

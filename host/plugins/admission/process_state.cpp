@@ -69,7 +69,7 @@ std::size_t count_threads() {
 
 ProcessState ProcessState::take(std::size_t threads) {
   ProcessState state;
-  // The system forgets a thread a little after pthread_join() has returned.
+  // The system counts a thread for a moment after pthread_join() has returned.
   constexpr int kRounds = 100;
   for (int round = 0; round < kRounds && count_threads() > threads; ++round)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,5 +1,5 @@
 #pragma once
-// What a library may have changed in the process that it was loaded into.
+// What a library may change in the process that loads it.
 
 #include "plugins/admission/process_guard.hpp"
 
@@ -11,10 +11,10 @@
 
 namespace hearth::plugins {
 
-// A picture of it at one moment. Values; nothing is held open.
+// The state at one moment. A value; it holds nothing open.
 struct ProcessState {
-  // `threads`: how many there should be; for a moment it is waited until there are no more.
-  //   Threads  The process's first, while nobody else changes what is looked at.
+  // `threads`: how many there should be. If there are more, it waits a moment for them to end.
+  //   Threads  The first thread of the process, while no other thread changes the state.
   [[nodiscard]] static ProcessState take(std::size_t threads = SIZE_MAX);
 
   std::size_t threads = 0;
@@ -24,12 +24,12 @@ struct ProcessState {
   unsigned next_key = 0;                   // the number that pthread_key_create would give
 };
 
-// What is different, a sentence's end each: "a thread runs that did not". Threads are left out if
-// `allow_threads`.
+// What is different. Each text is the end of a sentence: "a thread runs that did not".
+// `allow_threads`: ignores threads.
 [[nodiscard]] std::vector<std::string> differences(const ProcessState& before,
                                                    const ProcessState& after, bool allow_threads);
 
-// Threads of this process. One that was joined may be among them for a moment.
+// The number of threads of this process. A joined thread may count for a moment.
 [[nodiscard]] std::size_t count_threads();
 
 }  // namespace hearth::plugins

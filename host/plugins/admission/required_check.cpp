@@ -37,7 +37,7 @@ std::optional<Finding> require_check_record(const fs::path& directory, std::stri
         "this server serves only libraries that have passed a check, and this one has not" +
         advice);
   const auto broken = check_status(status, user);
-  const bool others_can_write = broken && broken->rule != "F5";  // an empty one is only damaged
+  const bool others_can_write = broken && broken->rule != "F5";  // F5: empty, so it is damaged
   if (others_can_write || !check_directory(directory, user))
     return refuse("the record of its check could have been written by anybody" + advice);
   const auto text = read_file(file, kMaxRecordBytes);

@@ -18,9 +18,9 @@ inline constexpr const char* kCheckedDirectory = "checked";
 [[nodiscard]] std::filesystem::path check_record_file(const std::filesystem::path& directory,
                                                       std::string_view sha256);
 
-// K1 if there is no record in `directory` ("<data>/checked") that says that these bytes have passed
-// a check of this major version of the ABI. A record counts only if nobody but root and `user` can
-// have written it.
+// K1 if `directory` ("<data>/checked") has no record that these bytes have passed a check of this
+// major version of the ABI. A record counts only if no user but root and `user` can have written
+// it.
 [[nodiscard]] std::optional<Finding> require_check_record(const std::filesystem::path& directory,
                                                           std::string_view sha256, uid_t user);
 

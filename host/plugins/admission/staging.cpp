@@ -19,7 +19,7 @@ namespace hearth::plugins {
 namespace {
 
 constexpr std::size_t kHashDigitsInName = 16;
-// Names are free after a start; a collision means that somebody else writes there.
+// Names are free after a start: a collision means that another program writes there.
 constexpr int kMaxNameCollisions = 1000;
 constexpr int kFirstMemoryDescriptor = 10;
 
@@ -43,8 +43,8 @@ int write_fully(int descriptor, std::span<const std::byte> bytes) {
   return 0;
 }
 
-// The dynamic loader takes a path that it knows for what it has loaded from there, and descriptors
-// are used again.
+// For a path that it knows the dynamic loader returns the library from before, and descriptors are
+// reused.
 bool is_loaded(const std::filesystem::path& path) {
   void* const library = ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_NOW);
   if (library == nullptr) {
@@ -59,7 +59,7 @@ Result<void> remove_leftovers(const std::filesystem::path& directory) {
   std::error_code failure;
   std::filesystem::directory_iterator entry(directory, failure);
   while (!failure && entry != std::filesystem::directory_iterator()) {
-    // remove() takes files and empty directories; anything else is not from us, and stays.
+    // remove() takes files and empty directories. This server makes nothing else here.
     std::error_code ignored;
     std::filesystem::remove(entry->path(), ignored);
     entry.increment(failure);
@@ -136,7 +136,7 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
       if (is_out_of_room(error)) return stage_in_memory(stem, bytes);
       return staging_refused(path, "cannot be written", error);
     }
-    // Whatever the umask was.
+    // Independent of the umask.
     if (::fchmod(fd.get(), S_IRUSR | S_IXUSR) != 0)
       return staging_refused(path, "cannot be made read-only", errno);
     return staged;
@@ -152,7 +152,7 @@ Result<StagedFile> StagingArea::stage_in_memory(const std::string& stem,
   };
   for (;;) {
     const FileDescriptor made(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    // Above those that a child gets.
+    // Above the descriptors that a child gets.
     FileDescriptor memory(::fcntl(made.get(), F_DUPFD_CLOEXEC, kFirstMemoryDescriptor));
     if (!memory.is_open()) return refused("cannot be made");
     if (const int error = write_fully(memory.get(), bytes); error != 0) {

@@ -1,12 +1,13 @@
 #pragma once
 // Private copies of libraries, under names that are never used twice.
 //
-// The dynamic loader remembers a library by its path, so the same path after a change would give
-// the old code; and a mapped file that somebody truncates kills the process. So what is loaded is
-// always a copy that only this server can reach: <data>/staged/<plugin>-<first 16 of its
-// hash>-g<number>.so. Where there is no room for that file the copy lies in memory, as a file
-// without a name, which the loader opens as /proc/self/fd/<descriptor>; /proc/<pid>/maps, and so a
-// debugger, shows the name that it would have had.
+// The dynamic loader knows a library by its path: the same path would give the old code after a
+// change. And a mapped file that is truncated crashes the process. So the server only loads copies
+// that no other program reaches: <data>/staged/<plugin>-<first 16 of its hash>-g<number>.so.
+//
+// On a full disk the copy is a file without a name, in memory. The loader opens it as
+// /proc/self/fd/<descriptor>. /proc/<pid>/maps, and so a debugger, shows the name that the file
+// would have had.
 
 #include "base/error.hpp"
 #include "base/file_descriptor.hpp"
@@ -22,8 +23,8 @@
 namespace hearth::plugins {
 
 // One private copy.
-// Lifetime  The file is removed with the object. A library that is mapped stays mapped without it,
-//           but debuggers look for it: keep the object as long as the library.
+// Lifetime  The destructor removes the file. A mapped library stays mapped without it, but
+//           debuggers look for it: keep the object as long as the library.
 class StagedFile {
  public:
   StagedFile(std::filesystem::path path, std::uint64_t generation);
@@ -34,7 +35,7 @@ class StagedFile {
   StagedFile& operator=(StagedFile&& other) noexcept;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Of a copy in memory, which has no name that a child could open it by. -1: it is a file.
+  // Of a copy in memory: a child cannot open it by a name. -1: it is a file.
   [[nodiscard]] int descriptor() const { return memory_.get(); }
   // The number in its name, counted from 1 within this process.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
@@ -46,21 +47,21 @@ class StagedFile {
 };
 
 // The directory of the private copies.
-// Threads   One at a time: the loader's.
-// Requires  No other server uses it (the data directory's lock sees to that).
+// Threads   The loader's.
+// Requires  No other server uses it: this process holds the data directory's lock.
 class StagingArea {
  public:
-  // Makes `directory` (its parent must exist) with mode 0700, or takes an existing one of ours and
-  // removes what an earlier process left in it. Without room for it stage() tries again.
-  //   Failure  kForbidden: it belongs to somebody else, is a symbolic link or is no directory.
+  // Makes `directory` (its parent must exist) with mode 0700, or uses an existing one of this user
+  // and removes the files of an earlier process. On a full disk stage() tries again.
+  //   Failure  kForbidden: it belongs to another user, is a symbolic link or is no directory.
   //            kUnavailable: the system refused (read-only, permissions). The message names the
   //            path.
   [[nodiscard]] static Result<StagingArea> open(const std::filesystem::path& directory);
 
-  // Writes a copy, mode 0500; to the disk if that has room. `plugin` is a valid plugin name and
-  // `sha256` 64 hexadecimal digits.
-  //   Promises  The name was never used by this object before and no such file existed.
-  //   Failure   kUnavailable: the system refused; nothing is left behind.
+  // Writes a copy, mode 0500, to the disk; on a full disk to memory. `plugin` is a valid plugin
+  // name and `sha256` has 64 hexadecimal digits.
+  //   Promises  This object has never used the name before, and there was no such file.
+  //   Failure   kUnavailable: the system refused; no file is left.
   [[nodiscard]] Result<StagedFile> stage(std::string_view plugin, std::string_view sha256,
                                          std::span<const std::byte> bytes);
 
@@ -74,9 +75,9 @@ class StagingArea {
                                                    std::span<const std::byte> bytes);
 
   std::filesystem::path directory_;  // absolute
-  bool is_made_;                     // false: there was no room for it
+  bool is_made_;                     // false: the disk was full
   std::uint64_t last_generation_ = 0;
-  std::vector<StagedFile> taken_;  // whose paths the dynamic loader knows as something else
+  std::vector<StagedFile> taken_;  // the dynamic loader knows their paths as other libraries
 };
 
 }  // namespace hearth::plugins

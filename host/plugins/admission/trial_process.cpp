@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// Pipes are moved above the descriptors that the child gets, so that no dup2 overwrites one.
+// Pipes get numbers above the descriptors that the child gets: then no dup2 overwrites a pipe.
 constexpr int kFirstFreeDescriptor = 10;
 constexpr std::size_t kMaxKeptBytes = std::size_t{16} << 10;
 
@@ -44,7 +44,7 @@ std::optional<Pipe> make_pipe() {
   return pipe;
 }
 
-// What came out of one pipe: the end of it, since that is where the reason for a crash stands.
+// The end of a pipe's output: the reason for a crash is there.
 class Intake {
  public:
   explicit Intake(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
@@ -53,8 +53,8 @@ class Intake {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
-  // Takes what is there without waiting; at most a bounded amount, so that a library that prints
-  // for ever cannot keep us from looking at the clock.
+  // Reads without waiting, a bounded amount at most: a library that prints for ever must not keep
+  // the caller from checking the time limit.
   void drain() {
     constexpr int kRounds = 64;
     std::array<char, 4096> buffer;
@@ -73,7 +73,7 @@ class Intake {
   std::string text_;
 };
 
-// The parts of posix_spawn that must be given back.
+// The parts of posix_spawn that must be freed.
 class SpawnSetup {
  public:
   SpawnSetup() {
@@ -108,11 +108,10 @@ int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& ou
     also(::posix_spawn_file_actions_adddup2(&setup.actions, options.given, kGivenDescriptor));
     first_unknown = kGivenDescriptor + 1;
   }
-  // Sockets and files of ours that were opened without close-on-exec.
+  // Closes sockets and files that were opened without close-on-exec.
   also(::posix_spawn_file_actions_addclosefrom_np(&setup.actions, first_unknown));
 
-  // A group of its own, so that whatever it starts can be ended with it; and no signal of ours
-  // blocked.
+  // A process group of its own, so that its children can be killed with it. No signal is blocked.
   sigset_t none{};
   sigset_t all{};
   ::sigemptyset(&none);
@@ -133,7 +132,7 @@ int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& ou
                        environ);
 }
 
-// Whether the child has ended; it stays to be reaped.
+// Whether the child has ended. It must still be reaped.
 bool has_ended(pid_t child) {
   siginfo_t status{};
   const int result =
@@ -141,9 +140,9 @@ bool has_ended(pid_t child) {
   return result == 0 && status.si_pid == child;
 }
 
-// Ends the child with all that it started, and gives its status as waitpid does.
+// Kills the child and its own children, and returns its status as waitpid does.
 int reap(pid_t child) {
-  // Before it is reaped its number cannot belong to anybody else.
+  // Until the child is reaped, no other process gets its id.
   ::kill(-child, SIGKILL);
   ::kill(child, SIGKILL);
   int status = 0;
@@ -159,7 +158,7 @@ void wait_for_news(Intake& verdict, Intake& output, milliseconds limit) {
     if (intake->is_open())
       wanted[count++] = {.fd = intake->descriptor(), .events = POLLIN, .revents = 0};
   }
-  // With both pipes closed there is nothing to wake us: look again soon.
+  // With both pipes closed nothing wakes poll(): look again soon.
   const milliseconds longest = count == 0 ? milliseconds(2) : milliseconds(20);
   ::poll(wanted.data(), count, static_cast<int>(std::min(longest, limit).count()));
   verdict.drain();

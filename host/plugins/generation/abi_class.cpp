@@ -42,7 +42,7 @@ diagnosis::CallEvent event_of(const extensions::AgentCalls& calls) {
       .number = calls.current().call, .trace = span.trace, .span = span.id, .flags = span.flags};
 }
 
-// Calls into the library, and lets it be known which agent the call is for.
+// Calls into the library, and records which agent the call is for.
 template <class Call>
 hearth_status call_plugin(const AbiClass& agent_class, std::string_view function,
                           const diagnosis::AgentLabel& agent, const Call& call,
@@ -51,8 +51,8 @@ hearth_status call_plugin(const AbiClass& agent_class, std::string_view function
   return catch_all(agent_class, function, call);
 }
 
-// What an author or an operator looks for: a method, GET or POST, a callback. The names of other
-// events are addresses and ids, which may be secret.
+// The name of a method or a callback, GET or POST: for authors and operators. Names of other events
+// are addresses and ids, which may be secret.
 diagnosis::AgentLabel method_of(const AgentEvent& event) {
   switch (event.kind) {
     case runtime::EventKind::kCall:
@@ -63,7 +63,7 @@ diagnosis::AgentLabel method_of(const AgentEvent& event) {
   }
 }
 
-// Anything but HEARTH_OK is a failure; positive numbers are not in the contract of these functions.
+// Any status but HEARTH_OK is a failure: the contract of these functions has no positive ones.
 Result<void> result_of(hearth_status status, std::string_view what) {
   if (status == HEARTH_OK) return {};
   return Error{to_errc(status), std::string(what) + " (" + status_name(status) + ")"};
@@ -108,7 +108,7 @@ class AbiInstance final : public AgentInstance {
 
   void on_result(const OperationResult& result) override {
     const bool ok = result.outcome.has_value();
-    // A copy: error() gives one, which must live as long as the call.
+    // A copy that lives as long as the call: error() returns a temporary.
     const std::string why = ok ? std::string() : result.outcome.error().message;
     const hearth_result passed = {
         .struct_size = sizeof(hearth_result),
@@ -131,7 +131,7 @@ class AbiInstance final : public AgentInstance {
   }
 
  private:
-  // As call_plugin(); published as `event` if that says more than the function.
+  // As call_plugin(). Records `event` where that says more than the function.
   template <class Call>
   hearth_status enter(std::string_view function, const Call& call, std::string_view event = {},
                       const diagnosis::AgentLabel& method = {}) noexcept {
@@ -143,7 +143,7 @@ class AbiInstance final : public AgentInstance {
     return status;
   }
 
-  const AbiClass& class_;  // kept by the live agent for as long as its instance
+  const AbiClass& class_;  // the live agent keeps it as long as its instance
   const hearth_class& table_;
   const diagnosis::AgentLabel label_;
   const extensions::AgentCalls& calls_;  // the live agent's
@@ -152,7 +152,7 @@ class AbiInstance final : public AgentInstance {
   diagnosis::CallScope* entered_ = nullptr;  // the call that has not returned
 };
 
-// What the class gives for `id`, or null.
+// The class's table for the extension `id`, or null.
 const void* find_table(const AbiClass& agent_class, const hearth_class& table, const char* id) {
   if (!HEARTH_HAS(&table, hearth_class, get_extension)) return nullptr;
   const void* found = nullptr;
@@ -233,7 +233,7 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
                                                         std::string_view name,
                                                         std::string_view options) const {
   const hearth_class& table = *entry_.table;
-  // By the name that the host knows it by: that of a sub-agent says whose it is.
+  // The host's name of the agent: for a sub-agent it has the agents above.
   const auto label = diagnosis::AgentLabel::with_digest(host.key().name);
   void* instance = nullptr;
   const hearth_status status = call_plugin(

@@ -1,5 +1,5 @@
 #pragma once
-// A class of a loaded library, as the runtime sees it.
+// A class of a loaded library, for the runtime.
 
 #include "diagnosis/call_records.hpp"
 #include "plugins/generation/plugin_entry.hpp"
@@ -19,10 +19,10 @@ namespace hearth::plugins {
 
 class PluginGeneration;
 
-// Promises  Nothing that the library throws comes through: it becomes a kPlugin error and a line in
-//           the log. A status that is no status of the contract counts as HEARTH_E_PLUGIN.
+// Promises  An exception of the library becomes a kPlugin error and a line in the log. A status
+//           that the contract does not have counts as HEARTH_E_PLUGIN.
 // Lifetime  Keeps its generation in use: the library is not unloaded while an AbiClass lives.
-// Threads   As runtime::AgentClass says. Made on the loader's thread; destroyed on any.
+// Threads   As runtime::AgentClass. Made on the loader's thread; destroyed on any.
 class AbiClass final : public runtime::AgentClass {
  public:
   // `entry` is one of the generation's classes. `sha256` and `number` as in
@@ -52,17 +52,17 @@ class AbiClass final : public runtime::AgentClass {
   Result<void> run_job(std::uint64_t job, bool cancelled,
                        const runtime::JobOrigin& origin) const override;
 
-  // As which calls into it are recorded.
+  // The owner under which calls into the class are recorded.
   [[nodiscard]] const diagnosis::CallOwner& call_owner() const { return owner_; }
 
-  // The library threw through the C interface, which its contract forbids.
+  // Logs that the library threw an exception through the C interface, which the contract forbids.
   void report_exception(std::string_view function) const noexcept;
 
  private:
   std::shared_ptr<PluginGeneration> generation_;
-  const EntryClass& entry_;  // the generation's
+  const EntryClass& entry_;  // in the generation
   const diagnosis::CallOwner owner_;
-  const hearth_offload_v1* const offload_;  // the library's, or null
+  const hearth_offload_v1* const offload_;  // in the library, or null
   const std::uint32_t schema_version_;
 };
 

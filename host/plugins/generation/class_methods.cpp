@@ -22,8 +22,8 @@ std::optional<std::string_view> read_text(hearth_bytes bytes, std::size_t max_by
   return is_valid_utf8(text) ? std::optional(text) : std::nullopt;
 }
 
-// What is wrong with a table as a whole, as the end of a sentence; empty: nothing. Both versions
-// begin alike.
+// What is wrong with a table as a whole, as the end of a sentence; empty: it is right. Tables of
+// both versions begin alike.
 template <class Table>
 std::string problem_with(const Table& table, std::string_view type) {
   if (table.struct_size < sizeof(Table)) {
@@ -38,10 +38,10 @@ std::string problem_with(const Table& table, std::string_view type) {
   return {};
 }
 
-// Takes the methods of a table, one after the other.
+// Adds the methods of a table, one after the other.
 class MethodReader {
  public:
-  // Each gives what is wrong, or an empty text.
+  // Each returns what is wrong, or an empty text.
   std::string add(const hearth_method& method) { return add_named(method.name, method.flags); }
 
   std::string add(const hearth_method_2& method) {

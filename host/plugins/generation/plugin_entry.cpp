@@ -9,8 +9,8 @@
 namespace hearth::plugins {
 namespace {
 
-// A NUL-terminated text of the library; absent if it is null or longer than any valid one. Looks no
-// further than that, so a text without an end costs at most a page.
+// A NUL-terminated text of the library; absent if it is null or longer than any valid text. Reads
+// no further, so a text without an end costs at most a page.
 std::optional<std::string> bounded_text(const char* text) {
   constexpr std::size_t kMaxBytes = 64;
   static_assert(kMaxBytes >= kMaxVersionBytes);

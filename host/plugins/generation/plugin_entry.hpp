@@ -1,5 +1,5 @@
 #pragma once
-// Checks on the entry symbol of a mapped library, the same in the probe and in the server.
+// Checks on the entry symbol of a mapped library. The probe and the server use the same ones.
 
 #include "extensions/operations.hpp"
 #include "plugins/admission/file_rules.hpp"
@@ -14,19 +14,18 @@
 
 namespace hearth::plugins {
 
-// L2 and L3 on the symbol itself: magic number, size (a larger one is a newer plugin and fine),
-// version, functions that are not null, and the number of classes that the note announces. Runs no
-// code of the library.
+// L2 and L3 on the symbol itself: magic number, size, version, no null functions, and the number of
+// classes in the note. A larger size is accepted: the plugin is newer. Runs no code of the library.
 [[nodiscard]] std::optional<Finding> check_entry(const hearth_plugin& plugin,
                                                  const PluginNote& note);
 
-// A class of a library, as checked.
+// A checked class of a library.
 struct EntryClass {
-  const hearth_class* table;  // the library's
+  const hearth_class* table;  // in the library
   std::string name;
   std::string version;
-  ClassMethods methods = {};                   // not read_classes()'s to fill
-  extensions::OperationKinds operations = {};  // the same
+  ClassMethods methods = {};                   // read_classes() does not fill it
+  extensions::OperationKinds operations = {};  // read_classes() does not fill it
 };
 
 // The classes of a library whose init() has succeeded, in the library's order. Calls get_class()
@@ -37,7 +36,7 @@ struct EntryClass {
 [[nodiscard]] Checked<std::vector<EntryClass>> read_classes(const hearth_plugin& plugin,
                                                             const PluginNote& note);
 
-// What init() answered, as a sentence about the library: L4, or nothing if it succeeded.
+// L4, with what init() answered; nothing if init() succeeded.
 [[nodiscard]] std::optional<Finding> check_init(hearth_status status);
 
 }  // namespace hearth::plugins

@@ -20,7 +20,7 @@ void tell(const PluginGeneration::Progress& progress, std::string_view step) {
   if (progress) progress(step);
 }
 
-// The names of all that it announces, as who asks what has crashed wants them.
+// The names of the classes in the note, separated by commas: for records of crashes.
 std::string classes_of(const PluginNote& note) {
   std::string classes;
   for (const std::string& each : note.manifest.classes)
@@ -28,8 +28,8 @@ std::string classes_of(const PluginNote& note) {
   return classes;
 }
 
-// The library may be C++ without the SDK's thunks: what it throws ends here. A crash in the call is
-// known to be the owner's.
+// The library may be C++ without the SDK's thunks: exceptions end here. A crash in the call is
+// recorded for the owner.
 template <class Call>
 hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view function,
                            const Call& call) noexcept {
@@ -41,8 +41,8 @@ hearth_status call_library(const diagnosis::CallOwner& owner, std::string_view f
   }
 }
 
-// Asks each class what it tells of its methods and its operations. One that throws tells nothing,
-// and AbiClass reports it.
+// Reads the lists of methods and operations of each class. The lists of a class that throws are
+// empty, and AbiClass reports it.
 std::optional<Finding> read_lists(const diagnosis::CallOwner& owner,
                                   std::vector<EntryClass>& classes) {
   for (EntryClass& each : classes) {
@@ -81,8 +81,7 @@ struct PluginGeneration::Mapped {
          const LibraryContent& content)
       : owner(origin, content.sha256, content.number, classes_of(note)), host(services, origin) {}
 
-  // Runs its constructors, and whoever crashes in its code from then on is known, on whatever
-  // thread.
+  // Runs its constructors. From then on crashes in its code are recorded for it, on any thread.
   std::optional<Finding> open(const std::filesystem::path& path) {
     const diagnosis::CallScope published(owner, kLoadCall, diagnosis::AgentLabel());
     auto opened = PluginLibrary::open(path);
@@ -93,14 +92,14 @@ struct PluginGeneration::Mapped {
     return std::nullopt;
   }
 
-  // Runs its destructors. False: it stays mapped all the same.
+  // Runs its destructors. False: it stays mapped.
   bool close() {
     code.reset();
     const diagnosis::CallScope published(owner, kUnloadCall, diagnosis::AgentLabel());
     return library->close();
   }
 
-  // The calls that must succeed before it serves.
+  // Makes the calls that must succeed before its classes are served.
   Checked<std::vector<EntryClass>> start(const PluginNote& note, const Progress& progress);
 
   // False: its deinit() is busy.
@@ -112,12 +111,11 @@ struct PluginGeneration::Mapped {
     return is_over;
   }
 
-  const diagnosis::CallOwner
-      owner;  // of the calls that are about no class: all of them are the library's
+  const diagnosis::CallOwner owner;  // of calls that belong to no class
   extensions::AbiHost host;
   bool has_started = false;                        // init() has succeeded: deinit() must be called
   std::unique_ptr<PluginLibrary> library;          // after the host: destroyed first
-  std::unique_ptr<diagnosis::PublishedCode> code;  // not longer than the library
+  std::unique_ptr<diagnosis::PublishedCode> code;  // destroyed before the library
 };
 
 Checked<std::vector<EntryClass>> PluginGeneration::Mapped::start(const PluginNote& note,
@@ -160,8 +158,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
     const std::filesystem::path& path, std::string origin, PluginNote note,
     const extensions::AbiServices& services, const Progress& progress,
     const BeforeUnmapping& before_unmapping, LibraryContent content) {
-  // Everything is undone by hand on failure: leaving it to the destructor would leave the library
-  // mapped.
+  // After a failure this function unloads the library: the destructor would leave it mapped.
   auto mapped = std::make_unique<Mapped>(services, origin, note, content);
   tell(progress, "load");
   if (auto broken = mapped->open(path)) return *std::move(broken);
@@ -170,7 +167,7 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
     Finding why = classes.error();
     if (mapped->end(before_unmapping)) {
       static_cast<void>(mapped->close());
-    } else {  // its deinit() is busy: the library stays mapped for ever
+    } else {  // deinit() is busy: the library stays mapped for ever
       const Mapped* const kept = mapped.release();
       HEARTH_FORGIVE_LEAK(kept);
     }
@@ -197,7 +194,7 @@ std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_c
 Retirement PluginGeneration::retire(const Progress& progress,
                                     const BeforeUnmapping& before_unmapping) {
   if (mapped_ == nullptr) return Retirement::kUnloaded;
-  // Pairs with remove_user(): what the last user did happened before this.
+  // Pairs with remove_user(): all that the last user did happened before this.
   if (users_.load(std::memory_order_acquire) != 0) return Retirement::kInUse;
   tell(progress, "deinit");
   if (!mapped_->end(before_unmapping)) return Retirement::kBusy;

@@ -22,8 +22,8 @@
 
 namespace hearth::plugins {
 
-// The calls into a library that are about no class of it, as diagnosis/call_records.hpp has them.
-// Who crashes in one of them crashes whenever the library is loaded.
+// The calls into a library that belong to none of its classes (diagnosis/call_records.hpp). A
+// library that crashes in one of them does so whenever it is loaded.
 inline constexpr std::string_view kLoadCall = "load";      // its constructors
 inline constexpr std::string_view kUnloadCall = "unload";  // its destructors
 inline constexpr std::string_view kInitCall = "init";
@@ -33,39 +33,37 @@ inline constexpr std::string_view kGetExtensionCall = "get_extension";
 inline constexpr std::array kLibraryCalls{kLoadCall,   kUnloadCall,   kInitCall,
                                           kDeinitCall, kGetClassCall, kGetExtensionCall};
 
-// What the file of a library holds, and which generation of the file it is: for whoever asks what
-// has crashed.
+// The content of a library's file and the number of the generation: for records of crashes.
 struct LibraryContent {
-  std::string sha256 = {};  // empty: nobody asks
+  std::string sha256 = {};  // empty: not needed
   std::uint64_t number = 0;
 };
 
-// What became of a generation that should go.
+// The outcome of retire().
 enum class Retirement {
-  kUnloaded,     // deinit() has run and nothing of it is mapped any more
-  kStillMapped,  // deinit() has run, but the dynamic loader keeps the code
+  kUnloaded,     // deinit() has run, and the library is not mapped any more
+  kStillMapped,  // deinit() has run, but the dynamic loader keeps the code mapped
   kInUse,        // an agent of it still lives: nothing was done
-  kBusy,         // its deinit() says that something still runs: it stays
+  kBusy,         // its deinit() reports that something still runs: the library stays
 };
 
 // Promises  init() has succeeded, once, and the classes are checked. deinit() is called at most
 //           once with success.
 // Threads   load(), make_classes(), retire() and destruction: the loader's. The rest: any.
-// Lifetime  Shared by the loader and by the AbiClass objects made from it, which may live on any
-//           thread. Destroyed without having been unloaded, it leaves the library mapped: code that
-//           may still run is never taken away.
+// Lifetime  Shared by the loader and by its AbiClass objects, which may live on any thread. If it
+//           is destroyed without retire(), the library stays mapped: its code may still run.
 class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
  public:
   // Called before each step with its name: "load" (constructors run), "init", "classes", "deinit".
   using Progress = std::function<void(std::string_view step)>;
-  // Called with the addresses of the library's code when the host calls none of it any more, and
-  // before it is unmapped, which runs its destructors.
+  // Called with the addresses of the library's code, after the host's last call into it and before
+  // it is unmapped, which runs its destructors.
   using BeforeUnmapping = std::function<void(const diagnosis::CodeRange& library)>;
 
-  // Loads the library at `path` (absolute, a private copy, never loaded before), which carries
-  // `note`. `origin` names it in logs: the file that the person knows. From before its constructors
-  // on until it is gone, a crash or a hang is known to be the library's, with its content and all
-  // classes of its note.
+  // Loads the library at `path` (absolute, a private copy, never loaded before). `note`: its note.
+  // `origin`: its name in logs, the file that operators know. From before its constructors until it
+  // is unmapped, crashes and hangs in the library are recorded with its content and all classes of
+  // its note.
   //   Failure  L1 to L4. The library is unloaded again; `before_unmapping` is called if it had an
   //            entry symbol.
   [[nodiscard]] static Checked<std::shared_ptr<PluginGeneration>> load(
@@ -84,25 +82,25 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   // One object for each class, for the runtime's registry.
   [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();
 
-  // Calls deinit() and unmaps the library, if no AbiClass of it lives. `before_unmapping` is called
-  // after deinit(), also if that is busy.
+  // Calls deinit() and unmaps the library, if none of its AbiClass objects lives. Calls
+  // `before_unmapping` after deinit(), also if deinit() is busy.
   [[nodiscard]] Retirement retire(const Progress& progress = {},
                                   const BeforeUnmapping& before_unmapping = {});
 
-  // An AbiClass of it lives. Any thread; once false it stays so, if make_classes() is not called
+  // One of its AbiClass objects lives. Once false it stays false, unless make_classes() is called
   // again.
   [[nodiscard]] bool in_use() const noexcept { return users_.load(std::memory_order_acquire) != 0; }
 
-  // Counts the AbiClass objects; theirs to call.
+  // Only its AbiClass objects call these.
   void add_user() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
   void remove_user() noexcept {
     if (users_.fetch_sub(1, std::memory_order_release) == 1 && unused_) unused_->ring();
   }
-  // Rings when no AbiClass of it lives any more. Before make_classes().
+  // `news` rings when the last AbiClass is gone. Call it before make_classes().
   void tell_unused(std::shared_ptr<runtime::VersionNews> news) { unused_ = std::move(news); }
 
  private:
-  struct Mapped;  // the library and the table it was given: they go together or stay together
+  struct Mapped;  // the library and the host's table for it: both stay or both go
 
   PluginGeneration(std::string origin, PluginNote note);
 
@@ -112,7 +110,7 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   std::unique_ptr<Mapped> mapped_;  // null once unloaded
   std::vector<EntryClass> classes_;
   std::atomic<std::size_t> users_{0};
-  std::shared_ptr<runtime::VersionNews> unused_;  // null: nothing rings
+  std::shared_ptr<runtime::VersionNews> unused_;  // may be null
 };
 
 }  // namespace hearth::plugins

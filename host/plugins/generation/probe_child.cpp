@@ -23,8 +23,8 @@
 namespace hearth::plugins {
 namespace {
 
-// Nobody lives in a probe: every call for an agent is answered HEARTH_E_GONE, by the same code as
-// in the server.
+// A probe has no agents: every call for an agent returns HEARTH_E_GONE, from the same code as in
+// the server.
 class NoAgents final : public extensions::AgentDirectory {
  public:
   Found find(runtime::AgentHandle /*handle*/) override { return {}; }
@@ -42,14 +42,14 @@ class VerdictStream {
   }
 
  private:
-  // At once and unbuffered: the next instruction may be the library's last.
+  // At once and unbuffered: the library may crash in the next instruction.
   void write(const Json& line) {
     const std::string text = dump_json(line) + "\n";
     std::string_view rest = text;
     while (!rest.empty()) {
       const ssize_t n = ::write(descriptor_, rest.data(), rest.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;  // the parent is gone; nobody wants to know
+      if (n <= 0) return;  // the parent is gone
       rest.remove_prefix(static_cast<std::size_t>(n));
     }
   }
@@ -57,14 +57,12 @@ class VerdictStream {
   int descriptor_;
 };
 
-// A crash here is expected now and then: it should leave no core file, and no child behind if the
-// server dies.
+// Crashes are expected here: they leave no core file. The child ends if the server ends.
 void be_a_probe() {
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A sanitizer's runtime would turn these into an ordinary exit, and the parent could not tell
-  // them apart.
+  // A sanitizer's runtime would turn these into an ordinary exit: the parent could not see a crash.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) std::signal(signal, SIG_DFL);
 }
 
@@ -94,11 +92,11 @@ std::optional<Finding> try_library(const std::filesystem::path& library, Verdict
                                            *std::move(inspection.note), services, progress);
   if (!generation) return generation.error();
   const auto changes = guard.changes();
-  // A class is asked for its extensions when it is made, before any agent: that must not happen in
-  // the server first.
+  // Making a class asks it for its extensions, before any agent: that must not happen in the server
+  // first.
   static_cast<void>((*generation)->make_classes());
-  // Whether it lets itself be unloaded is not a question of this trial; whether it survives the
-  // attempt is.
+  // The trial does not ask whether the library can be unloaded, only whether it survives the
+  // attempt.
   static_cast<void>((*generation)->retire(progress));
   if (!changes.empty()) return changed_process(changes);
   return std::nullopt;

@@ -6,8 +6,8 @@
 namespace hearth::plugins {
 namespace {
 
-// R1 refuses content that failed when it was tried. Content that another rule refuses has not run:
-// at the next start the rule may accept it.
+// Rule R1 refuses content that failed when it was tried. Content that another rule refuses has not
+// run: at the next start the rule may accept it.
 Place::NotServed not_served(const Candidate& candidate, const Finding& why) {
   return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
