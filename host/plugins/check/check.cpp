@@ -30,8 +30,8 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// What is judged of the file itself, and by the probe. Rules of a server's start (F4, F6, S1, C1,
-// ...) are not of a library alone.
+// The rules for the file itself and those of the probe. Rules of a server's start (F4, F6, S1, C1,
+// ...) do not depend on the library alone.
 constexpr std::array<std::string_view, 4> kOfTheFile = {"F1", "F2", "F3", "F5"};
 constexpr std::array<std::string_view, 7> kOfTheProbe = {"P1", "P2", "L1", "L2", "L3", "L4", "L5"};
 
@@ -46,7 +46,7 @@ bool is_probe_rule(std::string_view id) {
 
 constexpr const char* kOlderLibrary = "older.so";
 
-// A directory of ours alone that goes when the check ends, whatever its children have left in it.
+// A private directory. It is removed when the check ends, with all that its children have left.
 class WorkDirectory {
  public:
   static Result<WorkDirectory> make() {
@@ -93,15 +93,15 @@ class Checker {
     if (options_.on_result) options_.on_result(report_.results.back());
   }
 
-  // A result by rule, with what was found if anything was.
+  // Adds the result of a rule, with its finding if there is one.
   void add_rule(const Rule& of, const std::vector<Finding>& findings, bool judged) {
     const auto broken = std::ranges::find(findings, of.id, &Finding::rule);
     const bool is_basic = of.id == "E1" || of.id == "E2";
     if (!(is_basic && broken != findings.end()) && skip_excluded(of.id, of.sentence)) return;
     CheckResult result = fresh(of.id, of.sentence);
     if (broken != findings.end()) {
-      // Who owns this copy, and who may write it, is not a question of the library; the server asks
-      // it of its own.
+      // The owner and the rights of this file say nothing about the library. A server checks those
+      // of its own file.
       const bool of_this_copy = of.id.starts_with('F') && of.id != "F5";
       result.verdict =
           fails_check(of) && !of_this_copy ? CheckVerdict::kFailed : CheckVerdict::kWarning;
@@ -151,7 +151,7 @@ class Checker {
       report_.version = inspection.note->manifest.version;
       report_.classes = inspection.note->manifest.classes;
     }
-    // What is excluded keeps nothing from being tried, but a file that cannot be read does.
+    // An excluded rule does not stop the check, except for a file that cannot be read.
     return !unreadable && std::ranges::none_of(findings, [this](const Finding& each) {
       return each.severity == Severity::kRefusal && !is_excluded(each.rule);
     });
@@ -166,8 +166,7 @@ class Checker {
         findings.push_back(*std::move(broken));
     }
     const auto took = duration_cast<milliseconds>(steady_clock::now() - before);
-    // What it has changed in the process keeps a server from serving it, and nobody from trying
-    // more.
+    // After L5 (a change of the process) a server refuses the library, but the check goes on.
     const bool has_loaded = possible && (findings.empty() || findings.front().rule == "L5");
     for (const Rule& each : rules()) {
       if (!is_probe_rule(each.id)) continue;
@@ -243,7 +242,7 @@ class Checker {
     }
   }
 
-  // What the child has told, and how it ended.
+  // What the child has reported, and how it ended.
   void judge(const TrialOutcome& trial, CheckResult& result) const;
 
   const CheckOptions& options_;
@@ -252,8 +251,8 @@ class Checker {
 
 struct ChildStory {
   std::string doing = "before it was loaded";
-  std::string crash;             // what lent memory it touched
-  bool crash_in_thread = false;  // it crashed on another thread than the one that did that
+  std::string crash;             // the lent memory that it touched
+  bool crash_in_thread = false;  // it crashed on another thread than the first
   std::string verdict;
   std::string reason;
 };
@@ -265,7 +264,7 @@ ChildStory read_child_story(std::string_view lines) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     const auto line = parse_json(lines.substr(0, end), kDepth);
     lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (!line || !line->is_object()) continue;  // not from us
+    if (!line || !line->is_object()) continue;  // not from CheckVoice
     if (std::string doing = text_member(*line, "doing"); !doing.empty())
       story.doing = std::move(doing);
     if (std::string crash = text_member(*line, "crash"); !crash.empty())

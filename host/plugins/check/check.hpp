@@ -1,6 +1,5 @@
 #pragma once
-// hearth check: whether a library keeps the contract of hearth/abi.h, as far as a program can find
-// out.
+// hearth check: tests whether a library keeps the contract of hearth/abi.h.
 //
 //   parent  check_library()     the file's rules, the probe, then each case of check_cases.hpp
 //   child   run_plugin_check()  one case (check_child.hpp)
@@ -20,12 +19,12 @@ namespace hearth::plugins {
 
 enum class CheckVerdict {
   kPassed,
-  kSkipped,  // the library does not have it, it is excluded, or another rule that failed says it
-  kWarning,  // the library passes with it
-  kError,    // could not be tried, for the reason given; from here on the library has not passed
+  kSkipped,  // the library lacks the feature, the id is excluded, or a rule that failed covers it
+  kWarning,  // the library passes with a warning
+  kError,    // could not be tried, see the reason; with this and those below the library fails
   kFailed,
-  kCrashed,   // the child died of a signal, or ended itself
-  kTimedOut,  // and was killed
+  kCrashed,   // a signal ended the child, or it ended itself
+  kTimedOut,  // the child was killed
 };
 
 // "passed", "timed_out": as in the JSON report.
@@ -38,22 +37,22 @@ enum class CheckVerdict {
 // One rule or case on one library.
 struct CheckResult {
   std::string id;        // "E6", "T303"
-  std::string sentence;  // what it asks for
+  std::string sentence;  // the rule
   CheckVerdict verdict = CheckVerdict::kPassed;
   std::string reason;  // what is wrong, or why it was skipped; empty if it passed
-  std::string advice;  // what to do about it; may be empty: then the reason says it
+  std::string advice;  // what to do; may be empty: then the reason says it
   std::chrono::milliseconds took{0};
 };
 
 struct CheckReport {
   std::filesystem::path file;
   std::string sha256;
-  std::string plugin;   // from its note; empty if that cannot be read
+  std::string plugin;   // from its note; empty if the note cannot be read
   std::string version;  // likewise
   std::vector<std::string> classes;
   std::uint64_t seed = 0;
-  // In the order in which they were tried. What rests on a rule that keeps the library from being
-  // loaded is left out.
+  // In the order in which they were tried. If a broken rule keeps the library from being loaded,
+  // the cases that need it loaded are left out.
   std::vector<CheckResult> results;
   std::size_t untried = 0;  // how many were left out
 
@@ -63,30 +62,30 @@ struct CheckReport {
 };
 
 struct CheckOptions {
-  // The program that is its own child. The default is the one that is running.
+  // The program to start as the child. The default is the running program.
   std::filesystem::path program = "/proc/self/exe";
-  // Of one case; those that could go on for ever use half of it.
+  // For one case. Cases that could go on for ever use half of it.
   std::chrono::milliseconds time_limit{10'000};
   std::uint64_t seed = 1;
   std::string options = "{}";        // for create()
   std::vector<std::string> methods;  // to call; empty: those that are found in the library
-  bool may_call = true;              // false: none
+  bool may_call = true;              // false: no method is called
   std::filesystem::path
-      older;  // the version of the library before, for what it has stored; empty: none
-  // Ids of rules and cases that are skipped; E1 and E2 cannot be: without them nothing can be
-  // tried.
+      older;  // the library's version before, which writes the data to migrate; empty: none
+  // Ids of rules and cases to skip. E1 and E2 are never skipped: a library that breaks them cannot
+  // be tried.
   std::vector<std::string> excluded;
-  std::vector<std::string> only;  // ids of cases that are tried; empty: all
-  // Called with each result as it comes, for whoever wants to show progress.
+  std::vector<std::string> only;  // ids of the cases to try; empty: all
+  // Called with each result at once, to show progress.
   std::function<void(const CheckResult&)> on_result;
 };
 
-// Promises  The library's code runs in children only, which are gone when this returns. The file is
-//           read once: what is tried is a private copy of what was hashed.
-// Failure   kNotFound, kForbidden, kInvalidArgument: there is no such file, or no older one, or it
-//           cannot be read. kUnavailable, kInternal: no place for the copy. Everything that is
-//           wrong with the library is in the report.
-// Bounded   512 MiB of file; time_limit for each case.
+// Promises  The library's code runs only in child processes, which are gone when this returns. The
+//           file is read once: the children load private copies of the hashed bytes.
+// Failure   kNotFound, kForbidden, kInvalidArgument: the file or the older one is absent or cannot
+//           be read. kUnavailable, kInternal: the copy cannot be made. The report has everything
+//           that is wrong with the library.
+// Bounded   A file of 512 MiB; time_limit for each case.
 // Threads   Any. Blocks.
 [[nodiscard]] Result<CheckReport> check_library(const std::filesystem::path& file,
                                                 const CheckOptions& options);

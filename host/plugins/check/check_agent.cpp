@@ -24,7 +24,7 @@ std::string call_text(const CheckCall& call) {
          std::string(to_string(call.kind)) + ")";
 }
 
-// CheckAgent lets no remote operation begin.
+// CheckAgent starts no remote operation.
 class KeptRequest final : public extensions::RemoteOperation {
  public:
   void start(extensions::RemoteListener& /*listener*/) override {}
@@ -244,7 +244,7 @@ Result<void> CheckAgent::destroy() {
 
 void CheckAgent::changed(extensions::ConnectionId /*source*/, std::string_view json,
                          std::uint64_t write) {
-  // One that sets its state whenever that has changed would never end.
+  // Otherwise an agent that sets its state whenever its state changes would never end.
   constexpr std::size_t kMaxWaiting = 16;
   if (changed_states_.size() < kMaxWaiting) {
     changed_states_.push_back({json.empty() ? "null" : std::string(json), write});

@@ -1,5 +1,5 @@
 #pragma once
-// An agent of a check: what stands behind the host's table when a library is tried.
+// An agent of a check, behind the host's table.
 
 #include "base/error.hpp"
 #include "base/stop_point.hpp"
@@ -29,37 +29,37 @@ struct CheckCall {
   extensions::EventKind kind{};
   enum class State {
     kOffered,    // on_event runs
-    kAccepted,   // it has returned OK
-    kRefused,    // it has returned an error
+    kAccepted,   // on_event has returned OK
+    kRefused,    // on_event has returned an error
     kCompleted,  // once
     kCancelled,  // on_cancel was called
   };
   State state = State::kOffered;
-  bool ok = false;   // how it was completed
-  Errc code{};       // if it was not ok
-  std::string body;  // with which it was completed; the beginning of a long one
-  std::unique_ptr<extensions::DueWork> work;  // set if it is durable work of the agent's own
+  bool ok = false;                            // it was completed with success
+  Errc code{};                                // if it was not
+  std::string body;                           // of the completion; cut if it is long
+  std::unique_ptr<extensions::DueWork> work;  // set if it is durable work of the agent
 };
 
-// What submit() has taken.
+// An operation that submit() has accepted.
 struct CheckOperation {
   extensions::OperationId id = 0;
   std::uint32_t operation = 0;
   std::uint64_t token = 0;
   std::uint64_t job = 0;   // HEARTH_OP_OFFLOAD
-  bool is_remote = false;  // it would go on outside of the agent, and nothing leaves a check
+  bool is_remote = false;  // a request to another server; a check sends none
 };
 
-// A state that the agent's code has set, and has not been told of yet.
+// A state that the agent's code has set; its event has not been delivered yet.
 struct ChangedState {
   std::string json;
   std::uint64_t write = 0;  // AgentDatabase::state_writes()
 };
 
-// The clients of an agent of a check. What is sent to them goes nowhere.
+// The clients of an agent of a check. Messages to them are dropped.
 class CheckClients final : public extensions::Clients {
  public:
-  // A new one, which is connecting.
+  // A new client, which is connecting.
   extensions::Client& add(extensions::ConnectionId id);
 
   extensions::Client* find(extensions::ConnectionId id) override;
@@ -79,7 +79,7 @@ class CheckClients final : public extensions::Clients {
   std::vector<extensions::ConnectionId> all_;
 };
 
-// Requests that are submitted as on a server, and never leave.
+// Requests to other servers: accepted as on a server, and never sent.
 class CheckHttpPort final : public extensions::HttpPort {
  public:
   [[nodiscard]] bool wants_credentials() const override { return false; }
@@ -87,22 +87,23 @@ class CheckHttpPort final : public extensions::HttpPort {
       extensions::FetchRequest request) override;
 };
 
-// Over a database of its own and the server's extensions. It waits for nothing: an operation ends
+// It has a database of its own and the server's extensions. It waits for nothing: an operation ends
 // when the check says so.
 //
-// Promises  Misbehaviour (completing twice, or what was refused) is reported to the CheckHost.
+// Promises  It reports misbehaviour to the CheckHost: a call that is completed twice, or after it
+//           was refused.
 // Threads   The check's.
 // Lifetime  The host outlives it.
 class CheckAgent final : public extensions::AgentContext,
                          private extensions::AgentCalls,
                          private extensions::StateWatchers {
  public:
-  // `database`: the file, which an earlier life may have written.
+  // `database`: the file. An earlier life may have written it.
   CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage::AgentKey key,
              const std::filesystem::path& database, bool has_offload);
   ~CheckAgent() override;
 
-  // What an earlier life has left is due from now on. Once, before the first event.
+  // Makes durable work of an earlier life due. Call it once, before the first event.
   void load();
 
   // ---- for the check ----
@@ -110,21 +111,21 @@ class CheckAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::CallId add_call(extensions::EventKind kind);
   [[nodiscard]] std::deque<CheckOperation>& operations() { return operations_; }
   [[nodiscard]] std::deque<ChangedState>& changed_states() { return changed_states_; }
-  // Work of its own that begins now.
+  // Durable work that begins now.
   [[nodiscard]] std::optional<extensions::DueWork> next_work();
-  // The call of what next_work() gave is over.
+  // The call for work from next_work() is over.
   void work_ended(const CheckCall& call);
   extensions::Client& add_connection(extensions::ConnectionId id);
   // The state that it has, or that its code shows; empty: none.
   [[nodiscard]] std::string shown_state();
-  // What the running call has written is committed, as at the end of a turn.
+  // Commits what the running call has written, as at the end of a turn.
   void end_turn();
 
   bool creating = false;    // submit() is forbidden
   bool destroying = false;  // functions answer CLOSING
   bool migrating = false;   // durable work cannot be changed, and nothing is committed
   bool wants_eviction = false;
-  extensions::OperationKinds kinds;  // that its class lists
+  extensions::OperationKinds kinds;  // from its class
 
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override;
@@ -163,7 +164,7 @@ class CheckAgent final : public extensions::AgentContext,
   CheckHost& host_;
   const storage::AgentKey key_;
   const bool has_offload_;
-  bool broken_ = false;  // its storage does not work any more
+  bool broken_ = false;  // its storage has failed
   const extensions::ClassSettings settings_;
   storage::AgentDatabase database_;
   StopPointsAtCommit stops_;

@@ -145,7 +145,7 @@ CaseOutcome outcome_of(const CheckSubject& subject) {
 
 AfterEach blame_unfinished(CheckSubject& subject) {
   return [&subject](CheckInstance& instance, const CheckEvent& event, const Delivered& delivered) {
-    // What waits for the host's answer, or for its own thread, may take its time.
+    // An event that waits for the host's answer, or for the library's own thread, may take longer.
     const bool waits = !instance.agent().operations().empty() || subject.has_threads();
     if (delivered.call != 0 && instance.is_pending(delivered.call) && !waits) {
       subject.host().blame("it has accepted " + event_name(event.kind) +

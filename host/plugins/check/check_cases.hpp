@@ -1,6 +1,5 @@
 #pragma once
-// What `hearth check` tries with a library that it has loaded. Each case runs in a process of its
-// own.
+// The cases that `hearth check` tries with a loaded library. Each case runs in a child process.
 
 #include "plugins/check/check_script.hpp"
 #include "plugins/check/check_subject.hpp"
@@ -13,14 +12,14 @@
 namespace hearth::plugins {
 
 struct CheckCase {
-  std::string_view id;        // "T301"; never reused, as the ids of file_rules.hpp
-  std::string_view sentence;  // what it asks for
-  std::string_view advice;    // what to do if it is broken
+  std::string_view id;        // "T301"; never reused, like the ids of file_rules.hpp
+  std::string_view sentence;  // the rule
+  std::string_view advice;    // what to do if a library breaks it
   CaseOutcome (*run)(CheckRun& run);
 };
 
-// T1: loading, init(), the end. T2: making and destroying agents. T3: events. T4: a host that
-// fails. T5: what is lent. In the order in which they are tried.
+// In the order in which they are tried. T1: loading, init(), the end. T2: making and destroying
+// agents. T3: events. T4: a host that fails. T5: lent memory.
 [[nodiscard]] std::span<const CheckCase> check_cases();
 
 // The case called `id`, or null.
@@ -67,18 +66,17 @@ CaseOutcome check_failing_submit(CheckRun& run);
 CaseOutcome check_failing_host(CheckRun& run);
 CaseOutcome check_lent_memory(CheckRun& run);
 
-// What is common to cases: the first thing that the library was blamed for, or that it passed.
+// The usual outcome of a case: failed with the first blame of the library, or passed.
 [[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject);
 // For play(): blames an agent that has accepted an event, waits for nothing, and does not complete
-// it.
+// the event.
 [[nodiscard]] AfterEach blame_unfinished(CheckSubject& subject);
-// The library could not be loaded here, or its create() refuses, which T210 has said: nothing can
-// be said.
+// No verdict: the library could not be loaded here, or its create() refuses (T210 reports that).
 [[nodiscard]] CaseOutcome not_started();
 [[nodiscard]] CaseOutcome not_created(hearth_status status);
-// The time of the case was over before it could say anything.
+// No verdict: the time of the case is over.
 [[nodiscard]] CaseOutcome out_of_time();
-// Bytes that are taken from malloc and not given back; 0 where another allocator is in its place.
+// Bytes allocated by malloc and not freed; 0 if another allocator replaces malloc.
 [[nodiscard]] std::size_t allocated();
 
 }  // namespace hearth::plugins

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxShownOptions = 60;
 
-// An agent is made, starts, and goes. What create() said.
+// Makes, starts and destroys an agent. Returns the status of create().
 hearth_status short_life(CheckSubject& subject, const hearth_class& table) {
   CheckInstance instance(subject, table, "short");
   const hearth_status made = instance.create();
@@ -55,8 +55,7 @@ CaseOutcome check_growth(CheckRun& run) {
     return CaseOutcome::skipped("this program does not use the system's malloc");
   constexpr int kWarmUp = 100;
   constexpr int kRound = 450;
-  constexpr std::size_t kPerAgent =
-      16;  // the smallest thing that malloc gives takes 24 to 32 bytes
+  constexpr std::size_t kPerAgent = 16;  // the smallest allocation of malloc takes 24 to 32 bytes
   CheckSubject subject(run);
   if (!subject.start()) return not_started();
   hearth_status made = HEARTH_OK;
@@ -65,7 +64,7 @@ CaseOutcome check_growth(CheckRun& run) {
     if (run.is_late()) return out_of_time();
     if (made != HEARTH_OK) continue;
     std::size_t least = SIZE_MAX;
-    // Two rounds: what grows once is a cache, what grows each time is a leak.
+    // Two rounds: a cache grows once, a leak grows each time.
     for (int round = 0; round < 2; ++round) {
       const std::size_t before = allocated();
       for (int life = 0; life < kRound; ++life) short_life(subject, *table);
@@ -130,7 +129,7 @@ CaseOutcome check_two_agents(CheckRun& run) {
     made = one.create();
     if (made != HEARTH_OK || two.create() != HEARTH_OK) continue;
     for (const CheckEvent& event : life_events(*table, {})) {
-      // Operations of one end while the other's are under way.
+      // Operations of one agent end while operations of the other are in progress.
       for (CheckInstance* const each : {&one, &two}) {
         if (event.kind == HEARTH_EVENT_CONNECTING)
           each->agent().add_connection(event.connection).deciding = true;
@@ -166,7 +165,7 @@ CaseOutcome check_second_life(CheckRun& run) {
 }
 
 CaseOutcome check_migration(CheckRun& run) {
-  // What it does wrong on one thread is for another case to say.
+  // Another case reports what it does wrong on one thread.
   CheckSubject still(run);
   if (!still.start()) return not_started();
   for (const hearth_class* const table : still.classes())
@@ -207,7 +206,7 @@ CaseOutcome check_sudden_end(CheckRun& run) {
   for (const hearth_class* const table : subject.classes()) {
     const std::vector<std::string> methods = find_methods(subject, *table);
     const std::size_t length = life_events(*table, methods).size();
-    // After each event of a life, with all that was begun still under way.
+    // After each event of a life, while all operations and calls are still in progress.
     for (std::size_t end = 0; end <= length && !run.is_late(); ++end) {
       std::size_t played = 0;
       const AfterEach until = [&](CheckInstance&, const CheckEvent&, const Delivered&) {
@@ -216,7 +215,7 @@ CaseOutcome check_sudden_end(CheckRun& run) {
       made = play(subject, *table, "sudden", {.methods = methods, .pumps = false}, until);
       if (made != HEARTH_OK) break;
     }
-    // An agent that was never told to start.
+    // An agent that gets no START.
     CheckInstance unborn(subject, *table, "unborn");
     unborn.create();
   }

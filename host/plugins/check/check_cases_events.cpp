@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kUnknownKinds = {0U, 1000U, 0x7fff0000U, 0xffffffffU};
 
-// Runs `body` for each class with an agent that has started; the usual outcome.
+// Runs `body` for each class, with an agent that has started. Returns the usual outcome.
 using WithAgent = std::function<void(CheckInstance&)>;
 CaseOutcome with_each_class(CheckSubject& subject, const WithAgent& body) {
   hearth_status made = HEARTH_OK;
@@ -35,7 +35,7 @@ CaseOutcome with_each_class(CheckSubject& subject, const WithAgent& body) {
   return outcome;
 }
 
-// The asynchronous events of a life but START, with a client that is there.
+// The asynchronous events of a life except START, with a connected client.
 std::vector<CheckEvent> later_events(CheckInstance& instance,
                                      const std::vector<std::string>& methods) {
   std::vector<CheckEvent> events = life_events(instance.table(), methods);
@@ -69,7 +69,7 @@ CaseOutcome check_every_kind(CheckRun& run) {
     instance.agent().add_connection(1).deciding = true;
     for (const CheckEvent& event : life_events(instance.table(), {})) {
       if (event.kind != HEARTH_EVENT_START) instance.go_through(event);
-      // A client and a call that are long gone.
+      // A client and a call that do not exist any more.
       CheckEvent stale = event;
       stale.connection = 987654;
       if (event.kind != HEARTH_EVENT_START) instance.go_through(stale);
@@ -123,7 +123,7 @@ CaseOutcome check_deadlines(CheckRun& run) {
     for (CheckEvent event : later_events(instance, methods)) {
       event.deadline_ms = 1;
       const Delivered delivered = instance.deliver(event);
-      // The host does not wait for the plugin to have heard of it.
+      // The host does not wait until the plugin knows it.
       if (instance.is_pending(delivered.call)) instance.cancel(delivered.call);
       instance.pump();
     }
@@ -148,7 +148,7 @@ CaseOutcome check_cancelling(CheckRun& run) {
         instance.pump(steps);
         if (instance.is_pending(delivered.call)) {
           instance.cancel(delivered.call);
-          instance.cancel(delivered.call);  // and again, for nothing
+          instance.cancel(delivered.call);  // a second time: must have no effect
         }
         instance.pump();
       }
@@ -175,12 +175,12 @@ CaseOutcome check_results(CheckRun& run) {
       if (run.is_late()) return;
       for (const CheckEvent& event : later_events(instance, methods)) {
         instance.deliver(event);
-        // What it waits for now ends like this, twice, and in the reverse order.
+        // The operations that it waits for now end with this result, twice, in reverse order.
         auto operations = std::exchange(instance.agent().operations(), {});
         std::ranges::reverse(operations);
         for (const CheckOperation& each : operations) {
           if (each.operation == HEARTH_OP_OFFLOAD) {
-            instance.agent().operations().push_back(each);  // jobs are freed in any case
+            instance.agent().operations().push_back(each);  // jobs are always freed
             continue;
           }
           instance.give_result(each.token, each.operation, status, "why it failed");
@@ -240,7 +240,7 @@ CaseOutcome check_malformed_bodies(CheckRun& run) {
   return with_each_class(subject, [&](CheckInstance& instance) {
     const auto methods = find_methods(subject, instance.table());
     std::vector<CheckEvent> events = later_events(instance, methods);
-    // Only what a client writes: the rest is the host's own, and well-formed.
+    // Only the bodies that clients write: the host makes the others, which are well-formed.
     std::erase_if(events, [](const CheckEvent& event) {
       return event.kind != HEARTH_EVENT_MESSAGE && event.kind != HEARTH_EVENT_CALL &&
              event.kind != HEARTH_EVENT_REQUEST && event.kind != HEARTH_EVENT_STATE_CHANGED;
@@ -258,7 +258,7 @@ CaseOutcome check_malformed_bodies(CheckRun& run) {
 CaseOutcome check_call_times(CheckRun& run) {
   using std::chrono::milliseconds;
   constexpr milliseconds kLimit{250};
-  constexpr int kLives = 3;  // the fastest counts: another program may have had the processor
+  constexpr int kLives = 3;  // the fastest counts: another program may have used the processor
   CheckSubject subject(run);
   if (!subject.start()) return not_started();
   hearth_status made = HEARTH_OK;
@@ -287,7 +287,7 @@ CaseOutcome check_jobs(CheckRun& run) {
   std::size_t jobs = 0;
   CaseOutcome outcome = with_each_class(subject, [&](CheckInstance& instance) {
     const auto methods = find_methods(subject, instance.table());
-    // Its jobs wait until it is destroyed, and are cancelled then.
+    // Its jobs wait until the agent is destroyed. Then they are cancelled.
     CheckInstance leaving(subject, instance.table(), "leaving");
     if (leaving.create() != HEARTH_OK) return;
     leaving.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});

@@ -1,4 +1,4 @@
-// T4: a host whose functions fail. T5: a host that takes back what it lends.
+// T4: a host whose functions fail. T5: a host that takes back the memory that it lends.
 
 #include "extensions/abi_status.hpp"
 #include "plugins/check/check_cases.hpp"
@@ -29,7 +29,7 @@ struct Injection {
   hearth_status status;
 };
 
-// Every (call, status), in an order that the seed decides, so that many runs together see all.
+// Every (call, status) in an order from the seed: many runs together try all.
 std::vector<Injection> injections(std::uint64_t calls, std::mt19937_64& random) {
   std::vector<Injection> all;
   for (std::uint64_t at = 1; at <= std::min(calls, kMaxCalls); ++at) {
@@ -86,7 +86,7 @@ CaseOutcome check_lent_memory(CheckRun& run) {
   for (const hearth_class* const table : subject.classes()) {
     const Script script{.methods = find_methods(subject, *table)};
     made = play(subject, *table, "lent", script);
-    // Once more with all of it under way at the same time.
+    // Once more with all of it in progress at the same time.
     if (made == HEARTH_OK) {
       const AfterEach let_end = [&](CheckInstance& instance, const CheckEvent& event,
                                     const Delivered&) {

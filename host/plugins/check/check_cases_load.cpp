@@ -48,7 +48,7 @@ std::size_t unfinished(CheckInstance& instance) {
   return instance.agent().operations().empty() ? instance.pending().size() : 0;
 }
 
-// Whether it is blamed for something in a life of which nothing is special.
+// Whether the library is blamed for something in an ordinary life.
 bool misbehaves_alone(CheckRun& run) {
   CheckSubject subject(run);
   if (!subject.start()) return false;
@@ -58,8 +58,8 @@ bool misbehaves_alone(CheckRun& run) {
   return !subject.host().blamed().empty();
 }
 
-// init() with a host that differs. What is wrong, or empty. The library need not like it, but must
-// survive.
+// init() with another host. What is wrong, or empty. The library may refuse the host, but must not
+// crash.
 CaseOutcome try_host(CheckRun& run, HostVariant variant) {
   CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
   if (!subject.load()) return not_started();
@@ -73,7 +73,7 @@ CaseOutcome try_host(CheckRun& run, HostVariant variant) {
 
 CaseOutcome check_load_time(CheckRun& run) {
   constexpr milliseconds kLimit{100};
-  constexpr int kTries = 5;  // the fastest counts: another program may have had the processor
+  constexpr int kTries = 5;  // the fastest counts: another program may have used the processor
   auto best = milliseconds::max();
   for (int attempt = 0; attempt < kTries; ++attempt) {
     CheckSubject subject(run);
@@ -97,8 +97,8 @@ CaseOutcome check_traces_of_init(CheckRun& run) {
 }
 
 CaseOutcome check_other_hosts(CheckRun& run) {
-  // Where the table ends: after get_extension, in the middle, one function short; a later version's
-  // is longer.
+  // The table ends after get_extension, in the middle, or one function short. The table of a later
+  // version is longer.
   for (const std::uint32_t size : {24U, 32U, 40U, 48U, 56U, 64U, 72U, 80U, 136U}) {
     const bool later = size > sizeof(hearth_host);
     const auto minor = static_cast<std::uint16_t>(later ? HEARTH_ABI_MINOR + 7 : HEARTH_ABI_MINOR);
@@ -123,7 +123,7 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
     HostVariant variant;
     variant.hidden.emplace(hidden.id);
     CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
-    // A life too: init() may have been content, and the agents must be as well.
+    // Also a life: agents must work too if init() has succeeded.
     if (subject.start()) {
       for (const hearth_class* const table : subject.classes())
         play(subject, *table, "without", {.methods = {}});
@@ -164,7 +164,7 @@ CaseOutcome check_unmapping(CheckRun& run) {
 CaseOutcome check_two_copies(CheckRun& run) {
   CheckSubject first(run);
   if (!first.start()) return not_started();
-  // What one copy leaves undone is for another case to say.
+  // Another case reports events that one copy does not complete.
   std::vector<std::size_t> alone;
   for (const hearth_class* const table : first.classes()) {
     CheckInstance instance(first, *table, "alone");
@@ -176,7 +176,7 @@ CaseOutcome check_two_copies(CheckRun& run) {
   for (std::size_t index = 0; index < first.classes().size(); ++index) {
     if (first.classes()[index] == second.classes()[index])
       return CaseOutcome::failed("the second copy gave the first one's class");
-    // Each has a host of its own, which notices calls that are for the other's agents.
+    // Each copy has its own host, which notices calls for agents of the other copy.
     CheckInstance one(first, *first.classes()[index], "one");
     CheckInstance two(second, *second.classes()[index], "two");
     if (one.create() != HEARTH_OK || two.create() != HEARTH_OK) continue;
@@ -193,11 +193,11 @@ CaseOutcome check_two_copies(CheckRun& run) {
 }
 
 CaseOutcome check_many_cycles(CheckRun& run) {
-  if (allocated() == 0)  // a sanitizer's allocator maps as it likes
+  if (allocated() == 0)  // the mappings of a sanitizer's allocator cannot be predicted
     return CaseOutcome::skipped("this program does not use the system's malloc");
   constexpr int kCycles = 200;
   constexpr int kSettled =
-      10;  // caches of the dynamic loader and of malloc have their size by then
+      10;  // then caches of the dynamic loader and of malloc do not grow any more
   int cycle = 0;
   std::size_t mappings = 0;
   std::size_t bytes = 0;
@@ -213,7 +213,7 @@ CaseOutcome check_many_cycles(CheckRun& run) {
   }
   const std::string times = "after " + std::to_string(cycle) + " times ";
   if (cycle <= kSettled) return out_of_time();
-  // The host's own table takes two mappings a cycle and is never given back.
+  // The host's own table takes two mappings a cycle, which are never freed.
   const std::size_t expected =
       mappings + std::size_t{2} * static_cast<std::size_t>(cycle - kSettled);
   constexpr std::size_t kSlack = 8;

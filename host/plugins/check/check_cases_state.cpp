@@ -1,4 +1,4 @@
-// T2: what agents have stored, for later versions of their class and for later lives.
+// T2: what agents have stored: later versions of the class and later lives must be able to use it.
 
 #include "extensions/abi_status.hpp"
 #include "json/json.hpp"
@@ -38,7 +38,7 @@ std::uint32_t schema_of(CheckSubject& subject, const hearth_class& table) {
   return version;
 }
 
-// The databases of the agents of this case, to be put back later.
+// Copies of the databases of this case's agents, to be put back later.
 // Failure  std::filesystem::filesystem_error.
 class StoredAgents {
  public:
@@ -72,9 +72,9 @@ class StoredAgents {
 
 // How one migration has ended.
 struct Migrated {
-  bool is_ignored = false;  // UNSUPPORTED at once: there is nothing to do, as the library says
+  bool is_ignored = false;  // UNSUPPORTED at once: the library says that there is nothing to do
   bool is_open = false;     // accepted, and not completed
-  std::string fault;        // why it has failed; empty: it has not
+  std::string fault;        // why it failed; empty: it did not
   bool operator==(const Migrated&) const = default;
 };
 
@@ -89,7 +89,7 @@ Migrated migrate(CheckSubject& subject, const hearth_class& table, std::uint32_t
                  std::uint32_t to) {
   CheckInstance instance(subject, table, "grown");
   Migrated migrated;
-  instance.agent().migrating = true;  // what create() writes is a part of it
+  instance.agent().migrating = true;  // the writes of create() are a part of the migration
   if (const hearth_status made = instance.create(); made != HEARTH_OK) {
     migrated.fault = "its create() answers " + extensions::status_name(made);
     return migrated;
@@ -116,11 +116,11 @@ Migrated migrate(CheckSubject& subject, const hearth_class& table, std::uint32_t
 
 CaseOutcome judge_migration(CheckRun& run, CheckSubject& subject, const hearth_class& table,
                             std::uint32_t from, std::uint32_t to) {
-  const bool is_real = !run.setting.older.empty();  // the data are those of the version before
+  const bool is_real = !run.setting.older.empty();  // the version before has written the data
   const StoredAgents stored(run);
   stored.keep();
   const Migrated first = migrate(subject, table, from, to);
-  // As after a crash in the middle, which undoes all that it has written.
+  // As after a crash in the middle: it undoes all writes of the migration.
   stored.put_back();
   const Migrated second = migrate(subject, table, from, to);
   const std::string what = std::string(table.name) + ", MIGRATE from " + std::to_string(from) +
@@ -140,7 +140,7 @@ CaseOutcome judge_migration(CheckRun& run, CheckSubject& subject, const hearth_c
                              "--older");
 }
 
-// The class of the same name in the library of before; null if there is none.
+// The class of the same name in the version before; null if there is none.
 const hearth_class* same_class(const CheckSubject& subject, std::string_view name) {
   for (const hearth_class* const each : subject.classes()) {
     if (each->name == name) return each;
@@ -151,7 +151,7 @@ const hearth_class* same_class(const CheckSubject& subject, std::string_view nam
 // ---- later lives ----
 
 struct Answers {
-  std::map<std::string, std::string> by_call;  // of the second time that each was made
+  std::map<std::string, std::string> by_call;  // from the second time each call was made
   std::string state;
 };
 
@@ -167,7 +167,7 @@ void call_all(CheckInstance& instance, const std::vector<std::string>& methods, 
   }
 }
 
-// Calls all methods twice on a new agent; it is evicted in between, or not.
+// Calls all methods twice on a new agent. Evicts the agent in between, or not.
 Answers live(CheckSubject& subject, const hearth_class& table,
              const std::vector<std::string>& methods, bool is_evicted) {
   const StoredAgents stored(subject.run());
@@ -199,8 +199,8 @@ std::string shown(std::string text) {
   return text.empty() ? "nothing" : text;
 }
 
-// What an eviction has changed, of that which two lives without one agree on: time and chance are
-// nobody's fault.
+// What an eviction has changed. Only answers count that are equal in two lives without eviction:
+// other answers depend on time or chance.
 std::string forgotten(const Answers& one, const Answers& another, const Answers& evicted) {
   for (const auto& [call, answer] : one.by_call) {
     const auto same = another.by_call.find(call);

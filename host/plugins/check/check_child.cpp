@@ -16,8 +16,7 @@ namespace {
 
 constexpr int kBadUsage = 64;
 
-// A crash here is expected now and then: it should leave no core file, and no child behind if the
-// parent dies.
+// Crashes are expected here: they leave no core file. The child ends if the parent ends.
 void be_a_trial() {
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -32,7 +31,7 @@ CaseOutcome run_case(const CheckCase& one, CheckSetting setting, CheckVoice& voi
     if (run.failure().empty()) return outcome;
     return CaseOutcome::error("the check itself failed: " + run.failure());
   } catch (const std::exception& failure) {
-    // No file, no memory, no thread. What the library throws does not come here.
+    // The check has no file, memory or thread. Exceptions of the library do not get here.
     return CaseOutcome::error("the check itself failed: " + std::string(failure.what()));
   }
 }
@@ -76,7 +75,7 @@ int run_plugin_check(std::string_view case_id, std::string_view setting_text) {
   if (one == nullptr || !setting) return kBadUsage;
   be_a_trial();
   CheckVoice voice;
-  // It is looked at by the signal handler until the end of the process.
+  // The signal handler uses it until the end of the process.
   static GuardedMemory memory;
   report_crashes(memory);
   const CaseOutcome outcome = run_case(*one, *std::move(setting), voice, memory);

@@ -25,8 +25,8 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
               .agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
           std::move(origin)),
       memory_(memory) {
-  // A longer table is a later host's: what is behind the members that are known is none of the
-  // library's business.
+  // A longer table is that of a later host: the library must not use what is behind the known
+  // members.
   constexpr std::size_t kInFront = offsetof(extensions::WatchedTable, host);
   std::array<std::byte, sizeof(extensions::WatchedTable) + 3 * sizeof(hearth_host)> bytes{};
   extensions::WatchedTable table = extensions::watched_table(*this);
@@ -52,7 +52,7 @@ void CheckHost::remove(CheckAgent& agent) {
 }
 
 extensions::AgentDirectory::Found CheckHost::find(extensions::AgentHandle handle) {
-  // Nothing below may be looked at from elsewhere.
+  // Other threads must not read the members below.
   if (std::this_thread::get_id() != thread_)
     return {.lookup = Lookup::kWrongThread, .agent = nullptr};
   const auto found = agents_.find(handle);
@@ -103,7 +103,7 @@ void CheckHost::check_caller(const extensions::AbiCall& call) {
     return blame("it calls " + name +
                  " from a thread of its own: only post(), log and the clock may be");
   const bool existed = call.agent > 1000 && call.agent <= last_handle_;
-  if (!existed) return;  // a number that was never given out: GONE says it
+  if (!existed) return;  // an unknown handle: the library gets GONE
   const auto found = agents_.find(call.agent);
   if (found == agents_.end()) {
     if (!function.while_closing) blame("it calls " + name + " for an agent that is destroyed");
@@ -133,7 +133,7 @@ void CheckHost::lent(const extensions::AbiCall& call, hearth_bytes* out) {
   const std::string_view bytes(static_cast<const char*>(out->ptr), out->len);
   try {
     out->ptr = memory_->lend(bytes, "what " + std::string(call.function.name) + " gave");
-  } catch (const StorageError& failure) {  // must not go through the library's code
+  } catch (const StorageError& failure) {  // must not pass through the library's code
     note_failure(failure.what());
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The host of a check: the table of functions that a library gets when it is tried, every call of
-// which is watched and may be made to fail.
+// The host of a check: the table of functions that a library gets. Every call is watched and can be
+// made to fail.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -35,27 +35,27 @@ class CheckAgent;
 // How a host differs from this server's.
 struct HostVariant {
   std::uint32_t struct_size =
-      sizeof(hearth_host);  // smaller: the table ends there, and nothing may be read behind it
+      sizeof(hearth_host);  // smaller: the table ends there, and must not be read beyond that
   std::uint16_t abi_minor = HEARTH_ABI_MINOR;
   std::set<std::string, std::less<>> hidden;  // extensions that it does not have
-  bool has_extensions = true;                 // false: it has none
+  bool has_extensions = true;                 // false: it has no extension
 };
 
-// A call to the host that is not answered as it should be.
+// A call to the host that fails on purpose.
 struct HostFault {
   std::uint64_t at = 0;  // which call from now on: 1 is the next; 0: none
   hearth_status status = HEARTH_E_IO;
   bool submit_only = false;  // only submit() is counted and fails
 };
 
-// Promises  Answers as the server's table does, over CheckAgents. What the contract forbids is put
-//           down by blame(): a call for an agent that is not running, from another thread, after
-//           the agent is gone or after deinit().
-// Threads   One after the other; the table's functions, post() and blame(): any.
-// Lifetime  Outlives the library that has its table.
+// Promises  Answers as the server's table does, for CheckAgents. blame() records calls that the
+//           contract forbids: for an agent that is not running or is gone, from another thread, or
+//           after deinit().
+// Threads   One at a time. The table's functions, post() and blame(): any.
+// Lifetime  It outlives the library that has its table.
 class CheckHost final : public extensions::AgentDirectory, private extensions::AbiWatcher {
  public:
-  // `memory` null: what is lent to the library is not guarded.
+  // `memory` null: memory that is lent to the library is not guarded.
   CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
             GuardedMemory* memory);
   ~CheckHost() override;
@@ -66,7 +66,7 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
   [[nodiscard]] extensions::AgentHandle next_handle() { return ++last_handle_; }
   void add(CheckAgent& agent);
   void remove(CheckAgent& agent);
-  // Names the agent whose code runs until the next call, on the calling thread; null: none.
+  // Names the agent whose code runs on the calling thread until the next call; null: none.
   CheckAgent* set_running(CheckAgent* agent) {
     thread_ = std::this_thread::get_id();
     return std::exchange(running_, agent);
@@ -77,20 +77,19 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
 
   // ---- what is watched ----
   void inject(HostFault fault);
-  // Calls that a fault could have hit, since inject().
+  // How many calls since inject() could have failed by the fault.
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
-  // The function that the fault has hit; empty: none yet.
+  // The function that failed by the fault; empty: none yet.
   [[nodiscard]] const std::string& faulted() const { return faulted_; }
   void close() { closed_ = true; }  // deinit() has returned
   void blame(std::string what);
   [[nodiscard]] std::vector<std::string> blamed() const;
 
-  // What the check itself could not do: the first failure, or empty. The library is not to blame
-  // for what follows.
+  // The first failure of the check itself, or empty. What follows says nothing about the library.
   void note_failure(const std::string& what);
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
-  // What on_event() and the like are given; guarded if the host has memory for that.
+  // For the arguments of on_event() and the like; null: they are not guarded.
   [[nodiscard]] GuardedMemory* memory() { return memory_; }
 
   [[nodiscard]] const Clock& clock() const { return clock_; }
@@ -100,7 +99,7 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
  private:
   // AbiWatcher
   std::optional<hearth_status> enter(const extensions::AbiCall& call) override;
-  // What is lent is replaced by a copy that dies when the agent's code returns to the host.
+  // Replaces lent memory by a copy that is valid until the agent's code returns to the host.
   void lent(const extensions::AbiCall& call, hearth_bytes* bytes) override;
   [[nodiscard]] bool has_extension(std::string_view id) const override;
   [[nodiscard]] const extensions::AbiHost& abi() const override { return abi_; }

@@ -22,7 +22,7 @@ Result<void> write_check_record(const fs::path& data, const CheckReport& report,
   fs::create_directories(directory, failure);
   if (failure)
     return Error{Errc::kForbidden, directory.native() + " cannot be made: " + failure.message()};
-  // Who can write here decides what a server loads.
+  // A user that can write here decides which libraries a server loads.
   fs::permissions(directory, fs::perms::owner_all, failure);
   Json notes = Json::array();
   for (const CheckResult& each : report.results) {

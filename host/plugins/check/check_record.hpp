@@ -1,6 +1,6 @@
 #pragma once
-// What stays of a check that a library has passed. A server may ask for it:
-// admission/required_check.hpp.
+// The record that a library has passed a check. A server may require it
+// (admission/required_check.hpp).
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -10,8 +10,8 @@
 
 namespace hearth::plugins {
 
-// Writes that what `report` is about has passed, below `data`, which is made if it is not there.
-// Rights are the owner's alone.
+// Writes the record of the library of `report` below `data`, and makes `data` if it is absent. Only
+// the owner may read and write it.
 //   Requires  report.passed()
 //   Failure   kForbidden, kUnavailable, kInternal: the directory or the file cannot be made.
 [[nodiscard]] Result<void> write_check_record(const std::filesystem::path& data,

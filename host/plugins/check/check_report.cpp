@@ -14,7 +14,7 @@ constexpr std::array kVerdicts = {
     CheckVerdict::kFailed, CheckVerdict::kCrashed, CheckVerdict::kTimedOut, CheckVerdict::kError,
     CheckVerdict::kPassed, CheckVerdict::kWarning, CheckVerdict::kSkipped};
 
-// What stands in front of a line; all of one width.
+// The word in front of a line; all have one width.
 std::string_view mark_of(CheckVerdict verdict) {
   switch (verdict) {
     case CheckVerdict::kPassed: return "  ok       ";
@@ -38,7 +38,7 @@ std::string_view group_of(std::string_view id) {
   return "The file";
 }
 
-// Text of the library's may be in it; lines are ours.
+// The text may come from the library: escapes it, so that it cannot make lines of its own.
 std::string readable_lines(std::string_view text) {
   std::string safe;
   for (std::size_t at = 0; at <= text.size();) {
@@ -72,7 +72,7 @@ std::string result_text(const CheckResult& result) {
   id.resize(std::max<std::size_t>(id.size() + 1, 6), ' ');
   std::string text = std::string(mark_of(result.verdict)) + id + result.sentence + "\n";
   if (result.verdict == CheckVerdict::kPassed) return text;
-  // Reasons quote and escape what comes from the library.
+  // Reasons already quote and escape text from the library.
   if (!result.reason.empty()) text += std::string(kIndent) + result.reason + "\n";
   if (!result.advice.empty()) text += std::string(kIndent) + "> " + result.advice + "\n";
   return text;

@@ -190,7 +190,7 @@ std::vector<std::string> find_methods(CheckSubject& subject, const hearth_class&
     const bool missing = !call.ok && call.code == Errc::kNotFound;
     if (missing || called.status == HEARTH_E_UNSUPPORTED) continue;
     methods.push_back(name);
-    instance.reset();  // what a method has done must not hide the next one
+    instance.reset();  // the effects of one method must not hide the next method
   }
   return methods;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What is done with an agent in a check: the events of a life, and the methods that are called.
+// What a check does with an agent: the events of a life, and the methods that it calls.
 
 #include "plugins/check/check_subject.hpp"
 
@@ -21,20 +21,21 @@ struct Script {
   bool pumps = true;                 // operations end between the events
 };
 
-// The events of a whole life after create(), from START to EVICT, in an order that a host would
-// give them. Host-made bodies are well-formed; those of clients need not be.
+// The events of a whole life after create(), from START to EVICT, in an order in which a host may
+// deliver them. Bodies from the host are well-formed; bodies from clients may not be.
 [[nodiscard]] std::vector<CheckEvent> life_events(const hearth_class& table,
                                                   std::span<const std::string> methods);
 
-// Makes an agent of `table` and gives it a life; destroys it. What came of create() if that failed.
+// Makes an agent of `table`, delivers the events of a life, and destroys it. Returns the status of
+// create() if that failed.
 //   `after_each` runs after each event with its outcome, if given; false ends the life.
 using AfterEach = std::function<bool(CheckInstance&, const CheckEvent&, const Delivered&)>;
 hearth_status play(CheckSubject& subject, const hearth_class& table, const std::string& name,
                    const Script& script, const AfterEach& after_each = {});
 
-// The methods of `table` that a check calls: those that were asked for, or those texts in the
-// library that could be names and that an agent does not answer with NOT_FOUND. At most
-// kMaxMethods, in the library's order.
+// The methods of `table` that a check calls: the methods of the setting, if there are any.
+// Otherwise texts in the library that could be names, and that an agent does not answer with
+// NOT_FOUND. At most kMaxMethods, in the library's order.
 inline constexpr std::size_t kMaxMethods = 64;
 [[nodiscard]] std::vector<std::string> find_methods(CheckSubject& subject,
                                                     const hearth_class& table);

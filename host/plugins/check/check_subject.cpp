@@ -82,7 +82,7 @@ CheckSubject::~CheckSubject() {
   const bool is_over = !initialised_ || deinit() == HEARTH_OK;
   if (!host_.failure().empty()) run_.note_failure(host_.failure());
   if (is_over) return;
-  // Something of it still runs: what is mapped must stay, until the child ends.
+  // Code of the library still runs: it must stay mapped until the child ends.
   static_cast<void>(library_.release());  // NOLINT(bugprone-unused-return-value): left mapped
 }
 
@@ -94,7 +94,7 @@ bool CheckSubject::load() {
     throw StorageError("copy the library to " + copy_.native() + ": " + failure.message());
   run_.voice.doing("while it was loaded and its constructors ran");
   auto opened = PluginLibrary::open(copy_);
-  // What is mapped stays; the name is used up in any case.
+  // A mapped library stays mapped. The name is not used again.
   std::filesystem::remove(copy_, failure);
   if (!opened) return false;
   library_ = *std::move(opened);
@@ -151,7 +151,7 @@ hearth_status CheckSubject::enter(std::string_view what, CheckAgent* agent,
     CheckAgent* const before = host_.set_running(agent);
     try {
       status = call();
-    } catch (const StorageError& failure) {  // of lend(): none comes through the host's table
+    } catch (const StorageError& failure) {  // from lend(): the host's table throws none
       run_.note_failure(failure.what());
     } catch (...) {
       host_.blame("an exception came out of it " + std::string(what) +
@@ -194,7 +194,7 @@ CheckInstance::CheckInstance(CheckSubject& subject, const hearth_class& table, s
   if (place != classes.end()) {
     subject_.run().share_time(static_cast<std::size_t>(place - classes.begin()), classes.size());
   }
-  // One file for each class and name, so that a second life of it finds what the first has left.
+  // One file for each class and name: a second life finds the data of the first.
   const auto file =
       subject_.run().setting.directory / ("agent-" + std::string(table_.name) + "-" +
                                           std::to_string(std::hash<std::string>{}(name_)) + ".db");
@@ -251,7 +251,7 @@ Delivered CheckInstance::deliver(const CheckEvent& event) {
   delivered.status = subject_.enter(what, agent_.get(), [&] {
     passed.name = subject_.lend(event.name, "event.name of " + event_name(event.kind));
     passed.body = subject_.lend(event.body, "event.body of " + event_name(event.kind));
-    // A later host's event is longer; what is behind the known part may be anything.
+    // The event of a later host is longer: there may be any bytes behind the known part.
     std::array<char, 4 * sizeof passed> bytes{};
     bytes.fill('\x5a');
     std::memcpy(bytes.data(), &passed, sizeof passed);
@@ -290,7 +290,7 @@ Delivered CheckInstance::go_through(const CheckEvent& event) {
 bool CheckInstance::pump(int steps) {
   for (int step = 0; step < steps; ++step) {
     if (pump_one()) continue;
-    // A thread of the library may be about to post; there is nothing else to wait for.
+    // Only a post from a thread of the library can still come.
     if (pending().empty() || count_threads() <= 1) return true;
     constexpr int kRounds = 100;
     bool something = false;
@@ -404,7 +404,7 @@ void CheckInstance::destroy() {
     table_.destroy(instance_);
     return hearth_status{HEARTH_OK};
   });
-  // Jobs outlive their agent; each is run or freed once.
+  // Jobs outlive their agent. Each is run or freed once.
   const auto jobs = std::exchange(agent_->operations(), {});
   agent_.reset();
   for (const CheckOperation& each : jobs) {

@@ -1,6 +1,6 @@
 #pragma once
-// The library of a check, loaded, and its agents, driven by hand: every call into the library of a
-// case is made here.
+// The loaded library of a check, and its agents. All calls of a case into the library are made
+// here.
 
 #include "base/error.hpp"
 #include "plugins/admission/plugin_library.hpp"
@@ -27,19 +27,19 @@
 
 namespace hearth::plugins {
 
-// What a child is asked to try, and what its cases share.
+// What a child must try, and what its cases share.
 struct CheckSetting {
   std::filesystem::path library;    // the file; cases load private copies
-  std::filesystem::path directory;  // of this child alone, empty at first; removed by the parent
+  std::filesystem::path directory;  // of this child alone, empty at first; the parent removes it
   std::uint64_t seed = 1;
   std::string options = "{}";              // for create()
   std::vector<std::string> methods;        // to call; empty: those that are found
-  bool may_call = true;                    // false: no method but one that does not exist
-  std::chrono::milliseconds time{10'000};  // until the parent loses patience
+  bool may_call = true;                    // false: only a method that does not exist
+  std::chrono::milliseconds time{10'000};  // then the parent kills the child
   std::filesystem::path older = {};        // an older version of the library; empty: none
 };
 
-// Lifetime  One in a child, as long as its case.  Threads  The child's first.
+// Lifetime  One in a child, as long as its case.  Threads  The child's first thread.
 class CheckRun {
  public:
   CheckRun(CheckSetting setting, CheckVoice& voice, GuardedMemory& memory);
@@ -50,23 +50,22 @@ class CheckRun {
   std::mt19937_64 random;  // from the seed
   std::size_t copies = 0;  // of the library, made so far
 
-  // Waits a little for what a thread of the library may do. False: the case has waited long enough
-  // for such things.
+  // Waits a moment for threads of the library. False: the case has waited long enough for threads.
   bool wait_for_threads();
 
   // Runs `body` on a thread of its own, to its end.
   void on_a_thread(const std::function<void()>& body);
 
-  // Whether a case that could go on for ever should end: half of the time has passed, or the part
-  // of it that the class on trial may use.
+  // Whether a case that could go on for ever must end: half of the time has passed, or the share of
+  // the class that is tried now.
   [[nodiscard]] bool is_late() const;
 
-  // The class on trial is number `index` of `count`: those after it have their parts of the time
-  // left when it is late.
+  // Class `index` of `count` is tried now. When it is late, the later classes still have their
+  // shares.
   void share_time(std::size_t index, std::size_t count);
 
-  // The check itself has failed: what the case finds from now on says nothing of the library. The
-  // first failure is kept.
+  // The check itself has failed: what the case finds from now on says nothing about the library.
+  // Keeps the first failure.
   void note_failure(std::string_view what);
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -79,19 +78,18 @@ class CheckRun {
 
 struct SubjectOptions {
   HostVariant host;
-  bool guarded = false;                // what is lent is taken back after each call
+  bool guarded = false;                // lent memory is taken back after each call
   bool migrates = false;               // each call comes from another thread
-  std::filesystem::path library = {};  // empty: that of the setting
+  std::filesystem::path library = {};  // empty: the library of the setting
 };
 
-// A copy of the library of its own, from dlopen to dlclose.
+// A private copy of the library, from dlopen to dlclose.
 //
-// Promises  An exception that comes out of the library is put down with blame() and counts as
-//           HEARTH_E_PLUGIN.
-// Failure   Memory or a thread that the check itself needs and does not get is noted in the run,
-//           and the call counts as above. StorageError: load() cannot copy the library.
-// Lifetime  Its agents go before it. Destroyed without unload(), it calls deinit() if that is due
-//           and unmaps the library; if deinit() answers BUSY, the library stays mapped.
+// Promises  An exception from the library is recorded with blame() and counts as HEARTH_E_PLUGIN.
+// Failure   If the check itself gets no memory or thread, the run records it, and the call counts
+//           as HEARTH_E_PLUGIN. StorageError: load() cannot copy the library.
+// Lifetime  Its agents are destroyed before it. Without unload(), the destructor calls deinit() if
+//           that is due and unmaps the library; if deinit() answers BUSY, the library stays mapped.
 class CheckSubject {
  public:
   explicit CheckSubject(CheckRun& run, SubjectOptions options = {});
@@ -99,14 +97,14 @@ class CheckSubject {
   CheckSubject(const CheckSubject&) = delete;
   CheckSubject& operator=(const CheckSubject&) = delete;
 
-  // The steps of a generation. load() first; false: the dynamic loader refuses (the probe has said
-  // so).
+  // The steps of a generation. load() first; false: the dynamic loader refuses (the probe reports
+  // it).
   bool load();
   hearth_status init();
-  // load() and init() and the classes; false if one of them does not work.
+  // load(), init() and the classes; false if one of these fails.
   bool start();
   hearth_status deinit();
-  // Whether nothing of it is mapped any more.
+  // True: the library is not mapped any more.
   bool unload();
 
   [[nodiscard]] CheckRun& run() { return run_; }
@@ -118,14 +116,14 @@ class CheckSubject {
     return (library_->plugin().flags & HEARTH_PLUGIN_THREADS) != 0;
   }
 
-  // Calls into the library with `agent` (or null) as the one that runs.
+  // Calls into the library, with `agent` (or null) as the running agent.
   hearth_status enter(std::string_view what, CheckAgent* agent,
                       const std::function<hearth_status()>& call);
   // `bytes` as a slice for the library, guarded if this subject is.
   [[nodiscard]] hearth_bytes lend(std::string_view bytes, std::string_view label);
   [[nodiscard]] bool guarded() const { return guarded_; }
 
-  // The call that has taken the longest since the last look, and how long.
+  // The longest call since the last take_longest().
   struct Longest {
     std::string what;
     std::chrono::milliseconds took{0};
@@ -156,7 +154,7 @@ struct CheckEvent {
   std::uint64_t deadline_ms = 0;
 };
 
-// What on_event() said, and the call if it has one.
+// The status of on_event(), and the call if the event has one.
 struct Delivered {
   hearth_status status = HEARTH_OK;
   extensions::CallId call = 0;
@@ -178,13 +176,13 @@ class CheckInstance {
   [[nodiscard]] bool exists() const { return exists_; }
 
   Delivered deliver(const CheckEvent& event);
-  // Ends operations, runs jobs, hands in posts and begins durable work until nothing is left to do
-  // or `steps` are done. True: nothing was left.
+  // Ends operations, runs jobs, delivers posts and begins durable work, until nothing is left to do
+  // or `steps` are done. True: nothing is left.
   bool pump(int steps = 100);
   // deliver(), then pump().
   Delivered go_through(const CheckEvent& event);
   void cancel(extensions::CallId call);
-  // A result that nobody asked for, or that pump() would give otherwise.
+  // Delivers a result, also one for no operation or in place of the result from pump().
   void give_result(std::uint64_t token, std::uint32_t operation, hearth_status status,
                    std::string_view body, std::uint32_t flags = HEARTH_RESULT_FINAL);
   void destroy();
@@ -209,10 +207,10 @@ class CheckInstance {
   bool exists_ = false;
 };
 
-// "CALL": how messages name a kind.
+// "CALL": the name of a kind in messages.
 [[nodiscard]] std::string event_name(std::uint32_t kind);
 
-// HEARTH_OK, or an error that the contract has.
+// Whether it is HEARTH_OK or an error of the contract.
 [[nodiscard]] bool is_event_status(hearth_status status);
 
 }  // namespace hearth::plugins

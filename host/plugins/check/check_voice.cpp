@@ -15,10 +15,10 @@
 namespace hearth::plugins {
 namespace {
 
-// The only way from a signal handler to an object.
+// A signal handler finds the object only through a global variable.
 std::atomic<const GuardedMemory*> guarded_memory{nullptr};
 
-// Only what a signal handler may do.
+// Uses only functions that are allowed in a signal handler.
 void write_all(const char* text, std::size_t size) {
   while (size > 0) {
     const ssize_t n = ::write(kVerdictDescriptor, text, size);
@@ -45,7 +45,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* /*context*/) {
     constexpr char kThread[] = "{\"crash_in\":\"thread\"}\n";
     write_all(kThread, sizeof kThread - 1);
   }
-  // The handler is gone by now (SA_RESETHAND): what happened happens again, and ends the process.
+  // The handler is removed now (SA_RESETHAND): the crash happens again and ends the process.
   if (info->si_code <= 0) ::raise(signal);
 }
 
@@ -74,14 +74,14 @@ void CheckVoice::write_line(std::string_view line) const {
   while (!rest.empty()) {
     const ssize_t n = ::write(descriptor_, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the parent is gone; nobody wants to know
+    if (n <= 0) return;  // the parent is gone
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
 void report_crashes(const GuardedMemory& memory) {
   guarded_memory.store(&memory);
-  // A library that overflows its stack has none left for the handler.
+  // After a stack overflow the handler needs a stack of its own.
   static std::array<std::byte, std::size_t{64} << 10> stack;
   const stack_t alternative{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   ::sigaltstack(&alternative, nullptr);

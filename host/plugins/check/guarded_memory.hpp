@@ -1,6 +1,6 @@
 #pragma once
-// Memory for what is lent to a library: it can be made untouchable afterwards, so that a pointer
-// that was kept is found out the moment it is followed.
+// Memory that is lent to a library. It can be made inaccessible afterwards: then a library that
+// uses a kept pointer crashes at once.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace hearth::plugins {
 
-// Promises  What is lent ends where a page begins that nobody may touch: reading past it ends the
-//           process. After retire() it cannot be touched at all.
-// Bounded   The last kMaxRegions are kept, so that what is in their place is nothing else; older
-//           ones are unmapped.
+// Promises  Behind lent memory there is an inaccessible page: reading past the end crashes the
+//           process. After retire() any access does.
+// Bounded   The last kMaxRegions stay mapped, so that their addresses are not reused; older ones
+//           are unmapped.
 // Failure   StorageError: the system gives no more memory, or no more mappings.
 // Threads   One; label_at() any, also a signal handler's.
 class GuardedMemory {
@@ -26,25 +26,25 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  // A copy of `bytes` that may be read and written until retire(). Null for no bytes. `label` says
-  // what it is: "event.body". The copy is aligned as its size is.
+  // A copy of `bytes` that may be read and written until retire(). Null for no bytes. `label` names
+  // it: "event.body". The copy is as aligned as its size.
   void* lend(std::string_view bytes, std::string_view label);
 
-  // As lend(), for what is never taken back: only what lies behind it cannot be touched.
+  // As lend(), but never taken back: only the memory behind it is inaccessible.
   void* keep(std::string_view bytes, std::string_view label);
 
   // Takes back everything that was lent since `mark`, an earlier mark().
   [[nodiscard]] std::size_t mark() const { return lent_; }
   void retire(std::size_t mark);
 
-  // What lies at `address`, for whoever crashed there: null if it is none of ours.
+  // The label of the memory at `address`, where the process crashed; null if it is not lent memory.
   [[nodiscard]] const char* label_at(const void* address) const noexcept;
 
  private:
   struct Region {
     std::byte* begin = nullptr;
     std::byte* copy = nullptr;
-    std::size_t size = 0;  // the page at its end included
+    std::size_t size = 0;  // with the page at its end
     bool retired = false;
     char label[kMaxLabel] = {};
   };
@@ -53,7 +53,7 @@ class GuardedMemory {
 
   std::vector<Region> regions_;  // a ring
   std::vector<Region> kept_;
-  std::size_t lent_ = 0;  // ever
+  std::size_t lent_ = 0;  // number of lend() calls so far
 };
 
 }  // namespace hearth::plugins
