@@ -12,7 +12,7 @@
 namespace hearth::server {
 namespace {
 
-// Each is an administrator who waits: more of them at once are a mistake of some script's.
+// An administrator waits for each: more at once are a script's mistake.
 constexpr std::size_t kMaxWaiting = 64;
 
 constexpr std::size_t kMaxShownName = 128;
@@ -64,7 +64,7 @@ std::vector<api::ReloadedFile> told(const plugins::PluginReloader::Outcomes& out
   return files;
 }
 
-// The ledger's word for what new agents get.
+// The state of a version; for the current one quarantined, on_trial or current, as the ledger says.
 std::string word(const plugins::GenerationInfo& version, const plugins::VersionLedger& ledger) {
   if (version.state != plugins::GenerationInfo::State::kCurrent)
     return std::string(plugins::to_string(version.state));
@@ -76,7 +76,7 @@ std::string word(const plugins::GenerationInfo& version, const plugins::VersionL
   return place && place->on_trial == version.sha256 ? "on_trial" : "current";
 }
 
-// The ledger's words for settings.
+// The settings that the ledger knows as on trial or taken back.
 std::vector<api::UnprovenSettings> unproven(const std::vector<plugins::SettingsFacts>& facts) {
   std::vector<api::UnprovenSettings> list;
   for (const plugins::SettingsFacts& each : facts) {
@@ -180,14 +180,13 @@ Result<api::PluginList> AdminDesk::list_plugins() {
 }
 
 void AdminDesk::reload(std::string agent_class, Answer<std::vector<api::ReloadedFile>> answer) {
-  // Kept here as well: whoever is turned away must be told, and not while the lock is held.
+  // Shared, because a rejected request must be answered here, after the lock is released.
   const auto shared = std::make_shared<Answer<std::vector<api::ReloadedFile>>>(std::move(answer));
   const char* why_not = "the server is starting or stopping";
   {
     const MutexLock lock(mutex_);
     if (reloader_ != nullptr) {
-      // Here and not on the pool: a trial may take seconds, and the reloader has a thread of its
-      // own.
+      // Not on the pool: a trial may take seconds, and the reloader has a thread of its own.
       const auto told_of = [shared](const Result<plugins::PluginReloader::Outcomes>& outcomes) {
         if (!outcomes) return (*shared)(outcomes.error());
         (*shared)(told(*outcomes));
@@ -252,7 +251,7 @@ void AdminDesk::serve_again(const std::vector<plugins::ClassFacts>& released,
   {
     const MutexLock lock(mutex_);
     const auto told_of = [answer, name](const Result<plugins::PluginReloader::Outcomes>& outcomes) {
-      // kNotFound: no library has the class now. It is served when one comes.
+      // kNotFound: no library has the class now. The class is served when a library has it again.
       if (!outcomes && outcomes.error().code != Errc::kNotFound) return answer(outcomes.error());
       api::ReleasedClass all{.agent_class = name, .files = {}};
       if (outcomes) all.files = told(*outcomes);
@@ -309,7 +308,7 @@ void AdminDesk::methods(std::string agent_class, Answer<api::ClassMethodsView> a
   answer(api::ClassMethodsView{served->segment, std::string(served->agent_class->methods())});
 }
 
-// A class as it was named by a person: one that is served, or one that has agents.
+// The class that an operator has named: a class that is served or has agents.
 Result<std::string> AdminDesk::class_name(const std::string& given) {
   if (runtime_.classes().find_by_name(given) != nullptr) return given;
   const std::string segment = protocol::kebab_case(given);
@@ -334,7 +333,7 @@ Result<api::AgentPage> AdminDesk::list_agents(const api::AgentPageRequest& reque
   if (!name) return name.error();
   api::AgentPage page;
   page.agent_class = *name;
-  // One more than asked for tells whether there is another page.
+  // One more than requested: shows whether there is another page.
   const std::size_t at_most = request.limit + 1;
   std::map<std::string, std::optional<std::int64_t>> found;  // when each was created
   for (const storage::DirectoryEntry& entry : directory().list(*name, request.after, at_most))

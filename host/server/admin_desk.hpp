@@ -1,5 +1,5 @@
 #pragma once
-// What administrators ask, answered by the runtime, the loader and the directory of agents.
+// Answers the requests of administrators, from the runtime, the loader and the directory of agents.
 
 #include "api/admin_actions.hpp"
 #include "base/logger.hpp"
@@ -26,10 +26,10 @@
 
 namespace hearth::server {
 
-// Promises   No event loop waits: whatever blocks (the loader, the directory, asking shards) runs
-//            on one thread of its own.
-// Bounded    So much may wait; what comes beyond it is told to come later. A shard that does not
-//            answer is waited for `shard_patience`.
+// Promises   No event loop waits: calls that block (loader, directory, shards) run on a thread of
+//            the desk.
+// Bounded    The queue is bounded; further requests get kUnavailable. It waits for a shard's answer
+//            at most `shard_patience`.
 // Threads    The constructor, stop() and destruction on one; the rest from any.
 // Lifetime   Everything it is given outlives it, the reloader as use() says. stop() before the
 //            loops stop.
@@ -43,14 +43,14 @@ class AdminDesk final : public api::AdminActions {
             Logger& logger, std::filesystem::path class_files,
             std::chrono::milliseconds shard_patience = kShardPatience);
 
-  // Who replaces libraries from now on; null: nobody. When this has returned the one before is not
-  // used any more.
+  // The reloader to use from now on; null: none. When this returns, the reloader before is not used
+  // any more.
   void use(plugins::PluginReloader* reloader);
 
-  // Settings of classes that come over HTTP.
+  // For definitions of classes that come over HTTP.
   [[nodiscard]] api::DefinitionActions& definitions() { return definitions_; }
 
-  // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.
+  // Waits for the request that runs. Waiting and later requests get kClosing.
   void stop();
 
   void plugins(Answer<api::PluginList> answer) override;
@@ -71,7 +71,7 @@ class AdminDesk final : public api::AdminActions {
  private:
   using Views = std::vector<api::AgentView>;
 
-  // An administrator has done that.
+  // Records what an administrator has done.
   void record(std::string_view event, const storage::AgentKey& key);
   [[nodiscard]] Error too_much() const;
   template <class T>
@@ -86,7 +86,7 @@ class AdminDesk final : public api::AdminActions {
   [[nodiscard]] Result<api::PluginList> list_plugins();
   [[nodiscard]] Result<std::vector<api::ClassView>> list_classes();
   [[nodiscard]] Result<api::AgentPage> list_agents(const api::AgentPageRequest& request);
-  // Adds what the shards know.
+  // Adds the data from the shards.
   [[nodiscard]] Result<void> complete(const std::string& agent_class, Views& views);
 
   runtime::Runtime& runtime_;
@@ -99,14 +99,14 @@ class AdminDesk final : public api::AdminActions {
   std::atomic<bool> stopping_ = false;
   Mutex mutex_;
   plugins::PluginReloader* reloader_ GUARDED_BY(mutex_) = nullptr;
-  std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
+  std::optional<storage::Directory> directory_;  // only the pool's thread; opened on first use
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
-  DefinitionDesk definitions_;                   // asks this one to reload
+  DefinitionDesk definitions_;                   // calls reload() of this object
 };
 
 template <class T>
 void AdminDesk::ask(Answer<T> answer, std::function<Result<T>()> work) {
-  // Kept here as well: whoever is turned away must be told, too.
+  // Shared, because a rejected request must be answered here.
   const auto shared = std::make_shared<Answer<T>>(std::move(answer));
   const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
     if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});

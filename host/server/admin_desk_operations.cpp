@@ -1,4 +1,4 @@
-// What administrators ask of the ledgers of agents.
+// Requests of administrators about agents' operations.
 #include "extensions/operations.hpp"
 #include "server/admin_desk.hpp"
 #include "server/agent_visits.hpp"
@@ -47,7 +47,7 @@ void AdminDesk::resolve(api::OperationName name, api::Resolution how, Answer<std
       [this, name = std::move(name), how = std::move(how)]() -> Result<std::string> {
         const auto key = existing(name.agent);
         if (!key) return key.error();
-        // Told by the visit itself: one that takes place after we have given up counts, too.
+        // The visit itself records it: it may take place after the request has timed out.
         const auto note_it = [&logger = logger_, key = *key, id = name.id, how] {
           logger.record(LogLevel::kDebug, "admin.operation_resolved",
                         {{"class", key.agent_class},

@@ -1,5 +1,5 @@
 #pragma once
-// The token of a server's administrators, and that of /objects, in files.
+// The administrators' token and the token of /objects, in files.
 
 #include "base/error.hpp"
 #include "base/logger.hpp"
@@ -12,10 +12,10 @@
 
 namespace hearth::server {
 
-// In the data directory, where the configuration names none.
+// In the data directory, if the configuration names no file.
 inline constexpr const char* kAdminTokenFile = "admin.token";
 
-// A token is one line of so many printable characters without a space.
+// A token is one line of printable characters without a space, of this length.
 inline constexpr std::size_t kMinTokenBytes = 16;
 inline constexpr std::size_t kMaxTokenBytes = 512;
 
@@ -24,22 +24,22 @@ struct AdminToken {
   bool readable_by_others = false;  // group or others may read the file
 };
 
-// What the file holds.
-//   Failure   A sentence for the operator, which names the file and never says what is in it: there
-//             is none, it cannot be read, it holds no token.
+// Reads the file.
+//   Failure   There is no file, it cannot be read, or it holds no token. A sentence for the
+//             operator with the file's name, never with its content.
 [[nodiscard]] Result<AdminToken> read_admin_token(const std::filesystem::path& file);
 
-// The same; if there is no such file, it is made with a new token, for its user alone (0600).
-//   Failure   Also kUnavailable: there is no room for it.
+// The same. If there is no file, makes it with a new token, for its user alone (0600).
+//   Failure   Also kUnavailable: the disk is full.
 [[nodiscard]] Result<AdminToken> admin_token_or_create(const std::filesystem::path& file,
                                                        Random& random);
 
-// The key that /objects asks for (config::ObjectsConfig); empty if `file` is.
+// The key for /objects (config::ObjectsConfig); empty if `file` is empty.
 //   Failure   As read_admin_token(), with the name of the setting.
 [[nodiscard]] Result<std::string> read_objects_token(const std::filesystem::path& file,
                                                      Logger& logger);
 
-// Tells the log if others can read the token. `what`: "the administrators' token".
+// Logs if other users can read the token. `what`: "the administrators' token".
 void warn_of_readable(const AdminToken& token, const std::filesystem::path& file,
                       std::string_view what, Logger& logger);
 

@@ -9,7 +9,7 @@
 namespace hearth::server {
 namespace {
 
-// The end of a visit, for a thread that waits.
+// The result of a visit, for a thread that waits.
 class AwaitedVisit final : public runtime::CallSink {
  public:
   explicit AwaitedVisit(std::function<void()> on_success) : on_success_(std::move(on_success)) {}

@@ -12,13 +12,13 @@
 
 namespace hearth::server {
 
-// What `work` says of the agent, on its shard.
+// Runs `work` on the agent's shard and returns its result.
 //
-// `on_success` is called on the shard when the work has succeeded and what it wrote is as durable
-// as the class asks: before this returns, or later if the visit takes place later.
+// `on_success` is called on the shard when the work has succeeded and its writes are as durable as
+// the class asks: before this returns, or later if the visit takes place later.
 //
 // Failure  kUnavailable: the shard or the agent does not answer before `until`; the visit may still
-//          take place then. kClosing: the server stops. And those of the visit.
+//          take place later. kClosing: the server stops. And the errors of the visit.
 [[nodiscard]] Result<std::string> visit_agent(
     runtime::Runtime& runtime, const storage::AgentKey& key,
     std::function<Result<std::string>(extensions::AgentContext&)> work,

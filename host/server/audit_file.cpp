@@ -27,7 +27,7 @@ std::string utc_text(std::int64_t unix_ms) {
   return text;
 }
 
-// 0, or the error that stopped it.
+// 0, or the error number.
 int write_whole(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -38,7 +38,7 @@ int write_whole(int descriptor, std::string_view text) {
   return 0;
 }
 
-// Of what cannot be read, such as a pipe, nothing is known: then false.
+// False also if it cannot be read, such as a pipe.
 bool lacks_line_feed(int descriptor) {
   struct ::stat file{};
   char last = '\n';
@@ -77,7 +77,7 @@ Error AuditFile::failure(const char* what) const {
 bool AuditFile::open() {
   constexpr int kHow = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
   open_ = FileDescriptor(::open(file_.c_str(), O_RDWR | kHow, 0600));
-  // One that may be written and not read.
+  // Without permission to read: write only.
   if (!open_.is_open()) open_ = FileDescriptor(::open(file_.c_str(), O_WRONLY | kHow, 0600));
   if (!open_.is_open()) return false;
   is_cut_off_ = lacks_line_feed(open_.get());

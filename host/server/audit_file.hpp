@@ -12,16 +12,16 @@
 
 namespace hearth::server {
 
-// An entry as one object: "id", "at" (RFC 3339, UTC, milliseconds), "event", "actor", and if there
-// are any "class", "agent" and "detail". Without a line feed.
+// An entry as one object: "id", "at" (RFC 3339, UTC, milliseconds), "event", "actor", and if
+// present "class", "agent" and "detail". Without a line feed.
 [[nodiscard]] std::string audit_line(const storage::AuditEntry& entry);
 
-// Only ever appends. A file that was renamed or removed (logrotate) is made anew with the next
-// entry; it can be read and written by its owner alone. An entry begins a line, also behind one
-// that a full disk, or the end of the process, has cut off.
+// Only appends. If the file was renamed or removed (logrotate), the next entry makes a new one,
+// which only its owner can read and write. Each entry begins a new line, also after an entry that a
+// full disk or a crash has cut off.
 //
-// Threads   One at a time. Waits for the device's queue, not for the device.
-// Failure   kUnavailable, with the file and what the system says. Part of the entries may be there.
+// Threads   One at a time. Writes without fsync: it does not wait for the device.
+// Failure   kUnavailable, with the file and the system's error. Some entries may have been written.
 class AuditFile {
  public:
   explicit AuditFile(std::filesystem::path file);
@@ -29,9 +29,9 @@ class AuditFile {
   [[nodiscard]] Result<void> append(std::span<const storage::AuditEntry> entries);
 
  private:
-  // False: errno says why not.
+  // False: errno has the reason.
   [[nodiscard]] bool open();
-  // Whether what is open is what the path means.
+  // Whether the open file is still the file at the path.
   [[nodiscard]] bool is_current() const;
   [[nodiscard]] Error failure(const char* what) const;
 

@@ -29,7 +29,7 @@ std::string text_of(const LogField& field) {
 }
 
 constexpr std::string_view kAgentsOwn = "agent.audit";
-// What users of objects and agents' code add, and may add all day.
+// Entries that users of objects and code of agents add, without a limit on their number.
 constexpr std::string_view kOfUsers[] = {kAgentsOwn, "alarm.set", "alarm.removed"};
 
 // JSON already, and bounded by hearth.audit/1.
@@ -60,7 +60,7 @@ storage::AuditEntry entry_of(std::string_view event, std::span<const LogField> f
     }
   }
   if (!detail.empty()) entry.detail = dump_json(detail);
-  // Of many long fields the ones that matter most are not known: better none than half a document.
+  // Too long together: leaves all fields out, since half a JSON document is of no use.
   if (entry.detail.size() > AuditLog::kMaxDetail) entry.detail = R"({"cut":true})";
   return entry;
 }
@@ -104,7 +104,7 @@ void AuditLog::open(const std::filesystem::path& store) {
 
 void AuditLog::stop() {
   writer_.stop();
-  write_waiting();  // the thread is gone: this one may
+  write_waiting();  // the writer's thread has ended, so this thread may write
 }
 
 void AuditLog::keep(std::string_view event, std::span<const LogField> fields) {
@@ -133,7 +133,7 @@ bool AuditLog::read(storage::AuditQuery query, std::function<void(Page)> answer)
     if (cancelled) return answer(Error{Errc::kClosing, "the server is shutting down"});
     if (!store_) return answer(std::vector<storage::AuditEntry>());
     write_waiting();
-    // What is too old is removed now and then only.
+    // trim() runs only now and then: skip entries that are too old.
     storage::AuditQuery kept = query;
     kept.since_ms = std::max(query.since_ms.value_or(0), oldest_ms());
     try {
@@ -183,7 +183,7 @@ std::int64_t AuditLog::oldest_ms() const {
 
 void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
-  // A class may add so many that those of operators would be gone within hours.
+  // A class may add so many entries that those of operators would be removed within hours.
   for (const std::string_view event : kOfUsers)
     store.trim_event(audit_name(event), options_.max_entries / 4);
   store.trim(options_.max_entries, oldest_ms());

@@ -1,6 +1,6 @@
 #pragma once
-// The record of what was done here: objects, alarms that failed, libraries, settings, and what
-// administrators have asked for.
+// The audit log: what happened to objects, libraries and settings, alarms that failed, and what
+// administrators did.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -26,21 +26,22 @@
 
 namespace hearth::server {
 
-// How the record names an event of the log: "object.created" is ObjectCreated.
+// The audit name of a log event: "object.created" is ObjectCreated.
 [[nodiscard]] std::string audit_name(std::string_view event);
 
-// Stands before the server's logger and keeps what it is told to record(). Of the fields of an
-// event "class", "agent" and "actor" have a place of their own; the others are its detail. Without
-// an actor it is "administrator" for admin.* and "server" for the rest. The entries of agents
-// themselves (hearth.audit/1) are AgentAudit, with {"what":word,"detail":object} as their detail.
+// Passes all lines to the server's logger, and keeps those given to record(). The fields "class",
+// "agent" and "actor" have columns of their own; the other fields are the detail. Without an actor
+// it is "administrator" for admin.*, and "server" for other events. Entries of agents themselves
+// (hearth.audit/1) are AgentAudit, with {"what":word,"detail":object} as their detail.
 //
 // Promises
-//  P1 No waiting   Nobody waits for the disk: a thread of its own writes.
-//  P2 Honest       What finds no room, or cannot be written, is counted and told (audit.lost).
-//                  kill -9 takes the entries of the last moments with it.
+//  P1 No waiting   No caller waits for the disk: a thread of the log writes.
+//  P2 Honest       Entries that find no room or cannot be written are counted and logged
+//                  (audit.lost), but kill -9 loses the last entries without a count.
 //  P3 Bounded      On disk by number and age, an entry by kMaxDetail; in memory by kMaxWaiting.
 //
-// Threads    As Logger; read() any. open() and stop() by whoever made it, once each.
+// Threads    As Logger; read() from any. The thread that made it calls open() and stop(), each
+//            once.
 // Lifetime   The logger, the clock and the metrics outlive it.
 class AuditLog final : public Logger {
  public:
@@ -51,9 +52,9 @@ class AuditLog final : public Logger {
   AuditLog(Logger& next, const Clock& clock, config::AuditConfig options, Metrics& metrics);
   ~AuditLog() override;
 
-  // What was recorded before is written now.
+  // Begins to write, also what was recorded before.
   void open(const std::filesystem::path& store);
-  // Writes what waits. What is recorded afterwards is lost.
+  // Writes the waiting entries. Entries that are recorded later are lost.
   void stop();
 
   using Logger::write;
@@ -63,8 +64,8 @@ class AuditLog final : public Logger {
   }
   [[nodiscard]] DroppedLines dropped() const override { return next_.dropped(); }
 
-  // Answers on the writer's thread, with what was recorded before the call among it. False: too
-  // much is asked at once, or it has stopped; there is no answer.
+  // Answers on the writer's thread, after writing what was recorded before the call. False: too
+  // many requests wait, or the log has stopped; `answer` is not called.
   using Page = Result<std::vector<storage::AuditEntry>>;
   bool read(storage::AuditQuery query, std::function<void(Page)> answer);
 
@@ -76,7 +77,7 @@ class AuditLog final : public Logger {
   void write_waiting();
   void store(std::vector<storage::AuditEntry>& entries);
   void trim(storage::AuditStore& store);
-  // What is older is not kept, and not told of.
+  // Older entries are not kept and not returned.
   [[nodiscard]] std::int64_t oldest_ms() const;
   void lose(std::size_t entries, std::string_view reason);
 
@@ -88,10 +89,10 @@ class AuditLog final : public Logger {
   std::vector<storage::AuditEntry> waiting_ GUARDED_BY(mutex_);
   bool is_open_ GUARDED_BY(mutex_) = false;
   bool is_writing_ GUARDED_BY(mutex_) = false;
-  // ---- the writer's ----
+  // ---- only the writer's thread ----
   std::optional<storage::AuditStore> store_;
   std::optional<AuditFile> file_;
-  // Entries between two looks at what is too old or too much; the first look comes at once.
+  // After this many entries trim() runs again. It runs at once the first time.
   static constexpr std::size_t kTrimEvery = 1000;
   std::size_t since_trim_ = kTrimEvery;
   runtime::BlockingPool writer_{1, 64};  // last: its jobs use the fields above

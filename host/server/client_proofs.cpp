@@ -18,10 +18,10 @@
 namespace hearth::server {
 namespace {
 
-// A provider that is slower than this is as one that does not answer.
+// A provider that is slower than this counts as one that does not answer.
 constexpr std::chrono::milliseconds kDownloadTime{10'000};
 
-// The URL is the operator's choice: its name may lead anywhere, to a provider of the house too.
+// The operator chooses the URL: its name may lead to any address, also inside the own network.
 std::shared_ptr<const EgressRules> everywhere() {
   const std::array<std::string, 3> all{"*", "0.0.0.0/0", "::/0"};
   auto rules = EgressRules::parse(all, {});
@@ -46,7 +46,7 @@ auth::ProofSources sources_of(const config::AuthConfig& settings) {
   return sources;
 }
 
-// Whether others could sign tokens with what they read there.
+// Whether other users that read the keys could sign tokens with them.
 bool holds_secret(std::string_view keys) {
   if (keys.find("PRIVATE KEY-----") != std::string_view::npos) return true;
   const auto json = parse_json(keys);

@@ -1,5 +1,5 @@
 #pragma once
-// What the proofs of clients are checked with: tokens and keys that the configuration names.
+// The tokens and keys against which proofs of clients are checked. The configuration names them.
 
 #include "auth/authenticator.hpp"
 #include "base/clock.hpp"
@@ -18,9 +18,9 @@
 
 namespace hearth::server {
 
-// Gets one small document, over and over.
+// Downloads one small document, each time that get() is called.
 //
-// Promises   Each answer is called once, unless the server stops. No redirect is followed.
+// Promises   Each answer is called once, unless the server stops. Redirects are not followed.
 // Threads    get() from any thread, one after the other; answers come on the loop.
 // Lifetime   The loop and the client outlive it. Destroyed while the loop does not run.
 class KeyDownload final : private net::OutboundListener {
@@ -39,27 +39,27 @@ class KeyDownload final : private net::OutboundListener {
   runtime::AsioLoop& loop_;
   net::OutboundHttp& http_;
   const std::string url_;
-  // The loop's.
+  // Only on the loop.
   auth::ProofSources::Answer answer_;
   std::unique_ptr<net::OutboundExchange> exchange_;
   int status_ = 0;
   std::string body_;
 };
 
-// Threads    refresh() from one thread at a time, as WatchedFiles does it; the authenticator as it
+// Threads    refresh() from one thread at a time, as WatchedFiles does; the authenticator as it
 //            says.
 // Lifetime   As KeyDownload.
 class ClientProofs {
  public:
-  // Reads the files, and begins to get the keys of a URL.
-  //   Failure   For the operator: a file cannot be read, or holds nothing of use.
+  // Reads the files, and begins to download the keys from a URL.
+  //   Failure   A sentence for the operator: a file cannot be read, or holds no valid content.
   static Result<std::unique_ptr<ClientProofs>> open(const config::AuthConfig& settings,
                                                     runtime::AsioLoop& loop,
                                                     net::OutboundHttp& http, const Clock& clock,
                                                     Logger& logger);
 
-  // Once more, for an operator who has changed them. What cannot be read is logged, and what was
-  // read before goes on. True: a token that was good is no more.
+  // Reads the files again. If a file cannot be read, logs that and keeps the content from before.
+  // True: a token is not valid any more.
   bool refresh();
 
   [[nodiscard]] auth::Authenticator& authenticator() { return *authenticator_; }
@@ -67,26 +67,28 @@ class ClientProofs {
  private:
   explicit ClientProofs(std::filesystem::path token_file) : token_file_(std::move(token_file)) {}
 
-  // Reads the tokens once more for what refresh() tells.
+  // Reads the tokens again. Returns the result of refresh().
   bool take_tokens();
 
   const std::filesystem::path token_file_;  // empty: none
-  std::string tokens_;                      // its text, when it could be used last
+  std::string tokens_;                      // its last valid text
   std::unique_ptr<auth::Authenticator> authenticator_;
-  std::unique_ptr<KeyDownload> download_;  // answers to the authenticator: goes before it
+  std::unique_ptr<KeyDownload> download_;  // answers the authenticator: destroyed before it
 };
 
-// Tells the log of what an operator would not want: a file of tokens, or of keys that sign, that
-// others on this machine can read; and classes whose clients must prove something that nothing is
-// there to check with, or must have claims and have none.
+// Logs warnings for the operator:
+//   - other users of this machine can read a file with tokens or signing keys;
+//   - a class requires a proof that no configured file or URL can check;
+//   - a class has auth.name, which needs claims, and its proofs have no claims.
 void warn_of_proofs(const config::Config& config, Logger& logger);
 
-// ClientProofs::refresh(). If a token is good no more, the clients of all classes that ask for one
-// are closed with 1012 and connect again: those that came with that token cannot be told apart.
+// ClientProofs::refresh(). If a token is not valid any more, closes the clients of all classes that
+// require a token, with 1012, so that they connect again: the server does not know which of them
+// used that token.
 void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
                     runtime::Runtime& runtime, Logger& logger);
 
-// What is wrong with the files that `settings` names; nothing if they can be used.
+// What is wrong with the files that `settings` names; absent if they are right.
 [[nodiscard]] std::optional<Error> check_proof_files(const config::AuthConfig& settings);
 
 }  // namespace hearth::server

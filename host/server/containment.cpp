@@ -33,8 +33,8 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
 
 std::optional<runtime::AgentCrash> Containment::crash_of_fiber() const {
   if (!crash_before_) return std::nullopt;
-  // Where a library that tells nothing of its fibers works for them. What a client asks for runs in
-  // a call of its own; on_start may take fibers up.
+  // The calls in which a library works for its fibers, if it does not report for which. Clients'
+  // requests run in other calls. on_start may take fibers up.
   constexpr std::array<std::string_view, 4> kCallsOfFibers = {"fiber_recovered", "offload",
                                                               "on_result", "start"};
   const bool is_fibers =

@@ -1,5 +1,5 @@
 #pragma once
-// Whether the data directory is still the one that the server has opened.
+// Whether the data directory is still the directory that the server opened.
 
 #include "base/logger.hpp"
 #include "storage/data_directory.hpp"
@@ -8,10 +8,10 @@
 
 namespace hearth::server {
 
-// For api::Readiness::watch(): true once the directory is lost, which is logged once
-// (server.data_lost).
-//   Threads   What is returned: any.
-//   Lifetime  Both outlive what is returned.
+// For api::Readiness::watch(): a function that returns true once the directory is lost, and logs
+// that once (server.data_lost).
+//   Threads   The function: any.
+//   Lifetime  `data` and `logger` outlive the function.
 [[nodiscard]] std::function<bool()> loss_of(const storage::DataDirectory& data, Logger& logger);
 
 }  // namespace hearth::server

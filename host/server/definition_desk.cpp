@@ -85,7 +85,7 @@ void DefinitionDesk::show(std::string agent_class, Answer answer) {
   });
 }
 
-// Whether there may be a definition of the class now.
+// Whether the class may get a definition now.
 Result<void> DefinitionDesk::place(const std::string& agent_class, Mode mode) const {
   const bool is_there = kept(agent_class).has_value();
   if (is_there && mode == Mode::kCreate)
@@ -123,7 +123,7 @@ Result<DefinitionDesk::Written> DefinitionDesk::write(const std::string& agent_c
   const MutexLock lock(files_);
   if (const auto free = place(named, mode); !free) return free.error();
   const fs::path file = file_of(named);
-  // First: a start reads whatever has this name, and ends if it has a mistake.
+  // First: a start reads every file with such a name, and fails if one has a mistake.
   if (const auto right = check(file, definition->text); !right) return right.error();
   Written all{.agent_class = named, .file = file, .text = definition->text, .before = {}};
   if (auto before = read_file(file, config::kMaxConfigFileBytes)) all.before = *std::move(before);
@@ -154,7 +154,7 @@ void DefinitionDesk::rolled_out(const Written& definition,
     for (const api::ReloadedFile& each : *files) {
       if (each.outcome != "refused" || each.file != definition.file.native()) continue;
       restore(definition);
-      // The server's list of mistakes is read anew as well.
+      // This also renews the server's list of mistakes.
       return reload_(definition.agent_class, [answer, why = each.reason](const auto& /*again*/) {
         answer(Error{Errc::kInvalidArgument, why});
       });

@@ -1,5 +1,5 @@
 #pragma once
-// Keeps the definitions of classes, and has them rolled out.
+// Keeps the definitions of classes, and starts their rollouts.
 
 #include "api/admin_actions.hpp"
 #include "api/definition_actions.hpp"
@@ -18,22 +18,22 @@
 namespace hearth::server {
 
 // A definition is a file below config::definitions_directory(), for the server's user alone (0600).
-// What changes one is recorded (AdminDefinitionSet, AdminDefinitionRemoved).
+// Changes are recorded in the audit log (AdminDefinitionSet, AdminDefinitionRemoved).
 //
-// Promises   As api::DefinitionActions. A definition with which the class files together have a
-//            mistake is refused before it is a file that a start reads, and what was there before
-//            stays. So it is with one whose alias leads to a class that is served already; if such
-//            a class comes while it is written, what was there before is put back.
+// Promises   As api::DefinitionActions. A definition is refused if the class files have a mistake
+//            with it, or if its alias names a class that is served. Then the definition before
+//            stays, and no start reads the refused one. If such a class comes during the write, the
+//            definition before is put back.
 // Bounded    kMostDefinitions, and kMaxWaiting requests at a time.
-// Threads    As api::DefinitionActions; the disk is waited for on a thread of its own.
+// Threads    As api::DefinitionActions. A thread of the desk waits for the disk.
 // Lifetime   Everything it is given outlives it. stop() before the reloader goes.
 class DefinitionDesk final : public api::DefinitionActions {
  public:
   static constexpr std::size_t kMostDefinitions = 500;
   static constexpr std::size_t kMaxWaiting = 16;
 
-  // Reads the class files again for a class, as a person asks for it, and answers when the rollout
-  // has begun: with what came of each file.
+  // Reads the class files again for a class, as when an operator asks for it. Answers with the
+  // outcome for each file when the rollout has begun.
   using Reloaded = std::function<void(const Result<std::vector<api::ReloadedFile>>&)>;
   using Reload = std::function<void(std::string agent_class, Reloaded done)>;
   // The names of classes that are served now, by segment.
@@ -62,19 +62,19 @@ class DefinitionDesk final : public api::DefinitionActions {
     std::string agent_class;
     std::filesystem::path file;
     std::string text;
-    std::optional<std::string> before;  // what the file held
+    std::optional<std::string> before;  // the text before; absent: there was no file
   };
   [[nodiscard]] Result<Written> write(const std::string& agent_class, const std::string& body,
                                       Mode mode);
   [[nodiscard]] Result<void> place(const std::string& agent_class, Mode mode) const;
-  // Whether the class files are right together with it.
+  // Whether the class files have no mistake together with it.
   [[nodiscard]] Result<void> check(const std::filesystem::path& file,
                                    const std::string& text) const;
 
   // ---- on any thread ----
   void rolled_out(const Written& definition, const Result<std::vector<api::ReloadedFile>>& files,
                   const Answer& answer);
-  // Unless something else was written meanwhile.
+  // Puts the definition before back, unless another one was written meanwhile.
   void restore(const Written& definition);
 
   const std::filesystem::path directory_;
@@ -82,7 +82,7 @@ class DefinitionDesk final : public api::DefinitionActions {
   const std::function<Served()> served_;
   const Reload reload_;
   Logger& logger_;
-  Mutex files_;                 // one writes a file of the directory at a time
+  Mutex files_;                 // held while a file of the directory is written
   runtime::BlockingPool pool_;  // last: its jobs use the fields above
 };
 

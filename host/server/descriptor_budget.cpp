@@ -10,11 +10,11 @@
 namespace hearth::server {
 namespace {
 
-// The loop's own, the shard's connection to the directory of agents, and the name resolver's.
+// Of the loop, of the shard's connection to the directory of agents, and of the name resolver.
 constexpr std::uint64_t kOfOneShard = 8;
-// Requests may have one of so many of the descriptors that they share with the agents.
+// Of the descriptors that requests share with agents, requests may have one in this many.
 constexpr std::uint64_t kShareOfRequests = 8;
-// Libraries, logs, watchers, the other threads' pipes, and agents that are on their way out.
+// Libraries, logs, watchers, pipes of other threads, and agents that are leaving.
 constexpr std::uint64_t kOfTheProcess = 32;
 
 std::uint64_t of_one_agent(const config::Config& config) {
@@ -61,7 +61,7 @@ void claim_descriptors(config::Config& config, Logger& logger) {
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
   const rlim_t before = descriptors.rlim_cur;
   descriptors.rlim_cur = descriptors.rlim_max;
-  // The limit that holds decides, also if it may not be raised.
+  // If the limit may not be raised, the limit before holds.
   const rlim_t limit =
       ::setrlimit(RLIMIT_NOFILE, &descriptors) == 0 ? descriptors.rlim_max : before;
   const DescriptorBudget budget =

@@ -63,7 +63,7 @@ Error EgressBudget::exhausted(std::string_view why, std::string_view counter,
                std::string(why) + ", " + what + "; there is more in " + seconds + " s"};
 }
 
-// From half a portion on: the next one is there before this one has been used.
+// Reserves when half a portion is left, so that the next portion is there in time.
 void EgressBudget::reserve_ahead(Count& count, std::uint64_t limit, std::uint64_t needed) {
   const std::uint64_t portion = portion_of(limit);
   const std::uint64_t soon = count.used + needed;
@@ -78,7 +78,7 @@ std::optional<Result<void>> EgressBudget::judge(const std::string& agent_class,
   struct Limit {
     std::string_view counter;
     std::uint64_t limit;
-    std::uint64_t needed;  // at least one: none is granted once the limit is used up
+    std::uint64_t needed;  // at least one, so that a used-up limit refuses the request
     std::uint64_t used;
   };
   bool is_reserved = true;
@@ -138,7 +138,7 @@ void EgressBudget::give_back(const std::string& agent_class, const EgressLimits&
   if (limits.requests_per_minute != 0) take_off(agent_class, kRequests, 1, asked);
 }
 
-// A window that has begun since has not been charged for it.
+// Does nothing if a new window has begun: the amount was counted in the one before.
 void EgressBudget::take_off(const std::string& agent_class, std::string_view counter,
                             std::uint64_t amount, WallTime asked) {
   Count& its = count(agent_class, counter);
@@ -203,13 +203,13 @@ void EgressBudget::write() {
   }
 }
 
-// Those that still have to wait stay: what they need is being reserved.
+// Requests whose share is not reserved yet stay in the queue: the next write reserves it.
 void EgressBudget::answer_waiting(std::optional<Error> failure) {
   std::vector<std::pair<Answer, Result<void>>> answers;
   {
     const MutexLock lock(mutex_);
     std::vector<Waiting> all = std::exchange(waiting_, {});
-    if (failure) {  // the next one that asks has it tried again
+    if (failure) {  // the next request tries to write again
       for (auto& [key, each] : counts_) each.wanted = each.reserved;
     }
     for (Waiting& each : all) {

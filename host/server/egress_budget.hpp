@@ -1,6 +1,5 @@
 #pragma once
-// What classes have used of their limits on requests to other servers. Restarts do not give it
-// back.
+// How much classes have used of their limits on requests to other servers. It survives restarts.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -23,20 +22,21 @@
 namespace hearth::server {
 
 // Promises
-//  P1 Limit     In one minute of the wall clock no more requests of a class are granted than its
-//               limit; none is once the class has used its bytes of the day.
-//  P2 Restart   What is granted is reserved on the device before. What was reserved when the
-//               process was killed counts as used; stop() gives back what was not used.
-//  P3 Refused   A request that is refused does not count, nor one that is given back before its
-//               minute is over (its body: before the day is).
-//  P4 No wait   No function but stop() waits for the device. Portions (a sixteenth of a limit) are
-//               reserved ahead, on a thread that may wait. A request for which nothing is reserved
-//               yet is answered later.
+//  P1 Limit     In a minute of the wall clock a class gets at most its limit of requests, and none
+//               once it has used its bytes of the day.
+//  P2 Restart   A request is granted only after its share is reserved on the device.
+//  P3 Refused   A request does not count if it is refused, or if it is given back before its minute
+//               is over (its body: before the day is over).
+//  P4 No wait   Only stop() waits for the device.
 //
-// Bytes of answers are counted as they come. So those that come while a portion is being written
-// are reserved late.
+// P2: if the process is killed, all that was reserved counts as used. stop() gives back the unused
+// rest. P4: portions (a sixteenth of a limit) are reserved ahead, on a thread that may wait. A
+// request without a reserved share is answered later.
 //
-// Threads   enter() to spend(): any. The rest: the one that made it.
+// Bytes of answers count when they come. So bytes that come while a portion is written are reserved
+// late.
+//
+// Threads   enter() to spend(): any. The rest: the thread that made it.
 // Failure   If the file cannot be written, requests that need a portion get kUnavailable, and the
 //           log has `fetch.limits_unwritten`.
 class EgressBudget {
@@ -49,27 +49,25 @@ class EgressBudget {
 
   using Answer = std::function<void(const Result<void>&)>;
 
-  // A place among the requests of the class that are in progress; leave() gives it back.
-  // kLimitExceeded: all are taken.
+  // Counts one more request of the class in progress; leave() ends it. kLimitExceeded: too many are
+  // in progress.
   [[nodiscard]] Result<void> enter(const std::string& agent_class,
                                    const extensions::EgressLimits& limits);
   void leave(const std::string& agent_class);
 
-  // One request with a body of so many bytes. kLimitExceeded says which limit, and when there is
-  // more. Nothing: `later` is called once, on another thread, unless stop() comes before.
+  // Asks for one request with a body of `body` bytes. kLimitExceeded names the limit, and when
+  // there is more. Absent: `later` is called once, on another thread, unless stop() comes first.
   [[nodiscard]] std::optional<Result<void>> ask(const std::string& agent_class,
                                                 const extensions::EgressLimits& limits,
                                                 std::uint64_t body, Answer later);
-  // That a request that was granted, and its body, were certainly not sent. `asked`: when ask() was
-  // called.
+  // A granted request and its body were certainly not sent. `asked`: when ask() was called.
   void give_back(const std::string& agent_class, const extensions::EgressLimits& limits,
                  std::uint64_t body, WallTime asked);
-  // Bytes of bodies that have come. They count whatever the answer; kLimitExceeded: these are too
-  // many.
+  // Bytes of bodies that have come. They count in any case; kLimitExceeded: they exceed the limit.
   [[nodiscard]] Result<void> spend(const std::string& agent_class,
                                    const extensions::EgressLimits& limits, std::uint64_t bytes);
 
-  // Waits for what is being written, and writes what was used. Nothing is asked afterwards.
+  // Waits for a write in progress, and writes what was used. Call ask() no more.
   void stop();
 
  private:
@@ -77,7 +75,7 @@ class EgressBudget {
     std::int64_t window = 0;
     std::uint64_t used = 0;
     std::uint64_t reserved = 0;  // on the device
-    std::uint64_t wanted = 0;    // there soon
+    std::uint64_t wanted = 0;    // to be reserved by the next write
   };
   using CountKey = std::pair<std::string, std::string_view>;  // class, counter
   struct Waiting {
@@ -91,11 +89,11 @@ class EgressBudget {
       REQUIRES(mutex_);
   void take_off(const std::string& agent_class, std::string_view counter, std::uint64_t amount,
                 WallTime asked) REQUIRES(mutex_);
-  // Nothing: a portion of a limit is not reserved yet.
+  // Absent: the share of a limit is not reserved yet.
   [[nodiscard]] std::optional<Result<void>> judge(const std::string& agent_class,
                                                   const extensions::EgressLimits& limits,
                                                   std::uint64_t body) REQUIRES(mutex_);
-  // `needed`: of what is asked for now.
+  // `needed`: the share of the request that is asked for now.
   void reserve_ahead(Count& count, std::uint64_t limit, std::uint64_t needed) REQUIRES(mutex_);
   void begin_writing() REQUIRES(mutex_);
   void write();
@@ -105,7 +103,7 @@ class EgressBudget {
 
   const Clock& clock_;
   Logger& logger_;
-  storage::ServerStore store_;  // used by one thread at a time: the pool's, or stop()'s
+  storage::ServerStore store_;  // one thread at a time: the pool's, or the caller of stop()
   Mutex mutex_;
   std::map<CountKey, Count> counts_ GUARDED_BY(mutex_);
   std::map<std::string, std::uint32_t, std::less<>> running_ GUARDED_BY(mutex_);  // by class

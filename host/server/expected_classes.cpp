@@ -11,11 +11,11 @@
 namespace hearth::server {
 namespace {
 
-// On whatever thread serves the class: so with a connection of its own.
+// Any thread may serve a class, so each call opens its own connection.
 void write_down(const storage::DataDirectory& data, const std::string& segment, Logger& logger) {
   try {
     storage::Directory(data.directory_path(), data.directory_vfs()).record_served(segment);
-  } catch (const StorageError& failure) {  // nothing but a status code depends on it
+  } catch (const StorageError& failure) {  // only a status code depends on it
     logger.write(
         LogLevel::kWarn, "class.not_recorded",
         {{"class", segment},

@@ -1,6 +1,6 @@
 #pragma once
-// Which classes a server expects before it has loaded any library, and what it keeps of those that
-// it serves.
+// The classes that a server expects before it loads libraries, and the record of classes that it
+// serves.
 
 #include "base/logger.hpp"
 #include "config/config.hpp"
@@ -9,10 +9,10 @@
 
 namespace hearth::server {
 
-// The registry expects the classes that have agents or `settings`, whatever libraries there are:
-// clients of one whose library is missing or refused must come back, not stop. It knows which of
-// them had a library in an earlier life of the server, and each class that is served from now on is
-// written down for the next one. A class that cannot be written down is served all the same.
+// The registry expects the classes that have agents or `settings`, with or without a library:
+// clients of a class whose library is missing or refused must retry, not stop. It also learns which
+// of them had a library in an earlier run of the server. Each class that is served from now on is
+// recorded for the next run; if that fails, it is served all the same.
 //
 // Lifetime   `data` and `logger` outlive the registry.
 // Failure    StorageError: the directory of agents cannot be read.

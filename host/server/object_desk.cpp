@@ -18,7 +18,7 @@ using api::ObjectName;
 using api::ObjectView;
 
 constexpr std::size_t kMaxWaitingVisitors = 64;
-// Of one page, with a filter that few objects pass.
+// For one page, with a filter that few objects pass.
 constexpr std::size_t kMostLookedAt = 5'000;
 
 Error no_object() {
@@ -32,7 +32,7 @@ Error no_loop() {
                "an event loop does not answer: the code of some agent holds it up"};
 }
 
-// The end of a visit, as an answer.
+// The result of a visit, as an answer.
 class VisitAnswer final : public runtime::CallSink {
  public:
   explicit VisitAnswer(api::ObjectActions::Answer<std::string> answer)
@@ -86,7 +86,7 @@ void ObjectDesk::stop() {
 
 template <class T>
 void ObjectDesk::ask(Answer<T> answer, std::function<void(const Answer<T>&)> work) {
-  // Kept here as well: whoever is turned away must be told, too.
+  // Shared, because a rejected request must be answered here.
   const auto shared = std::make_shared<Answer<T>>(std::move(answer));
   const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
     if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});
@@ -110,8 +110,8 @@ storage::Directory& ObjectDesk::directory() {
 
 // ---- which object -------------------------------------------------------------------------------
 
-// One that is served, or one that has agents. Administrators alone come here: whom a class lets in
-// that is not served is not known.
+// A class that is served or has agents. Only for administrators: the server does not know which
+// clients a class lets in that is not served.
 Result<std::pair<std::string, std::string>> ObjectDesk::class_of(const std::string& given) {
   const auto served = runtime_.classes().find_by_any_name(given);
   if (served != nullptr)
@@ -189,8 +189,8 @@ void ObjectDesk::list(api::ObjectPageRequest request, Answer<api::ObjectPage> an
   });
 }
 
-// Moves those that are asked for from `views`, which has those of `entries` that are not being
-// destroyed, until the page is full. Gives the last one that was looked at.
+// Moves views that match the request to the page, until the page is full. `views` has the `entries`
+// that are not being destroyed. Returns the last entry that was looked at.
 std::optional<storage::AgentKey> ObjectDesk::add_wanted(
     const std::vector<storage::ObjectEntry>& entries, std::vector<ObjectView>& views,
     const api::ObjectPageRequest& request, std::vector<ObjectView>& page) {
@@ -218,7 +218,7 @@ Result<api::ObjectPage> ObjectDesk::page(const api::ObjectPageRequest& request) 
   storage::AgentKey after = key_of(request.after);
   for (std::size_t looked_at = 0; looked_at < kMostLookedAt; looked_at += request.limit) {
     const std::size_t wanted = request.limit - page.objects.size();
-    // Without a filter nothing is looked at in vain; with one, a page's worth at a time.
+    // Without a filter every entry counts. With a filter, look at a page of entries at a time.
     const auto entries =
         directory().list_objects(name, after, request.is_active ? request.limit : wanted);
     if (entries.empty()) break;
@@ -271,7 +271,7 @@ void ObjectDesk::create(ObjectName name, std::string patch, std::string actor,
   });
 }
 
-// The patch is looked at first: one that is refused makes no object.
+// Checks the patch first: a refused patch makes no object.
 Result<ObjectDesk::Known> ObjectDesk::created(const ObjectName& name, const std::string& patch) {
   auto its_class = class_of(name.agent_class);
   if (!its_class) return its_class.error();
@@ -381,7 +381,7 @@ void ObjectDesk::storage(ObjectName name, std::string after, std::size_t limit,
       std::move(answer));
 }
 
-// Every call's writes are durable before its answer: a visit that comes after them finds them so.
+// The writes of each call are durable before its answer: a later visit finds them durable.
 void ObjectDesk::checkpoint(ObjectName name, std::string actor, Answer<ObjectView> answer) {
   visit(
       name, [](extensions::AgentContext&) -> Result<std::string> { return std::string(); },
@@ -425,7 +425,7 @@ void ObjectDesk::visit_for_user(api::ObjectAddress object, Gate may_visit, Visit
   });
 }
 
-// Any client may set alarms, so that the entries are limited as those of agents are.
+// Any client may set alarms: so their audit entries are limited like those of agents.
 ObjectDesk::Answer<std::string> ObjectDesk::recorded(std::string_view event,
                                                      const storage::AgentKey& key,
                                                      std::string actor, std::string_view what,

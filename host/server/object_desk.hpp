@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of objects beside calls, answered by the directory of agents and the shards.
+// Answers requests about objects, except calls, from the directory of agents and the shards.
 
 #include "api/object_actions.hpp"
 #include "base/logger.hpp"
@@ -18,14 +18,15 @@
 
 namespace hearth::server {
 
-// What an administrator has done to an object, for the audit log. Without an event: nothing.
+// What an administrator has done to an object, for the audit log. Without an event nothing is
+// recorded.
 struct AdminAct {
   std::string_view event = {};
   std::string actor = {};
 };
 
-// Promises, Bounded, Threads, Lifetime  As AdminDesk, but for what users ask: that goes to the
-// object's loop at once, and is bounded as calls are.
+// Promises, Bounded, Threads, Lifetime  As AdminDesk. But requests of users go to the object's loop
+// at once, and are bounded as calls are.
 class ObjectDesk final : public api::ObjectActions {
  public:
   static constexpr std::chrono::milliseconds kShardPatience{5000};
@@ -33,7 +34,7 @@ class ObjectDesk final : public api::ObjectActions {
   ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data, Logger& logger,
              std::chrono::milliseconds shard_patience = kShardPatience);
 
-  // Waits for what runs; what waits, and what is asked from now on, is told that the server stops.
+  // Waits for the request that runs. Waiting and later requests get kClosing.
   void stop();
 
   void list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) override;
@@ -49,7 +50,7 @@ class ObjectDesk final : public api::ObjectActions {
   void patch_storage(api::ObjectName name, std::string patch, std::string actor,
                      Answer<std::string> answer) override;
 
-  // ---- on the object's loop, without the pool: users do not wait behind administrators ----
+  // ---- on the object's loop, not on the pool: users do not wait behind administrators ----
   void set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
                  Answer<std::string> answer) override;
   void alarms(api::ObjectAddress object, api::AlarmPageRequest request,
@@ -64,25 +65,25 @@ class ObjectDesk final : public api::ObjectActions {
     std::string segment;
   };
 
-  // Runs `work` on the pool's thread. It answers itself.
+  // Runs `work` on the pool's thread. `work` calls the answer.
   template <class T>
   void ask(Answer<T> answer, std::function<void(const Answer<T>&)> work);
   void record(const AdminAct& act, const storage::AgentKey& key);
-  // `act` is recorded when it is done.
+  // Records `act` when the work is done.
   void visit(api::ObjectName name, Visit work, Answer<std::string> answer, AdminAct act = {});
   void visit_known(const Known& known, Visit work, Answer<std::string> answer);
-  // For a user. `may_visit` runs first, on the object's loop: it sees to it that the object is
-  // there, or says why nothing is done.
+  // For a user. `may_visit` runs first, on the object's loop: it makes sure that the object exists,
+  // or returns an error, which ends the visit.
   using Gate = std::function<Result<void>(runtime::Shard&, const storage::AgentKey&)>;
   void visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
                       Answer<std::string> answer);
 
-  // Tells `answer`, and records a success as `event`; `what` of the alarm is `value`.
+  // Calls `answer`, and records a success as `event`; its field `what` is `value`.
   Answer<std::string> recorded(std::string_view event, const storage::AgentKey& key,
                                std::string actor, std::string_view what, std::string value,
                                Answer<std::string> answer);
 
-  // Until it is not in memory, and its files are gone if it was destroyed.
+  // Waits until it is not in memory, and its files are gone if it was destroyed.
   void wait_for_cold(const Known& known, Answer<std::string> then);
 
   // ---- on the pool's thread ----
@@ -90,7 +91,7 @@ class ObjectDesk final : public api::ObjectActions {
   // The class's own name and its segment.
   [[nodiscard]] Result<std::pair<std::string, std::string>> class_of(const std::string& given);
   [[nodiscard]] Result<Known> existing(const api::ObjectName& name);
-  // With what the shards know. Those that are being destroyed are left out.
+  // With data from the shards. Leaves out objects that are being destroyed.
   [[nodiscard]] Result<std::vector<api::ObjectView>> views(
       const std::vector<storage::ObjectEntry>& entries);
   [[nodiscard]] Result<api::ObjectView> view(const storage::ObjectEntry& entry);
@@ -106,7 +107,7 @@ class ObjectDesk final : public api::ObjectActions {
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
   std::atomic<bool> stopping_ = false;
-  std::optional<storage::Directory> directory_;  // the pool's thread's; opened when first needed
+  std::optional<storage::Directory> directory_;  // only the pool's thread; opened on first use
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
 };
 

@@ -38,7 +38,7 @@ Result<std::uint32_t> states_of(const std::vector<std::string>& words) {
   return states == 0 ? kOpen : states;
 }
 
-// Behind this operation of the agent, or behind the agent if there is none.
+// The position behind this operation of the agent; without an operation, behind the agent.
 struct OperationCursor {
   storage::AgentKey key;
   std::string id;
@@ -57,7 +57,7 @@ std::optional<OperationCursor> read_cursor(const std::string& text) {
                          text.substr(first + 1, second - first - 1)};
 }
 
-// Adds the records of a JSON array, each with its agent. Gives the id of the last one.
+// Adds the records of a JSON array, each with its agent. Returns the id of the last one.
 std::string add_records(const storage::AgentKey& key, const std::string& array,
                         std::vector<std::string>& all) {
   std::string id;
@@ -74,7 +74,7 @@ std::string add_records(const storage::AgentKey& key, const std::string& array,
   return id;
 }
 
-// The agents to look at, one more than a page looks at if there are so many.
+// The agents to look at: up to one more than a page looks at.
 std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
                                          const std::string& agent_class,
                                          const std::optional<storage::AgentKey>& agent,
@@ -88,9 +88,9 @@ std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
   return keys;
 }
 
-// Lists what the filter fits, of a kind, and behind the operation `behind` if that is still there.
-// One that has gone meanwhile was settled: then the agent is looked at from its first one. Keeps
-// the texts: the visit may take place when nobody waits for it any more.
+// Lists the operations of the kind that match the filter, behind the operation `behind`. If that
+// was settled and removed meanwhile, lists from the first one. Owns its texts: the visit may take
+// place after the request has timed out.
 auto list_behind(const durable::OperationFilter& fits, std::string kind, std::string behind) {
   return [fits, kind = std::move(kind),
           behind = std::move(behind)](extensions::AgentContext& visited) -> Result<std::string> {
@@ -123,7 +123,7 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
   const auto is_late = [until] { return std::chrono::steady_clock::now() >= until; };
   std::size_t place = 0;
   bool is_first = true;  // visit of this page
-  // Behind what the page has, and what was skipped.
+  // Behind the last operation of the page and the skipped agents.
   const auto so_far = [&] {
     return behind.empty() ? text_of(keys[place - 1], "") : text_of(keys[place], behind);
   };
@@ -140,7 +140,7 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
     filter.limit = query.limit - page.operations.size();
     const auto records = visit_agent(runtime_, key, list_behind(filter, query.kind, behind), until);
     if (!records) {
-      // It had less time than it needs, maybe: the next page begins with it.
+      // It may have had too little time: the next page begins with it.
       if (!is_first && is_late()) {
         page.next = so_far();
         return page;

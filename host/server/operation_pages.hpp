@@ -1,5 +1,5 @@
 #pragma once
-// The ledgers of all agents, as an administrator pages through them.
+// The operations of all agents, in pages for administrators.
 
 #include "api/admin_actions.hpp"
 #include "base/error.hpp"
@@ -14,13 +14,13 @@
 
 namespace hearth::server {
 
-// Agents are visited one after the other, in byte order of class and name: those that the wake
-// index says may have operations that are not settled. A cold one is opened without its code.
+// It visits agents one after the other, in byte order of class and name. It visits only agents that
+// may have unsettled operations, as the wake index says. Cold agents are opened without their code.
 //
-// Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`. Only the
-//            first agent of a page is skipped because it does not answer in time: any other begins
-//            the next page, which waits for it anew.
-// Threads    One that may wait.  Lifetime  What the constructor is given outlives it.
+// Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`. If the first
+//            agent of a page does not answer in time, it is skipped. Any other such agent is the
+//            first of the next page, which waits for it again.
+// Threads    One that may wait.  Lifetime  The constructor's arguments outlive it.
 class OperationPages {
  public:
   static constexpr std::size_t kMostAgents = 200;

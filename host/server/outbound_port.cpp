@@ -53,12 +53,12 @@ std::uint32_t abi_phase(Phase phase) {
   return HEARTH_FETCH_PHASE_BODY;
 }
 
-// That nothing of the request was tried.
+// Nothing of the request was sent.
 net::OutboundFailure refused(const Error& error) {
   return {.code = error.code, .phase = Phase::kRules, .sent = false, .message = error.message};
 }
 
-// That an answer is cut off.
+// The answer is cut off.
 net::OutboundFailure too_much(const Error& error) {
   return {.code = error.code, .phase = Phase::kBody, .sent = true, .message = error.message};
 }
@@ -118,7 +118,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
  private:
-  // For the first request, and for each that a redirect makes.
+  // For the first request, and for each request after a redirect.
   void ask(std::uint64_t body) {
     asked_body_ = body;
     asked_ = port_.parts_.loop.clock().wall_now();
@@ -127,7 +127,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
       parts.loop.post([&parts, self, class_name, limits, body, asked, granted] {
         if (*self != nullptr) {
           (*self)->judged(granted);
-        } else if (granted) {  // it was cancelled before, and has sent nothing
+        } else if (granted) {  // cancelled meanwhile; nothing was sent
           parts.budget.give_back(class_name, limits, body, asked);
         }
       });
@@ -137,7 +137,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
   void judged(const Result<void>& granted) {
-    if (!is_running_) {  // the deadline came before
+    if (!is_running_) {  // the deadline came first
       if (granted) give_back();
       return;
     }
@@ -162,10 +162,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     return port_.parts_.budget.spend(class_name_, limits_, bytes);
   }
 
-  // From the loop, as all that is told.
+  // From the loop, like all results.
   void refuse_soon(const Error& error) {
     net::OutboundFailure failure = refused(error);
-    failure.sent = exchange_ != nullptr;  // then a redirect has been answered
+    failure.sent = exchange_ != nullptr;  // an exchange: a redirect was answered before
     port_.parts_.loop.post([self = self_, failure = std::move(failure)] {
       if (*self != nullptr && (*self)->is_running_) (*self)->fail(failure);
     });
@@ -237,14 +237,14 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   const std::string trace_;
   Class& class_;
   const extensions::EgressLimits limits_;
-  net::OutboundRequest request_;  // until it runs
+  net::OutboundRequest request_;  // moved from when it runs
   extensions::RemoteListener* listener_ = nullptr;
   bool is_running_ = false;       // between start() and the end
-  bool has_place_ = false;        // among the class's
-  std::uint64_t asked_body_ = 0;  // of the request that the budget was asked for last
-  WallTime asked_{};              // ... then
-  std::uint64_t head_bytes_ = 0;  // that the first credits pay for
-  // What was posted finds null once it is gone.
+  bool has_place_ = false;        // enter() has succeeded, leave() is due
+  std::uint64_t asked_body_ = 0;  // bytes of the body in the last ask()
+  WallTime asked_{};              // when that was
+  std::uint64_t head_bytes_ = 0;  // the first credits are used for these
+  // Null for posted tasks once this object is gone.
   const std::shared_ptr<Exchange*> self_ = std::make_shared<Exchange*>(this);
   std::unique_ptr<net::OutboundExchange> exchange_;
 };

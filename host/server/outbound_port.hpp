@@ -1,5 +1,5 @@
 #pragma once
-// The way of the agents of one shard to other servers: net::OutboundHttp behind the limits of their
+// Requests of one shard's agents to other servers: net::OutboundHttp with the limits of their
 // classes.
 
 #include "base/logger.hpp"
@@ -16,14 +16,14 @@
 
 namespace hearth::server {
 
-// Limits    Each request that a redirect makes is asked for as the first one is.
+// Limits    A request after a redirect counts like the first one.
 // Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, cancelled, or refused by
-//           rules or limits; hearth_fetch_in_flight{class}; of bodies
-//           hearth_fetch_bytes_total{class,direction}.
+//           rules or limits; hearth_fetch_in_flight{class};
+//           hearth_fetch_bytes_total{class,direction} for bodies.
 // Log       fetch.refused and fetch.failed, with the agent, its call and trace, limited for each
 //           class and reason. No URLs: queries may hold secrets.
 // Threads   The shard's.
-// Lifetime  What it is given outlives it; it outlives its operations.
+// Lifetime  Its parts outlive it. It outlives its operations.
 class OutboundPort final : public extensions::HttpPort {
  public:
   struct Parts {
@@ -40,7 +40,7 @@ class OutboundPort final : public extensions::HttpPort {
 
  private:
   class Exchange;
-  // What is known of one class.
+  // The metrics of one class.
   struct Class {
     Class(Metrics& metrics, const std::string& name);
 

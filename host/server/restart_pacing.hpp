@@ -1,14 +1,13 @@
 #pragma once
-// How long a supervisor waits before it starts a server that has crashed once more.
+// How long a supervisor waits before it restarts a crashed server.
 
 #include <chrono>
 
 namespace hearth::server {
 
-// The first restart is immediate: a crash now and then must cost its clients as little as possible.
-// If that did not help, the wait begins with kFirstWait and doubles up to kLongestWait, so that a
-// server that cannot live does not keep a machine busy. Who was up for kCalm has recovered, and
-// begins anew.
+// The first restart is immediate: a rare crash must cost clients as little as possible. After
+// further crashes the wait is kFirstWait, and doubles up to kLongestWait: a server that always
+// crashes must not keep the machine busy. A server that was up for kCalm begins anew.
 //
 // A value. Threads  One.
 class RestartPacing {
@@ -17,7 +16,7 @@ class RestartPacing {
   static constexpr std::chrono::milliseconds kLongestWait{30'000};
   static constexpr std::chrono::milliseconds kCalm{60'000};
 
-  // It has crashed after it was up for `uptime`: how long to wait now.
+  // How long to wait now, after a crash of a server that was up for `uptime`.
   [[nodiscard]] std::chrono::milliseconds wait_after_crash(std::chrono::milliseconds uptime) {
     if (uptime >= kCalm) next_ = std::chrono::milliseconds(0);
     const std::chrono::milliseconds wait = next_;

@@ -1,5 +1,5 @@
 #pragma once
-// The server's certificate while it runs.
+// The certificate of a running server.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -9,14 +9,13 @@
 
 namespace hearth::server {
 
-// Reads the files of the certificate again when it is told to. Files that do not fit together, as
-// between the two steps of a tool that replaces them one by one, or that cannot be read, change
-// nothing: the certificate before is used on. The log says what was done (tls.certificate,
-// tls.certificate_refused), and so do hearth_tls_reloads_total{result} and
-// hearth_tls_certificate_expires_seconds.
+// reload() reads the files of the certificate again. If they cannot be read or do not fit together,
+// the certificate before stays in use. (A tool that replaces one file after the other causes this
+// for a moment.) The outcome is in the log (tls.certificate, tls.certificate_refused) and in
+// hearth_tls_reloads_total{result} and hearth_tls_certificate_expires_seconds.
 //
 // Threads   reload() from one thread at a time.
-// Lifetime  Within that of the server and the others that it is given.
+// Lifetime  The constructor's arguments outlive it.
 class ServedCertificate {
  public:
   ServedCertificate(net::HttpServer& server, net::TlsOptions files, const Clock& clock,

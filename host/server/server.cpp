@@ -48,13 +48,13 @@
 namespace hearth::server {
 namespace {
 
-// How long clients may take to say goodbye. They have had their answers; what is left is a frame
-// each way.
+// How long closing the clients may take. They have their answers; only a close frame each way is
+// left.
 constexpr std::chrono::seconds kGoodbye{5};
 
-// Runs something that answers on another thread, and waits for the answer.
+// Calls `begin`, and waits until another thread calls `done`.
 void wait_for(const std::function<void(std::function<void()> done)>& begin) {
-  // Shared: whoever answers is still inside set_value() when the wait is over.
+  // Shared: the answering thread may still be in set_value() when the wait is over.
   const auto answered = std::make_shared<std::promise<void>>();
   begin([answered] { answered->set_value(); });
   answered->get_future().wait();
@@ -69,7 +69,7 @@ std::string how_to_listen(const Error& error) {
 
 }  // namespace
 
-// Fields in the order in which they are made; each stands on those before it and is destroyed
+// Fields are in the order in which they are made. Each uses those before it, and is destroyed
 // before them.
 struct Server::Parts {
   Parts(config::Config given, Logger& log)
@@ -113,7 +113,7 @@ struct Server::Parts {
   std::unique_ptr<storage::DataDirectory> data;
   std::unique_ptr<plugins::VersionLedger> ledger;
   std::unique_ptr<Containment> containment;
-  // The reloader's, once there is one. After what has counted the last crash.
+  // The reloader uses it once there is one. Made after containment, which counts the last crash.
   std::unique_ptr<plugins::ClassConfiguration> configuration;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops;
   std::unique_ptr<WaysOut> ways_out;
@@ -121,24 +121,24 @@ struct Server::Parts {
   std::unique_ptr<runtime::Runtime> runtime;
   std::unique_ptr<diagnosis::Watchdog> watchdog;
   std::unique_ptr<plugins::PluginLoader> plugins;
-  Metrics::Watch pinned;                             // looks at plugins
+  Metrics::Watch pinned;                             // reads plugins
   std::set<std::string, std::less<>> used_settings;  // class files
   api::Readiness readiness;
   std::filesystem::path admin_token_file;
   std::string objects_token;
   std::string unwritten_token;  // empty: the file has it
-  bool lacks_room = false;      // as was told, and not taken back yet
+  bool lacks_room = false;      // server.disk_full was logged, and its end not yet
   std::unique_ptr<AdminDesk> admin_desk;
   std::unique_ptr<ObjectDesk> object_desk;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
   std::unique_ptr<ServedCertificate> certificate;  // only with TLS
-  plugins::DirectoryImage files_before;            // of those below, before they were read
+  plugins::DirectoryImage files_before;            // of watched_files, before they were read
   std::unique_ptr<WatchedFiles> watched_files;
-  Metrics::Watch sockets;                // looks at http
-  Metrics::Watch client_memory;          // looks at runtime
-  plugins::DirectoryImage plugin_files;  // as they were before they were loaded
+  Metrics::Watch sockets;                // reads http
+  Metrics::Watch client_memory;          // reads runtime
+  plugins::DirectoryImage plugin_files;  // from before they were loaded
   plugins::LoadReport loaded;            // until watch_plugins()
   std::unique_ptr<plugins::PluginReloader> reloader;
   std::optional<PublishedRecord> record;
@@ -150,7 +150,7 @@ Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& log
   auto parts = std::make_unique<Parts>(std::move(config), logger);
   if (const auto opened = parts->open_data(); !opened) return opened.error();
   if (const auto made = parts->start_loops(); !made) return made.error();
-  // From here on threads run, so a failure must stop what has started.
+  // From here on threads run: after a failure they must be stopped.
   Result<void> started = parts->load_plugins();
   if (started) started = parts->open_admin();
   if (started) started = parts->listen();
@@ -193,7 +193,7 @@ Result<void> Server::Parts::open_data() {
   return {};
 }
 
-// Whatever is wrong with it, libraries are served.
+// Its errors do not keep libraries from being served.
 void Server::Parts::open_ledger() {
   ledger = std::make_unique<plugins::VersionLedger>(data->path(), HEARTH_VERSION);
   for (const Error& problem : ledger->problems()) {
@@ -224,8 +224,8 @@ Result<void> Server::Parts::start_loops() {
   options.limits = config.server.runtime;
   options.http_port = [this](unsigned shard) { return ways_out->port(shard); };
   options.closing_threads = 1;
-  // Agents that write at the same rate are due at the same moment, and the device syncs several
-  // files at once.
+  // Several threads: agents that write at the same rate are due at the same moment, and the device
+  // syncs several files at once.
   options.checkpointing_threads = 4;
   options.state_frame = protocol::state_frame;
   options.object_name = [max = config.server.limits.max_name](std::string_view name) {
@@ -307,7 +307,8 @@ runtime::ServedClass Server::Parts::describe(
     const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   std::string segment = protocol::kebab_case(agent_class->name());
   const auto its = configuration->of(agent_class->name());
-  // Of a class without a file, with objects.all_classes; a class file that says so is refused.
+  // For a class without a file and with objects.all_classes. A class file with this mistake is
+  // refused.
   std::string refusal = its->settings.is_object ? config::path_is_taken(segment) : "";
   if (ledger->is_quarantined(agent_class->name(), agent_class->sha256()))
     refusal = "the class " + std::string(agent_class->name()) +
@@ -323,8 +324,7 @@ void Server::Parts::watch_plugins() {
   plugins::ReloadSettings settings;
   settings.directories = plugins::directories_of(config.server.plugins, config.server.classes);
   settings.known = std::move(plugin_files);
-  // Without what tells their contents apart, so that they are read once more: they may have changed
-  // since they were.
+  // Without stamps, so that the files are read again: they may have changed since.
   for (const auto& [name, agent_class] : config.classes) {
     const std::filesystem::path file(agent_class.file);
     settings.known.emplace(config.server.classes / file.filename(), plugins::FileStamp{});
@@ -350,7 +350,7 @@ void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>
   used_settings.insert(file);
   const runtime::ServedClass served = describe(agent_class);
   const bool added = runtime->classes().add(served);
-  // The loader refuses a library whose class has another one's segment.
+  // The loader refuses a library with a class whose segment is taken.
   HEARTH_ASSERT(added, "two classes with one segment were loaded");
   if (!served.refusal.empty()) {
     logger.write(LogLevel::kError, "class.not_served",
@@ -380,7 +380,7 @@ void Server::Parts::warn_of_unused_settings() {
 
 Result<void> Server::Parts::open_admin() {
   admin_token_file = config.server.admin.token_file;
-  // A file that somebody has named is his to make: one that is missing is a mistake.
+  // A file that the configuration names must exist: the operator makes it.
   const bool is_ours = admin_token_file.empty();
   if (is_ours) admin_token_file = std::filesystem::absolute(data->path() / kAdminTokenFile);
   auto token = is_ours ? admin_token_or_create(admin_token_file, random)
@@ -405,8 +405,7 @@ Result<void> Server::Parts::open_admin() {
   return {};
 }
 
-// Clients can connect: now commands may find the server, unless there is no room for what they find
-// it by.
+// Clients can connect: now commands may find the server. On a full disk they cannot yet.
 Result<void> Server::Parts::announce() {
   auto published = publish();
   if (published || published.error().code != Errc::kUnavailable) return published;
@@ -430,7 +429,7 @@ Result<void> Server::Parts::publish() {
   return {};
 }
 
-// Said of what goes on without.
+// Logs what a full disk does not take, and how the server goes on.
 void Server::Parts::tell_full(std::string_view what, const Error& error, std::string_view next) {
   lacks_room = true;
   logger.write(LogLevel::kWarn, "server.disk_full",
@@ -466,7 +465,7 @@ Result<void> Server::Parts::listen() {
                                     .objects_token = objects_token,
                                     .definitions = &admin_desk->definitions()};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
-  // Here, because what is wrong with the files is no matter of the address.
+  // Here, because an error in the files is no error of the address.
   if (config.server.net.tls.is_used()) {
     const auto usable = net::TlsContext::load(config.server.net.tls);
     if (!usable) return Error{usable.error().code, "tls: " + usable.error().message};
@@ -476,7 +475,7 @@ Result<void> Server::Parts::listen() {
   if (!listening) return Error{listening.error().code, how_to_listen(listening.error())};
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
-  // The operator may have configured another name of this machine: clients ask for that one.
+  // The operator may have configured another name of this machine, which clients use.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
   readiness.watch(loss_of(*data, logger));
@@ -537,11 +536,11 @@ void Server::stop() {
   parts_->readiness.set(api::Readiness::Phase::kStopping);
   parts_->stop_admin();      // no new versions from here on
   parts_->finish_work();     // answers still reach their clients
-  parts_->close_clients();   // nothing of an agent is left to say
-  parts_->finish_jobs();     // they hold the code of libraries
-  parts_->stop_loops();      // so do tasks
+  parts_->close_clients();   // agents have sent everything
+  parts_->finish_jobs();     // jobs keep libraries in use
+  parts_->stop_loops();      // tasks keep libraries in use
   parts_->unload_plugins();  // their threads may call the runtime until deinit() returns
-  parts_.reset();            // the lock on the data directory goes last
+  parts_.reset();            // releases the lock on the data directory last
 }
 
 Server::~Server() {
@@ -552,9 +551,9 @@ void Server::Parts::stop_admin() {
   record.reset();
   if (admin_desk) admin_desk->use(nullptr);
   reloader.reset();
-  if (admin_desk) admin_desk->stop();  // whoever waits is answered
+  if (admin_desk) admin_desk->stop();  // answers waiting requests
   if (object_desk) object_desk->stop();
-  loaded = {};  // without a reloader: its classes would keep their libraries from leaving
+  loaded = {};  // if there was no reloader: its classes would keep their libraries loaded
 }
 
 void Server::Parts::finish_work() {
@@ -579,7 +578,7 @@ void Server::Parts::finish_jobs() {
 }
 
 void Server::Parts::stop_loops() {
-  // Twice around each loop: what the steps before have posted runs, and what that posts.
+  // Two rounds: tasks posted by the steps before run, and tasks that those post.
   for (int round = 0; round < 2; ++round) {
     for (const auto& loop : loops) {
       wait_for([&loop](std::function<void()> done) { loop->post(std::move(done)); });

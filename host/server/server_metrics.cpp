@@ -32,8 +32,8 @@ double resident_bytes() {
 }
 
 double open_descriptors() {
-  // Since Linux 6.2 the size of the directory is their number; before, it is 0 and they must be
-  // counted.
+  // Since Linux 6.2 the size of the directory is the number of descriptors. Before, it is 0, and
+  // they must be counted.
   struct stat facts{};
   if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0)
     return static_cast<double>(facts.st_size);
@@ -42,7 +42,7 @@ double open_descriptors() {
   long count = 0;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): our own DIR
   while (::readdir(directory.get()) != nullptr) ++count;
-  return static_cast<double>(count - 3);  // not ".", "..", nor our own
+  return static_cast<double>(count - 3);  // without ".", ".." and the descriptor of this reading
 }
 
 double most_descriptors() {

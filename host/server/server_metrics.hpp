@@ -1,6 +1,5 @@
 #pragma once
-// Figures about the process as a whole: what it is, how long it runs, what of the machine it uses,
-// what its log lost.
+// Metrics of the whole process: its build, uptime, use of the machine, and lines that its log lost.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -13,9 +12,9 @@ namespace hearth::server {
 // hearth_build_info, hearth_uptime_seconds, hearth_process_*, hearth_log_lost_bytes_total,
 // hearth_log_lines_dropped_total.
 //
-// Cost       Nothing until somebody scrapes; then a few reads of /proc.
-// Failure    What the system does not tell is reported as 0.
-// Threads    Those of text().
+// Cost       Only when /metrics is read: a few reads of /proc.
+// Failure    A value that the system does not provide is 0.
+// Threads    As Metrics::text().
 // Lifetime   The metrics, the logger and the clock outlive it.
 class ServerMetrics {
  public:

@@ -30,8 +30,8 @@ Error no_server(const std::filesystem::path& data) {
                                     ": name another one with --data or --config"};
 }
 
-// Whether who wrote the file may say which file of ours is sent to which address. Root asks servers
-// of anybody.
+// Whether the file may be trusted: its owner decides which token file is sent to which address.
+// Root trusts the files of all users.
 bool is_trusted(const std::filesystem::path& file) {
   struct stat status{};
   const uid_t user = ::geteuid();
@@ -39,7 +39,7 @@ bool is_trusted(const std::filesystem::path& file) {
          (user == 0 || status.st_uid == user || status.st_uid == 0);
 }
 
-// Whether some process holds the lock of PublishedRecord. Asking takes none.
+// Whether some process holds the lock of PublishedRecord. Takes no lock itself.
 bool is_held(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return false;
@@ -59,7 +59,7 @@ PublishedRecord::PublishedRecord(PublishedRecord&& other) noexcept
 
 PublishedRecord::~PublishedRecord() {
   if (lock_ < 0) return;
-  std::error_code ignored;  // one that stays is not locked any more
+  std::error_code ignored;  // if the file stays, it is not locked any more
   std::filesystem::remove(file_, ignored);
   ::close(lock_);
 }

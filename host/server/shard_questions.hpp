@@ -1,5 +1,5 @@
 #pragma once
-// What threads that may wait ask of shards.
+// Questions to shards, from threads that may wait.
 
 #include "runtime/runtime.hpp"
 
@@ -13,16 +13,15 @@
 
 namespace hearth::server {
 
-// What each of some shards says, asked at the same time, each on its own thread. Nothing if one
-// does not answer in time; what it was asked then still happens.
+// Asks several shards at the same time, each on its own thread. wait() returns all answers, or
+// nothing if a shard does not answer in time. The question may still run on that shard later.
 template <class T>
 class Questions {
  public:
   explicit Questions(std::chrono::milliseconds patience) : patience_(patience) {}
 
   void ask(runtime::Runtime& runtime, unsigned shard, std::function<T(runtime::Shard&)> question) {
-    // Shared: whoever answers is still inside set_value() when the wait is over, or comes when
-    // nobody waits any more.
+    // Shared: the shard may still be in set_value() when the wait is over, or may answer after it.
     const auto answer = std::make_shared<std::promise<T>>();
     answers_.push_back(answer->get_future());
     runtime.loop(shard).post(

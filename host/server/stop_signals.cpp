@@ -17,7 +17,7 @@
 namespace hearth::server {
 namespace {
 
-// Nobody presses Ctrl-C twice as fast.
+// Shorter than the time between two Ctrl-C of an operator.
 constexpr std::chrono::milliseconds kEcho{100};
 
 sigset_t stop_set() {
@@ -29,15 +29,15 @@ sigset_t stop_set() {
   return set;
 }
 
-// Whether this process has a terminal that can be used.
+// Whether this process has a usable terminal.
 bool has_terminal() {
   const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
   if (terminal >= 0) ::close(terminal);
   return terminal >= 0;
 }
 
-// nohup(1): who starts us wants us to outlive the terminal. A signal that is blocked comes though
-// it is ignored.
+// True under nohup(1): the process must outlive the terminal. The check is needed because a blocked
+// signal arrives even if it is ignored.
 bool ignores_hangup() {
   struct sigaction now{};
   return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;

@@ -1,5 +1,5 @@
 #pragma once
-// SIGTERM, SIGINT and SIGHUP as something to wait for, SIGPIPE and SIGXFSZ as nothing.
+// Waiting for SIGTERM, SIGINT and SIGHUP. SIGPIPE and SIGXFSZ are ignored.
 
 #include <atomic>
 #include <chrono>
@@ -9,18 +9,21 @@
 
 namespace hearth::server {
 
-// While an object lives, the first SIGTERM or SIGINT releases wait(), and the second ends the
-// process at once with the status that shells give for it (128 and the signal's number: 143, 130):
-// whoever sends it has lost patience. One that comes with the first is its echo: timeout(1) and
-// some shells signal a process and then its group. SIGHUP asks the server to look at its libraries
-// again; but one that comes because the terminal was closed ends it like SIGTERM, unless the
-// process was started with SIGHUP ignored, as nohup(1) does.
-// SIGPIPE and SIGXFSZ do nothing: a peer that went away, and a file past its limit, are errors of a
-// write.
+// While an object lives:
 //
-// Threads   Make it before any other thread: they inherit the mask that keeps the signals for this
-//           object. All members on the thread that made it.
-// Lifetime  One at a time. The destructor gives the signals back to the mask that was there before.
+//   SIGTERM, SIGINT     The first one releases wait(). A second one ends the process at once with
+//                       128 plus the signal's number (143, 130), as shells report it. A second one
+//                       within kEcho is ignored: timeout(1) and some shells signal a process and
+//                       then its group.
+//   SIGHUP              Asks the server to look at its libraries again. If the terminal was closed,
+//                       it ends the server like SIGTERM, unless the process was started with SIGHUP
+//                       ignored, as by nohup(1).
+//   SIGPIPE, SIGXFSZ    Do nothing: the write returns the error (the peer is gone, the file is past
+//                       its limit).
+//
+// Threads   Make it before any other thread: threads inherit the mask that keeps the signals for
+//           this object. All members on the thread that made it.
+// Lifetime  One at a time. The destructor unblocks the signals.
 class StopSignals {
  public:
   StopSignals();
@@ -28,10 +31,10 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Returns SIGHUP for each of those that came, and else the number of the signal that ends the
-  // server, at once if it has already come; then call it no more.
+  // Returns SIGHUP once for each SIGHUP. Otherwise returns the number of the signal that ends the
+  // server, at once if it has come already; do not call it again after that.
   [[nodiscard]] int wait();
-  // The same; nothing if none comes in that time.
+  // The same; absent if no signal comes in that time.
   [[nodiscard]] std::optional<int> wait_for(std::chrono::milliseconds time);
   // Whether the signal that ends the server has come.
   [[nodiscard]] bool is_over() const { return signal_ != 0; }
@@ -41,8 +44,8 @@ class StopSignals {
   [[nodiscard]] int taken() const;
 
   std::counting_semaphore<> came_{0};
-  std::atomic<int> signal_ = 0;  // the one that ends the server; set before came_ is released
-  const bool had_terminal_;      // and should end with it
+  std::atomic<int> signal_ = 0;  // the signal that ends the server; set before came_ is released
+  const bool had_terminal_;      // the server ends when this terminal is closed
   int signals_ = -1;             // signalfd
   int end_;                      // eventfd: written by the destructor
   std::thread listener_;

@@ -29,7 +29,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Where the child finds its pipe: after the three standard ones, which it shares with us.
+// The child's descriptor of the pipe: after the three standard ones, which it shares with the
+// supervisor.
 constexpr int kChildDescriptor = 3;
 
 constexpr std::string_view kFlag = "--supervised";
@@ -51,7 +52,7 @@ class AwaitedSignals {
   AwaitedSignals(const AwaitedSignals&) = delete;
   AwaitedSignals& operator=(const AwaitedSignals&) = delete;
 
-  // The next one's number; 0 when the time is over first.
+  // The number of the next signal; 0 if the time is over first.
   [[nodiscard]] int wait_until(std::optional<SteadyClock::time_point> deadline) const {
     for (;;) {
       int number = -1;
@@ -65,7 +66,7 @@ class AwaitedSignals {
       } else {
         number = ::sigwaitinfo(&set_, nullptr);
       }
-      if (number > 0) return number;  // else EINTR: a debugger was here
+      if (number > 0) return number;  // otherwise EINTR, from a debugger
     }
   }
 
@@ -74,9 +75,9 @@ class AwaitedSignals {
   sigset_t before_{};
 };
 
-// The parts of posix_spawn that must be given back. The child begins with no signal blocked, and
-// none ignored, but for SIGHUP: that stays blocked until the server waits for it, for one that is
-// passed on before would end it; and ignored if it is (nohup).
+// The parts of posix_spawn that must be freed. The child begins with no signal blocked or ignored,
+// except SIGHUP. SIGHUP stays blocked until the server waits for it: otherwise a SIGHUP that is
+// passed on earlier would end the child. It also stays ignored if it is ignored here (nohup).
 class SpawnSetup {
  public:
   explicit SpawnSetup(int ready_pipe) {
@@ -104,7 +105,7 @@ class SpawnSetup {
   posix_spawnattr_t attributes{};
 };
 
-// Both ends close in what this process starts, and are not where the child's end goes.
+// Child processes inherit neither end. Both numbers are above kChildDescriptor.
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return {-1, -1};
@@ -178,20 +179,20 @@ class Supervisor {
     }
   }
 
-  // Absent: it has crashed, and is to be started again.
+  // Absent: the child must be restarted.
   [[nodiscard]] std::optional<int> final_status(int status) const {
     if (WIFSIGNALED(status)) {
       return stopping_ ? std::optional(128 + WTERMSIG(status)) : std::nullopt;
     }
     const int code = WEXITSTATUS(status);
-    // Once it has served, what it fails at may pass: an address that is not free yet, a disk that
-    // is full, a class file that somebody was changing when the server crashed.
+    // After it was ready, the reason of a failure may pass: an address that is not free yet, a full
+    // disk, a class file that was being changed when the server crashed.
     const bool by_library = code == kExitHung || code == kExitPluginLeft;
     const bool is_crash = by_library || (code != kExitClean && was_ready_);
     return is_crash && !stopping_ ? std::nullopt : std::optional(code);
   }
 
-  // False: it was asked to stop meanwhile.
+  // False: SIGTERM or SIGINT came meanwhile.
   bool pause(int status, milliseconds uptime) {
     const milliseconds wait = pacing_.wait_after_crash(uptime);
     const std::string cause = WIFSIGNALED(status) ? signal_text(WTERMSIG(status))
@@ -216,7 +217,7 @@ class Supervisor {
   SteadyClock::time_point started_;
   pid_t child_ = -1;
   int ready_pipe_ = -1;     // the child writes to it when it is ready
-  bool was_ready_ = false;  // one of them was
+  bool was_ready_ = false;  // one of the children was ready
   bool stopping_ = false;
   int restarts_ = 0;
 };
@@ -238,9 +239,9 @@ std::vector<std::string> unsupervised(int argc, const char* const* argv) {
 SupervisedServer::SupervisedServer(int descriptor) : descriptor_(descriptor) {
   if (descriptor_ < 0) return;
   ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
-  ::prctl(PR_SET_NAME, "hearth");  // instead of "exe", as which it was started
+  ::prctl(PR_SET_NAME, "hearth");  // it was started as "exe"
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may have ended before that: then nobody has the other end of the pipe.
+  // The supervisor may have ended before that: then the other end of the pipe is closed.
   pollfd pipe{.fd = descriptor_, .events = 0, .revents = 0};
   if (::poll(&pipe, 1, 0) != 0) ::_exit(kExitFailed);
 }
@@ -252,7 +253,7 @@ SupervisedServer::~SupervisedServer() {
 void SupervisedServer::tell_ready() {
   if (descriptor_ < 0) return;
   const ssize_t written = ::write(descriptor_, "r", 1);
-  static_cast<void>(written);  // a supervisor that is gone has ended us already
+  static_cast<void>(written);  // a failure: the supervisor is gone, and so this process ends
 }
 
 }  // namespace hearth::server

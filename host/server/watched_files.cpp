@@ -18,7 +18,7 @@ std::vector<plugins::WatchedDirectory> directories_of_files(const Paths& files) 
     if (place == found.end()) {
       place = found.insert(found.end(), {.path = file.parent_path(), .follows_links = true});
     }
-    // By name: it may be hidden, and there may be any number of others.
+    // By name: the file may be hidden, and there may be many others.
     const std::string name = file.filename().native();
     if (std::ranges::find(place->names, name) == place->names.end()) place->names.push_back(name);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Files of the operator's that the server reads again while it runs: certificates, tokens, keys.
+// Files of the operator that the server reads again while it runs: certificates, tokens, keys.
 
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
@@ -15,16 +15,16 @@ namespace hearth::server {
 
 // Files that are read together. `read_again` must not throw.
 struct FileGroup {
-  std::vector<std::filesystem::path> files;  // an empty path is no file
+  std::vector<std::filesystem::path> files;  // empty paths are ignored
   std::function<void()> read_again;
 };
 
-// One rule for all of them: a group is read again when one of its files is different, and all are
-// when the server is told to (SIGHUP). A file that is gone changes nothing.
+// A group is read again when one of its files has changed. reload() (SIGHUP) reads all groups
+// again. A file that was removed changes nothing.
 //
-// Threads   reload() from any. Groups are read again one at a time, by a thread of its own or in
+// Threads   reload() from any. Groups are read one at a time, on the watcher's thread or in
 //           reload().
-// Lifetime  Within that of what the groups use.
+// Lifetime  The objects that the groups use outlive it.
 class WatchedFiles {
  public:
   // `known`: from image(), before the files were read. With `reload.watch` off only reload() reads
@@ -34,8 +34,8 @@ class WatchedFiles {
 
   void reload();
 
-  // How the files that a configuration names are now. A link stands for what it leads to: tools
-  // that renew certificates move links.
+  // The present stamps of the files that a configuration names. For a link it is the stamp of its
+  // target: tools that renew certificates move links.
   [[nodiscard]] static plugins::DirectoryImage image(const config::ServerConfig& server);
 
  private:

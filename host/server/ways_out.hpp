@@ -1,6 +1,6 @@
 #pragma once
-// How the agents of a server reach other servers: a client and a port for each loop, and the limits
-// that all share.
+// How the agents of a server reach other servers: an HTTP client and a port for each loop, and the
+// limits that all share.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -19,21 +19,21 @@
 
 namespace hearth::server {
 
-// Threads    The one that makes it, while the loops do not run; ports as they say.
-// Lifetime   Outlives the runtime. The loops, and what it is given, outlive it.
+// Threads    The thread that makes it, while the loops do not run; ports as they say.
+// Lifetime   It outlives the runtime. The loops and its arguments outlive it.
 class WaysOut {
  public:
-  // `file`: of the limits' record.
-  // Failure  For the operator: the record or the file of authorities cannot be read.
+  // `file`: the record of used limits.
+  // Failure  A sentence for the operator: the record or the file of authorities cannot be read.
   static Result<std::unique_ptr<WaysOut>> open(
       const std::filesystem::path& file, const config::EgressConfig& settings,
       std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock,
       Metrics& metrics, Logger& logger);
 
   [[nodiscard]] extensions::HttpPort* port(unsigned shard) { return ports_[shard].get(); }
-  // For requests of the server's own, which no class pays for.
+  // For requests of the server itself, which count for no class.
   [[nodiscard]] net::OutboundHttp& http(unsigned shard) { return *clients_[shard]; }
-  // After the loops: no agent asks any more.
+  // Call it after the loops have stopped: then agents send no more requests.
   void stop() { budget_.stop(); }
 
  private:
@@ -45,7 +45,7 @@ class WaysOut {
   std::vector<std::unique_ptr<OutboundPort>> ports_;
 };
 
-// Says of each credential that other users of this machine can read.
+// Logs each credential that other users of this machine can read.
 void warn_of_readable_secrets(const config::ClassConfigs& classes, Logger& logger);
 
 }  // namespace hearth::server
