@@ -200,8 +200,8 @@ void Server::Parts::open_ledger() {
     logger.write(LogLevel::kError, "server.versions_unknown",
                  {{"reason", problem.message},
                   {"advice",
-                   "what the file said about bad versions is not known, or cannot be noted: a "
-                   "version that ends the server may be tried again"}});
+                   "records of bad versions cannot be read or written: a version that crashes the "
+                   "server may be tried again"}});
   }
 }
 
@@ -386,7 +386,7 @@ Result<void> Server::Parts::open_admin() {
   auto token = is_ours ? admin_token_or_create(admin_token_file, random)
                        : read_admin_token(admin_token_file);
   if (!token && is_ours && token.error().code == Errc::kUnavailable) {
-    tell_full("the administrators' token", token.error(), "nobody can administer this server yet");
+    tell_full("the administrators' token", token.error(), "administrators have no access");
     token = AdminToken{.token = make_secret(random)};
     unwritten_token = token->token;
   }

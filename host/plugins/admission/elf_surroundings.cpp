@@ -145,9 +145,9 @@ void check_surroundings(const ElfImage& image, std::vector<Finding>& findings) {
     if (!stands_in(kEverywhere, name)) others.push_back(name);
   }
   if (!others.empty()) {
-    add("E10",
-        "it needs " + enumerate(others) +
-            ", which a server need not have: link that in statically, or tell whoever runs it");
+    add("E10", "it needs " + enumerate(others) +
+                   ", which a server may not have: link that in statically, or tell the server's "
+                   "operator");
   }
   if (const auto names = imports_in(image, kForTheServerOnly); !names.empty()) {
     add("E11",

@@ -39,7 +39,7 @@ std::optional<Finding> require_check_record(const fs::path& directory, std::stri
   const auto broken = check_status(status, user);
   const bool others_can_write = broken && broken->rule != "F5";  // F5: empty, so it is damaged
   if (others_can_write || !check_directory(directory, user))
-    return refuse("the record of its check could have been written by anybody" + advice);
+    return refuse("other users could have written the record of its check" + advice);
   const auto text = read_file(file, kMaxRecordBytes);
   constexpr int kDepth = 8;
   const auto record = text ? parse_json(*text, kDepth) : Result<Json>(text.error());

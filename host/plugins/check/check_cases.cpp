@@ -12,15 +12,13 @@ namespace hearth::plugins {
 namespace {
 
 constexpr std::array kCases = {
-    CheckCase{
-        "T101", "The library is loaded within 100 ms.",
-        "Do in init(), or when the first agent is made, what constructors of static objects do.",
-        check_load_time},
-    CheckCase{
-        "T102", "Loading and init() leave the process as it was.",
-        "A server runs libraries of many people in one process: threads, signals, the locale, the "
-        "environment and the current directory are not a library's to change.",
-        check_traces_of_init},
+    CheckCase{"T101", "The library is loaded within 100 ms.",
+              "Move the work of static objects' constructors to init(), or to the first agent.",
+              check_load_time},
+    CheckCase{"T102", "Loading and init() leave the process as it was.",
+              "A server runs many libraries in one process: none may change its threads, signals, "
+              "locale, environment or current directory.",
+              check_traces_of_init},
     CheckCase{"T103", "init() refuses or works with an older and a newer server.",
               "Use HEARTH_HAS before a member of the host's table, and keep to abi_major.",
               check_other_hosts},
@@ -48,9 +46,8 @@ constexpr std::array kCases = {
     CheckCase{"T202", "Making and destroying an agent a thousand times takes no memory.",
               "Free everything in destroy(), suspended work too.", check_growth},
     CheckCase{"T203", "create() survives names and options of every kind.",
-              "A name is any bytes up to the server's limit; options are whatever somebody wrote "
-              "into a file. "
-              "Return an error for what you do not like.",
+              "A name is any bytes up to the server's limit; options are any text from a file. "
+              "Return an error for what you do not accept.",
               check_odd_names},
     CheckCase{"T204", "Two agents do not disturb each other.",
               "Keep what belongs to an agent in its instance, and use its own hearth_agent in "
@@ -58,12 +55,11 @@ constexpr std::array kCases = {
               check_two_agents},
     CheckCase{
         "T205", "An agent comes back from what it has stored.",
-        "An eviction may come at any moment: create() and START must work on a database of before.",
+        "An eviction may come at any moment: create() and START must work on an existing database.",
         check_second_life},
-    CheckCase{"T206",
-              "destroy() works at any moment, and nothing is called for the agent afterwards.",
-              "destroy() frees all; operations that are under way bring no result any more.",
-              check_sudden_end},
+    CheckCase{
+        "T206", "destroy() works at any moment, and nothing is called for the agent afterwards.",
+        "destroy() frees all; operations in progress bring no result any more.", check_sudden_end},
     CheckCase{"T207", "Each call may come from another thread.",
               "Keep nothing in thread-local storage between calls: the server has several threads.",
               check_migration},
@@ -72,12 +68,12 @@ constexpr std::array kCases = {
               "database in it, so that it can be tried again after a crash.",
               check_schema_migration},
     CheckCase{"T209", "An agent that comes back answers as if it had never been away.",
-              "Memory goes with every eviction: keep what must last in the database or in the "
-              "state, and read it in START.",
+              "Every eviction loses the agent's memory: keep what must last in the database or in "
+              "the state, and read it in START.",
               check_memory_of_lives},
     CheckCase{"T210", "create() makes an agent of each class with the options of the check.",
-              "Give a class that needs options those that it needs with --options; without an "
-              "agent nothing of the class can be tried.",
+              "If a class needs options, pass them with --options: without an agent nothing of the "
+              "class can be tried.",
               check_creation},
     CheckCase{"T301",
               "Every kind of event is answered with a status; unknown ones with UNSUPPORTED.",
@@ -89,24 +85,23 @@ constexpr std::array kCases = {
               check_completion},
     CheckCase{
         "T304", "Deadlines may pass.",
-        "After on_cancel() the call is dead: complete() answers HEARTH_E_GONE, which is normal.",
+        "After on_cancel() the call is over: complete() answers HEARTH_E_GONE, which is normal.",
         check_deadlines},
     CheckCase{"T305", "Events can be cancelled at every step, and calls that are unknown too.",
               "on_cancel() may come for any number at any time.", check_cancelling},
-    CheckCase{"T306", "Results of every kind are survived.",
+    CheckCase{"T306", "The library survives results of every kind.",
               "A result may be an error, empty, large, or for a token that you do not know.",
               check_results},
     CheckCase{
         "T307", "Methods survive arguments that they do not expect.",
         "Arguments come from clients: check their number and types, and answer HEARTH_E_INVALID.",
         check_methods},
-    CheckCase{"T308", "Malformed bodies are survived.",
+    CheckCase{"T308", "The library survives malformed bodies.",
               "Bodies come from clients: parse them with a library, and answer HEARTH_E_INVALID.",
               check_malformed_bodies},
     CheckCase{"T309", "Each call returns within 250 ms.",
-              "A call holds up every agent of its thread: use operations and coroutines for what "
-              "waits, and "
-              "hearth/ext/offload.h for what computes.",
+              "A call blocks every agent of its thread: use operations and coroutines to wait, and "
+              "hearth/ext/offload.h to compute.",
               check_call_times},
     CheckCase{"T310", "Each job of hearth.offload/1 returns, and so does one that is cancelled.",
               "A job may take long, but must end: until then it keeps a thread, the library in "

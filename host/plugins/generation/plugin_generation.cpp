@@ -150,7 +150,7 @@ PluginGeneration::~PluginGeneration() {
 }
 
 const extensions::AbiHost& PluginGeneration::host() const {
-  HEARTH_ASSERT(mapped_ != nullptr, "an unloaded generation serves nobody");
+  HEARTH_ASSERT(mapped_ != nullptr, "an unloaded generation has no host");
   return mapped_->host;
 }
 
