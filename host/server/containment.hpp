@@ -14,7 +14,7 @@
 
 namespace hearth::server {
 
-// It logs at the start:
+// Logged at the start:
 //   server.crashed_before    the server before has crashed, and the library in which it crashed
 //   class.quarantined        a class is in quarantine from now on
 //   server.crashes_unknown   why crashes cannot be recorded or counted; the server serves all the

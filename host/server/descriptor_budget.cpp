@@ -10,9 +10,9 @@
 namespace hearth::server {
 namespace {
 
-// Of the loop, of the shard's connection to the directory of agents, and of the name resolver.
+// For the loop, the shard's connection to the directory of agents, and the name resolver.
 constexpr std::uint64_t kOfOneShard = 8;
-// Of the descriptors that requests share with agents, requests may have one in this many.
+// Requests may have one in this many of the descriptors that they share with agents.
 constexpr std::uint64_t kShareOfRequests = 8;
 // Libraries, logs, watchers, pipes of other threads, and agents that are leaving.
 constexpr std::uint64_t kOfTheProcess = 32;

@@ -14,8 +14,9 @@
 
 namespace hearth::server {
 
-// It visits agents one after the other, in byte order of class and name. It visits only agents that
-// may have unsettled operations, as the wake index says. Cold agents are opened without their code.
+// page() visits agents one after the other, in byte order of class and name. It visits only agents
+// that the wake index marks: they may have unsettled operations. Cold agents are opened without
+// their code.
 //
 // Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`. If the first
 //            agent of a page does not answer in time, it is skipped. Any other such agent is the

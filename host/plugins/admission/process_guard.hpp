@@ -83,11 +83,12 @@ class ProcessGuard {
   // The same after deinit(), while the library's code is still mapped. `first`: before any library.
   // The settings when this object was made may be the library's own, so not all are put back:
   //   now as at `first`                          stays
-  //   a handler that replaced one of another     is put back
-  //   a handler that replaced the library's      stays; becomes that of `first` if it is in the
-  //                                              library's code
-  //   the global C++ locale                      becomes that of `first`, and the C locale with it:
-  //                                              its owner is unknown, and it may hold code
+  //   a handler; the one before is not in the    the handler before is put back
+  //   library's code
+  //   a handler; the one before is in it         stays, if it is not in the library's code itself;
+  //                                              otherwise the handler of `first` is put back
+  //   the global C++ locale                      the C++ and the C locale of `first` are put back:
+  //                                              a locale's owner is unknown, and it may hold code
   //   any other change                           is put back
   // Destroy this object before the library is unmapped: it may hold the library's locale.
   [[nodiscard]] std::vector<std::string> restore_without(const diagnosis::CodeRange& library,

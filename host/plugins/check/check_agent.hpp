@@ -87,8 +87,8 @@ class CheckHttpPort final : public extensions::HttpPort {
       extensions::FetchRequest request) override;
 };
 
-// It has a database of its own and the server's extensions. It waits for nothing: an operation ends
-// when the check says so.
+// An agent with the server's extensions over its own database. It waits for nothing: the check ends
+// its operations.
 //
 // Promises  It reports misbehaviour to the CheckHost: a call that is completed twice, or after it
 //           was refused.

@@ -25,8 +25,7 @@ CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& tab
               .agents = *this, .clock = clock_, .random = random_, .logger = *logger_},
           std::move(origin)),
       memory_(memory) {
-  // A longer table is that of a later host: the library must not use what is behind the known
-  // members.
+  // A longer table is from a later host: the library must not use what is behind the known members.
   constexpr std::size_t kInFront = offsetof(extensions::WatchedTable, host);
   std::array<std::byte, sizeof(extensions::WatchedTable) + 3 * sizeof(hearth_host)> bytes{};
   extensions::WatchedTable table = extensions::watched_table(*this);

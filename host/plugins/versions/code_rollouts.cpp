@@ -248,7 +248,7 @@ void CodeRollouts::remove(const std::filesystem::path& file, const ClassVersions
   retiring_ = true;
 }
 
-// ---- what is under way --------------------------------------------------------------------------
+// ---- what is in progress ------------------------------------------------------------------------
 
 void CodeRollouts::drive() {
   for (auto& [file, library] : parts_.libraries.by_file()) drive(file, library);

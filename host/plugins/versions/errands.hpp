@@ -1,5 +1,5 @@
 #pragma once
-// What the reloader's thread is to look at, and what it waits for.
+// The reloader's queue: what its thread must look at, and what it waits for.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"

@@ -189,7 +189,7 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
   return plugin;
 }
 
-// Refuses only a version that would replace another one: that one goes on. A file without a served
+// Refuses only a version that would replace a served one, which goes on. A file without a served
 // version is never refused here.
 std::optional<Finding> PluginLoader::too_many_pinned(const std::filesystem::path& file,
                                                      bool will_stay) {

@@ -179,7 +179,7 @@ class PluginLoader {
   // The served version of the file has run long enough: ends its trial, if it is on trial.
   void prove(const std::filesystem::path& file);
 
-  // What the ledger says against content in this place.
+  // Why the ledger refuses the content in this place; absent: it does not.
   [[nodiscard]] std::optional<VersionLedger::Refusal> refusal(const std::filesystem::path& file,
                                                               const std::string& sha256) const {
     return ledger_.refusal(file, sha256);

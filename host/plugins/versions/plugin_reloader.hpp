@@ -162,7 +162,7 @@ class PluginReloader {
   CodeRollouts of_code_;
 
   std::thread thread_;
-  std::unique_ptr<DirectoryWatcher> watcher_;  // last: it calls us
+  std::unique_ptr<DirectoryWatcher> watcher_;  // last: its thread uses errands_
 };
 
 }  // namespace hearth::plugins

@@ -194,7 +194,7 @@ void SettingsRollouts::tell(const Errand& errand, ReloadOutcomes& outcomes) cons
   }
 }
 
-// ---- what is under way --------------------------------------------------------------------------
+// ---- what is in progress ------------------------------------------------------------------------
 
 void SettingsRollouts::drive() {
   std::erase_if(moves_, [this](const auto& each) {
