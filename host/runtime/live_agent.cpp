@@ -40,6 +40,12 @@ Error LiveAgent::storage_error_for_clients() {
 LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
+    : LiveAgent(owner, services, std::move(agent_class), settings, handle,
+                services.files().kept(owner.key())) {}
+
+LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+                     std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
+                     AgentHandle handle, storage::Kept kept)
     : AgentContext({.handle = handle,
                     .key = owner.key(),
                     .settings = settings,
@@ -54,19 +60,18 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
       services_(services),
       class_(std::move(agent_class)),
       figures_(services.metrics().of_class(owner.key().agent_class)),
-      kept_(services.files().kept(owner.key())),
       database_(services.files().path(owner.key()), owner.key(),
-                database_options(*class_, settings, kept_, services)),
+                database_options(*class_, settings, kept, services)),
+      commits_({services.files(), services.alarms(), services.logger(), owner.key(), database_},
+               kept,
+               settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
       work_(database_, owner.key(), services.loop().clock(), services.random(), settings,
-            services.durable_events(), stops_at_commit_),
-      wake_keeper_(services.alarms(), services.logger(), owner.key()),
-      gate_(settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      outbox_(*this, gate_.get(), services.client_memory()),
+            services.durable_events(), commits_.stops()),
+      outbox_(*this, commits_.gate(), services.client_memory()),
       clients_(owner, services, outbox_),
       operations_(*this, services.loop(), outbox_),
-      interruptible_(services.client_memory(), services.limits().max_waiting,
-                     services.limits().max_waiting_bytes),
-      recorded_(database_.exists()),
+      calls_(services.loop(), services.client_memory(), services.limits().max_waiting,
+             services.limits().max_waiting_bytes),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
 LiveAgent::~LiveAgent() {
@@ -75,25 +80,19 @@ LiveAgent::~LiveAgent() {
 }
 
 Result<void> LiveAgent::start(const extensions::Span& span) {
-  // An earlier process did not close this agent. Nothing that depends on its data, or on the
-  // directory's entry, may leave before both are on the device.
-  if (gate_ != nullptr && database_.sync_target() != nullptr) {
-    gate_->directory_written();
-    outbox_.hold_back();
-  }
+  if (commits_.must_hold_back()) outbox_.hold_back();
   // The parent lists a sub-agent, and destroys it with itself, even if it stores nothing. An object
   // that was only called is listed too.
-  if (owner_.key().is_sub_agent() || settings().is_object) record();
+  if (owner_.key().is_sub_agent() || settings().is_object) commits_.record();
   const bool is_object = settings().is_object && !owner_.key().is_sub_agent();
-  if (is_object && services_.files().record_object(owner_.key(), services_.random()) &&
-      gate_ != nullptr)
-    gate_->directory_written();
+  if (is_object && services_.files().record_object(owner_.key(), services_.random()))
+    commits_.directory_was_written(false);
   work_.use(*this);
   work_.load(services_.take_crash(owner_.key()));
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
-    Entry entry(*this, 0, span);
+    const auto entry = enter_code(0, span);
     auto made = class_->create(*this, owner_.key().own_name(), settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
@@ -111,9 +110,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
 void LiveAgent::deliver_start(const Span& cause) {
   AgentEvent event;
   event.kind = EventKind::kStart;
-  const auto [id, call] = calls_.emplace();
-  call.kind = EventKind::kStart;
-  call.span = spans().below(cause);
+  const auto [id, call] = calls_.begin(EventKind::kStart, spans().below(cause));
   event.call = id;
   event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
   accept_call(id, event);
@@ -125,8 +122,7 @@ void LiveAgent::deliver(Event incoming) {
     return;
   }
   if (incoming.retry_key && answer_again(incoming)) return;
-  const auto [id, call] = calls_.emplace();
-  call.kind = incoming.kind;
+  const auto [id, call] = calls_.begin(incoming.kind, span_of(incoming.origin));
   call.retry_key = std::move(incoming.retry_key);
   if (rule_of(call.kind).runs_method)
     call.method = cut_text(incoming.name, extensions::kMaxShownMethod);
@@ -135,17 +131,13 @@ void LiveAgent::deliver(Event incoming) {
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.origin = incoming.origin;
-  call.span = span_of(call.origin);
   call.began = owner_.last_activity();
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
   call.timeout =
       incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout : call_timeout();
   call.due = call.began + time;
-  if (rule_of(call.kind).runs_method) {
-    ++methods_in_progress_;
-    call.runs_alone = call_order().runs_alone(call.kind, incoming.name);
-    if (call.runs_alone) ++alone_in_progress_;
-  }
+  if (rule_of(call.kind).runs_method && call_order().runs_alone(call.kind, incoming.name))
+    calls_.run_alone(call);
   if (call.sink) call.sink->begun(id, call.span);
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
@@ -174,18 +166,25 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       // recovers.)
       const std::chrono::milliseconds time(event.deadline_ms);
       arm_deadline(id, *call, call->work ? call->work->timeout : time);
-      keep_if_interruptible(*call, event);
+      calls_.keep_if_interruptible(*call, event, class_->is_idempotent(event.name));
     }
   }
   leave();
+}
+
+CodeOnStack::Entry LiveAgent::enter_code(CallId call, const Span& span, std::string_view method) {
+  HEARTH_ASSERT(!lent_, "instance entered while another thread has the database");
+  begin_work_of(code_.fiber_at_entry());
+  return {code_, call, span.is_none() ? spans().root() : span, method};
 }
 
 Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
   Result<void> accepted;
   {
     const Call* const call = calls_.find(event.call);
-    Entry entry(*this, event.call, call != nullptr ? call->span : span,
-                call != nullptr ? std::string_view(call->method) : std::string_view());
+    const auto entry =
+        enter_code(event.call, call != nullptr ? call->span : span,
+                   call != nullptr ? std::string_view(call->method) : std::string_view());
     if (const auto offered = offered_row(event.call); offered != durable::kNoFiber)
       begin_work_of(offered);
     accepted = instance_->on_event(event);
@@ -220,7 +219,7 @@ bool LiveAgent::admit(Connection& connection) {
                        is_let_in ? EventOutcome::kOk : EventOutcome::kError);
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
-    const UnderSpan under(*this, span);
+    const UnderSpan under(code_, span);
     write_line(LogLevel::kInfo, "agent.client_refused",
                {class_->name(), to_string(decision.error().code)}, 0,
                {{"error", decision.error().message}});
@@ -263,7 +262,7 @@ void LiveAgent::deliver_post(std::uint64_t token) {
   if (postpone([this, token] { deliver_post(token); })) return;
   if (!instance_ || shutting() || broken_) return;
   {
-    Entry entry(*this);
+    const auto entry = enter_code();
     instance_->on_result(OperationResult{std::string_view(), 0, token});
   }
   leave();
@@ -271,9 +270,8 @@ void LiveAgent::deliver_post(std::uint64_t token) {
 
 void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
   if (postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
-  const auto [id, call] = calls_.emplace();
-  call.kind = EventKind::kEvict;
-  call.span = spans().root();
+  const auto [id, call] = calls_.begin(EventKind::kEvict, spans().root());
+  (void)call;
   AgentEvent event;
   event.kind = EventKind::kEvict;
   event.call = id;
@@ -286,13 +284,14 @@ void LiveAgent::forget_connection(ConnectionId id) {
   calls_.for_each([this, id](CallId, Call& call) {
     if (call.connection != id) return;
     call.sink.reset();
-    if (call.kind == EventKind::kCall) forbid_another_try(call);
+    if (call.kind == EventKind::kCall) calls_.forbid_another_try(call);
   });
 }
 
 bool LiveAgent::idle() const {
-  return !entered_ && !lent_ && !extensions().keeps_alive() && work_.idle() && calls_.empty() &&
-         operations_.empty() && outbox_.empty() && !database_.dirty() && !has_unwritten_answers();
+  return !code_.entered() && !lent_ && !extensions().keeps_alive() && work_.idle() &&
+         calls_.empty() && operations_.empty() && outbox_.empty() && !database_.dirty() &&
+         !has_unwritten_answers();
 }
 
 void LiveAgent::trim() {
@@ -303,43 +302,19 @@ void LiveAgent::trim() {
 // ---- turns --------------------------------------------------------------------------------------
 
 bool LiveAgent::dirty() const {
-  // Effects must not leave before the nearer wake that they depend on, even if no row holds it.
-  return database_.dirty() || directory_dirty_ || has_unwritten_answers() ||
-         (gate_ != nullptr && wake_keeper_.is_late_for(wake()));
-}
-
-void LiveAgent::record() {
-  if (recorded_) return;
-  services_.files().record(owner_.key());
-  if (gate_ != nullptr) gate_->directory_written();
-  recorded_ = true;
+  return has_unwritten_answers() || commits_.dirty([this] { return wake(); });
 }
 
 void LiveAgent::commit() {
   write_answers();
-  if (database_.dirty()) record();
-  directory_dirty_ = false;
-  if (wake_keeper_.before_commit(wake())) {
-    if (gate_ != nullptr) gate_->directory_written();
-    stop_point("commit.index_written");
-  }
-  database_.commit();
-  committed_state_writes_ = database_.state_writes();
+  commits_.commit(wake());
   figures_.commits.add();
-  stops_at_commit_.committed();
-  note_kept(storage::Kept::kInThisBoot);
-  if (gate_ == nullptr) wake_keeper_.after_commit(wake());  // else all_durable() does this
-}
-
-void LiveAgent::note_kept(storage::Kept kept) {
-  if (kept_ >= kept || !database_.stored()) return;
-  kept_ = kept;
-  services_.files().note_kept(owner_.key(), kept);
 }
 
 void LiveAgent::all_durable() {
-  note_kept(storage::Kept::kOnDevice);
-  if (!dirty()) wake_keeper_.after_commit(wake());
+  std::optional<durable::Wake> rest;
+  if (!dirty()) rest = wake();
+  commits_.all_durable(rest ? &*rest : nullptr);
   owner_.after_turn();
 }
 
@@ -356,7 +331,7 @@ void LiveAgent::leave() {
     }
   } else if (!broken_ && !awaits_durability()) {
     try {
-      wake_keeper_.keep(wake());             // a keep-alive reference alone writes nothing else
+      commits_.keep(wake());                 // a keep-alive reference alone writes nothing else
     } catch (const StorageError& failure) {  // agent boundary
       storage_failed(failure.what());
     }
@@ -367,7 +342,7 @@ void LiveAgent::leave() {
 // Events that are ready together share one commit.
 void LiveAgent::schedule_flush() {
   if (std::exchange(flush_scheduled_, true)) return;
-  turns_before_ = turns_;
+  turns_before_ = code_.turns();
   services_.loop().turn_end().add(TurnEnd::Phase::kCommit, [self = self_](bool is_last) {
     return *self == nullptr || (*self)->flush_at_turn_end(is_last);
   });
@@ -375,7 +350,7 @@ void LiveAgent::schedule_flush() {
 
 // False: more events are coming.
 bool LiveAgent::flush_at_turn_end(bool is_last) {
-  const bool more_came = std::exchange(turns_before_, turns_) != turns_;
+  const bool more_came = std::exchange(turns_before_, code_.turns()) != code_.turns();
   if (more_came && !is_last) return false;
   flush_scheduled_ = false;
   flush();
@@ -394,7 +369,7 @@ void LiveAgent::flush() {
 
 void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
-  write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, current_call_,
+  write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, code_.call(),
              {{"error", what}});
   give_up(what);
 }
@@ -413,11 +388,7 @@ void LiveAgent::durability_lost() {
 // ---- calls --------------------------------------------------------------------------------------
 
 void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout) {
-  services_.loop().cancel_timer(call.deadline);
-  call.deadline = 0;
-  if (timeout.count() <= 0) return;
-  call.due = services_.loop().clock().steady_now() + timeout;
-  call.deadline = services_.loop().call_at(call.due, [self = self_, id] {
+  calls_.arm_deadline(call, timeout, [self = self_, id] {
     if (*self != nullptr) (*self)->time_out(id);
   });
 }
@@ -433,15 +404,13 @@ void LiveAgent::time_out(CallId id) {
   const std::string method = call->method;
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
   {
-    Entry entry(*this, id, span, method);
+    const auto entry = enter_code(id, span, method);
     instance_->on_cancel(id);
   }
   leave();
 }
 
 void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& outcome) {
-  services_.loop().cancel_timer(call.deadline);
-  forbid_another_try(call);
   const EventKind kind = call.kind;
   const ConnectionId connection = call.connection;
   if (call.retry_key) of<extensions::CallAnswers>().note_ended(*call.retry_key, outcome);
@@ -466,15 +435,10 @@ void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& ou
     phase_ = AgentPhase::kRunning;
     report_left_over();
   }
-  if (call.work) {
-    --work_calls_;
-    end_work(call, outcome);
-  }
+  if (call.work) end_work(call, outcome);
   const SteadyTime began = call.began;
   const Span span = call.span;
-  if (rule_of(kind).runs_method) --methods_in_progress_;
-  if (call.runs_alone) --alone_in_progress_;
-  calls_.erase(id);
+  calls_.end(id, call);
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();
   completions_.push_back(Completion{kind, connection, began, std::move(error), id, span});
@@ -501,7 +465,7 @@ void LiveAgent::discard(Effect& effect) {
 }
 
 void LiveAgent::shut(EvictReason reason, const Error& why) {
-  HEARTH_ASSERT(!entered_ && !lent_, "shut() while the agent is in use");
+  HEARTH_ASSERT(!code_.entered() && !lent_, "shut() while the agent is in use");
   const bool again = may_try_again(reason);
   phase_ = AgentPhase::kClosing;
   operations_.abandon();
@@ -509,16 +473,16 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   calls_.for_each([&](CallId id, Call& call) {
     (void)id;
     figures_.event_ended(call.kind, EventOutcome::kEvicted);
-    services_.loop().cancel_timer(call.deadline);
-    if (again && interrupt(call)) return;
-    forbid_another_try(call);
+    calls_.disarm_deadline(call);
+    if (again && cut_off(call)) return;
+    calls_.forbid_another_try(call);
     if (call.sink && (call.connection == 0 || clients_.connection(call.connection) != nullptr)) {
       call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
     }
     call.sink.reset();
   });
   {
-    Entry entry(*this);
+    const auto entry = enter_code();
     instance_.reset();
   }
   outbox_.discard_all();
@@ -526,14 +490,12 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   const bool is_settled = !broken_ && !database_.dirty();
   work_.close();
   // What was in progress is still known, as far as it will be continued.
-  if (is_settled) wake_keeper_.at_end(work_.wake());
+  if (is_settled) commits_.at_end(work_.wake());
 }
 
 std::string LiveAgent::close_database() {
   try {
-    database_.close();
-    kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() && !database_.broken() &&
-                   services_.files().sync_names(owner_.key());
+    commits_.close();
     return {};
   } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
     return failure.what();

@@ -1,9 +1,6 @@
 #pragma once
 // An agent that is in memory: its instance, its database, its outbox, and its work in progress.
 
-#include "base/assert.hpp"
-#include "base/slot_map.hpp"
-#include "base/stop_point.hpp"
 #include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/call_order.hpp"
@@ -11,15 +8,16 @@
 #include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
+#include "runtime/agent_commits.hpp"
 #include "runtime/agent_operations.hpp"
 #include "runtime/agent_visit.hpp"
+#include "runtime/calls_in_progress.hpp"
 #include "runtime/class_settings.hpp"
-#include "runtime/interruptible_events.hpp"
+#include "runtime/code_on_stack.hpp"
 #include "runtime/live_agent_owner.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
-#include "runtime/wake_keeper.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/kept.hpp"
 
@@ -140,16 +138,14 @@ class LiveAgent final : public extensions::AgentContext,
   // These are CONNECT, and a call of an idempotent method (AgentClass::is_idempotent) whose caller
   // still waits and has seen no part of its answer. Empty after kHung, kShutdown and kDestroyed,
   // and when storage has failed.
-  [[nodiscard]] std::vector<OwnedEvent> take_interrupted() {
-    return interruptible_.take_interrupted();
-  }
+  [[nodiscard]] std::vector<OwnedEvent> take_interrupted() { return calls_.take_interrupted(); }
   // Once, after shut(), on any thread: moves the WAL into the file, which waits for the device, and
   // closes the file. Meanwhile only events of clients may lead to calls of other members. Returns
   // what went wrong, or "".
   std::string close_database();
   // After close_database(): the stored data and the names that lead to it are on the device, and
   // the directory does not know that yet.
-  [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }
+  [[nodiscard]] bool kept_at_end() const { return commits_.kept_at_end(); }
 
   // ---- the WAL ----
   // The WAL is so long that the agent should be lent before the next event is delivered. `idle`:
@@ -170,20 +166,22 @@ class LiveAgent final : public extensions::AgentContext,
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
   // Events in progress that dispatch() has not delivered.
-  [[nodiscard]] std::size_t client_events() const { return calls_.size() - work_calls_; }
+  [[nodiscard]] std::size_t client_events() const { return calls_.client_events(); }
   // No event is in progress and no effect is held back.
   [[nodiscard]] bool idle() const;
   // A call or a request is in progress; and one that runs alone is in progress.
-  [[nodiscard]] bool runs_method() const { return methods_in_progress_ > 0; }
-  [[nodiscard]] bool runs_alone() const { return alone_in_progress_ > 0; }
-  [[nodiscard]] bool entered() const { return entered_; }
+  [[nodiscard]] bool runs_method() const { return calls_.runs_method(); }
+  [[nodiscard]] bool runs_alone() const { return calls_.runs_alone(); }
+  [[nodiscard]] bool entered() const { return code_.entered(); }
   // The instance is being destroyed: its effects do not count any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
   // The last committed write of the state (AgentDatabase::state_writes()); 0: none.
-  [[nodiscard]] std::uint64_t committed_state_writes() const { return committed_state_writes_; }
+  [[nodiscard]] std::uint64_t committed_state_writes() const { return commits_.state_writes(); }
   // Answers are held back until what they report is durable.
-  [[nodiscard]] bool awaits_durability() const { return gate_ != nullptr && !outbox_.empty(); }
+  [[nodiscard]] bool awaits_durability() const {
+    return commits_.gate() != nullptr && !outbox_.empty();
+  }
   // The outbox holds so much that no more events should be delivered before some of it has left.
   [[nodiscard]] bool is_crowded() const { return outbox_.is_crowded(); }
   // Gives back memory that an idle agent does not need.
@@ -200,7 +198,7 @@ class LiveAgent final : public extensions::AgentContext,
 
   // Another part wrote to the directory for this agent: the agent's effects wait until that is
   // durable.
-  void directory_was_written();
+  void directory_was_written() { commits_.directory_was_written(true); }
 
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
@@ -218,78 +216,19 @@ class LiveAgent final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
+  LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+            std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
+            AgentHandle handle, storage::Kept kept);
+
   using AgentPhase = extensions::AgentPhase;
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
-  // The span of an event, and of operations that it has begun. Those may go on when the event is
-  // over.
   using Span = extensions::Span;
   [[nodiscard]] extensions::CallOrder call_order() const {
     return {.serial = settings().serial_calls, .exclusive = class_->exclusive_methods()};
   }
-  struct Call {
-    EventKind kind{};
-    std::string method;  // of a call or a request: its beginning, for the log
-    ConnectionId connection = 0;
-    extensions::OriginPtr origin;
-    Span span;
-    std::shared_ptr<CallSink> sink;
-    std::unique_ptr<RequestHead> request;
-    ResponseHead head;
-    std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
-    std::unique_ptr<extensions::DueWork> work;     // set if dispatch() delivered it
-    bool part_sent = false;
-    bool runs_alone = false;              // extensions/call_order.hpp
-    InterruptibleEvents::Place kept = 0;  // its copy, for a second delivery
-    Interruptions interruptions;
-    TimerId deadline = 0;
-    std::chrono::milliseconds timeout{0};  // for the whole answer, or until the next part; 0: none
-    SteadyTime due{};                      // when `timeout` is over
-    SteadyTime began;                      // if its kind is_timed
-  };
-  // Marks the instance as being on the stack, for `call` (0: none). Keeps the origin of its log
-  // lines, since the call may be over before its code has returned. The plugin contract excludes
-  // re-entry by construction: no function that a plugin can call delivers an event.
-  class Entry {
-   public:
-    explicit Entry(LiveAgent& agent, CallId call = 0, const Span& span = {},
-                   std::string_view method = {})
-        : agent_(agent) {
-      HEARTH_ASSERT(!agent_.entered_, "instance entered while it is on the stack");
-      HEARTH_ASSERT(!agent_.lent_, "instance entered while another thread has the database");
-      agent_.entered_ = true;
-      agent_.current_call_ = call;
-      agent_.current_method_ = method;
-      agent_.current_span_ = span.is_none() ? agent_.spans().root() : span;
-      agent_.begin_work_of(agent_.tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt);
-      ++agent_.turns_;
-    }
-    ~Entry() {
-      agent_.entered_ = false;
-      agent_.current_call_ = 0;
-      agent_.current_method_.clear();
-      agent_.current_span_ = {};
-    }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
-   private:
-    LiveAgent& agent_;
-  };
-  // During its life, reports belong to this span. An empty span changes nothing.
-  class UnderSpan {
-   public:
-    UnderSpan(LiveAgent& agent, const Span& span) : agent_(agent), before_(agent.current_span_) {
-      if (!span.is_none()) agent.current_span_ = span;
-    }
-    ~UnderSpan() { agent_.current_span_ = before_; }
-    UnderSpan(const UnderSpan&) = delete;
-    UnderSpan& operator=(const UnderSpan&) = delete;
-
-   private:
-    LiveAgent& agent_;
-    const Span before_;
-  };
+  using Call = CallInProgress;
+  using UnderSpan = CodeOnStack::UnderSpan;
 
   // AgentCalls
   Result<void> complete(CallId call, const Result<std::string_view>& outcome) override;
@@ -302,8 +241,8 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> cancel(OperationId operation) override;
   Result<void> credit(OperationId operation, std::uint64_t bytes) override;
   extensions::CallOrigin origin(CallId call) override;
-  [[nodiscard]] std::string trace() const override { return current_span_.text(); }
-  [[nodiscard]] extensions::Span span() const override { return current_span_; }
+  [[nodiscard]] std::string trace() const override { return code_.span().text(); }
+  [[nodiscard]] extensions::Span span() const override { return code_.span(); }
   [[nodiscard]] extensions::LineOrigin current() const override;
   Result<extensions::RequestView> request(CallId call) override;
 
@@ -342,9 +281,6 @@ class LiveAgent final : public extensions::AgentContext,
   void all_durable() override;
   void durability_lost() override;
 
-  // The directory knows the agent from now on.
-  void record();
-  void note_kept(storage::Kept kept);
   void leave();
   void deliver_start(const Span& cause);
   [[nodiscard]] bool must_migrate() const;
@@ -367,9 +303,7 @@ class LiveAgent final : public extensions::AgentContext,
   bool send_notice();
   // ---- whose work the instance does, for the crash record ----
   void begin_work_of(std::optional<durable::FiberRow> fiber) {
-    if (fiber == fiber_) return;
-    fiber_ = fiber;
-    if (instance_) instance_->works_for(fiber);
+    if (code_.begin_fiber(fiber) && instance_) instance_->works_for(fiber);
   }
   // The fiber that this event offers, or asks a plan for. kSeveralFibers: the event asks a plan for
   // several. kNoFiber: any other event.
@@ -385,20 +319,19 @@ class LiveAgent final : public extensions::AgentContext,
   void schedule_flush();
   bool flush_at_turn_end(bool is_last);
   void flush();
+  // The instance is about to be entered. An empty `span`: the first of a trace.
+  [[nodiscard]] CodeOnStack::Entry enter_code(CallId call = 0, const Span& span = {},
+                                              std::string_view method = {});
   // `span`: for an event without a call.
   Result<void> enter(const AgentEvent& event, const Span& span = {});
   // The error, with the text of the instance if it has given one.
   Error explained(const Error& error);
   void accept_call(CallId id, const AgentEvent& event);
-  // ---- events that are delivered again (live_agent_interrupted.cpp) ----
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
   [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
-  // Keeps a copy of an event that goes on beyond its first turn.
-  void keep_if_interruptible(Call& call, const AgentEvent& event);
-  void forbid_another_try(Call& call);
   [[nodiscard]] bool may_try_again(EvictReason reason) const;
   // The end of the instance cuts the call off. False: it must be answered now.
-  bool interrupt(Call& call);
+  bool cut_off(Call& call);
   void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
   // ---- calls that came with a key (live_agent_answers.cpp) ----
   // Answers the call from the stored answer of its key. False: the call may run.
@@ -426,48 +359,30 @@ class LiveAgent final : public extensions::AgentContext,
   std::shared_ptr<const AgentClass> class_;
   ClassMetrics& figures_;
 
-  storage::Kept kept_;  // as the directory knows it
-  bool kept_at_end_ = false;
   storage::AgentDatabase database_;
+  AgentCommits commits_;
   extensions::DurableWork work_;
-  WakeKeeper wake_keeper_;
-  StopPointsAtCommit stops_at_commit_;
-  std::unique_ptr<DurabilityGate> gate_;  // null: durability `process`
   Outbox outbox_;
   AgentClients clients_;
   AgentOperations operations_;
   std::unique_ptr<AgentInstance> instance_;
 
-  SlotMap<Call> calls_;
-  std::size_t work_calls_ = 0;  // of calls_: those that dispatch() has delivered
-  std::size_t methods_in_progress_ = 0;
-  std::size_t alone_in_progress_ = 0;
+  CallsInProgress calls_;
+  CodeOnStack code_;
   bool notice_comes_first_ = false;
-  CallId current_call_ = 0;     // the call in which the instance is on the stack, if known; else 0
-  std::string current_method_;  // of that call, also when it is over; keeps its memory
-  Span current_span_;           // of that call
-  std::optional<durable::FiberRow> fiber_;  // whose work it does; nothing: not known
-  bool tells_fibers_ = false;               // it has called works_for()
-  InterruptibleEvents interruptible_;
   std::vector<Completion> completions_;
 
   // The STATE_CHANGED that is on the stack, or that began the work on the stack. Null: neither.
   std::shared_ptr<extensions::StateCause> state_cause_;
 
-  bool entered_ = false;
   bool lent_ = false;
   std::vector<std::function<void()>> postponed_;  // while it is lent
   AgentPhase phase_ = AgentPhase::kStarting;
   Wish wish_ = Wish::kStay;
-  bool directory_dirty_ =
-      false;               // with a gate: it was written to, and nothing asked for a sync since
-  bool recorded_ = false;  // the directory knows this agent
-  std::uint64_t committed_state_writes_ = 0;
   std::optional<std::string> broken_;
   std::string refusal_text_;  // text of create or of a synchronous event for the error it returns
   bool flush_scheduled_ = false;
-  std::uint64_t turns_ = 0;         // entries of the instance so far
-  std::uint64_t turns_before_ = 0;  // the same when the flush was last scheduled or checked
+  std::uint64_t turns_before_ = 0;  // code_.turns() when the flush was last scheduled or checked
   std::shared_ptr<LiveAgent*>
       self_;  // tasks of the loop reach us through it; null after destruction
 };

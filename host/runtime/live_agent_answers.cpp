@@ -75,7 +75,7 @@ bool LiveAgent::has_unwritten_answers() const {
 
 void LiveAgent::write_answers() {
   if (has_unwritten_answers() && of<CallAnswers>().write())
-    stops_at_commit_.add("call.answer.committed");
+    commits_.stops().add("call.answer.committed");
 }
 
 }  // namespace hearth::runtime

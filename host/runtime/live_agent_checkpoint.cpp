@@ -25,7 +25,7 @@ bool is_on_purpose(EvictReason reason) {
 }  // namespace
 
 void LiveAgent::lend() {
-  HEARTH_ASSERT(!entered_ && !lent_ && checkpoint_due(true), "lent while it is in use");
+  HEARTH_ASSERT(!code_.entered() && !lent_ && checkpoint_due(true), "lent while it is in use");
   lent_ = true;
 }
 
@@ -48,7 +48,7 @@ void LiveAgent::finish_turns(EvictReason reason) {
     if (!answered) (*self)->storage_failed("the device did not sync its last answers within 10 s");
     (*self)->take_back({});
   };
-  gate_->request([come_back](bool) { come_back(true); });
+  commits_.gate()->request([come_back](bool) { come_back(true); });
   ShardLoop& loop = services_.loop();
   loop.call_at(loop.clock().steady_now() + kLastSync, [come_back] { come_back(false); });
 }

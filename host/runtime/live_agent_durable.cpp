@@ -18,7 +18,7 @@ void LiveAgent::commit_now() {
 void LiveAgent::report_left_over() {
   for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
     using extensions::DurableEvent;
-    const UnderSpan under(*this, span_of_left_over(fiber.id));
+    const UnderSpan under(code_, span_of_left_over(fiber.id));
     if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
     work_.report(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
   }

@@ -43,7 +43,7 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   const bool left = call->connection != 0 && clients_.connection(call->connection) == nullptr;
   if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
   call->part_sent = true;
-  forbid_another_try(*call);
+  calls_.forbid_another_try(*call);
   if (call->deadline != 0 && !call->interruptions.reads_no_parts)
     arm_deadline(id, *call, call->timeout);
   if (outbox_.open()) {
@@ -58,12 +58,6 @@ Result<void> LiveAgent::evict() {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (wish_ == Wish::kStay) wish_ = Wish::kLeave;
   return {};
-}
-
-void LiveAgent::directory_was_written() {
-  if (gate_ == nullptr) return;
-  gate_->directory_written();
-  directory_dirty_ = true;
 }
 
 Result<void> LiveAgent::destroy() {
@@ -82,8 +76,8 @@ extensions::SpanSource& LiveAgent::spans() const {
 extensions::LineOrigin LiveAgent::current() const {
   return {.agent_class = class_->name(),
           .agent = owner_.key().name,
-          .call = current_call_,
-          .method = current_method_};
+          .call = code_.call(),
+          .method = code_.method()};
 }
 
 void LiveAgent::write_line(LogLevel level, std::string_view event,
@@ -91,7 +85,7 @@ void LiveAgent::write_line(LogLevel level, std::string_view event,
                            std::initializer_list<LogField> own) const {
   if (!services_.logger().enabled(level)) return;
   const Call* const call = calls_.find(id);
-  const std::string trace = (call != nullptr ? call->span : current_span_).text();
+  const std::string trace = (call != nullptr ? call->span : code_.span()).text();
   extensions::LineOrigin whose = current();
   if (call != nullptr) {
     whose.call = id;
@@ -104,7 +98,7 @@ void LiveAgent::write_line(LogLevel level, std::string_view event,
 void LiveAgent::log(LogLevel level, std::string_view text) {
   if (!services_.logger().enabled(level)) return;
   extensions::LineOrigin whose = current();
-  const std::string trace = current_span_.text();
+  const std::string trace = code_.span().text();
   whose.trace = trace;
   services_.logger().write_limited(level, "agent.log", {class_->name()},
                                    extensions::agent_line(whose, {{"text", text.substr(0, 8192)}}),
@@ -137,7 +131,7 @@ void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) co
 // This is no failure of the storage: for some errors SQLite undoes more than the statement
 // (plugin_sql.hpp).
 void LiveAgent::lose_turn() {
-  write_line(LogLevel::kWarn, "agent.turn_lost", {class_->name()}, current_call_,
+  write_line(LogLevel::kWarn, "agent.turn_lost", {class_->name()}, code_.call(),
              {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
   give_up("the transaction was lost");
 }
@@ -148,7 +142,7 @@ extensions::CallOrigin LiveAgent::origin(CallId id) {
   const Call* const call = calls_.find(id);
   extensions::CallOrigin known;
   if (call == nullptr) {
-    if (id != 0 && id == current_call_) known.trace = trace();
+    if (id != 0 && id == code_.call()) known.trace = trace();
     return known;
   }
   known.trace = call->span.text();

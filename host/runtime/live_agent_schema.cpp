@@ -24,9 +24,8 @@ void LiveAgent::deliver_migrate(const Span& cause) {
   phase_ = AgentPhase::kMigrating;
   const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
                            ",\"to\":" + std::to_string(class_->schema_version()) + "}";
-  const auto [id, call] = calls_.emplace();
-  call.span = spans().below(cause);
-  call.kind = EventKind::kMigrate;
+  const auto [id, call] = calls_.begin(EventKind::kMigrate, spans().below(cause));
+  (void)call;
   AgentEvent event;
   event.kind = EventKind::kMigrate;
   event.call = id;

@@ -36,7 +36,7 @@ void LiveAgent::write_state_of_client(Event& incoming) {
     if (accepted.has_error() && accepted.error().code != Errc::kUnsupported) {
       answer(accepted.error());
     } else {
-      const UnderSpan under(*this, span);
+      const UnderSpan under(code_, span);
       try {
         of<extensions::StateExtension>().store(incoming.connection, incoming.body);
         answer(std::string());
@@ -71,7 +71,7 @@ Result<void> LiveAgent::may_change() {
   if (!state_cause_) return {};
   Result<void> counted = extensions::count_own_change(*state_cause_);
   if (!counted.has_error()) return counted;
-  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, current_call_,
+  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, code_.call(),
              {{"changes", extensions::kMaxOwnStateChanges}});
   return counted;
 }
@@ -99,9 +99,9 @@ void LiveAgent::undone(std::uint64_t last_write) {
 
 // The origin for what the current work causes: its trace, without the original caller.
 extensions::OriginPtr LiveAgent::trace_alone() const {
-  if (current_span_.is_none()) return nullptr;
+  if (code_.span().is_none()) return nullptr;
   auto origin = std::make_shared<extensions::Origin>();
-  origin->trace = current_span_.text();
+  origin->trace = code_.span().text();
   return origin;
 }
 

@@ -7,10 +7,7 @@
 namespace hearth::runtime {
 
 void LiveAgent::open() {
-  if (gate_ != nullptr && database_.sync_target() != nullptr) {  // as in start()
-    gate_->directory_written();
-    outbox_.hold_back();
-  }
+  if (commits_.must_hold_back()) outbox_.hold_back();
   work_.load(services_.take_crash(owner_.key()));
 }
 

@@ -64,12 +64,10 @@ bool LiveAgent::begin_work(bool may_recover) {
     extensions::tell_clients_of_unknown(clients_, *due);
   const Span span = span_of(due->trace);
   if (due->step) {
-    const UnderSpan under(*this, span);
+    const UnderSpan under(code_, span);
     work_.report(*due->step, due->id, due->name);
   }
-  const auto [id, call] = calls_.emplace();
-  ++work_calls_;
-  call.kind = due->kind;
+  const auto [id, call] = calls_.begin(due->kind, span);
   // The event has its own copies: the call may be over, and gone, while the instance still reads
   // them.
   const std::string name = due->name;
@@ -82,14 +80,13 @@ bool LiveAgent::begin_work(bool may_recover) {
   event.deadline_ms = static_cast<std::uint64_t>(due->timeout.count());
   call.timeout = due->timeout;
   call.due = services_.loop().clock().steady_now() + due->timeout;
-  call.span = span;
-  call.work = std::make_unique<extensions::DueWork>(std::move(*due));
+  calls_.begin_work(call, std::move(*due));
   accept_call(id, event);
   return true;
 }
 
 void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outcome) {
-  const UnderSpan under(*this, call.span);
+  const UnderSpan under(code_, call.span);
   try {
     work_.ended(*call.work, outcome);
     extensions::tell_clients_of_turns(clients_, work_);
@@ -109,7 +106,7 @@ durable::FiberRow LiveAgent::offered_row(CallId id) {
 
 void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
   if (!instance_) return;  // the instance is being made, and no fiber runs
-  tells_fibers_ = true;
+  code_.tells_fibers();
   begin_work_of(fiber != 0 ? work_.fibers().row_of(fiber) : offered_row(call));
 }
 
@@ -118,8 +115,7 @@ void LiveAgent::fiber_continued(std::string_view id) {
   work_.continued(id);
   calls_.for_each([&](CallId /*id*/, Call& call) {
     if (!call.work || call.work->kind != EventKind::kFiberRecovered || call.work->id != id) return;
-    services_.loop().cancel_timer(call.deadline);
-    call.deadline = 0;
+    calls_.disarm_deadline(call);
     call.work->timeout = {};
   });
   owner_.look();  // another agent may wait for the permit

@@ -1,0 +1,98 @@
+#pragma once
+// Which code of an agent is on the stack: for which event, under which span, for which fiber.
+
+#include "base/assert.hpp"
+#include "durable/fibers.hpp"
+#include "extensions/trace.hpp"
+#include "runtime/types.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth::runtime {
+
+// Log lines, operations and crash records name the work that this class names. The contract of
+// plugins excludes re-entry by construction: no function that a plugin can call delivers an event.
+//
+// Threads    The agent's shard.
+class CodeOnStack {
+ public:
+  // The code is on the stack for this event. What it was for stays known until the code returns,
+  // since the call may be over before.
+  class Entry {
+   public:
+    // `call` 0: for no call. An empty `method`: for no method.
+    Entry(CodeOnStack& code, CallId call, const extensions::Span& span, std::string_view method)
+        : code_(code) {
+      HEARTH_ASSERT(!code.entered_, "instance entered while it is on the stack");
+      code.entered_ = true;
+      code.call_ = call;
+      code.method_ = method;
+      code.span_ = span;
+      ++code.turns_;
+    }
+    ~Entry() {
+      code_.entered_ = false;
+      code_.call_ = 0;
+      code_.method_.clear();
+      code_.span_ = {};
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    CodeOnStack& code_;
+  };
+  // During its life, reports belong to this span. An empty span changes nothing.
+  class UnderSpan {
+   public:
+    UnderSpan(CodeOnStack& code, const extensions::Span& span) : code_(code), before_(code.span_) {
+      if (!span.is_none()) code.span_ = span;
+    }
+    ~UnderSpan() { code_.span_ = before_; }
+    UnderSpan(const UnderSpan&) = delete;
+    UnderSpan& operator=(const UnderSpan&) = delete;
+
+   private:
+    CodeOnStack& code_;
+    const extensions::Span before_;
+  };
+
+  [[nodiscard]] bool entered() const { return entered_; }
+  // The call in which the code is on the stack; 0: none, or not known.
+  [[nodiscard]] CallId call() const { return call_; }
+  // The method of that call, also when the call is over.
+  [[nodiscard]] const std::string& method() const { return method_; }
+  [[nodiscard]] const extensions::Span& span() const { return span_; }
+  // How often the code was entered so far.
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+
+  // ---- whose work the code does, for the crash record ----
+  // Nothing: not known.
+  [[nodiscard]] std::optional<durable::FiberRow> fiber() const { return fiber_; }
+  // False: it is the fiber already.
+  bool begin_fiber(std::optional<durable::FiberRow> fiber) {
+    if (fiber == fiber_) return false;
+    fiber_ = fiber;
+    return true;
+  }
+  // The code names the fiber whose work it does. It does so in each later turn.
+  void tells_fibers() { tells_fibers_ = true; }
+  // For a turn that has not named a fiber yet.
+  [[nodiscard]] std::optional<durable::FiberRow> fiber_at_entry() const {
+    return tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt;
+  }
+
+ private:
+  bool entered_ = false;
+  CallId call_ = 0;
+  std::string method_;  // keeps its memory
+  extensions::Span span_;
+  std::uint64_t turns_ = 0;
+  std::optional<durable::FiberRow> fiber_;
+  bool tells_fibers_ = false;
+};
+
+}  // namespace hearth::runtime

@@ -1,0 +1,137 @@
+#include "runtime/agent_commits.hpp"
+
+#include "fakes.hpp"
+#include "storage/data_directory.hpp"
+#include "storage/directory.hpp"
+#include "storage/statement.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+namespace hearth::runtime {
+namespace {
+
+using durable::Wake;
+using testing::kUsualAgent;
+
+// Counts what the gate hears.
+class CountingGate final : public DurabilityGate {
+ public:
+  explicit CountingGate(int& heard) : heard_(heard) {}
+  void request(std::function<void(bool)> done) override { done(true); }
+  void directory_written() override { ++heard_; }
+
+ private:
+  int& heard_;
+};
+
+class AgentCommitsTest : public ::testing::TestWithParam<bool>, private AlarmedAgents {
+ protected:
+  AgentCommitsTest() { open(); }
+
+  [[nodiscard]] bool has_gate() const { return GetParam(); }
+  void open() {
+    commits_.reset();
+    database_.emplace(files_.path(kUsualAgent), kUsualAgent);
+    commits_.emplace(AgentCommits::Parts{files_, alarms_, logger_, kUsualAgent, *database_},
+                     files_.kept(kUsualAgent),
+                     has_gate() ? std::make_unique<CountingGate>(heard_) : nullptr);
+  }
+  void write() {
+    database_->begin_write();
+    storage::Statement(database_->connection(), "CREATE TABLE IF NOT EXISTS t(a)").execute();
+  }
+  [[nodiscard]] std::optional<std::int64_t> stored_wake() {
+    const auto rows = directory_.wakes();
+    return rows.empty() ? std::nullopt : rows.front().at_ms;
+  }
+  [[nodiscard]] bool dirty(const Wake& wake = {}) const {
+    return commits_->dirty([&] { return wake; });
+  }
+
+  testing::ManualLoop loop_;
+  hearth::testing::TempDirectory temporary_;
+  storage::DataDirectory data_ = storage::DataDirectory::open(temporary_.path() / "data").value();
+  storage::Directory directory_{data_.directory_path()};
+  hearth::testing::RecordingLogger logger_;
+  AgentFiles files_{data_, directory_, loop_.clock(), logger_};
+  durable::WakeIndex wakes_{directory_};
+  hearth::testing::SeededRandom random_{7};
+  Metrics metrics_;
+  ShardMetrics shard_metrics_{metrics_};
+  PacedSteps steps_{loop_, 20};
+  AlarmClock alarms_{{loop_, wakes_, *this, steps_, steps_, shard_metrics_, random_}, 1, 1};
+  int heard_ = 0;
+  std::optional<storage::AgentDatabase> database_;
+  std::optional<AgentCommits> commits_;
+
+ private:
+  [[nodiscard]] bool is_cold(const storage::AgentKey&) const override { return false; }
+  void look(const storage::AgentKey&) override {}
+  void let_recover(const storage::AgentKey&) override {}
+  void wake(const storage::AgentKey&, PermitKind) override {}
+};
+
+TEST_P(AgentCommitsTest, P1_TheFirstCommitWithRowsListsTheAgent) {
+  commits_->commit({});
+  EXPECT_EQ(files_.kept(kUsualAgent), storage::Kept::kUnknown) << "it has written nothing";
+  EXPECT_EQ(heard_, 0);
+  write();
+  EXPECT_TRUE(dirty());
+  commits_->commit({});
+  EXPECT_FALSE(dirty());
+  EXPECT_EQ(files_.kept(kUsualAgent), storage::Kept::kInThisBoot);
+  EXPECT_EQ(heard_, has_gate() ? 1 : 0) << "P3";
+  write();
+  commits_->commit({});
+  EXPECT_EQ(heard_, has_gate() ? 1 : 0) << "it is listed once";
+}
+
+TEST_P(AgentCommitsTest, P2_ANearerWakeComesBeforeTheCommitAndALaterOneAfterIt) {
+  write();
+  commits_->commit({false, 1'000});
+  EXPECT_EQ(stored_wake(), 1'000);
+  write();
+  commits_->commit({false, 5'000});
+  EXPECT_EQ(stored_wake(), has_gate() ? 1'000 : 5'000) << "with a gate it waits for the device";
+  const Wake later{false, 5'000};
+  commits_->all_durable(&later);
+  EXPECT_EQ(stored_wake(), 5'000);
+  EXPECT_EQ(files_.kept(kUsualAgent), storage::Kept::kOnDevice);
+}
+
+TEST_P(AgentCommitsTest, P2_WithAGateANearerWakeAloneWaitsForACommit) {
+  write();
+  commits_->commit({false, 5'000});
+  EXPECT_FALSE(dirty({false, 5'000}));
+  EXPECT_EQ(dirty({false, 1'000}), has_gate());
+}
+
+TEST_P(AgentCommitsTest, P3_AWriteToTheDirectoryIsAwaitedUntilTheNextCommit) {
+  commits_->directory_was_written(true);
+  EXPECT_EQ(dirty(), has_gate());
+  EXPECT_EQ(heard_, has_gate() ? 1 : 0);
+  commits_->commit({});
+  EXPECT_FALSE(dirty());
+}
+
+TEST_P(AgentCommitsTest, CloseSaysWhetherTheDirectoryIsToLearnOfTheFile) {
+  write();
+  commits_->commit({});
+  commits_->close();
+  EXPECT_TRUE(commits_->kept_at_end());
+  open();
+  commits_->close();
+  EXPECT_EQ(database_->stored() && commits_->kept_at_end(), true) << "not on the device yet";
+}
+
+INSTANTIATE_TEST_SUITE_P(Gates, AgentCommitsTest, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "Power" : "Process"; });
+
+}  // namespace
+}  // namespace hearth::runtime
