@@ -1,7 +1,7 @@
 #pragma once
-// HEARTH_ASSERT(condition, why) states an invariant and is always on; HEARTH_DEBUG_ASSERT is for
-// checks too dear to ship. Neither may have side effects, and neither is for conditions that a
-// user, a peer or a disk can cause.
+// HEARTH_ASSERT(condition, why) states an invariant and is always on. HEARTH_DEBUG_ASSERT is for
+// checks that are too slow for a release. A condition has no side effects. Do not assert what a
+// user, a peer or a disk can cause: return an error.
 
 namespace hearth::detail {
 [[noreturn]] void assert_failed(const char* condition, const char* why, const char* file,

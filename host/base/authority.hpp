@@ -1,6 +1,6 @@
 #pragma once
-// Whom a request or a page names: host and port, as in `Host: example.com:8787` and `Origin:
-// http://[::1]:5173`. Pure functions.
+// The host and the port in `Host: example.com:8787` and `Origin: http://[::1]:5173`. Pure
+// functions.
 
 #include <optional>
 #include <string>
@@ -16,11 +16,11 @@ struct Authority {
   bool operator==(const Authority&) const = default;
 };
 
-// Nothing if the text is no authority: other characters, a port that is no number up to 65535, an
-// address in brackets that is none.
+// Nothing if the text is not an authority: it has other characters, a port that is not a number up
+// to 65535, or brackets around something other than an IPv6 address.
 [[nodiscard]] std::optional<Authority> parse_authority(std::string_view text);
 
-// Where a page comes from (RFC 6454).
+// The origin of a page (RFC 6454).
 struct WebOrigin {
   std::string scheme;  // in lower case
   Authority authority;
@@ -31,10 +31,10 @@ struct WebOrigin {
 // "https://example.com:8443": a scheme, an authority, and nothing behind it.
 [[nodiscard]] std::optional<WebOrigin> parse_origin(std::string_view text);
 
-// Without a port that the scheme has anyhow: 80 for http and ws, 443 for https and wss.
+// Drops the port if it is the scheme's default: 80 for http and ws, 443 for https and wss.
 [[nodiscard]] Authority without_default_port(Authority authority, std::string_view scheme);
 
-// Whether a host can only be this machine: `localhost` and names below it, 127.0.0.0/8, ::1.
+// Whether a host is always this machine: `localhost` and names below it, 127.0.0.0/8, ::1.
 [[nodiscard]] bool is_loopback_host(std::string_view host);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
 #pragma once
-// One account for the memory that the server holds for its clients: what they have sent in part,
-// what waits for an agent, and what they have not read yet.
+// Counts the memory that the server holds for its clients: incomplete messages, messages that wait
+// for an agent, and output that clients have not read yet.
 
 #include <atomic>
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace hearth {
 
-// Holders enter what they hold, and ask whether it is too much before they hold more: a holder that
-// asks while the account is overdrawn is the one that is refused, and what is held already goes on.
+// A holder enters the bytes that it has, and calls refuses() before it takes more. While the sum is
+// above the limit, the holder that asks is refused; bytes that are already held stay.
 //
-// Bounded   Overdrawn by what its holders take between two looks: a few KiB a connection (kFree),
-//           and one message.
+// Bounded   Between two checks each connection can exceed the limit by a few KiB (kFree) and one
+//           message.
 // Threads   Any.
 // Lifetime  Outlives its holders.
 class ClientMemory {
  public:
-  // What a single holder may have even while the account is overdrawn, so that small requests are
-  // answered whatever large ones do. The number of connections bounds it.
+  // A holder may have this many bytes even while the sum is above the limit, so that large requests
+  // do not block small ones. The number of connections bounds the total.
   static constexpr std::size_t kFree = std::size_t{8} << 10;
 
   explicit ClientMemory(std::size_t limit) : limit_(limit) {}
@@ -30,12 +30,12 @@ class ClientMemory {
 
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // Whether a holder of `bytes` must let go of them.
+  // Whether a holder of `bytes` must release them.
   [[nodiscard]] bool refuses(std::size_t bytes) const noexcept {
     return bytes > kFree && used() > limit_;
   }
 
-  // For HeldBytes: a holder that had `before` has `now`.
+  // For HeldBytes: a holder had `before` bytes and has `now`.
   void enter(std::size_t before, std::size_t now) noexcept {
     used_.fetch_add(now - before, std::memory_order_relaxed);  // wraps when it falls
   }
@@ -45,7 +45,7 @@ class ClientMemory {
   std::atomic<std::size_t> used_ = 0;
 };
 
-// What one holder has on the account; nothing at first, and nothing any more once it is destroyed.
+// The bytes that one holder has entered. The destructor takes them off the sum.
 //
 // Threads   One at a time.
 class HeldBytes {
@@ -61,7 +61,7 @@ class HeldBytes {
     bytes_ = bytes;
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  // Whether the holder must let go of what it has.
+  // Whether the holder must release its bytes.
   [[nodiscard]] bool refused() const noexcept { return memory_.refuses(bytes_); }
 
  private:
@@ -69,8 +69,7 @@ class HeldBytes {
   std::size_t bytes_ = 0;
 };
 
-// Bytes that any number of holders share: held, and on the account, once, until the last of them
-// lets go.
+// Bytes that any number of holders share. They count once, until the last holder releases them.
 //
 // Threads   Any: the bytes do not change.
 class SharedBytes {

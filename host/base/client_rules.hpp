@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of clients: values that an operator sets, for a server or for one class.
+// Rules for clients: values that an operator sets, for the server or for one class.
 
 #include <chrono>
 #include <cstdint>
@@ -9,45 +9,46 @@
 
 namespace hearth {
 
-// What proves who a client is.
+// How a client proves its identity.
 enum class ProofKind : std::uint8_t { kNone, kToken, kJwt };
 
 struct AuthRules {
-  // Nothing: what holds for the server. Of a server: nobody is asked.
+  // Nothing: a class has the server's; a server asks for no proof.
   std::optional<ProofKind> type;
-  // A template (base/name_template.hpp) of claims: the agent's name must be what it gives. Empty:
-  // any name. Nothing: of a class whose clients have claims, the server's; else any.
+  // A template (base/name_template.hpp) of claims: the agent's name must be its result. Empty: any
+  // name. Nothing: a class with type kJwt has the server's template; otherwise any name.
   std::optional<std::string> name;
 
   friend bool operator==(const AuthRules&, const AuthRules&) = default;
 };
 
-// Which pages may read answers (the CORS protocol of https://fetch.spec.whatwg.org). None without
-// origins: then, for a class, what holds for the server.
+// Which pages may read answers (the CORS protocol of https://fetch.spec.whatwg.org). Without
+// origins, a class has the server's rules, and a server lets no page read answers.
 struct CorsRules {
   std::vector<std::string> origins;  // "https://app.example", "null" or "*"
   std::vector<std::string> methods{"GET", "HEAD", "POST", "OPTIONS"};
-  std::vector<std::string> headers{"*"};  // "*": those that a page asks for
+  std::vector<std::string> headers{"*"};  // "*": the ones that a page asks for
   bool credentials = false;               // cookies; not with the origin "*"
-  // For how long a browser keeps the answer to a preflight.
+  // How long a browser keeps the answer to a preflight.
   std::chrono::milliseconds max_age = std::chrono::hours(24);
 };
 
-// What a class asks of clients before an agent of it hears of them. No agent sees it.
+// The server checks these rules before an agent of the class sees a client. Agents do not see them.
 struct EntryRules {
   AuthRules auth;
   CorsRules cors;
-  // Whether everybody may read the class's methods, not administrators alone.
+  // Whether every client may read the class's methods. Otherwise only administrators may.
   bool list_methods = false;
 };
 
-// A path that is not /agents/... and what it leads to. Exactly one of the three is set.
+// A path that is not /agents/..., and its target. Exactly one of is_prefix, agent_class and status
+// is set.
 struct RouteRule {
-  std::string path;         // "/api/agents": itself and what is below it
+  std::string path;         // "/api/agents": this path and all paths below it
   bool is_prefix = false;   // the path stands for /agents
-  std::string agent_class;  // as URLs spell it: the path is the agent of this class and ...
-  std::string name;         // ... of this name: a template of claims and of `header:NAME`
-  int status = 0;           // the path is refused with it
+  std::string agent_class;  // as URLs spell it: the path stands for an agent of this class ...
+  std::string name;         // ... with this name: a template of claims and of `header:NAME`
+  int status = 0;           // the path is refused with this status
 };
 
 }  // namespace hearth

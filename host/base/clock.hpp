@@ -1,15 +1,15 @@
 #pragma once
-// Time comes through this interface, so that a test drives it by hand.
+// Code reads the time through this interface, so that a test can set it.
 
 #include <chrono>
 #include <cstdint>
 
 namespace hearth {
 
-// CLOCK_BOOTTIME: it goes on while the machine is suspended, which std::chrono::steady_clock does
-// not. A type of its own, so that readings of the two are not compared.
+// CLOCK_BOOTTIME. Unlike std::chrono::steady_clock it also counts while the machine is suspended.
+// A separate type, so that code cannot compare times of the two clocks.
 struct BootClock {
-  // NOLINTBEGIN(readability-identifier-naming): the names that std::chrono asks for
+  // NOLINTBEGIN(readability-identifier-naming): the names that std::chrono requires
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
   using period = duration::period;
@@ -30,12 +30,11 @@ class Clock {
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
 
-  // Never goes back, and no setting of the wall's clock moves it. For time-outs and durations. The
-  // time in which the machine is suspended counts: when it wakes, what waited for a moment that has
-  // passed is due, as the wall's time says too.
+  // Never goes back, and does not change when the wall clock is set. For timeouts and durations.
+  // Suspension counts: after the machine resumes, every timer whose time has passed is due.
   [[nodiscard]] virtual SteadyTime steady_now() const = 0;
 
-  // The wall's time, which may jump either way. For what people see and what is stored.
+  // Wall-clock time, which may jump either way. For times that people see or that are stored.
   [[nodiscard]] virtual WallTime wall_now() const = 0;
 };
 

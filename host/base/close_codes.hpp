@@ -1,9 +1,9 @@
 #pragma once
-// The close codes of a WebSocket: what each means here, and what clients do about it.
+// The close codes of a WebSocket: what each means here, and how clients react.
 //
-// Clients of the agents protocol come back after every close but two kinds: 1008, and 4000 to 4999.
-// So a refusal that will not change by itself must use one of those (with 101 first: an HTTP error
-// to the upgrade is retried for ever), and everything that passes must use none of them.
+// Clients of the agents protocol reconnect after every close code except 1008 and 4000 to 4999. So
+// a permanent refusal must use one of those, and a temporary condition must not. A permanent
+// refusal answers 101 first, because clients retry an HTTP error to the upgrade for ever.
 //
 // plugin-api/README.md has the table for authors; tests/base/close_codes_test.cpp compares the two.
 
@@ -15,7 +15,7 @@ namespace hearth {
 
 using CloseCode = std::uint16_t;
 
-// Clients come back after these.
+// Clients reconnect after these.
 inline constexpr CloseCode kCloseNormal = 1000;          // the agent closed it
 inline constexpr CloseCode kCloseGoingAway = 1001;       // the server stops
 inline constexpr CloseCode kCloseProtocolError = 1002;   // bytes that are no WebSocket frames
@@ -25,18 +25,18 @@ inline constexpr CloseCode kCloseInternalError = 1011;   // the agent failed, or
 inline constexpr CloseCode kCloseServiceRestart = 1012;  // drained for a restart: come back
 inline constexpr CloseCode kCloseTryAgainLater = 1013;   // overload, or a client that is too slow
 
-// The reason of a 1012 whose client is to be asked anew who it is.
+// The reason of a 1012 after which the client must authenticate again.
 inline constexpr std::string_view kAccessChanged = "who may connect has changed: connect again";
 
 // Clients stop after these, and report the reason to their user.
-inline constexpr CloseCode kClosePolicyViolation = 1008;  // a transport that is not spoken here
+inline constexpr CloseCode kClosePolicyViolation = 1008;  // a transport that is not supported
 inline constexpr CloseCode kCloseBadAddress = 4400;       // class or name is not acceptable
-inline constexpr CloseCode kCloseUnauthorized = 4401;     // no token, or one that is not good (now)
+inline constexpr CloseCode kCloseUnauthorized = 4401;     // no token, or none that is valid (now)
 inline constexpr CloseCode kCloseForbidden = 4403;        // the agent refused the client
 inline constexpr CloseCode kCloseUnknownClass = 4404;     // there has never been such a class
-// The agent was destroyed. A client that came back by itself would make a new, empty agent of the
-// same name, and what was to leave nothing would be there again for as long as a browser has it
-// open. (The service that the clients were written for says 1001 here, and has them come back.)
+// The agent was destroyed. A client that reconnected would create a new, empty agent of the same
+// name, for as long as a browser has the page open. (The service that the clients were written for
+// sends 1001 here, so that they reconnect.)
 inline constexpr CloseCode kCloseDestroyed = 4410;
 
 // For reports only; no close frame may carry them.
@@ -47,13 +47,14 @@ inline constexpr CloseCode kCloseAbnormal = 1006;  // lost without a close frame
 // frame has at most 125 bytes).
 inline constexpr std::size_t kMaxCloseReason = 123;
 
-// May stand in a close frame (RFC 6455, 7.4): the others are for reporting only or not assigned.
+// Whether a close frame may have the code (RFC 6455, 7.4). Others are for reports only or not
+// assigned.
 constexpr bool is_sendable(CloseCode code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
          (code >= 3000 && code <= 4999);
 }
 
-// An agent may close a client with it: codes about frames are the network's own to use.
+// Whether an agent may close a client with the code. Codes about frames are for the network layer.
 constexpr bool is_agents_close_code(std::uint32_t code) {
   return code == kCloseNormal || code == kCloseGoingAway || code == kClosePolicyViolation ||
          (code >= kCloseInternalError && code <= kCloseTryAgainLater) ||

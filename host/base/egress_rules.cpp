@@ -56,7 +56,7 @@ struct HostAndPort {
   std::uint16_t port = 0;
 };
 
-// Splits `host:port`, `[v6]:port`, and what has no port. Colons without brackets are IPv6.
+// Splits `host:port`, `[v6]:port`, and text without a port. Colons without brackets are IPv6.
 Result<HostAndPort> split_port(std::string_view text) {
   std::string_view host = text;
   std::string_view port;
@@ -92,7 +92,7 @@ struct Network {
   int prefix = 0;
 };
 
-// `slash`: what follows the address, or nothing.
+// `slash`: the text after the address, or nothing.
 Result<Network> parse_network(const IpAddress& first, std::optional<std::string_view> slash) {
   const int bits = first.is_v4 ? 32 : 128;
   const std::optional<int> prefix = slash ? parse_whole<int>(*slash) : bits;

@@ -1,5 +1,5 @@
 #pragma once
-// Where requests of a class of agents may go. Pure rules: nothing is resolved here.
+// Where requests of a class of agents may go. Pure rules: no name is resolved here.
 
 #include "base/error.hpp"
 #include "base/ip_address.hpp"
@@ -23,11 +23,11 @@ namespace hearth {
 // Each may end in a port: `localhost:8080`, `10.0.0.0/8:443`, `[::1]:8080`, `[fd00::/8]:443`.
 //
 // Promises
-//  P1 Default  Without `allow` every name may be asked for, and every public address connected to.
-//  P2 Allow    With `allow` only what it has.
-//  P3 Inside   No name leads to an address that is not public (base/ip_address.hpp), unless an
+//  P1 Default  Without `allow`, every name and every public address is allowed.
+//  P2 Allow    With `allow`, only names and addresses that it has are allowed.
+//  P3 Inside   A name leads to an address that is not public (base/ip_address.hpp) only if an
 //              address or network of `allow` has that address.
-//  P4 Deny     What `deny` has is refused, whatever `allow` has.
+//  P4 Deny     `deny` overrides `allow`.
 //  P5 Forms    An IPv6 address that leads to an IPv4 address is matched as both.
 //
 // Threads   Immutable: any.
@@ -44,7 +44,7 @@ class EgressRules {
   // address in any form that parse_ip_host() takes.
   [[nodiscard]] bool may_ask(std::string_view host, std::uint16_t port) const;
 
-  // Whether a socket may be connected to this address, for a host that may be asked for.
+  // Whether a socket may connect to this address, for a host that may_ask() allows.
   [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port) const;
 
  private:

@@ -57,7 +57,7 @@ void append_escaped(std::string& out, std::string_view text, EscapeStyle style) 
 std::string_view cut_text(std::string_view text, std::size_t max_bytes) noexcept {
   if (text.size() <= max_bytes) return text;
   std::size_t end = max_bytes;
-  // At most three continuation bytes belong to one character; more is not UTF-8 anyway.
+  // A character has at most three continuation bytes; more are not UTF-8.
   for (int i = 0; i < 3 && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
        ++i) {
     --end;

@@ -1,5 +1,5 @@
 #pragma once
-// Text from outside, made fit to stand on one line of a log, a terminal or an error message.
+// Escapes text from outside for one line of a log, a terminal or an error message.
 
 #include <cstddef>
 #include <string>
@@ -8,26 +8,26 @@
 namespace hearth {
 
 enum class EscapeStyle {
-  kHuman,  // a malformed byte is shown as \xNN: for people, who want to know which it was
+  kHuman,  // a malformed byte is shown as \xNN: for people, so that they see which byte it was
   kJson,   // a malformed byte becomes U+FFFD: the result is the inside of a JSON string
 };
 
-// Whether a character would break the line, move a cursor, or make text read other than it is
-// stored: control characters (C0, DEL, C1), line and paragraph separators, direction marks.
+// Whether a character would break the line, move a cursor, or change how the text around it is
+// shown: control characters (C0, DEL, C1), line and paragraph separators, direction marks.
 [[nodiscard]] bool needs_escape(char32_t character) noexcept;
 
-// Appends `text` with \n, \r, \t, \", \\ and \uNNNN for what may not stand as it is. The result is
-// valid UTF-8 without a character that needs_escape(), whatever `text` holds.
+// Appends `text`, with \n, \r, \t, \", \\ and \uNNNN for characters that need an escape. The result
+// is always valid UTF-8 without a character that needs_escape().
 void append_escaped(std::string& out, std::string_view text, EscapeStyle style);
 
-// The longest start of `text` that has at most `max_bytes` bytes and splits no character.
+// The longest prefix of `text` that has at most `max_bytes` bytes and splits no character.
 [[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t max_bytes) noexcept;
 
-// A path is shown whole, as no system call takes a longer one.
+// Paths are shown whole: no system call takes a longer one.
 inline constexpr std::size_t kMaxShownPath = 4096;
 
-// A path or a name in a sentence, escaped for people: as it is, or in quotes where a space would
-// hide its end. So a line of a log, where quotes are escaped, can be read.
+// A path or a name for a sentence, escaped for people. It gets quotes only where a space would hide
+// its end, because a log line escapes quotes.
 [[nodiscard]] std::string show_name(std::string_view name);
 
 // "text" in quotes, escaped for people and cut to `max_bytes` with "..." after the cut.

@@ -1,5 +1,5 @@
 #pragma once
-// Owns one file descriptor of the loader's short dealings with files and pipes.
+// Owns one file descriptor.
 
 #include <unistd.h>
 

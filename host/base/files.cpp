@@ -52,7 +52,7 @@ Error system_failed(std::string_view attempted, const std::filesystem::path& pat
   return Error{code_of(error), std::move(message)};
 }
 
-// 0, or the error that stopped it.
+// 0, or the errno.
 int write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -63,7 +63,7 @@ int write_all(int fd, std::string_view content) {
   return 0;
 }
 
-// Makes the rename itself survive a loss of power. 0, or the error.
+// Makes the rename itself survive a loss of power. 0, or the errno.
 int sync_directory(const std::filesystem::path& directory) {
   const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.open() || ::fsync(fd.get()) != 0) return errno;
@@ -74,7 +74,7 @@ int write_and_rename(int fd, const std::string& temporary, const std::filesystem
                      std::string_view content, std::filesystem::perms mode) {
   if (const int error = write_all(fd, content); error != 0) return error;
   if (::fchmod(fd, static_cast<mode_t>(mode)) != 0) return errno;
-  // Before the rename: else the new name could come to point at an empty file.
+  // Before the rename: otherwise the new name could point to an empty file after a loss of power.
   if (::fsync(fd) != 0) return errno;
   if (::rename(temporary.c_str(), path.c_str()) != 0) return errno;
   return 0;
@@ -83,7 +83,7 @@ int write_and_rename(int fd, const std::string& temporary, const std::filesystem
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  // O_NONBLOCK has no effect on a regular file, and keeps a pipe without a writer from hanging us.
+  // O_NONBLOCK has no effect on a regular file. Without it, a pipe without a writer would block.
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.open()) return system_failed("open", path, errno);
   struct stat status{};
@@ -95,7 +95,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 
   // The size is a hint only: the file may grow or shrink while it is read.
   constexpr std::size_t kStep = std::size_t{64} << 10U;
-  const std::size_t bound = max_bytes + 1;  // one more shows that the file is too long
+  const std::size_t bound = max_bytes + 1;  // the extra byte shows that the file is too long
   const auto hint = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
   std::string content(std::min(bound, std::max(hint + 1, kStep)), '\0');
   std::size_t size = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// HEARTH_FORGIVE_LEAK(pointer): what it points to is kept for ever on purpose. The leak sanitizer
-// does not complain; elsewhere nothing happens.
+// HEARTH_FORGIVE_LEAK(pointer): the object behind it is never freed, on purpose. The leak sanitizer
+// does not report it; other builds do nothing.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

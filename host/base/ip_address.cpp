@@ -14,7 +14,7 @@ struct AddressBlock {
   int prefix;
 };
 
-// IANA's registries of special-purpose addresses. What is public in IPv6 is 2000::/3 without these.
+// IANA's registries of special-purpose addresses. Public IPv6 is 2000::/3 without these.
 constexpr std::array<AddressBlock, 15> kSpecialV4 = {{{"0.0.0.0", 8},
                                                       {"10.0.0.0", 8},
                                                       {"100.64.0.0", 10},
@@ -60,7 +60,7 @@ std::optional<std::uint32_t> parse_v4_number(std::string_view text) {
   return number;
 }
 
-// The last number fills the bytes that the others have left.
+// The last number fills the remaining bytes.
 std::optional<IpAddress> parse_loose_v4(std::string_view text) {
   IpAddress address{.bytes = {}, .is_v4 = true};
   for (std::size_t at = 0; at < 4; ++at) {

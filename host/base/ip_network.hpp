@@ -17,11 +17,11 @@ struct IpNetwork {
   }
 };
 
-// An address alone is a network of its own. Nothing if the text is neither, or if bits behind the
-// prefix are set ("10.0.0.1/8"): it may mean either.
+// An address without a prefix is a network of one address. Nothing if the text is neither, or if
+// bits after the prefix are set ("10.0.0.1/8"): it could mean the address or the network.
 [[nodiscard]] std::optional<IpNetwork> parse_ip_network(std::string_view text);
 
-// The network of an address: its first `prefix` bits, and zeros.
+// The network of an address: its first `prefix` bits, then zeros.
 [[nodiscard]] IpAddress network_of(const IpAddress& address, int prefix);
 
 }  // namespace hearth

@@ -110,7 +110,7 @@ void append_local(std::string& out, WallTime time) {
   append_clock(out, local.tm_hour, local.tm_min, local.tm_sec, millis_of_second(time));
 }
 
-// Five columns, so that the names after it line up.
+// Five columns, so that the names after it align.
 std::string_view level_column(LogLevel level) {
   switch (level) {
     case LogLevel::kTrace: return "TRACE";

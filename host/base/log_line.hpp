@@ -1,5 +1,5 @@
 #pragma once
-// How one log event looks as text, apart from where it is written.
+// Renders one log event as text.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -19,23 +19,22 @@ struct LogEvent {
   std::span<const LogField> fields;
 };
 
-// A longer text value is cut, and the line says how many bytes are missing: a log is no place for
-// the megabytes that a client may send.
+// A longer text value is cut, and the line says how many bytes are missing: a client may send
+// megabytes.
 inline constexpr std::size_t kMaxLogValueBytes = 4096;
 
 // "trace", "debug", "info", "warn", "error".
 [[nodiscard]] std::string_view to_string(LogLevel level) noexcept;
 
-// Promises  The text has no line feed, no other control character (C0, DEL, C1), no line or
-//           paragraph separator and no character that changes the direction of text: those are
-//           written as escapes, and malformed UTF-8 is replaced. The caller adds the line's end.
+// Promises  Each character that needs_escape() (base/escape.hpp) is written as an escape, and
+//           malformed UTF-8 is replaced. So an event is one line; the caller adds the line feed.
 
-// For people: local time, `name`, then `key=value`; a value is quoted only when it must be, so that
-// `file="a b"` cannot be mistaken for two fields. A malformed byte is shown as \xNN.
+// For people: local time, level, `name`, then `key=value`. A value has quotes only where they are
+// needed, as in `file="a b"`. A malformed byte is shown as \xNN.
 [[nodiscard]] std::string render_human_line(const LogEvent& event);
 
-// For programs: one JSON object with time (UTC), level and event first. Not-a-number and the
-// infinities, which JSON lacks, become strings; a malformed byte becomes U+FFFD.
+// For programs: one JSON object with time (UTC), level and event first. NaN and the infinities,
+// which JSON lacks, become strings; a malformed byte becomes U+FFFD.
 [[nodiscard]] std::string render_json_line(const LogEvent& event);
 
 }  // namespace hearth

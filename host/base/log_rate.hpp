@@ -1,5 +1,5 @@
 #pragma once
-// How often lines of one kind may be written.
+// Limits how often lines of one kind are written.
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
@@ -20,16 +20,16 @@ struct LogLimit {
   double per_second;
 };
 
-// Promises  Each line of a kind is either admitted or counted, and the next one admitted is told
-//           the count.
-// Bounded   kMaxKinds kinds are told apart; all others count as one.
+// Promises  Each line of a kind is either admitted or counted, and the next admitted line gets the
+//           count.
+// Bounded   kMaxKinds kinds are kept apart; all others count as one kind.
 // Threads   All.
 class LogRate {
  public:
   static constexpr std::size_t kMaxKinds = 1024;
 
-  // How many lines of this kind were suppressed since the last that was admitted. None: this one is
-  // suppressed, too.
+  // The number of lines of this kind that were suppressed since the last admitted one. Nothing:
+  // this line is suppressed too.
   [[nodiscard]] std::optional<std::uint64_t> admit(std::string_view kind, LogLimit limit,
                                                    SteadyTime now);
 

@@ -14,7 +14,7 @@ class NullLogger final : public Logger {
   void write(LogLevel, std::string_view, std::span<const LogField>) override {}
 };
 
-// The fields, and how many lines before this one were suppressed, if any.
+// The fields, and the number of lines that were suppressed before this one, if any.
 std::vector<LogField> with_suppressed(std::span<const LogField> fields, std::uint64_t suppressed) {
   std::vector<LogField> more(fields.begin(), fields.end());
   if (suppressed > 0) more.emplace_back("suppressed", suppressed);

@@ -3,7 +3,7 @@
 //
 //   logger.write(LogLevel::kWarn, "plugin.refused", {{"file", path}, {"reason", why}});
 //
-// The event name is stable and made of lower-case words and dots; people search for it.
+// The event name is stable, because operators search for it: lower-case words and dots.
 
 #include "base/log_rate.hpp"
 
@@ -28,7 +28,7 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 
 // One `key=value` of an event. Views are borrowed for the call.
 struct LogField {
-  // Everything that has a sensible text form, without narrowing surprises at the call site.
+  // All types with a sensible text form; no value is narrowed at the call.
   using Value = std::variant<std::string_view, std::int64_t, double, bool>;
 
   LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
@@ -45,7 +45,7 @@ struct LogField {
 };
 
 // Threads   All members are safe to call from any thread.
-// Failure   Logging never fails its caller; a line that cannot be written is lost, and counted.
+// Failure   A call never fails; a line that cannot be written is lost, and counted.
 // Safety    Text from outside is escaped: one event is one line, whatever the fields hold.
 class Logger {
  public:
@@ -63,25 +63,25 @@ class Logger {
     if (enabled(level)) write(level, event, std::span(fields.begin(), fields.size()));
   }
 
-  // An event that belongs to the record of what was done here: kept by a logger that keeps such a
-  // record (server/audit_log.hpp), whatever the level of the log, and a line of the log if `level`
-  // is enabled. The record calls "object.created" ObjectCreated.
+  // An event for the audit log (server/audit_log.hpp). A logger with an audit log keeps an entry,
+  // whatever the log's level; every logger writes a line if `level` is enabled. The audit log calls
+  // "object.created" ObjectCreated.
   void record(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
     keep(event, std::span(fields.begin(), fields.size()));
     write(level, event, fields);
   }
 
-  // As record(), but no more often than the limit says for a kind: the event and `kind`, as
-  // write_limited() has them. False: there is no entry and no line. The next entry of the kind
-  // counts those left out: `suppressed=N`.
+  // As record(), but at most as often as `limit` allows for a kind: the event and `kind`, as in
+  // write_limited(). False: no entry and no line was written. The next entry of the kind has
+  // `suppressed=N`, the number of entries left out.
   [[nodiscard]] bool record_limited(LogLevel level, std::string_view event,
                                     std::initializer_list<std::string_view> kind,
                                     std::initializer_list<LogField> fields, LogLimit limit);
 
-  // For lines that clients can cause as often as they like: written no more often than the limit
-  // says for their kind, which is the level, the event and `kind` (a class, a class and an error's
-  // code ...; never what a client chooses). Those left out are counted by the next one of the kind:
-  // `suppressed=N`.
+  // For lines that clients can cause as often as they like: written at most as often as `limit`
+  // allows for a kind. A kind is the level, the event and `kind` (a class, a class and an error's
+  // code ...; never text that a client chooses). The next line of the kind has `suppressed=N`, the
+  // number of lines left out.
   void write_limited(LogLevel level, std::string_view event,
                      std::initializer_list<std::string_view> kind, std::span<const LogField> fields,
                      LogLimit limit = kClientLimit);
@@ -91,9 +91,9 @@ class Logger {
     write_limited(level, event, kind, std::span(fields.begin(), fields.size()), limit);
   }
 
-  // What the host says of clients' mistakes and of failures that they meet.
+  // For clients' mistakes, and for failures that clients meet.
   static constexpr LogLimit kClientLimit{.burst = 10, .per_second = 1};
-  // What is worth more lines: those of plugins, and of durable work.
+  // For plugins' own lines, and for durable work.
   static constexpr LogLimit kWorkLimit{.burst = 100, .per_second = 20};
 
  protected:

@@ -1,6 +1,6 @@
 #pragma once
-// std::mutex with annotations, which libstdc++'s own has not: where code touches a member that is
-// GUARDED_BY a mutex without holding it, the build fails.
+// std::mutex with annotations, which libstdc++'s lacks. The build fails where code uses a member
+// that is GUARDED_BY a mutex without holding the mutex.
 
 #include "base/thread_annotations.hpp"
 
@@ -19,7 +19,7 @@ class CAPABILITY("mutex") Mutex {
   void lock() ACQUIRE() { mutex_.lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
 
-  // For Condition alone: the analysis does not see what is done with it.
+  // For Condition only: the analysis does not see locking through it.
   [[nodiscard]] std::mutex& unchecked() { return mutex_; }
 
  private:
@@ -38,9 +38,9 @@ class SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-// What threads that hold a mutex wait for. Waiting lets go of the mutex and takes it again.
-//   There is no predicate: a lambda is a function of its own to the analysis, which does not know
-//   what its caller holds. A wait may also end for no reason, so wait in a loop:
+// A condition variable. A wait releases the mutex, and takes it again before it returns.
+//   There is no predicate: the analysis does not know what the caller of a lambda holds. A wait may
+//   end without a notification, so wait in a loop:
 //
 //     while (!is_over_) news_.wait(mutex_);
 class Condition {
@@ -50,7 +50,7 @@ class Condition {
     condition_.wait(held.lock);
   }
 
-  // False: the time has come without news.
+  // False: timeout.
   [[nodiscard]] bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end)
       REQUIRES(mutex) {
     Held held(mutex);
@@ -65,7 +65,8 @@ class Condition {
   void notify_all() noexcept { condition_.notify_all(); }
 
  private:
-  // The mutex, which the caller holds and goes on to hold, as the standard's wants it.
+  // Lends the mutex, which the caller holds, to std::condition_variable. The caller still holds it
+  // afterwards.
   struct Held {
     explicit Held(Mutex& mutex) : lock(mutex.unchecked(), std::adopt_lock) {}
     ~Held() { lock.release(); }

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Whether one who reads the value and then `separator` finds where the value ends.
+// Whether a reader of the value and then `separator` can tell where the value ends.
 bool ends_before(std::string_view separator, std::string_view value) {
   std::string joined(value);
   joined += separator;

@@ -11,14 +11,14 @@ namespace hearth {
 
 inline constexpr std::size_t kMaxTemplateBytes = 256;
 
-// Whether the text is a template: braces in pairs, with a name of printable ASCII between them, and
-// some text between two placeholders.
+// Whether the text is a template: its braces come in pairs around a name of printable ASCII, and
+// there is text between two placeholders.
 [[nodiscard]] bool is_name_template(std::string_view text);
 
 // The text with each placeholder replaced. `text`: is_name_template(). Nothing
-//   if `value` has none for a placeholder, or an empty one;
-//   if the value contains the text between its placeholder and the next one: of "{org}:{sub}" the
-//   value of `org` has no colon.
+//   if `value` returns nothing or an empty text for a placeholder;
+//   if a value contains the text between its placeholder and the next one: in "{org}:{sub}" the
+//   value of `org` must have no colon.
 // So different values never give the same text.
 [[nodiscard]] std::optional<std::string> expand_template(
     std::string_view text,

@@ -1,6 +1,6 @@
 #pragma once
-// What a class of agents may be called: one rule, for settings, libraries and storage alike. And
-// what else it may be called in URLs.
+// The rule for names of classes, which settings, libraries and storage share; and the rule for
+// their aliases in URLs.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,9 +24,9 @@ inline constexpr std::size_t kMaxClassNameBytes = 64;
          std::ranges::all_of(text, may_follow);
 }
 
-// True for a further URL segment that a class may be given: 1 to 64 lower-case letters, digits and
-// `-`, the first a letter, the last no `-`. Clients ask for such a text as it is; what they make of
-// others is in protocol/class_segment.hpp.
+// True for a valid alias, a further URL segment of a class: 1 to 64 lower-case letters, digits and
+// `-`. It starts with a letter and does not end with `-`. Clients use such a text unchanged; the
+// rule for other texts is in protocol/class_segment.hpp.
 [[nodiscard]] constexpr bool is_class_alias(std::string_view text) noexcept {
   const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';

@@ -1,5 +1,5 @@
 #pragma once
-// Randomness comes through this interface, so that a test can seed it.
+// Code gets random bytes through this interface, so that a test can seed them.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,17 +16,17 @@ class Random {
   Random(const Random&) = delete;
   Random& operator=(const Random&) = delete;
 
-  // Fills `out` with bytes that nobody can predict (for ids and tokens).
+  // Fills `out` with unpredictable bytes (for ids and tokens).
   virtual void fill(std::span<std::byte> out) = 0;
 };
 
-// getrandom(2). Aborts when the system has no randomness: nothing could run safely then.
+// getrandom(2). Aborts if the system has no random bytes: the server would not be safe.
 class SystemRandom final : public Random {
  public:
   void fill(std::span<std::byte> out) override;
 };
 
-// 0 to `most`, each about as likely: for waits that are to differ.
+// 0 to `most`, each about as likely. For delays that should differ.
 std::uint32_t random_up_to(std::uint32_t most, Random& random);
 
 // 122 bits of `random` as a version 4 UUID in its 36-character lower-case form (RFC 9562).

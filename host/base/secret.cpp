@@ -8,7 +8,8 @@ namespace hearth {
 
 bool is_same_secret(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
-  // Volatile: a compiler that may leave the loop early would tell how much of a guess is right.
+  // Volatile: a compiler could leave the loop early, and the time would show how much of a guess is
+  // right.
   volatile unsigned char difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));

@@ -1,5 +1,5 @@
 #pragma once
-// Secrets that a program shares with those it trusts.
+// Secrets that the server shares with programs that it trusts.
 
 #include "base/random.hpp"
 
@@ -8,11 +8,11 @@
 
 namespace hearth {
 
-// Whether both are the same text, in a time that depends on their lengths alone: whoever guesses
-// learns nothing from it about how much of a guess is right.
+// Whether both texts are equal. The time depends on their lengths only, so it does not show an
+// attacker how much of a guess is right.
 [[nodiscard]] bool is_same_secret(std::string_view a, std::string_view b) noexcept;
 
-// 64 hexadecimal digits that stand for 32 bytes of `random`: more than anybody can guess.
+// 64 hexadecimal digits for 32 bytes of `random`: too many to guess.
 [[nodiscard]] std::string make_secret(Random& random);
 
 }  // namespace hearth

@@ -21,8 +21,8 @@ constexpr std::array<std::uint32_t, 64> kRounds = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// FIPS 180-4, 6.2.2, under the names of its variables. Every library that is loaded passes through
-// here: sanitizers would make it ten times as slow, and so it calls nothing that has them.
+// FIPS 180-4, 6.2.2, with the names of its variables. It hashes every library that is loaded.
+// Sanitizers would make it ten times as slow, so it also calls no function that has them.
 [[clang::no_sanitize("address", "undefined", "thread")]] void add_block(std::uint32_t* state,
                                                                         const std::byte* block) {
   const std::uint32_t* const k = kRounds.data();

@@ -1,8 +1,9 @@
 #pragma once
-// SHA-256 (FIPS 180-4), for names of files and for telling one text or library from another. No
-// secret depends on it.
+// SHA-256 (FIPS 180-4), for names of files and to tell texts and libraries apart. No secret depends
+// on it.
 //
-// Our own, because the test host that authors link (host/mock) stands on little more than SQLite.
+// Hearth has its own, because the test host that authors link (host/mock) needs little more than
+// SQLite.
 
 #include <array>
 #include <cstddef>
@@ -15,15 +16,15 @@ namespace hearth {
 
 using Sha256Digest = std::array<std::byte, 32>;
 
-// A digest over bytes that come piece by piece.
+// A digest over bytes that arrive in pieces.
 //   Threads   One thread at a time.
 class Sha256 {
  public:
-  // Any number of times; the pieces count as one text.
+  // May be called any number of times. The pieces form one text.
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text);
 
-  // The digest of all that came. Call it once: the object is used up then.
+  // The digest of all pieces. Call it once; the object cannot be used afterwards.
   [[nodiscard]] Sha256Digest finish();
 
  private:
@@ -31,8 +32,8 @@ class Sha256 {
 
   std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, kBlock> block_{};  // what does not fill one yet
-  std::uint64_t size_ = 0;                 // of all that came, in bytes
+  std::array<std::byte, kBlock> block_{};  // bytes that do not fill a block yet
+  std::uint64_t size_ = 0;                 // of all pieces, in bytes
   bool finished_ = false;
 };
 
@@ -46,7 +47,7 @@ class Sha256 {
 [[nodiscard]] std::string sha256_hex(std::string_view text);
 
 // The first 64 bits of sha256(text), where 32 bytes are too many. Different texts do not share them
-// by chance; to find two that do takes a search of years.
+// by chance. But a program can find two texts that do, so it does not protect against attackers.
 [[nodiscard]] std::uint64_t sha256_prefix(std::string_view text);
 
 }  // namespace hearth

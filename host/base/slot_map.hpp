@@ -1,5 +1,5 @@
 #pragma once
-// Values under numbers that are never used twice: what an integer handle refers to.
+// Values under numbers that are never reused: the table behind integer handles.
 
 #include "base/assert.hpp"
 
@@ -11,20 +11,20 @@
 
 namespace hearth {
 
-// A set of T, each under an id that is never 0. An id of an erased value finds nothing, also when
-// its place was taken again: the id's upper half counts the uses of the place (24 bits; a place
-// that was used up is retired).
+// A set of T, each under an id that is never 0. The id of an erased value finds nothing, even after
+// its place is reused, because the id's upper half counts the uses of the place. The count has 24
+// bits; a place with the highest count is not used again.
 //
-// Promises   P1 find() of an erased id is null.  P2 Values do not move: pointers stay valid until
-//            erase().
-//            P3 All operations are O(1), but for_each, which is O(places).
-// Threads    None of its own; like a std::vector.
+// Promises   P1 find() of an erased id is null.
+//            P2 Values do not move: pointers stay valid until erase().
+//            P3 All operations are O(1), except for_each(), which is O(places).
+// Threads    Not locked; like a std::vector.
 template <class T>
 class SlotMap {
  public:
   using Id = std::uint64_t;
 
-  // Ids are below 2^56, so that an owner has eight bits left for its own use.
+  // Ids are below 2^56, so that an owner can use the other eight bits.
   static constexpr std::uint32_t kMaxGeneration = (1U << 24) - 1;
 
   template <class... Args>
@@ -59,7 +59,7 @@ class SlotMap {
     return &*place.value;
   }
 
-  // True if there was one.
+  // True if there was such a value.
   bool erase(Id id) {
     if (find(id) == nullptr) return false;
     const auto index = static_cast<std::uint32_t>(id);
@@ -72,7 +72,7 @@ class SlotMap {
     return true;
   }
 
-  // Visits every value; `visit(Id, T&)` may erase the value it is given, and may not add any.
+  // Visits every value. `visit(Id, T&)` may erase the value that it gets, and must not add any.
   template <class Visit>
   void for_each(const Visit& visit) {
     for (std::uint32_t index = 0; index < places_.size(); ++index) {

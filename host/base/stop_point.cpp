@@ -38,8 +38,9 @@ Result<StopRequest> parse_stop_request(std::string_view text) {
   const char* const end = begin + number.size();
   const auto [stopped_at, error] = std::from_chars(begin, end, request.visit);
   if (error != std::errc() || stopped_at != end || request.visit == 0) {
-    return Error{Errc::kInvalidArgument, std::string(kVariable) + ": \"" + std::string(number) +
-                                             "\" is no number of a visit, which counts from 1"};
+    return Error{Errc::kInvalidArgument,
+                 std::string(kVariable) + ": \"" + std::string(number) +
+                     "\" is not the number of a visit, which counts from 1"};
   }
   return request;
 }
@@ -58,14 +59,14 @@ const bool kStopRequested = asked_for() != nullptr;
 void stop_here(std::string_view name) {
   static const StopRequest request = [] {  // made by the first visit
     const auto parsed = parse_stop_request(asked_for());
-    return parsed ? *parsed : StopRequest{};  // what makes no sense was refused at the start
+    return parsed ? *parsed : StopRequest{};  // an invalid request was refused at the start
   }();
   if (name != request.name) return;
   static std::atomic<unsigned> visits = 0;
   if (++visits != request.visit) return;
   const std::string line = "stopped at " + std::string(name) + "\n";
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
-  ::raise(SIGSTOP);  // to this thread: it takes no further step before all others stop, too
+  ::raise(SIGSTOP);  // to this thread: it runs no further before all others stop too
 }
 
 }  // namespace detail

@@ -18,7 +18,7 @@ void TurnEnd::plan() {
 }
 
 void TurnEnd::run() {
-  // Still planned: a step that is added for a later phase needs no turn of its own.
+  // planned_ stays set: a step that is added for a later phase needs no other turn.
   for (std::vector<Waiting>& phase : waiting_) {
     for (Waiting& each : std::exchange(phase, {})) {
       const bool is_last = ++each.turns >= kMostTurns;

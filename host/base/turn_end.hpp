@@ -1,5 +1,5 @@
 #pragma once
-// What gathers while a loop runs its ready tasks, and leaves together at the end of that turn.
+// Collects work while a loop runs its ready tasks, and does it together at the end of that turn.
 
 #include <array>
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace hearth {
 
-// A turn: the tasks that are ready when the first thing gathers. One task of the loop is posted for
-// all that gathers in it.
+// A turn is the tasks that are ready when the first step is added. TurnEnd posts one task to the
+// loop for all steps of a turn.
 //
 // Promises
-//  P1 Order    At the end of a turn the commits come first, and then the sends, so that what a
-//              commit lets out leaves in the same end.
-//  P2 Bounded  A step that says that more is coming is called again at the end of the next turn,
-//              kMostTurns times in all at most.
+//  P1 Order    At the end of a turn the commits run before the sends, so that output that a commit
+//              releases leaves at the same end.
+//  P2 Bounded  A step that returns false is called again at the end of the next turn, at most
+//              kMostTurns times in total.
 //
 // Threads   The loop's.
-// Lifetime  The loop runs no task of `post` after this is destroyed. Steps that are left then are
+// Lifetime  The loop runs no task of `post` after the TurnEnd is destroyed. Remaining steps are
 //           dropped.
 // Failure   A step does not throw.
 class TurnEnd {
@@ -27,17 +27,17 @@ class TurnEnd {
   enum class Phase : std::uint8_t { kCommit, kSend };
   static constexpr int kMostTurns = 16;
 
-  // Runs at the end of a turn. False: more is coming, call it again at the end of the next one.
-  // `is_last`: it must do its work now, and its result is ignored.
+  // Runs at the end of a turn. False: more work is coming, call the step again at the end of the
+  // next turn. `is_last`: the step must do its work now, and its result is ignored.
   using Step = std::function<bool(bool is_last)>;
 
-  // `post`: runs a task after those that are ready.
+  // `post`: runs a task after the tasks that are ready.
   explicit TurnEnd(std::function<void(std::function<void()>)> post);
   TurnEnd(const TurnEnd&) = delete;
   TurnEnd& operator=(const TurnEnd&) = delete;
 
-  // A step that is added while a phase runs has its turn in a later phase of this end, or else at
-  // the end of the next turn.
+  // A step that is added while a phase runs is called in a later phase of the same end, or at the
+  // end of the next turn.
   void add(Phase phase, Step step);
 
  private:

@@ -16,7 +16,7 @@ bool is_continuation(char32_t byte) {
   return (byte & 0xC0U) == 0x80U;
 }
 
-// Eight bytes at once: nearly all that passes through here is ASCII.
+// Eight bytes at once: nearly all text is ASCII.
 std::size_t ascii_prefix(std::string_view text) {
   std::size_t done = 0;
   while (text.size() - done >= sizeof(std::uint64_t)) {
@@ -36,7 +36,7 @@ Utf8Character first_utf8_character(std::string_view text) noexcept {
   const char32_t lead = byte_at(text, 0);
   if (lead < 0x80) return {lead, 1};
 
-  // 0xC0 and 0xC1 could only begin overlong forms, 0xF5 and above only what lies past U+10FFFF.
+  // 0xC0 and 0xC1 begin only overlong forms; 0xF5 and above, only characters past U+10FFFF.
   if (lead < 0xC2 || lead > 0xF4) return kMalformed;
   const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (text.size() < length) return kMalformed;

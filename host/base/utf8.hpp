@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-// Whether all of `text` is well-formed. NUL and other control characters are: refuse them yourself
-// where they may not stand.
+// Whether all of `text` is well-formed. NUL and other control characters are well-formed: see
+// has_control_character().
 [[nodiscard]] bool is_valid_utf8(std::string_view text) noexcept;
 
 // Where the first malformed sequence starts, or text.size() when there is none.
@@ -21,7 +21,7 @@ struct Utf8Character {
 };
 [[nodiscard]] Utf8Character first_utf8_character(std::string_view text) noexcept;
 
-// Whether there is one of U+0000 to U+001F, U+007F, and U+0080 to U+009F in well-formed UTF-8.
+// Whether `text`, well-formed UTF-8, has one of U+0000 to U+001F, U+007F, or U+0080 to U+009F.
 [[nodiscard]] bool has_control_character(std::string_view text) noexcept;
 
 }  // namespace hearth

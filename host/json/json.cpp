@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// What nlohmann says, without its own prefix and without the text it read: that may be megabytes
-// of somebody's input.
+// nlohmann's message without its prefix and without the text that it read, which may be megabytes
+// of a client's input.
 std::string reason_of(std::string_view message) {
   if (const auto at = message.find("syntax error"); at != std::string_view::npos) {
     message.remove_prefix(at);
@@ -22,8 +22,8 @@ std::string reason_of(std::string_view message) {
   return std::string(message);
 }
 
-// Builds the value from the parser's events. Unlike nlohmann's own, it reports an error without an
-// exception: a frame that is no JSON is everyday traffic, and a throw costs more than the frame.
+// Builds the value from the parser's events. Unlike nlohmann's builder it reports an error without
+// an exception: frames that are not JSON are common, and a throw costs more than the frame.
 class TreeBuilder {
  public:
   TreeBuilder(std::size_t size, int max_depth) : size_(size), max_depth_(max_depth) {}
@@ -44,7 +44,7 @@ class TreeBuilder {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
-    // The parser counts the characters that it has read, the wrong one and the end included.
+    // The parser counts the characters that it has read, including the wrong one and the end.
     const std::size_t offset = std::min(size_, position == 0 ? 0 : position - 1);
     error_ = "at byte " + std::to_string(offset) + ": " + reason_of(error.what());
     return false;
@@ -75,8 +75,8 @@ class TreeBuilder {
     return true;
   }
 
-  // Where the value now stands. The address holds while its container is open: a container grows
-  // only through the innermost open one.
+  // The value's address, valid while its container is open: only the innermost open container
+  // grows.
   Json* place(Json&& value) {
     if (open_.empty()) {
       root_ = std::move(value);
@@ -96,8 +96,8 @@ class TreeBuilder {
   std::string error_;
 };
 
-// The bracket that opens level `max_depth` + 1. Only text that the parser found well-formed up to
-// there comes here.
+// The offset of the bracket that opens level `max_depth` + 1. The parser has found `text`
+// well-formed up to there.
 std::size_t offset_of_depth(std::string_view text, int max_depth) {
   int depth = 0;
   bool in_string = false;
@@ -124,7 +124,7 @@ Error invalid(std::string reason) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, int max_depth) {
-  // nlohmann takes a NUL for the end of the text, so what follows one would be accepted unread.
+  // nlohmann treats a NUL as the end of the text, and would accept any text after it.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
     return invalid("at byte " + std::to_string(nul) + ": a NUL byte");
   }
@@ -141,7 +141,7 @@ Result<Json> parse_host_json(std::string_view text) {
   constexpr int kLevelsAround = 8;  // more than any answer has around a value
   auto value = parse_json(text, kMaxJsonDepth + kLevelsAround);
   if (value) return value;
-  return Error{Errc::kInternal, "a document of the server is no JSON, " + value.error().message};
+  return Error{Errc::kInternal, "a document of the server is not JSON, " + value.error().message};
 }
 
 std::string dump_json(const Json& value) {
@@ -149,7 +149,7 @@ std::string dump_json(const Json& value) {
 }
 
 std::string text_member(const Json& object, const char* name) {
-  const auto found = object.find(name);  // the end for what is no object
+  const auto found = object.find(name);  // end() if it is not an object
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 

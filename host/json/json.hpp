@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 
-// A Json turns into another type only where get<T>() says so: with the implicit conversions a Json
-// cannot even be returned as a Result<Json>, and a wrong type would throw from an innocent line.
+// A Json turns into another type only through get<T>(). With nlohmann's implicit conversions a Json
+// cannot be returned as a Result<Json>, and a wrong type throws where no conversion is visible.
 // NOLINTNEXTLINE(readability-identifier-naming): the name is nlohmann's.
 #define JSON_USE_IMPLICIT_CONVERSIONS 0
 #include <hearth/json_rules.h>
@@ -18,27 +18,27 @@ namespace hearth {
 
 using Json = nlohmann::json;
 
-// Deeper text is refused: dump() recurses, and a stack is finite. The SDK's bound is the same.
+// Deeper text is refused, because dump() recurses. The SDK has the same bound.
 inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 // The value, or kInvalidArgument with the reason and the byte offset, counted from 0. Refuses
-// invalid UTF-8, NUL, trailing text, numbers past a double's range and nesting beyond `max_depth`
-// levels of objects and arrays; a duplicate key keeps its last value. The message quotes nothing of
-// the text, so it may be shown to whoever sent it.
+// invalid UTF-8, NUL, trailing text, numbers past a double's range, and more than `max_depth`
+// levels of objects and arrays. A duplicate key keeps its last value. The message quotes nothing of
+// the text, so it may be shown to the sender.
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 
-// The value of a document that the host has made: around values that parse_json() or is_json() has
-// accepted, which may have used up all of kMaxJsonDepth, and with a few levels of its own.
-// kInternal: it is no JSON, and that is no client's fault.
+// The value of a document that the host has built around values that parse_json() or is_json() has
+// accepted. It may have a few levels more than kMaxJsonDepth. kInternal: it is not JSON, which is a
+// fault of the server.
 Result<Json> parse_host_json(std::string_view text);
 
-// Compact text. Invalid UTF-8 inside strings is replaced by U+FFFD, never thrown; infinities and
-// not-a-number become null. Recurses once a level: what was built from outside text is bounded by
-// kMaxJsonDepth and the levels that the host adds, what a program builds must be too.
+// Compact text. Invalid UTF-8 inside strings becomes U+FFFD; infinities and NaN become null. It
+// recurses once a level. Text from outside has at most kMaxJsonDepth levels and those that the host
+// adds; a caller that builds a value itself must respect the same bound.
 std::string dump_json(const Json& value);
 
-// An object's member of this name if that is a text; otherwise, and of what is no object, an empty
-// text.
+// An object's member of this name if it is a string; otherwise, or if `object` is not an object, an
+// empty text.
 std::string text_member(const Json& object, const char* name);
 
 }  // namespace hearth

@@ -19,7 +19,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Of four hexadecimal digits.
+// The value of four hexadecimal digits.
 std::uint32_t hex_value(std::string_view digits) {
   std::uint32_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
@@ -34,8 +34,8 @@ bool is_low_surrogate(std::uint32_t unit) {
   return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-// Of a number with the JSON grammar: its first significant digit stands left of the decimal point
-// once the exponent is applied. Tells overflow from underflow, where from_chars says only "range".
+// Whether a JSON number has its first significant digit left of the decimal point, once the
+// exponent is applied. Tells overflow from underflow, where from_chars says only "range".
 bool is_above_one(std::string_view number) {
   const std::size_t exponent_at = std::min(number.find_first_of("eE"), number.size());
   const std::string_view mantissa = number.substr(0, exponent_at);
@@ -63,7 +63,7 @@ bool fits_double(std::string_view number) {
   return !is_above_one(number);
 }
 
-// What is open around a value, as one bit each: true for an object.
+// The containers that are open around a value, as one bit each: true for an object.
 class Containers {
  public:
   [[nodiscard]] std::size_t depth() const { return depth_; }
@@ -88,7 +88,7 @@ class Containers {
   std::size_t depth_ = 0;
 };
 
-// kOurs: what parse_json takes. kNone: nesting of any depth, and numbers past a double.
+// kOurs: those of parse_json. kNone: any depth of nesting, and numbers past a double's range.
 enum class Bounds { kOurs, kNone };
 
 // Walks JSON text. Each function consumes one thing and says whether it was there and well formed;
@@ -179,7 +179,7 @@ class Scanner {
     }
   }
 
-  // `opened`: a container has been entered and its first value comes next.
+  // `opened`: the scanner has entered a container, and its first value comes next.
   bool scalar_or_opening(Containers& open, bool& opened) {
     skip_space();
     if (rest_.empty()) return false;

@@ -1,8 +1,8 @@
 #pragma once
 // Finds members of a JSON object in its text, without building a document.
 //
-// Most of what a client sends is handed on as text (arguments to a plugin, state to the database),
-// so the host needs to know where a member is and that the whole text is JSON, and nothing more.
+// The host passes most of a client's JSON on as text (arguments to a plugin, state to the
+// database). So it only needs to find members, and to check that the whole text is JSON.
 
 #include <span>
 #include <string>
@@ -17,27 +17,25 @@ struct WantedMember {
   std::string_view json;
 };
 
-// Scans `text`, which must be one JSON object and nothing but space around it, and fills in
-// `wanted`.
+// Scans `text`, which must be one JSON object with only space around it, and fills in `wanted`.
 //
-// Promises  true exactly when parse_json would accept the text and it is an object. The whole text
-//           is checked, not only what is wanted: nesting to kMaxJsonDepth, UTF-8 and escapes of
-//           every string, numbers that fit a double. Of a name that occurs twice the last value
-//           counts; names are compared after their escapes are resolved. One exception: a byte
-//           order mark is refused.
-// Failure   false; `wanted` is then without meaning.
+// Promises  true exactly when parse_json would accept the text and it is an object; only a byte
+//           order mark is refused here and accepted there. The whole text is checked: nesting to
+//           kMaxJsonDepth, UTF-8 and escapes of every string, numbers that fit a double. If a name
+//           occurs twice, the last value counts. Names are compared after escapes are resolved.
+// Failure   false; `wanted` then has no meaning.
 // Lifetime  the slices point into `text`.
-// Bounded   one pass, no allocation (unless a name is written with escapes), no recursion.
+// Bounded   one pass, no recursion; it allocates only for a name that has escapes.
 bool scan_json_object(std::string_view text, std::span<WantedMember> wanted);
 
-// The same for text that must be recognised although it may have to be refused: what JavaScript's
-// JSON.parse takes passes, but for lone surrogates (without_lone_surrogates()). So nesting and
-// numbers have no bound, and parse_json may refuse a wanted value.
+// The same for text that must be recognised even if the host then refuses it. It accepts what
+// JavaScript's JSON.parse accepts, except lone surrogates (without_lone_surrogates()). So nesting
+// and numbers have no bound, and parse_json may refuse a wanted value.
 // Bounded   one pass, no recursion, and one bit of memory for each level beyond kMaxJsonDepth.
 bool scan_unbounded_json_object(std::string_view text, std::span<WantedMember> wanted);
 
-// Whether `text` is one JSON value and nothing but space around it. Same promises and bounds as
-// above.
+// Whether `text` is one JSON value with only space around it. Promises and bounds as for
+// scan_json_object().
 bool is_json(std::string_view text);
 
 // The characters of a JSON string, given its text with the quotes.

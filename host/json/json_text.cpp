@@ -22,7 +22,8 @@ std::uint64_t holds(std::uint64_t word, unsigned char byte) {
   return (difference - repeat(1)) & ~difference & kTopBits;
 }
 
-// All eight bytes are plain. A borrow between bytes can only follow a true hit, so zero is exact.
+// Whether all eight bytes are plain. A borrow between bytes can only follow a true hit, so zero is
+// exact.
 bool is_plain_word(std::uint64_t word) {
   const std::uint64_t control = (word - repeat(0x20)) & ~word;
   return (((word | control) & kTopBits) | holds(word, '"') | holds(word, '\\')) == 0;

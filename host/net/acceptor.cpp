@@ -20,9 +20,9 @@ namespace {
 
 using asio::ip::tcp;
 
-// Long enough for descriptors to come free, short enough for a client not to notice.
+// Long enough for descriptors to become free, short enough that clients do not notice.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-// How long a connection that was refused may take to read why.
+// How long the client of a refused connection may take to read the answer.
 constexpr std::chrono::milliseconds kRefusalLingers{1'000};
 
 NetOptions options_of_refused(NetOptions options) {
@@ -32,7 +32,7 @@ NetOptions options_of_refused(NetOptions options) {
 
 HttpResponse too_many_connections() {
   HttpResponse response =
-      error_response(503, "unavailable", "the server has as many connections as it may have");
+      error_response(503, "unavailable", "the server has reached its limit of connections");
   response.headers.push_back({"Retry-After", "1"});
   return response;
 }
@@ -128,8 +128,8 @@ std::shared_ptr<const TlsContext> Acceptor::tls() const {
   return tls_;
 }
 
-// Exactly one of a wait, a pause, the post of start() or waiting_ is pending while the acceptor is
-// open; its handler sees closing_ and ends.
+// While the acceptor is open, exactly one of these is pending: a wait, a pause, the post of
+// start(), or waiting_. Its handler sees closing_ and ends.
 void Acceptor::close() {
   asio::post(loop_, [this] {
     closing_ = true;
@@ -153,11 +153,11 @@ void Acceptor::wait() {
   acceptor_.async_wait(Socket::wait_read, [this](error_code) { accept_all(); });
 }
 
-// Takes what has come by now: a burst costs one wait.
+// Accepts all waiting connections: a burst needs only one wait.
 void Acceptor::accept_all() {
   if (spare_ < 0) spare_ = open_spare();
   for (std::size_t taken = 0; !closing_; ++taken) {
-    // Those that are refused end on this loop too, and so does close().
+    // Refused connections and close() need this loop too.
     if (taken == kMostRefused) return asio::post(loop_, [this] { accept_all(); });
     const Choice choice = owner_.choose();
     if (choice.kind == Choice::Kind::kWait) {
@@ -172,7 +172,7 @@ void Acceptor::accept_all() {
       refuse_without_descriptor();
       return pause(error);
     }
-    // The client has gone again; any other error is told by the next wait or accept.
+    // The client has already left. The next wait or accept reports any other error.
     if (error == asio::error::connection_aborted) continue;
     if (error) return pause(error);
     take(std::move(socket), choice);
@@ -226,8 +226,8 @@ void Acceptor::give_up_handshake(EndedHandshake ended) {
   owner_.give_up();
 }
 
-// Without a pause an exhausted process would spin: the connection stays in the system's queue, and
-// accept() would fail again at once.
+// Without a pause a process without descriptors would spin: the connection stays in the system's
+// queue, and accept() fails again at once.
 void Acceptor::pause(error_code why) {
   if (closing_) return end();
   share_.logger.write_limited(LogLevel::kWarn, "net.accept_failed", {},
@@ -240,7 +240,8 @@ void Acceptor::refuse(TcpSocket socket, const HttpResponse& answer) {
   if (!options_.tls.is_used()) tell(std::move(socket), answer);
 }
 
-// Its client can read the answer, or the alert that TLS has sent. The socket may be another loop's.
+// Keeps the connection open so that the client can read the answer, or the alert of TLS. The socket
+// may belong to another loop.
 void Acceptor::tell(TcpSocket socket, const std::optional<HttpResponse>& answer) {
   std::optional<LooseSocket> loose = loosen(socket);
   if (!loose) return;
@@ -251,7 +252,7 @@ void Acceptor::tell(TcpSocket socket, const std::optional<HttpResponse>& answer)
   place = refuse_connection(share_, std::move(stream), answer);
 }
 
-// Gives up the spare descriptor for each connection that waits, tells it, and closes it at once.
+// For each waiting connection: closes the spare descriptor, accepts, answers, and closes at once.
 void Acceptor::refuse_without_descriptor() {
   for (std::size_t i = 0; i < kMostRefused && spare_ >= 0; ++i) {
     ::close(std::exchange(spare_, -1));

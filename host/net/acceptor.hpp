@@ -1,5 +1,5 @@
 #pragma once
-// Takes connections from the system, on a thread of its own, and begins TLS there.
+// Accepts connections on its own thread, and does the TLS handshakes there.
 
 #include "base/error.hpp"
 #include "base/mutex.hpp"
@@ -25,33 +25,36 @@
 
 namespace hearth::net {
 
-// Listens on one address. A loop that stands still takes nothing from the others: the connections
-// are theirs from the moment they are accepted, and which loop gets one is decided then.
+// Listens on one address. The owner chooses a loop for a connection when it is accepted, so a loop
+// that hangs does not delay connections of other loops.
 //
-// TLS       Handshakes run on the acceptor's thread: what they cost holds up other handshakes, and
-//           no loop. A client that speaks HTTP without TLS is answered 400.
-// Promises  A connection too many is told so: 503, and closed. So is one that finds no descriptor
-//           left. One too many of its address is told 429. With TLS such a connection is closed at
-//           once: telling it would take a handshake.
-// Bounded   At most kMostRefused connections that were refused linger, so that their clients can
-//           read why; for one more the oldest of them is cut.
+// TLS       Handshakes run on the acceptor's thread: they delay other handshakes, but no loop. A
+//           client that speaks HTTP without TLS gets 400.
+// Refusals  cause                                  without TLS        with TLS
+//           too many connections                   503, then closed   closed at once
+//           no free descriptor                     503, then closed   closed at once
+//           too many connections of one address    429, then closed   closed at once
+//           (With TLS an answer would take a handshake.)
+// Bounded   At most kMostRefused refused connections stay open for their clients to read the
+//           answer. For one more, the oldest is cut.
 // Threads   All members from any thread, in the order of their lifetime. The owner's functions are
 //           called on the acceptor's thread.
-// Lifetime  listen(), start(), close(), and destroy after `closed` was called. One that was never
-//           started may just be destroyed. `closed` is the last call to the owner, who must not
-//           destroy the acceptor within.
+// Lifetime  listen(), start(), close(), and destroy after `closed` was called. An acceptor that was
+//           never started may be destroyed at once. `closed` is the last call to the owner, which
+//           must not destroy the acceptor inside it.
 class Acceptor {
  public:
-  // What becomes of the connection that comes next.
+  // What to do with the next connection.
   struct Choice {
     enum class Kind { kAdmit, kRefuse, kWait } kind = Kind::kWait;  // kWait: until go_on()
     asio::io_context* loop = nullptr;                               // with kAdmit
   };
   struct Owner {
     std::function<Choice()> choose;
-    // Right after choose(), which has named the loop.
+    // Called right after choose(), which has named the loop.
     std::function<void(TcpSocket, Arrival)> admit;
-    // With TLS instead: a connection counts from here on, and later one of the two is called.
+    // With TLS instead of admit(): the connection counts from here on. admit_secure() or give_up()
+    // follows.
     std::function<void()> begin_handshake;
     std::function<void(LooseSocket, Arrival)> admit_secure;
     std::function<void()> give_up;
@@ -59,8 +62,7 @@ class Acceptor {
   };
   static constexpr std::size_t kMostRefused = 64;
 
-  // Binds and listens. The error says which address, and why; or what is wrong with the files of
-  // TLS.
+  // Binds and listens. The error has the address and the reason, or the fault in the files of TLS.
   static Result<std::unique_ptr<Acceptor>> listen(const NetOptions& options,
                                                   const NetSupplies& supplies);
   ~Acceptor();
@@ -70,13 +72,13 @@ class Acceptor {
   [[nodiscard]] const asio::ip::tcp::endpoint& endpoint() const { return endpoint_; }
 
   void start(Owner owner);
-  // For the connections that come from now on. Only if the options have TLS.
+  // Replaces the context for new connections. Only if the options have TLS.
   void use(std::shared_ptr<const TlsContext> context);
-  // The one that connections begin with; none without TLS.
+  // The context for new connections; null without TLS.
   [[nodiscard]] std::shared_ptr<const TlsContext> tls() const;
-  // After choose() has said kWait: it is time to ask again. From any thread.
+  // After choose() has returned kWait: calls choose() again. From any thread.
   void go_on();
-  // Accepts no more, and cuts who lingers. `closed` follows.
+  // Stops accepting, and cuts refused connections and handshakes. `closed` follows.
   void close();
 
  private:
@@ -101,7 +103,7 @@ class Acceptor {
   asio::io_context loop_{1};
   const NetOptions options_;
   TurnEnd turn_end_;
-  LoopShare share_;  // of the connections that are refused
+  LoopShare share_;  // of refused connections and handshakes
   AddressTable addresses_;
   Socket acceptor_;
   Timer pause_;
@@ -112,7 +114,7 @@ class Acceptor {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::array<std::weak_ptr<Session>, kMostRefused> refused_;
   std::size_t next_refused_ = 0;
-  int spare_ = -1;        // a descriptor to give up when there is none left
+  int spare_ = -1;        // a descriptor to close when no other is free
   bool waiting_ = false;  // for go_on()
   bool closing_ = false;
   std::thread thread_;  // last: it uses the rest

@@ -27,7 +27,7 @@ std::string_view name_of(AddressLimit limit) {
 bool Rate::take(double amount, double a_second, std::chrono::nanoseconds span, SocketTime now) {
   if (a_second <= 0) return true;
   const std::int64_t present = nanoseconds_of(now);
-  // What comes at once is bounded by NetOptions::max_frame: this is less than years.
+  // NetOptions::max_frame bounds the amount, so the cost does not overflow.
   const auto cost = static_cast<std::int64_t>(amount / a_second * 1e9);
   std::int64_t paid_at = paid_at_ns_.load();
   for (;;) {
@@ -112,7 +112,7 @@ bool AddressUse::is_unused(SocketTime now) const {
 }
 
 bool ClientAddress::may_send(std::size_t messages, std::size_t bytes) const {
-  if (messages == 0 && bytes == 0) return true;  // without a look at the clock
+  if (messages == 0 && bytes == 0) return true;  // without reading the clock
   return use_->may_send(messages, bytes, std::chrono::steady_clock::now());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What one address of clients may use, over all its connections; and what all of them may.
+// Limits for all connections of one client address, and for all clients together.
 
 #include "base/logger.hpp"
 #include "net/options.hpp"
@@ -21,8 +21,8 @@ enum class AddressLimit { kConnections, kNewConnections, kMessages, kBytes, kNew
 // The name of a limit, for logs and as the metric's label: "new_connections".
 [[nodiscard]] std::string_view name_of(AddressLimit limit);
 
-// Lets through so much a second, and at most what a span of time brings at once. What is larger
-// than that goes through when nothing else has for the span, and is paid off afterwards.
+// Admits `a_second` units a second, and at most those of `span` at once. A larger amount is
+// admitted when no debt is left, and delays later amounts.
 //
 // Threads   Any.
 class Rate {
@@ -30,19 +30,20 @@ class Rate {
   // `a_second` 0: no limit.
   [[nodiscard]] bool take(double amount, double a_second, std::chrono::nanoseconds span,
                           SocketTime now);
-  // Whether all that was taken is paid off.
+  // Whether no debt is left.
   [[nodiscard]] bool is_unused(SocketTime now) const;
 
  private:
-  std::atomic<std::int64_t> paid_at_ns_ = 0;  // when what was taken will be paid off
+  std::atomic<std::int64_t> paid_at_ns_ = 0;  // when no debt will be left
 };
 
-// The limits of each address, or of all together, and who is told that one is reached:
+// The limits of each address, or of all addresses together. A reached limit counts in a metric and
+// is logged:
 //   an address   hearth_addresses_limited_total{limit}   net.address_limited, without the address
 //   all          hearth_total_limited_total{limit}       net.total_limited
 //
 // Threads   Any.
-// Lifetime  Within that of the logger and the metrics.
+// Lifetime  The logger and the metrics outlive it.
 class AddressPolicy {
  public:
   AddressPolicy(AddressLimits limits, Metrics& metrics, Logger& logger);
@@ -62,27 +63,27 @@ class AddressPolicy {
   Logger& logger_;
 };
 
-// What one address has used; or all together, which is what each address has for its `total`.
+// The use of one address, or of all addresses together (`total_` of each address).
 //
 // Threads   Any.
 class AddressUse {
  public:
-  // Of rates: what may come at once after a silence. As NetOptions::rate_window.
+  // The span of a Rate, for all limits but new agents. As NetOptions::rate_window.
   static constexpr std::chrono::seconds kSpan{10};
-  // ... and of new agents, which are counted by the minute.
+  // The span for new agents, which are counted by the minute.
   static constexpr std::chrono::seconds kAgentSpan{60};
 
-  // What the address's own limits let through is asked of `total` too, if there is one.
+  // If there is a `total`, its limits are checked after the address's own.
   explicit AddressUse(std::shared_ptr<const AddressPolicy> policy,
                       std::shared_ptr<AddressUse> total = nullptr)
       : policy_(std::move(policy)), total_(std::move(total)) {}
 
-  // True, and it has a connection more until leave() is called.
+  // True: counts one more connection, until leave() is called.
   [[nodiscard]] bool may_connect(SocketTime now);
   void leave();
   [[nodiscard]] bool may_send(std::size_t messages, std::size_t bytes, SocketTime now);
   [[nodiscard]] bool may_make_agent(SocketTime now);
-  // Nothing would be different without this object.
+  // Whether the object has no state that matters, so that it may be removed.
   [[nodiscard]] bool is_unused(SocketTime now) const;
 
  private:
@@ -92,7 +93,7 @@ class AddressUse {
   }
 
   std::shared_ptr<const AddressPolicy> policy_;
-  std::shared_ptr<AddressUse> total_;  // shared with the other addresses; none: it is the total
+  std::shared_ptr<AddressUse> total_;  // shared with the other addresses; null: this is the total
   std::atomic<std::uint32_t> connections_ = 0;
   Rate new_connections_;
   Rate messages_;
@@ -100,23 +101,23 @@ class AddressUse {
   Rate new_agents_;
 };
 
-// A connection's part in the use of its address: it is one of its connections for as long as the
-// object lives.
+// The limits of a client's address, as a connection sees them. It counts as a connection of its
+// address while it lives.
 //
 // Threads   Any.
-// Lifetime  Within that of the HttpServer.
+// Lifetime  The HttpServer outlives it.
 class ClientAddress {
  public:
-  // After may_connect() has said yes.
+  // After may_connect() has returned true.
   explicit ClientAddress(std::shared_ptr<AddressUse> use) : use_(std::move(use)) {}
   ~ClientAddress() { use_->leave(); }
   ClientAddress(const ClientAddress&) = delete;
   ClientAddress& operator=(const ClientAddress&) = delete;
 
-  // So many messages or requests, and bytes; of either there may be none. False: the address, or
-  // all together, have sent too much, which was counted and logged. So with the other.
+  // Takes this many messages or requests, and bytes; either may be 0. False: the address, or all
+  // addresses together, have sent too much, which was counted and logged.
   [[nodiscard]] bool may_send(std::size_t messages, std::size_t bytes) const;
-  // An agent that does not exist yet.
+  // The same for one agent that does not exist yet.
   [[nodiscard]] bool may_make_agent() const;
 
  private:

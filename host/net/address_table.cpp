@@ -6,7 +6,7 @@
 namespace hearth::net {
 namespace {
 
-// A socket that takes both families has IPv4 addresses as ::ffff:1.2.3.4.
+// A socket for both families has IPv4 addresses as ::ffff:1.2.3.4.
 IpAddress unmapped(const IpAddress& address) {
   constexpr int kMappedBits = 96;
   IpAddress mapped;
@@ -41,7 +41,7 @@ AddressTable::Admission AddressTable::admit(const std::optional<IpAddress>& addr
   return admission;
 }
 
-// Looking through the table costs as much as it has grown by since the last time.
+// Its cost is proportional to the growth of the table since the last time.
 void AddressTable::forget(SocketTime now) {
   std::erase_if(uses_, [now](const auto& each) { return each.second->is_unused(now); });
   if (uses_.size() > kMostUnconnected) {

@@ -14,25 +14,25 @@
 
 namespace hearth::net {
 
-// Keeps what each address uses for as long as that matters. All addresses of an IPv6 /64 are one,
-// since one client has them all.
+// Keeps the use of each address while it matters. All addresses of an IPv6 /64 count as one,
+// because one client has them all.
 //
-// Bounded   By the connections that are open, and twice kMostUnconnected addresses: when there are
-//           more, those without a connection are forgotten, and begin anew.
+// Bounded   By the open connections, plus twice kMostUnconnected addresses. With more addresses,
+//           the use of those without a connection is forgotten.
 // Threads   The acceptor's.
-// Lifetime  The connections that it has admitted may outlive it.
+// Lifetime  Admitted connections may outlive the table.
 class AddressTable {
  public:
   static constexpr std::size_t kMostUnconnected = 16'384;
 
-  // `total`: what all that are not exempt use together.
+  // `total`: the use of all addresses that are not exempt.
   AddressTable(std::shared_ptr<const AddressPolicy> policy, std::shared_ptr<AddressUse> total);
 
   struct Admission {
     bool is_admitted = true;
-    std::shared_ptr<const ClientAddress> address;  // none: it has no limits
+    std::shared_ptr<const ClientAddress> address;  // null: it has no limits
   };
-  // A connection from there. `address`: none if the peer is already gone.
+  // Checks a new connection. `address`: nothing if the peer has already left.
   [[nodiscard]] Admission admit(const std::optional<IpAddress>& address, SocketTime now);
 
   [[nodiscard]] std::size_t size() const { return uses_.size(); }
@@ -50,7 +50,7 @@ class AddressTable {
   const std::shared_ptr<AddressUse> total_;
   std::vector<IpNetwork> exempt_;
   std::map<IpAddress, std::shared_ptr<AddressUse>, InOrder> uses_;
-  std::size_t look_at_size_ = kMostUnconnected;  // when the table is looked through next
+  std::size_t look_at_size_ = kMostUnconnected;  // the size at which forget() runs next
 };
 
 }  // namespace hearth::net

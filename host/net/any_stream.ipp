@@ -1,6 +1,5 @@
 #pragma once
-// ByteStream in the shape that Beast wants. Included by the one source that instantiates Beast's
-// WebSocket, and by nothing else.
+// Adapts ByteStream to Beast. Only the one source that instantiates Beast's WebSocket includes it.
 
 #include "net/byte_stream.hpp"
 #include "net/incoming_frames.hpp"
@@ -20,27 +19,27 @@ namespace hearth::net {
 
 inline constexpr std::string_view kTooBig = "message too big";
 
-// Beast closes by itself when a message is too long, with a frame that gives no reason (RFC 6455
-// 5.5.1): this one, and the one that is sent in its place.
+// When a message is too long, Beast sends a close frame without a reason (RFC 6455 5.5.1):
+// kBareTooBig. AnyStream sends kTooBigHead and kTooBig instead.
 inline constexpr std::string_view kBareTooBig = "\x88\x02\x03\xF1";
 inline constexpr std::string_view kTooBigHead = "\x88\x11\x03\xF1";
 static_assert(kTooBigHead[1] == static_cast<char>(2 + kTooBig.size()));
 
-// Writing never waits: it appends to the stream's outgoing buffer, a whole frame at a time. That is
-// what makes Beast's synchronous write() sound while an async_read() is pending: a pong or a close
-// frame that the read answers with is appended whole, before or after ours.
+// Writing never waits: it appends a whole frame to the stream's outgoing buffer. So Beast's
+// synchronous write() is safe while an async_read() is pending: a pong or a close frame that the
+// read sends is appended whole, before or after the written frame.
 class AnyStream {
  public:
   using executor_type = ByteStream::Executor;  // NOLINT(readability-identifier-naming): Asio's name
 
-  // `frames`: what reading passes through. Once it has refused, reading fails.
+  // `frames`: gets all bytes that are read. After it has refused, reading fails.
   AnyStream(std::shared_ptr<ByteStream> stream, std::shared_ptr<IncomingFrames> frames)
       : stream_(std::move(stream)), frames_(std::move(frames)) {}
 
   executor_type get_executor() const noexcept { return stream_->executor(); }
   ByteStream& bytes() { return *stream_; }
 
-  // Asio takes a token by reference, and moves it.
+  // Asio takes a token by reference and moves it.
   // NOLINTBEGIN(cppcoreguidelines-missing-std-forward)
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
@@ -81,7 +80,7 @@ class AnyStream {
     return append(buffers);
   }
 
-  // Beast asks for them to exist; nothing here reads or writes with exceptions or blocks.
+  // Beast requires them, but does not call them here.
   template <class Buffers>
   std::size_t read_some(const Buffers&, error_code& error) {
     error = asio::error::operation_not_supported;
@@ -131,8 +130,8 @@ inline void beast_close_socket(AnyStream& stream) {
   stream.bytes().abort();
 }
 
-// The closing handshake is over; ending the TCP connection is the session's business
-// (ByteStream::finish()), so that nobody waits for it here.
+// The closing handshake is over. The session ends the TCP connection (ByteStream::finish()), so
+// this does nothing.
 inline void teardown(boost::beast::role_type, AnyStream&, error_code& error) {
   error = {};
 }

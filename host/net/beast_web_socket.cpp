@@ -31,21 +31,21 @@ namespace {
 namespace beast = boost::beast;
 namespace websocket = boost::beast::websocket;
 
-// Room that an idle socket keeps for its next message: most messages fit, and need one pass.
+// Room that an idle socket keeps for its next message. Most messages fit into it.
 constexpr std::size_t kFirstRead = 512;
-// A reader that has grown past this for a big message gives the memory back afterwards.
+// A reader that has grown past this for a big message frees the memory afterwards.
 constexpr std::size_t kKeptRead = 4096;
-// Answers to at most this many messages of one burst wait for each other. A burst is what one read
-// from the socket brought in.
+// Answers to at most this many messages of one burst are sent together. A burst is the messages
+// that one read of the socket returned.
 constexpr int kMostAnswersGathered = 128;
-// Below this a copy takes no more memory than a reference does, and leaves in one piece with what
-// is before it.
+// Below this a copy takes no more memory than a reference, and is sent in one piece with the bytes
+// before it.
 constexpr std::size_t kSmallestShared = 256;
 constexpr std::string_view kBadText = "text is not valid UTF-8";
 constexpr std::string_view kTooSlow = "client reads too slowly";
 constexpr std::string_view kTooTrickling = "client sends too slowly";
 constexpr std::string_view kTooMany = "too many messages: try again later";
-// A close frame with 1013, to which kTooMany belongs.
+// The head of a close frame with 1013 and the reason kTooMany.
 constexpr std::string_view kTooManyHead = "\x88\x24\x03\xF5";
 static_assert(kTooManyHead[1] == static_cast<char>(2 + kTooMany.size()));
 constexpr std::string_view kNoMemory = "the server is short of memory: try again later";
@@ -56,7 +56,7 @@ websocket::close_reason make_reason(std::uint16_t code, std::string_view reason)
           beast::string_view(fitting.data(), fitting.size())};
 }
 
-// Why Beast gave up reading, as a close code and a sentence.
+// The close code and the reason for Beast's error of reading.
 std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
   if (error == websocket::error::message_too_big) return {kCloseTooBig, kTooBig};
   if (error == websocket::error::bad_frame_payload) {
@@ -68,7 +68,7 @@ std::pair<std::uint16_t, std::string_view> fault_of(const error_code& error) {
   return {kCloseAbnormal, "connection lost"};
 }
 
-// The same of a message that could not be unpacked.
+// The same for a message that could not be unpacked.
 std::pair<std::uint16_t, std::string_view> fault_of(Unpacked outcome) {
   switch (outcome) {
     case Unpacked::kTooLong: return {kCloseTooBig, kTooBig};
@@ -77,8 +77,8 @@ std::pair<std::uint16_t, std::string_view> fault_of(Unpacked outcome) {
   }
 }
 
-// Whether a text, of which Beast has found nothing wrong so far, stops inside a character. When the
-// last fragment of a message is empty, Beast of Boost 1.81 does not look.
+// Whether a text that Beast has accepted ends inside a character. Beast of Boost 1.81 does not
+// check this if the last fragment of a message is empty.
 bool ends_within_character(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -89,7 +89,8 @@ bool ends_within_character(std::string_view text) {
   return false;
 }
 
-// RFC 6455 5.2: the head of an unmasked, unfragmented message; RFC 7692 6: of a compressed one.
+// The head of an unmasked, unfragmented message (RFC 6455 5.2), or of a compressed message (RFC
+// 7692 6).
 std::string_view frame_head(std::size_t length, bool is_text, bool is_packed,
                             std::array<char, 10>& into) {
   into[0] = is_text ? '\x81' : '\x82';
@@ -126,10 +127,10 @@ class BeastWebSocket final : public WebSocket,
     stream_->hold_reads_above(share.options.send_queue / 2);
   }
 
-  // `extensions`: the header that agrees on them; empty: there are none.
+  // `extensions`: the value of the header Sec-WebSocket-Extensions; empty: no header.
   [[nodiscard]] bool accept(const HttpRequest& request, const std::string& subprotocol,
                             const std::string& extensions);
-  // Instead of run(), after accept() has answered with a refusal.
+  // Call it instead of run() if accept() has refused.
   void leave();
   void run(std::shared_ptr<WebSocketListener> listener);
 
@@ -157,9 +158,9 @@ class BeastWebSocket final : public WebSocket,
  private:
   enum class State {
     kOpen,     // messages go both ways
-    kClosing,  // our close frame is on its way, and we wait for the peer's; or 1013 is said
-    kEnding,   // the conversation is over, TCP is being closed; on_close() was called
-    kGone,     // out of the table; nothing is left but this shell
+    kClosing,  // a close frame is queued, and the peer's is awaited
+    kEnding,   // no more messages, TCP is being closed; on_close() was called
+    kGone,     // out of the table; only this empty object is left
   };
 
   websocket::stream<AnyStream, false>& socket() {
@@ -176,7 +177,7 @@ class BeastWebSocket final : public WebSocket,
   void overflow(DropReason why, std::string_view reason);
   void give_up(std::uint16_t code, std::string_view reason);
   void sent_too_much();
-  // How long a peer that need not be heard may take to read our close frame.
+  // How long a peer may take to read the close frame if its answer is not needed.
   [[nodiscard]] std::chrono::milliseconds time_to_give_up() const {
     return std::min<std::chrono::milliseconds>(share_.options.close_timeout,
                                                std::chrono::seconds(1));
@@ -190,16 +191,16 @@ class BeastWebSocket final : public WebSocket,
 
   LoopShare& share_;
   const std::size_t max_frame_;
-  std::shared_ptr<const ClientAddress> address_;  // until gone(); none: it has no limits
-  std::unique_ptr<MessagePacking> packing_;       // until gone(); none: nothing is compressed
-  std::shared_ptr<IncomingFrames> frames_;        // until gone(); shared with what Beast reads
+  std::shared_ptr<const ClientAddress> address_;  // until gone(); null: it has no limits
+  std::unique_ptr<MessagePacking> packing_;       // until gone(); null: no compression
+  std::shared_ptr<IncomingFrames> frames_;        // until gone(); shared with Beast's stream
   std::shared_ptr<ByteStream> stream_;            // both are freed in gone()
   std::optional<websocket::stream<AnyStream, false>> beast_;
   std::shared_ptr<WebSocketListener> listener_;  // until on_close()
   beast::flat_buffer incoming_;
   HeldBytes held_bytes_;        // of incoming_, while a message in it is incomplete or waits
   MinimumRate rate_in_;         // of a message
-  MinimumRate rate_of_frames_;  // of frames outside messages, and of their heads
+  MinimumRate rate_of_frames_;  // of control frames, and of frames' heads
   MinimumRate rate_out_;
   SocketTime heard_at_ = std::chrono::steady_clock::now();
   SocketTime deadline_ = SocketTime::max();  // for kClosing and kEnding
@@ -209,7 +210,7 @@ class BeastWebSocket final : public WebSocket,
   bool reading_ = false;     // an async_read is pending in Beast
   bool held_ = false;        // a whole message waits in incoming_ for resume_reading()
   bool delivering_ = false;  // on_message() is on the stack
-  bool pinged_ = false;      // a ping was sent at heard_at_ and nothing was heard since
+  bool pinged_ = false;      // a ping was sent at heard_at_, and no byte has arrived since
   bool has_sent_too_much_ = false;
 };
 
@@ -218,8 +219,8 @@ class BeastWebSocket final : public WebSocket,
 bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subprotocol,
                             const std::string& extensions) {
   namespace http = beast::http;
-  // Said again in our words, from what upgrade_fault() has checked: Beast reads lists and repeated
-  // headers more narrowly, and what a peer wrote must not decide who of the two is right.
+  // A new request with the values that upgrade_fault() has checked. Beast reads lists and repeated
+  // headers more narrowly, and the two readings must not differ.
   http::request<http::empty_body> handshake(http::verb::get, request.target, 11);
   handshake.set(http::field::host, find_header(request.headers, "Host").value_or(""));
   handshake.set(http::field::upgrade, "websocket");
@@ -238,7 +239,7 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
     if (!extensions.empty()) response.set(http::field::sec_websocket_extensions, extensions);
   }));
   error_code error;
-  socket().accept(handshake, error);  // only appends: the stream never blocks
+  socket().accept(handshake, error);  // appends to the stream, and does not block
   return !error;
 }
 
@@ -257,7 +258,7 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
 
 void BeastWebSocket::read() {
   reading_ = true;
-  // While a message is incomplete, the hint is exactly what its frame still lacks.
+  // While a message is incomplete, the hint is the number of bytes that its frame still lacks.
   const auto room = incoming_.prepare(socket().read_size_hint(kFirstRead));
   socket().async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
     self->on_read(error, bytes);
@@ -277,7 +278,7 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
   if (paused_) {
     held_ = true;
     held_bytes_.set(incoming_.size());
-    stream_->flush_soon();  // the answers to what came before it
+    stream_->flush_soon();  // the answers to earlier messages
     return;
   }
   deliver();
@@ -294,13 +295,13 @@ void BeastWebSocket::deliver() {
   if (!is_told) return;
 
   held_bytes_.set(0);
-  rate_in_ = MinimumRate();  // each message has windows of its own
+  rate_in_ = MinimumRate();  // each message starts new windows
   incoming_.consume(incoming_.size());
   if (incoming_.capacity() > kKeptRead) incoming_.shrink_to_fit();
 
-  // As soon as Beast has used up what it had read, asking for the next message makes it ask the
-  // stream for bytes, and that sends what has gathered: the answers to a burst leave together, a
-  // single one leaves now.
+  // When Beast has used up its bytes, the read of the next message makes it read the stream, and
+  // that sends the gathered answers. So the answers to a burst are sent together, and a single
+  // answer is sent now.
   if (state_ == State::kOpen && !paused_) read();
   const bool beast_has_more = reading_ && !stream_->reading();
   if (!beast_has_more) burst_ = 0;
@@ -313,7 +314,7 @@ void BeastWebSocket::deliver() {
   stream_->flush();
 }
 
-// `arrived`: the bytes that it came in. False: the connection ends instead.
+// `arrived`: the size of the message in its frames. False: the connection ends instead.
 bool BeastWebSocket::tell(const ReceivedMessage& message, std::size_t arrived) {
   if (message.outcome == Unpacked::kNoMemory) {
     overflow(DropReason::kMemory, kNoMemory);
@@ -324,7 +325,8 @@ bool BeastWebSocket::tell(const ReceivedMessage& message, std::size_t arrived) {
     give_up(code, reason);
     return false;
   }
-  // What has arrived was charged when it was read; what it unpacks to is more.
+  // The bytes in the frames were charged when they were read. This charges the bytes that unpacking
+  // adds.
   const std::size_t length = message.payload.size();
   if (address_ && length > arrived && !address_->may_send(0, length - arrived)) {
     sent_too_much();
@@ -339,7 +341,7 @@ bool BeastWebSocket::tell(const ReceivedMessage& message, std::size_t arrived) {
 void BeastWebSocket::resume_reading() {
   if (!paused_) return;
   paused_ = false;
-  heard_at_ = std::chrono::steady_clock::now();  // silence that we have caused is not the peer's
+  heard_at_ = std::chrono::steady_clock::now();  // the pause is not the peer's silence
   pinged_ = false;
   if (state_ != State::kOpen || delivering_ || listener_ == nullptr) return;
   if (held_) {
@@ -361,7 +363,7 @@ void BeastWebSocket::on_read_failed(error_code error) {
     return end(code, {peers.reason.data(), peers.reason.size()}, true);
   }
   if (state_ == State::kOpen && frames_->has_refused()) return sent_too_much();
-  // close_op has taken over reading; on_close_done() will tell.
+  // Beast's close now does the reading; on_close_done() follows.
   if (state_ == State::kClosing && error == asio::error::operation_aborted && stream_->is_open()) {
     return;
   }
@@ -371,8 +373,8 @@ void BeastWebSocket::on_read_failed(error_code error) {
 
 // ---- writing ------------------------------------------------------------------------------------
 
-// Beside Beast: a whole message is appended at once, and Beast's own frames (pong, close) are as
-// well.
+// Does not use Beast: it appends a whole message at once, as Beast does with its pong and close
+// frames.
 void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
   const bool others_wait = stream_->buffered() != 0;
@@ -386,7 +388,7 @@ void BeastWebSocket::send(std::string_view payload, bool is_text) {
 
 void BeastWebSocket::send(SharedBytes payload, bool is_text) {
   const std::size_t length = payload.view().size();
-  // What is compressed is this connection's alone.
+  // A compressed message cannot be shared with other connections.
   if (length < kSmallestShared || (packing_ && length <= MessagePacking::kLargest)) {
     return send(payload.view(), is_text);
   }
@@ -413,17 +415,17 @@ void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
   give_up(kCloseTryAgainLater, reason);
 }
 
-// Ends it, for a peer that need not be heard any more.
+// Ends the connection of a peer whose answer is not needed.
 void BeastWebSocket::give_up(std::uint16_t code, std::string_view reason) {
-  // The close frame stands behind everything that is queued: it arrives only if the peer reads
-  // after all, so it gets less time than a close that the peer takes part in.
+  // The close frame is behind everything that is queued: it arrives only if the peer starts to
+  // read. So it gets less time than a normal close.
   start_close(code, reason, time_to_give_up());
   asio::post(stream_->executor(),
              [self = shared_from_this(), code, reason] { self->report(code, reason, false); });
 }
 
-// Not by Beast's close, which would look at everything that the peer goes on to send: from here on
-// it is only read and dropped.
+// Does not use Beast's close, which would parse all further bytes of the peer: from here on they
+// are only read and dropped.
 void BeastWebSocket::sent_too_much() {
   stream_->append(kTooManyHead);
   stream_->append(kTooMany);
@@ -474,7 +476,7 @@ void BeastWebSocket::end(std::uint16_t code, std::string_view reason, bool was_c
   state_ = State::kEnding;
   held_ = false;
   deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
-  // After a close frame the peer says nothing more.
+  // A peer that has sent a close frame sends nothing more.
   const Linger unclean = has_sent_too_much_ ? Linger::kBriefly : Linger::kUntilPeerEnds;
   const std::shared_ptr<BeastWebSocket> self = shared_from_this();
   stream_->finish(
@@ -492,8 +494,8 @@ void BeastWebSocket::gone() {
   const std::shared_ptr<BeastWebSocket> self = shared_from_this();
   state_ = State::kGone;
   share_.table.remove(*this);
-  // Operations of Beast's that are still suspended inside it go with it. Whoever still holds the
-  // socket holds a shell, which may outlive the loop.
+  // This destroys Beast's suspended operations too. A listener that still holds the socket holds an
+  // empty object, which may outlive the loop.
   beast_.reset();
   stream_.reset();
   frames_.reset();
@@ -510,9 +512,9 @@ void BeastWebSocket::on_sweep(SocketTime now) {
     if (now >= deadline_) cut();
     return;
   }
-  if (!stream_->is_open()) return cut();  // a send has failed while nobody was reading
+  if (!stream_->is_open()) return cut();  // a send has failed while no read was pending
   if (!keeps_the_rates(now)) return;
-  // TLS may read and read, and have nothing to give to Beast.
+  // TLS may read many bytes without any for Beast.
   if (address_ && !address_->may_send(0, stream_->take_arrived())) return sent_too_much();
   if (paused_ || stream_->backed_up()) return watch_paused(now);
   if (stream_->take_heard()) {
@@ -540,10 +542,10 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     share_.note_drop(DropReason::kReadsSlowly);
     end(kCloseTryAgainLater, kTooSlow, false);
-    stream_->abort();  // a close frame would stand behind what it does not take
+    stream_->abort();  // a close frame would be behind bytes that the peer does not take
     return false;
   }
-  // A complete message leaves incoming_ at once, or waits in it for us.
+  // A complete message leaves incoming_ at once, or waits there for resume_reading().
   const bool reads = !held_ && !paused_ && !stream_->backed_up();
   const bool sends = incoming_.size() != 0;
   const bool trickles =
@@ -557,16 +559,16 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
   return true;
 }
 
-// Silence is what a pause is for, so nobody is dropped for it; but nobody reads either, so that the
-// end of a peer that leaves would go unnoticed.
+// A pause keeps the peer silent, so the peer is not dropped for silence. Without a read the end of
+// the connection would not be noticed, so this checks for it.
 void BeastWebSocket::watch_paused(SocketTime now) {
   pinged_ = false;
   if (!stream_->peer_has_left()) {
     heard_at_ = now;
     return;
   }
-  // Reading finds what it still said, or its end. One message is held back as in any pause; for a
-  // peer that is gone the rest is not waited for longer than for a silent one.
+  // The read finds the peer's last messages, or its end. One message is held back, as in any pause.
+  // The others wait no longer than the timeout of a silent peer.
   if (!held_ && !reading_) return read();
   if (now - heard_at_ >= share_.options.ping_interval + share_.options.ping_timeout) {
     end(kCloseAbnormal, "connection lost", false);

@@ -1,5 +1,5 @@
 #pragma once
-// Opens a WebSocket over a stream. The only door to Beast's WebSocket.
+// Opens a WebSocket over a stream. The only interface to Beast's WebSocket.
 
 #include "net/byte_stream.hpp"
 #include "net/http.hpp"
@@ -9,18 +9,20 @@
 
 namespace hearth::net {
 
-// Answers the handshake `request` (upgrade_fault() found nothing wrong with it) with 101, hands the
-// open socket to `plan.opened` and starts to read. The connection is in `share.table` from then on
-// and reports its end to `share.connection_ended`.
+// Answers the handshake `request` with 101, passes the open socket to `plan.opened` and starts to
+// read. upgrade_fault() has accepted the request. From then on the connection is in `share.table`,
+// and it reports its end to `share.connection_ended`.
 //
-// Failure   A handshake that is not right after all is answered 400 and the connection is closed;
+// Failure   If Beast refuses the handshake, the answer is 400 and the connection is closed;
 //           `plan.opened` is not called.
 // Threads   On the share's loop.
-// Limits    Messages over UpgradePlan::max_frame end it with 1009, more of them than its address
-//           may send with 1013, text that is not UTF-8 with 1007, broken frames with 1002.
-//           Messages are compressed if NetOptions::compression and the client want it
-//           (deflate_terms.hpp). Then max_frame holds for a message before it is unpacked and for
-//           what it unpacks to; one that is not deflate data ends the connection with 1007.
+// Limits    Each of these ends the connection:
+//             1009   a message over UpgradePlan::max_frame, before or after it is unpacked
+//             1013   more messages than the address may send
+//             1007   text that is not UTF-8, or a compressed message that is not deflate data
+//             1002   broken frames
+//           Messages are compressed if NetOptions::compression and the client allow it
+//           (deflate_terms.hpp).
 void open_web_socket(LoopShare& share, std::shared_ptr<ByteStream> stream,
                      const HttpRequest& request, const UpgradePlan& plan);
 

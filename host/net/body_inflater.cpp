@@ -49,7 +49,7 @@ void BodyInflater::add(std::string_view packed) {
   has_more_ = has_more_ || !packed.empty();
 }
 
-// False: there is too little yet to know how.
+// False: there are too few bytes yet to recognise the format.
 bool BodyInflater::begin() {
   if (coding_ == Coding::kDeflate) {
     if (left().size() < kHeaderOfZlib) return false;
@@ -60,7 +60,7 @@ bool BodyInflater::begin() {
   return true;
 }
 
-// False: nothing may stand there.
+// Handles bytes after the end of a stream. False: they are not allowed.
 bool BodyInflater::go_on_behind_end() {
   if (coding_ == Coding::kGzip) {
     inflateReset(stream_.get());
@@ -81,7 +81,7 @@ std::optional<std::string_view> BodyInflater::next(std::span<char> room) {
       break;
     }
     const std::string_view in = left();
-    // zlib does not write to what it reads; its interface only lacks the word.
+    // zlib does not write to its input; its interface only lacks the `const`.
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
     stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
     stream_->avail_in = static_cast<uInt>(in.size());

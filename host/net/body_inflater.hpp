@@ -1,5 +1,5 @@
 #pragma once
-// The body of an answer that came compressed.
+// Unpacks the compressed body of an answer.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,27 +13,27 @@ struct z_stream_s;  // NOLINT(readability-identifier-naming): zlib's
 
 namespace hearth::net {
 
-// Unpacks what is added, step by step: nothing that is unpacked is kept here.
+// Unpacks added bytes step by step, and keeps no unpacked bytes.
 //
-// kGzip     one member or several, one behind the other (RFC 1952).
+// kGzip     one or several members, one after the other (RFC 1952).
 // kDeflate  the format of zlib (RFC 9110 8.4.1.2), or deflate without a header, which some servers
-//           send; up to four bytes that stand where the checksum would are skipped then.
-// Bounded   It keeps what was added until it is unpacked, and zlib's 40 KiB.
+//           send. Then up to four bytes in the place of the checksum are skipped.
+// Bounded   It keeps added bytes until they are unpacked, and zlib's 40 KiB.
 class BodyInflater {
  public:
   enum class Coding : std::uint8_t { kGzip, kDeflate };
 
-  // The one that a Content-Encoding names; nothing: another one, or more than one.
+  // The coding that a Content-Encoding names; nothing: another coding, or several.
   [[nodiscard]] static std::optional<Coding> coding_of(std::string_view content_encoding);
 
   explicit BodyInflater(Coding coding);
 
   void add(std::string_view packed);
-  // Whether next() may give more of what was added.
+  // Whether next() may return more bytes.
   [[nodiscard]] bool has_more() const { return has_more_; }
-  // The next bytes, in `room`. Empty: there are none yet. Nothing: it is not what the coding says.
+  // The next bytes, in `room`. Empty: none yet. Nothing: the body is not valid in its coding.
   [[nodiscard]] std::optional<std::string_view> next(std::span<char> room);
-  // Whether all that was added is unpacked, and ends where a stream ends.
+  // Whether all added bytes are unpacked, and the stream is complete.
   [[nodiscard]] bool is_whole() const { return state_ == State::kEnded && !has_more_; }
 
  private:
@@ -51,9 +51,9 @@ class BodyInflater {
   State state_ = State::kBeginning;
   std::unique_ptr<z_stream_s, End> stream_;
   std::string packed_;
-  std::size_t at_ = 0;  // in `packed_`: so much is unpacked
+  std::size_t at_ = 0;  // unpacked bytes of `packed_`
   bool has_more_ = false;
-  std::size_t skipped_ = 0;  // behind the end
+  std::size_t skipped_ = 0;  // bytes after the end
 };
 
 }  // namespace hearth::net

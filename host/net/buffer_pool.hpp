@@ -1,5 +1,5 @@
 #pragma once
-// Memory that the connections of one loop lend to each other.
+// Buffers that the connections of one loop share.
 
 #include "base/client_memory.hpp"
 
@@ -12,19 +12,19 @@
 
 namespace hearth::net {
 
-// Outgoing bytes live in a buffer only between an answer and its send, so a few buffers serve
-// thousands of connections, and an idle connection holds none.
+// Outgoing bytes are in a buffer only between an answer and its send. So a few buffers serve
+// thousands of connections, and an idle connection has none.
 //
 // Bounded   At most kKept buffers of at most kLargestKept bytes each are kept.
 // Threads   One loop's thread only.
 class BufferPool {
  public:
-  // `memory`: the account on which the connections enter what they hold for their clients.
+  // `memory`: where the connections count the bytes that they hold for their clients.
   explicit BufferPool(ClientMemory& memory) : memory_(memory) { kept_.reserve(kKept); }
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // An empty buffer, usually with room.
+  // An empty buffer, usually with capacity.
   [[nodiscard]] std::string take() {
     if (kept_.empty()) {
       std::string fresh;
@@ -36,8 +36,8 @@ class BufferPool {
     return buffer;
   }
 
-  // Takes back a buffer, or frees it when there are enough, or it has grown large, or it is none of
-  // the pool's.
+  // Takes a buffer back. Frees it if there are enough, if it has grown too large, or if it is not
+  // from the pool.
   void give(std::string buffer) {
     if (kept_.size() == kKept || buffer.capacity() > kLargestKept) return;
     if (buffer.capacity() < kFirstSize) return;
@@ -47,7 +47,7 @@ class BufferPool {
 
   [[nodiscard]] ClientMemory& memory() { return memory_; }
 
-  // A place for bytes that nobody will look at. Shared: its contents mean nothing.
+  // Room for bytes that are read and dropped. All connections share it, so do not read it.
   [[nodiscard]] std::span<char> scratch() { return scratch_; }
 
  private:

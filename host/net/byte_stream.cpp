@@ -19,8 +19,8 @@ void ByteStream::async_read_some(ReadBuffers into, ReadHandler handler) {
     return complete_read(std::move(handler), bytes);
   }
   if (buffered() != 0) {
-    // Whoever reads has dealt with everything that came before: now is the moment to answer. Unless
-    // the last read left something behind: then there is more to answer at once.
+    // The reader has handled all earlier bytes, so the answers are sent now. But if the last read
+    // left bytes in the socket, more answers will follow at once: then this reads first.
     if (const std::size_t bytes = read_on(into)) {
       complete_read(std::move(handler), bytes);
       return flush_soon();  // in case the reader stops here
@@ -35,12 +35,12 @@ void ByteStream::async_read_some(ReadBuffers into, ReadHandler handler) {
 }
 
 void ByteStream::when_room(std::function<void()> ready) {
-  HEARTH_DEBUG_ASSERT(!room_notice_ && !reading_, "somebody waits for room already");
+  HEARTH_DEBUG_ASSERT(!room_notice_ && !reading_, "when_room() called twice, or beside a read");
   room_notice_ = std::move(ready);
   resume_reading();
 }
 
-// Goes on with what had to wait while the peer took nothing.
+// Continues a read or a notice that waited while the stream was backed up.
 void ByteStream::resume_reading() {
   if (open_ && !finishing_ && backed_up()) return;
   if (room_notice_) asio::post(executor_, std::exchange(room_notice_, nullptr));
@@ -65,7 +65,7 @@ std::size_t ByteStream::read_on(ReadBuffers into) {
     reads_gathered_ = 0;
     return 0;
   }
-  error_code error;  // comes again in start_read(), which reports it
+  error_code error;  // start_read() meets it again, and reports it
   const std::size_t bytes = read_now(into, error);
   arrived_ += bytes;
   return bytes;
@@ -114,7 +114,7 @@ void ByteStream::flush_soon() {
                 [self = shared_from_this()](bool is_last) { return self->leave(is_last); });
 }
 
-// False: more is being appended.
+// False: more bytes are being appended.
 bool ByteStream::leave(bool is_last) {
   const bool is_growing = std::exchange(appended_before_, appended_) != appended_;
   if (is_growing && !is_last && buffered() != 0 && buffered() < kMostGathered) return false;
@@ -158,7 +158,7 @@ void ByteStream::tell_drained() {
   });
 }
 
-// The system is full: another attempt now would only cost a call.
+// The system has no room: another attempt now would fail.
 void ByteStream::wait_for_room() {
   held_.set(outgoing_.own());
   waiting_for_room_ = true;
@@ -176,8 +176,7 @@ void ByteStream::everything_sent() {
 }
 
 void ByteStream::writable(error_code) {
-  // An error shows again at the next send, where it is dealt with; a cancelled wait is started
-  // anew.
+  // The next send meets an error again, and handles it. A cancelled wait is started again.
   waiting_for_room_ = false;
   if (open_) flush();
 }
@@ -192,12 +191,12 @@ void ByteStream::finish(Linger linger, std::function<void()> closed, MaySay may_
   peer_ended_ = linger == Linger::kUntilSent;
   if (linger == Linger::kBriefly) most_drained_ = kMostDrainedBriefly;
   if (linger == Linger::kUntilPeerEnds && may_say) {
-    if (unpaid != 0) (void)may_say(unpaid);  // it came before, and was wanted
+    if (unpaid != 0) (void)may_say(unpaid);  // earlier bytes: charged, never refused
     may_say_ = std::move(may_say);
   }
   if (!open_) return close();
   flush();
-  if (!open_) return;  // all is sent and nobody is waited for, or the send has failed
+  if (!open_) return;  // all is sent and no peer is awaited, or the send has failed
   if (held_read_ != nullptr) {
     resume_reading();
   } else if (reading_) {
@@ -213,7 +212,7 @@ void ByteStream::drain() {
   const ReadBuffers into{asio::buffer(scratch.data(), scratch.size()), asio::mutable_buffer()};
   start_read(into, [self = shared_from_this()](error_code error, std::size_t) {
     if (self->has_drained_enough()) return self->abort();
-    // give() goes on with the next read unless this was the last.
+    // give() starts the next read, unless this was the last one.
     if (!error) return;
     self->peer_ended_ = true;
     if (error != asio::error::eof || self->buffered() == 0) self->close();
@@ -249,7 +248,7 @@ void ByteStream::close() {
     tell_drained();
   }
   may_say_ = nullptr;  // it may hold the stream's owner
-  // Posted, because callers of abort() and finish() do not expect to be called back from inside.
+  // Posted, because callers of abort() and finish() do not expect a callback inside the call.
   if (closed_) asio::post(executor_, std::exchange(closed_, nullptr));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The part of an answer's body that has come and was not given on yet.
+// The part of an answer's body that has arrived and was not passed on yet.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace hearth::net {
 
-// Promises  Pieces are given on in order, and only while the credit is positive: each takes its
-//           bytes from it, and the last one may overdraw it.
+// Promises  Pieces are passed on in order, and only while the credit is positive. Each piece lowers
+//           the credit by its bytes; the last piece may make it negative.
 // Bounded   The whole body has at most `max_body` bytes.
 class CreditedBody {
  public:
@@ -21,11 +21,11 @@ class CreditedBody {
 
   void credit(std::size_t bytes) { credit_ += static_cast<std::int64_t>(bytes); }
   [[nodiscard]] bool has_credit() const { return credit_ > 0; }
-  // Whether what waits uses up the credit: no more is to be read.
+  // Whether the waiting bytes use up the credit: the caller then reads no more.
   [[nodiscard]] bool is_full() const { return waiting_ >= credit_; }
   [[nodiscard]] bool is_empty() const { return pieces_.empty(); }
 
-  // False: the body is too long, and nothing is added.
+  // False: the body is too long, and the piece is not added.
   [[nodiscard]] bool add(std::string_view piece) {
     if (piece.size() > left_) return false;
     left_ -= piece.size();
@@ -34,7 +34,7 @@ class CreditedBody {
     return true;
   }
 
-  // The next piece, if there is one and credit.
+  // The next piece, if there is one and the credit is positive.
   [[nodiscard]] std::optional<std::string> take() {
     if (pieces_.empty() || !has_credit()) return std::nullopt;
     std::string piece = std::move(pieces_.front());
@@ -47,7 +47,7 @@ class CreditedBody {
  private:
   std::int64_t credit_;
   std::int64_t waiting_ = 0;  // bytes in `pieces_`
-  std::size_t left_;          // bytes that may still come
+  std::size_t left_;          // bytes that may still be added
   std::deque<std::string> pieces_;
 };
 

@@ -10,7 +10,7 @@ namespace hearth::net {
 namespace {
 
 CURLM* make_multi() {
-  // Once for the process; libcurl 7.84 and newer lock within.
+  // Once for the process; libcurl 7.84 and newer lock inside.
   static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   HEARTH_ASSERT(code == CURLE_OK, "libcurl does not start");
   CURLM* const multi = curl_multi_init();
@@ -31,8 +31,8 @@ CurlLoop::CurlLoop(asio::io_context& loop)
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &CurlLoop::want_timer);
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-  // A connection for each HTTP/2 stream: libcurl 7.88 would keep up to 32 MiB of one that waits for
-  // credit while others of its connection are read.
+  // A connection for each HTTP/2 stream: libcurl 7.88 would keep up to 32 MiB of a stream that
+  // waits for credit while it reads other streams of the connection.
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
   bound_connections();
 }
@@ -61,7 +61,7 @@ void CurlLoop::has_moved(Transfer& transfer) {
   if (std::ranges::find(moved_, &transfer) == moved_.end()) moved_.push_back(&transfer);
 }
 
-// libcurl counts those in use, too.
+// libcurl's limit includes connections in use.
 void CurlLoop::bound_connections() {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(transfers_ + kMostIdle));
 }
@@ -73,7 +73,7 @@ int CurlLoop::want_socket(CurlHandle* /*easy*/, int socket, int what, void* self
   return 0;
 }
 
-// Called inside libcurl, so that nothing of it may be called here.
+// libcurl calls this, so it must not call libcurl.
 int CurlLoop::want_timer(CurlHandle* /*multi*/, long milliseconds, void* self) {
   auto& loop = *static_cast<CurlLoop*>(self);
   if (milliseconds < 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// libcurl's transfers on a loop: its sockets and its one timer.
+// Runs libcurl's transfers on a loop: its sockets and its one timer.
 
 #include "net/loop_sockets.hpp"
 
@@ -13,19 +13,19 @@
 
 namespace hearth::net {
 
-// libcurl's name for it; CURL and CURLM are void.
+// libcurl's CURL and CURLM are both void.
 using CurlHandle = void;
 
-// Promises  Whoever runs a transfer is told of it outside of libcurl's calls, so that all of
-//           libcurl may be called then, and each transfer removed.
-// Bounded   kMostIdle connections are kept for later, beside those in use.
+// Promises  on_moved() is called outside of libcurl's calls, so that it may call libcurl and remove
+//           any transfer.
+// Bounded   At most kMostIdle idle connections are kept, besides those in use.
 // Threads   The loop's.
 // Lifetime  Outlives its transfers.
 class CurlLoop {
  public:
   static constexpr std::size_t kMostIdle = 32;
 
-  // One transfer, which libcurl knows by an easy handle whose CURLOPT_PRIVATE is this.
+  // One transfer. The CURLOPT_PRIVATE of its easy handle points to it.
   class Transfer {
    public:
     Transfer() = default;
@@ -34,9 +34,9 @@ class CurlLoop {
     Transfer& operator=(const Transfer&) = delete;
 
     [[nodiscard]] virtual CurlHandle* handle() const = 0;
-    // With a CURLcode. It may not be removed within; on_moved() follows.
+    // Called with a CURLcode. It must not remove the transfer; on_moved() follows.
     virtual void on_done(int code) = 0;
-    // Something has come since the last call. It may be removed and destroyed within.
+    // Called after the transfer has made progress. It may remove and destroy the transfer.
     virtual void on_moved() = 0;
   };
 
@@ -47,7 +47,7 @@ class CurlLoop {
 
   void add(Transfer& transfer);
   void remove(Transfer& transfer);
-  // From libcurl's callbacks: on_moved() is to be called.
+  // For libcurl's callbacks: requests a call of on_moved().
   void has_moved(Transfer& transfer);
 
  private:
@@ -65,7 +65,7 @@ class CurlLoop {
       timer_;
   std::size_t transfers_ = 0;
   std::vector<Transfer*> moved_;  // null: removed meanwhile
-  // Shared with the timer's waits: one that is due already cannot be taken back.
+  // Shared with the timer's waits, because a wait that is already due cannot be cancelled.
   const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
 };
 

@@ -17,7 +17,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Takes what stands before the next `separator`.
+// Removes and returns the text before the next `separator`.
 std::string_view take_part(std::string_view& rest, char separator) {
   const std::size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, end);
@@ -42,7 +42,7 @@ struct DeflateOffer {
   std::optional<int> client_window_bits;  // the largest, if the client names none
 };
 
-// False: the offer is not one.
+// False: the offer is not valid.
 bool read_parameter(std::string_view text, DeflateOffer& offer) {
   const std::size_t equals = text.find('=');
   const bool has_value = equals != std::string_view::npos;

@@ -1,5 +1,5 @@
 #pragma once
-// Clients that the network gave up, by reason.
+// Counts clients that the server dropped, by reason.
 
 #include "telemetry/metrics.hpp"
 
@@ -10,22 +10,22 @@
 namespace hearth::net {
 
 enum class DropReason {
-  kSendQueue,    // more than NetOptions::send_queue waited for it
-  kReadsSlowly,  // it took less than NetOptions::min_rate
-  kSendsSlowly,  // its request's body or its message came at less than that
-  kSilent,       // it did not answer a ping, or sent no request's head in time
-  kMemory,       // the account of client memory was overdrawn
-  kConnections,  // it was one connection too many, and was told so
-  kHandshake,    // it did not speak TLS as the server does
+  kSendQueue,    // more than NetOptions::send_queue waited for the client
+  kReadsSlowly,  // the client read slower than NetOptions::min_rate
+  kSendsSlowly,  // the client sent a body or a message slower than NetOptions::min_rate
+  kSilent,       // the client did not answer a ping, or did not send a request's head in time
+  kMemory,       // client memory was above its limit
+  kConnections,  // there were too many connections
+  kHandshake,    // the TLS handshake failed
 };
 
 // The name of a reason, for logs and as the metric's label: "send_queue".
 [[nodiscard]] std::string_view name_of(DropReason reason);
 
-// The counter hearth_clients_dropped_total{reason}, as one loop counts it.
+// The counter hearth_clients_dropped_total{reason}.
 //
 // Threads   Any.
-// Lifetime  Within that of the Metrics.
+// Lifetime  The Metrics outlive it.
 class DropCounts {
  public:
   explicit DropCounts(Metrics& metrics);

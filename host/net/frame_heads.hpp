@@ -1,5 +1,5 @@
 #pragma once
-// Where the frames of a WebSocket begin.
+// Finds where the frames of a WebSocket begin.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace hearth::net {
 
-// Follows the heads of frames (RFC 6455 5.2) through bytes that come in pieces, cut anywhere.
-// Whether a frame is valid is not looked at: a head that is not leads anywhere.
+// Follows the heads of frames (RFC 6455 5.2) through bytes that arrive in pieces of any size. It
+// does not validate: after an invalid head its results have no meaning.
 //
 // Threads   One at a time.
 class FrameHeads {
  public:
-  // Bytes that have come in, in order, all of them. Calls `begin` with the first byte of each
-  // frame, which it may change. Returns how many frames begin in the bytes.
+  // Takes all received bytes, in order. Calls `begin` with the first byte of each frame, which
+  // `begin` may change. Returns the number of frames that begin in the bytes.
   template <class Begin>
   std::size_t pass(std::span<char> bytes, Begin begin) {
     std::size_t begun = 0;
@@ -59,7 +59,7 @@ class FrameHeads {
     payload_left_ = length_;
   }
 
-  std::uint64_t length_ = 0;        // of the frame whose head passes
+  std::uint64_t length_ = 0;        // of the frame whose head is being read
   std::uint64_t payload_left_ = 0;  // bytes until the next head
   std::uint8_t seen_ = 0;           // bytes of the head
   std::uint8_t size_ = 0;           // of the head; known from its second byte on

@@ -1,5 +1,5 @@
 #pragma once
-// HTTP/1.1 as the layers above see it: plain values, and one exchange at a time.
+// HTTP/1.1 for the layers above: plain values, and one exchange at a time.
 
 #include "net/address_limits.hpp"
 #include "net/web_socket.hpp"
@@ -23,27 +23,27 @@ using HttpHeaders = std::vector<HttpHeader>;
 // Header names are compared without case, as RFC 9110 says. The first match, or nothing.
 [[nodiscard]] std::optional<std::string_view> find_header(const HttpHeaders& headers,
                                                           std::string_view name);
-// Whether the comma-separated list in the headers of that name holds `token` (without case).
+// Whether the comma-separated list in the headers of that name has `token` (without case).
 [[nodiscard]] bool header_has_token(const HttpHeaders& headers, std::string_view name,
                                     std::string_view token);
 
-// A request whose head and body have arrived whole, within the limits of NetOptions. Names and
-// values are syntactically valid; nothing else was looked at. Headers that only a host may set
-// (x-agents-lifecycle-props, x-cf-agents-subagent-url) are removed.
+// A complete request, within the limits of NetOptions. Names and values are syntactically valid;
+// nothing else was checked. Headers that only a host may set (x-agents-lifecycle-props,
+// x-cf-agents-subagent-url) are removed.
 struct HttpRequest {
   std::string method;  // as sent: "GET"
   std::string target;  // in origin form, or "*": with the query, percent-encoded
   HttpHeaders headers;
   std::string body;
   std::string peer;  // "127.0.0.1:50312"
-  // What the limits of its address count; none: it has no limits.
+  // The limits of the client's address; null: it has none.
   std::shared_ptr<const ClientAddress> address = nullptr;
 };
 
 struct HttpResponse {
   int status = 200;
-  // Headers that are the server's alone (is_host_owned_header() in base/http_token.hpp) are ignored
-  // here, except that `Connection: close` closes after the response.
+  // Headers that only the server sets (is_host_owned_header() in base/http_token.hpp) are ignored
+  // here. But `Connection: close` closes the connection after the response.
   HttpHeaders headers;
   std::string body;
 };
@@ -53,25 +53,27 @@ struct HttpResponse {
 [[nodiscard]] HttpResponse error_response(int status, std::string_view code,
                                           std::string_view message);
 
-// 429 with a Retry-After. `what`: "requests". The client's address has too many, or all together.
+// 429 with a Retry-After, if the client's address, or all addresses together, have too many of
+// `what`: "requests".
 [[nodiscard]] HttpResponse too_many_response(std::string_view what);
-// What a WebSocket is told instead, with 1013: its clients come back later and later.
+// The close reason for a WebSocket in the same case, with 1013: its clients reconnect with growing
+// delays.
 [[nodiscard]] std::string too_many_reason(std::string_view what);
 
-// 503 with a Retry-After, for a client that would have to be given memory that is not there.
+// 503 with a Retry-After, if client memory is above its limit.
 [[nodiscard]] HttpResponse busy_response();
 
-// One request and the duty to answer it: either respond(), or start(), write() any number of times,
-// finish(). Calls that come too late or twice do nothing.
+// One request, which its holder must answer: with respond(), or with start(), write() any number of
+// times, and finish(). Late and repeated calls do nothing.
 //
-// Failure   Dropped without an answer it answers 500; dropped in the middle of a streamed answer it
-//           cuts the connection, so that the client sees that something is missing. A response with
-//           an invalid status, header name or header value is replaced by a 500.
-// Bounded   When more than NetOptions::send_queue bytes of a streamed answer wait for the client,
-//           or an answer does not fit into the memory for clients, the connection is cut and the
-//           abort notice given.
-// Threads   All members from any thread, one at a time. Off the connection's loop they post to it,
-//           so the exchange must be gone before the loops are destroyed.
+// Failure   If it is destroyed without an answer, it answers 500. If it is destroyed in the middle
+//           of a streamed answer, it cuts the connection, so that the client sees that the answer
+//           is incomplete. A response with an invalid status, header name or header value is
+//           replaced by a 500.
+// Bounded   The connection is cut, and the abort notice called, if more than NetOptions::send_queue
+//           bytes of a streamed answer wait for the client, or if client memory is too small.
+// Threads   All members from any thread, one at a time. Calls from other threads are posted to the
+//           connection's loop, so destroy the exchange before the loops.
 class HttpExchange {
  public:
   HttpExchange() = default;
@@ -84,24 +86,24 @@ class HttpExchange {
   // The whole answer. For HEAD the body is not sent, but its length is.
   virtual void respond(HttpResponse response) = 0;
 
-  // A streamed answer (`response.body` is its first part): chunked, or to the end of the connection
-  // for an HTTP/1.0 client. For HEAD nothing but the head is sent.
+  // A streamed answer (`response.body` is its first part): chunked, or until the connection ends
+  // for an HTTP/1.0 client. For HEAD only the head is sent.
   virtual void start(HttpResponse response) = 0;
   virtual void write(std::string part) = 0;
   virtual void finish() = 0;
 
-  // Called once on the connection's loop when no more than a quarter of NetOptions::send_queue of a
-  // streamed answer waits for the client; or when it goes away, or no answer is streamed.
+  // Calls `notice` once on the connection's loop, when at most a quarter of NetOptions::send_queue
+  // of a streamed answer waits for the client. Also if the client leaves, or no answer is streamed.
   virtual void when_drained(std::function<void()> notice) = 0;
 
-  // Called once on the connection's loop if the client goes away before the answer is complete; at
-  // once if it already has.
+  // Calls `notice` once on the connection's loop if the client leaves before the answer is
+  // complete; at once if it already has.
   virtual void on_abort(std::function<void()> notice) = 0;
 };
 
-// Where an upgrade goes. The connection moves to that loop and is answered 101 there.
+// How to upgrade a connection. It moves to `loop`, and 101 is answered there.
 struct UpgradePlan {
-  // Answered instead of upgrading. Browsers' clients retry such a refusal for ever: to make a
+  // The answer instead of an upgrade. Clients in browsers retry such a refusal for ever: to make a
   // client stop, upgrade and close with a code.
   std::optional<HttpResponse> refusal;
 
@@ -111,15 +113,15 @@ struct UpgradePlan {
   std::size_t max_frame = 0;
   // Sent as Sec-WebSocket-Protocol if the client offered it, and left out otherwise.
   std::string subprotocol;
-  // Called on that loop with the open socket; returns who listens to it. Nothing is read before it
-  // returns. Without a listener the socket is closed with 1011. Not called if the client is gone or
-  // the server stops meanwhile.
+  // Called on that loop with the open socket; returns its listener. No message is read before it
+  // returns. Without a listener the socket is closed with 1011. It is not called if the client has
+  // left or the server stops meanwhile.
   std::function<std::shared_ptr<WebSocketListener>(std::shared_ptr<WebSocket>)> opened;
 };
 
-// What a server does with what arrives. Implemented above net.
+// Handles requests and upgrades. The layer above net implements it.
 //
-// Threads   Called on the loop that the connection was accepted on: any of them, so concurrently.
+// Threads   Called on the loop of the connection, so several loops may call it at the same time.
 // Lifetime  Outlives the server.
 class HttpHandler {
  public:
@@ -128,13 +130,13 @@ class HttpHandler {
   HttpHandler(const HttpHandler&) = delete;
   HttpHandler& operator=(const HttpHandler&) = delete;
 
-  // May answer inside the call or any time later. An exception is logged and answered with 500.
+  // May answer inside the call or any time later. An exception is logged, and the answer is 500.
   virtual void on_request(std::shared_ptr<HttpExchange> exchange) = 0;
-  // The network answers a request by itself whose head it has read: it is too long, too slow or one
-  // too many, or the handler has failed. Adds to the answer what the handler adds to all of them;
-  // `head` may have no body.
+  // Called before the network itself answers a request: it is too long, too slow or one too many,
+  // or the handler has failed. The handler adds the headers that it adds to all answers. `head` has
+  // the head of the request, and may lack its body.
   virtual void on_refusal(const HttpRequest& /*head*/, HttpResponse& /*answer*/) const {}
-  // A well-formed WebSocket handshake. Must not wait on anything: the client gives up after 4 s.
+  // Called for a well-formed WebSocket handshake. Must not wait: the client gives up after 4 s.
   virtual UpgradePlan on_upgrade(const HttpRequest& request) = 0;
 };
 

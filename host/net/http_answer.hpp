@@ -1,6 +1,6 @@
 #pragma once
-// The two sides of an answer: the exchange that a handler holds, on any thread, and the session
-// that sends, on its loop.
+// The two sides of an answer: the exchange that a handler holds on any thread, and the session that
+// sends on its loop.
 
 #include "net/http.hpp"
 
@@ -15,8 +15,8 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// Where an exchange's calls arrive. `number` says which request they answer: the sink ignores calls
-// for one that is over.
+// Receives the calls of an exchange. `number` identifies the request: the sink ignores calls for a
+// request that is over.
 //
 // Threads   The connection's loop only.
 class AnswerSink {
@@ -36,8 +36,8 @@ class AnswerSink {
   virtual void on_abort(std::uint64_t number, std::function<void()> notice) = 0;
 };
 
-// An exchange that carries its calls to `sink`: directly on the loop's thread, by a post from
-// others.
+// An exchange that passes its calls to `sink`: directly on the loop's thread, with a post from
+// other threads.
 [[nodiscard]] std::shared_ptr<HttpExchange> make_exchange(std::shared_ptr<AnswerSink> sink,
                                                           asio::io_context::executor_type executor,
                                                           std::uint64_t number,

@@ -31,8 +31,8 @@ HttpResponse refusal_for(const boost::system::error_code& error) {
   return error_response(400, "bad_request", "the request is not valid HTTP");
 }
 
-// In the head, which ends with the first empty line; what follows it is another matter. The bytes
-// before these may have ended a line: then an empty line can be the first.
+// Checks the bytes up to the first empty line, which ends the head. `at_line_start`: the bytes
+// before these have ended a line, so the first line may be empty.
 bool has_bare_line_feed(std::string_view bytes, bool at_line_start) {
   if (at_line_start && bytes.starts_with("\r\n")) return false;
   bytes = bytes.substr(0, bytes.find("\r\n\r\n"));
@@ -43,11 +43,10 @@ bool has_bare_line_feed(std::string_view bytes, bool at_line_start) {
   return false;
 }
 
-// RFC 9112 section 3.2.2: a target may be absolute; then the authority in it counts, and Host does
-// not.
+// RFC 9112 section 3.2.2: a target may be absolute. Then its authority counts, not Host.
 struct SplitTarget {
   bool is_absolute = false;
-  std::string_view authority;  // of an absolute one
+  std::string_view authority;  // of an absolute target
   std::string_view rest;
 };
 SplitTarget split_target(std::string_view target) {
@@ -60,8 +59,7 @@ SplitTarget split_target(std::string_view target) {
   return {false, {}, target};
 }
 
-// As a client that keeps to RFC 3986 would have sent it: bytes that are not ASCII are
-// percent-encoded.
+// Percent-encodes bytes that are not ASCII, as RFC 3986 requires of clients.
 std::string ascii_target(std::string_view target) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string text;
@@ -77,7 +75,7 @@ std::string ascii_target(std::string_view target) {
   return text;
 }
 
-// A client must not be able to speak with the host's voice.
+// A client must not set headers that only a host sets.
 bool only_a_host_may_send(std::string_view name) {
   return equal_ignoring_case(name, "x-agents-lifecycle-props") ||
          equal_ignoring_case(name, "x-cf-agents-subagent-url");
@@ -87,9 +85,9 @@ std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-// How long a body is must be beyond doubt: a proxy in front of us that reads the length otherwise
-// would take the rest of one request for the next (RFC 9112 section 11.2). So there is one way to
-// say "chunked", and everything that needs a choice between two answers is refused.
+// The length of a body must be unambiguous: a proxy that reads another length would treat the rest
+// of one request as the next request (RFC 9112 section 11.2). So there is one way to say "chunked",
+// and every ambiguous request is refused.
 std::string_view framing_fault(const http::request<http::string_body>& head) {
   const auto codings = head.count(http::field::transfer_encoding);
   if (codings == 0) return {};
@@ -98,7 +96,7 @@ std::string_view framing_fault(const http::request<http::string_body>& head) {
     return "a request has a Transfer-Encoding or a Content-Length, not both";
   }
   if (codings > 1 || !equal_ignoring_case(view(head[http::field::transfer_encoding]), "chunked")) {
-    return "the only Transfer-Encoding that is understood is 'chunked'";
+    return "the only supported Transfer-Encoding is 'chunked'";
   }
   return {};
 }
@@ -120,10 +118,10 @@ struct HttpParser::Parts {
   const NetOptions& options;
   http::request_parser<http::string_body> parser{};
   HttpResponse refusal{};
-  bool at_line_start = false;  // the bytes of the head that were used end a line
+  bool at_line_start = false;  // the used bytes of the head end a line
   bool head_reported = false;
-  // As they were when the head was complete: trailer fields come into the parser's message later,
-  // and must not pass for headers.
+  // The fields of the head. Beast adds trailer fields to its message later, and they must not count
+  // as headers.
   HttpHeaders headers{};
   bool keep_alive = false;
   bool expects_continue = false;
@@ -149,15 +147,15 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
     if (used > 0) parts_->at_line_start = bytes[used - 1] == '\n';
     if (error == http::error::need_more) {
-      // The parser limits the head. What it leaves unused after that is the line of a chunk, or the
-      // trailer, and would be kept until it is complete.
+      // Beast limits the head. Unused bytes after the head are the line of a chunk or the trailer,
+      // which would be kept until it is complete.
       if (!parts_->head_reported || bytes.size() - used <= parts_->options.max_header) {
         return Step::kMore;
       }
       return refuse(
           error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
     }
-    // Of a body that is too long by its Content-Length, the head is there.
+    // If the Content-Length is too long, the head is complete.
     if (error == http::error::body_limit && !parts_->head_reported &&
         check_head() == Step::kRefused) {
       return Step::kRefused;

@@ -20,14 +20,14 @@ namespace {
 
 using tcp = asio::ip::tcp;
 
-// WebSockets that stop() ends in one moment. Their clients connect again at once, and with more of
-// them that would be a wave for whoever serves next.
+// The most WebSockets that stop() ends at once. Their clients reconnect at once, and more of them
+// could overload the next server.
 constexpr std::size_t kMostEndedTogether = 100;
 
-// For those who want no pings: a connection does not live for a year.
+// The interval if pings are off: no connection lives for a year.
 constexpr std::chrono::hours kNever{24 * 365};
 
-// Four looks at the shortest time-out keep every deadline within a quarter of its length.
+// Four sweeps in the shortest timeout, so that a deadline is late by at most a quarter.
 std::chrono::milliseconds sweep_period(const NetOptions& options) {
   const auto shortest =
       std::min({options.handshake_timeout, options.http_idle_timeout, options.ping_interval,
@@ -37,8 +37,8 @@ std::chrono::milliseconds sweep_period(const NetOptions& options) {
 
 }  // namespace
 
-// Fields by thread: `turn_` and `chosen_` belong to the acceptor's; each share to its own; the
-// counters are atomic; the rest never changes after construction.
+// Fields by thread: `turn_` and `chosen_` are for the acceptor's thread, each share is for its
+// loop's thread, the counters are atomic, and the rest never changes after construction.
 class HttpServer::Door {
  public:
   Door(NetOptions options, std::span<const NetLoop> loops, HttpHandler& handler,
@@ -97,7 +97,7 @@ class HttpServer::Door {
       asio::post(share->loop,
                  [&share = *share, deadline, at_once] { share.table.stop(deadline, at_once); });
     }
-    // Last, since without connections the server may be gone as soon as the acceptor lets go of it.
+    // Last: without connections the server may be destroyed as soon as the acceptor is closed.
     acceptor_->close();
   }
 
@@ -113,14 +113,14 @@ class HttpServer::Door {
   [[nodiscard]] std::size_t connections() const { return connections_.load(); }
 
  private:
-  // A loop, and whether a connection is on its way to it that it has not taken yet.
+  // A loop, and whether a connection was given to it that it has not taken yet.
   struct Place : LoopShare {
     using LoopShare::LoopShare;
     std::atomic<bool> is_given = false;
   };
 
-  // In turn, but for loops that have not taken what they were given: they are busy, or stand still.
-  // When all are, the next connection waits in the system's queue.
+  // Chooses loops in turn, except loops that have not taken their last connection, because they are
+  // busy or hang. If all are, the next connection waits in the system's queue.
   Acceptor::Choice choose() {
     using Kind = Acceptor::Choice::Kind;
     if (connections_.load() >= options_.max_connections) {
@@ -130,8 +130,8 @@ class HttpServer::Door {
     }
     all_given_.store(false);
     if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
-    // Who takes a connection from now on tells; who has done so in between is found by a second
-    // look.
+    // From now on a loop that takes a connection calls go_on(). A second look finds a loop that has
+    // taken one in between.
     all_given_.store(true);
     if (find_place()) return {.kind = Kind::kAdmit, .loop = &chosen_->loop};
     return {.kind = Kind::kWait};
@@ -161,8 +161,8 @@ class HttpServer::Door {
     });
   }
 
-  // It was chosen for before its handshake: the loop that is free now may be another one. When none
-  // is, it waits at the next.
+  // choose() ran before the handshake, and another loop may be free now. If none is free, the
+  // connection waits at the next loop.
   void admit_secure(LooseSocket socket, Arrival arrival) {
     (void)find_place();
     Place& place = give();
@@ -206,7 +206,7 @@ class HttpServer::Door {
     });
   }
 
-  // The acceptor and each connection hold the server; the last to let go starts the end.
+  // The acceptor and each connection hold the server. The last release calls `stopped`.
   void let_go() {
     if (holds_.fetch_sub(1) != 1) return;
     for (const auto& share : shares_) {
@@ -231,7 +231,7 @@ class HttpServer::Door {
   std::atomic<std::size_t> loops_left_;
   std::atomic<bool> started_ = false;
   std::atomic<bool> stopped_ = false;
-  std::atomic<bool> all_given_ = false;  // no loop had room: the next to take a connection tells
+  std::atomic<bool> all_given_ = false;  // no loop had room: the next that has calls go_on()
   std::size_t turn_ = 0;
   Place* chosen_ = nullptr;                   // by the last choose()
   const std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the rest

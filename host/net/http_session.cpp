@@ -19,7 +19,7 @@
 namespace hearth::net {
 namespace {
 
-// An answer from this size on is handed to the stream as it is instead of copied.
+// An answer of at least this size is moved into the stream, not copied.
 constexpr std::size_t kLargeAnswer = std::size_t{16} << 10;
 
 class HttpSession final : public Session,
@@ -57,10 +57,10 @@ class HttpSession final : public Session,
     kIdle,       // between requests, nothing of the next one has arrived
     kHead,       // a head has begun
     kBody,       // the head is complete, the body is not
-    kAnswering,  // the handler owes an answer
-    kStreaming,  // it has begun one
+    kAnswering,  // the handler must answer
+    kStreaming,  // the handler has begun a streamed answer
     kEnding,     // no more requests: the last bytes leave, TCP is being closed
-    kMoved,      // handed over: this object is a shell
+    kMoved,      // handed over: this object is empty
     kGone,       // out of the table
   };
 
@@ -73,8 +73,8 @@ class HttpSession final : public Session,
   [[nodiscard]] bool may_send(std::size_t requests, std::size_t bytes) const {
     return !arrival_.address || arrival_.address->may_send(requests, bytes);
   }
-  // Charges what has come since the last call. As it comes: a body may never end. What is read
-  // while an answer is due is charged afterwards, with the next request.
+  // Charges the bytes that have arrived since the last call, because a body may never end. Bytes
+  // that are read while an answer is due are charged afterwards, with the next request.
   [[nodiscard]] bool may_have_sent() { return may_send(0, stream_->take_arrived()); }
   void on_peer_ended();
   void want_more();
@@ -117,12 +117,12 @@ class HttpSession final : public Session,
   std::array<char, 8192> chunk_;
   std::function<void()> abort_notice_;
   SocketTime deadline_ = SocketTime::max();
-  MinimumRate rate_in_;       // at which the body comes
-  MinimumRate rate_out_;      // at which answers are taken
+  MinimumRate rate_in_;       // of the request's body
+  MinimumRate rate_out_;      // of answers
   std::uint64_t number_ = 0;  // of the request being answered: late calls of older ones miss
   State state_ = State::kIdle;
   BodyFraming framing_ = BodyFraming::kLength;  // of the streamed answer
-  bool reading_ = false;                        // or waiting until the client has taken answers
+  bool reading_ = false;                        // or waits until the client has taken answers
   bool keep_alive_ = true;
   bool is_head_ = false;    // the method is HEAD
   bool continued_ = false;  // 100 Continue was sent for this request
@@ -171,8 +171,8 @@ void HttpSession::on_peer_ended() {
     case State::kHead:
     case State::kBody:
       return refuse(error_response(400, "bad_request", "the request is not complete"));
-    case State::kAnswering: keep_alive_ = false; return;  // it may still wait for the answer
-    case State::kStreaming: return lost();  // nobody can tell whether the reader is still there
+    case State::kAnswering: keep_alive_ = false; return;  // the client may still wait for it
+    case State::kStreaming: return lost();  // it is unknown whether the client still reads
     default: return end(Linger::kUntilSent);
   }
 }
@@ -181,8 +181,7 @@ void HttpSession::on_peer_ended() {
 void HttpSession::parse() {
   if (stream_->backed_up()) return parse_when_room();
   if (state_ == State::kIdle && skip_empty_lines() && !may_have_sent()) return refuse_too_many();
-  bool more =
-      !incoming_.empty() && incoming_ != "\r";  // the parser may get further without new bytes
+  bool more = !incoming_.empty() && incoming_ != "\r";  // the parser may continue without new bytes
   bool starved = !more;
   while (more && state_ <= State::kBody) {
     if (state_ == State::kIdle) {
@@ -193,7 +192,7 @@ void HttpSession::parse() {
     const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
     if (state_ == State::kHead) head_size_ += used;
-    if (!may_have_sent()) return refuse_too_many();  // the head, if there is one, says to whom
+    if (!may_have_sent()) return refuse_too_many();  // on_refusal() gets the head, if there is one
     switch (step) {
       case HttpParser::Step::kMore:
         want_more();
@@ -202,7 +201,7 @@ void HttpSession::parse() {
         break;
       case HttpParser::Step::kHeadDone:
         state_ = State::kBody;
-        break;  // which may be empty: ask again
+        break;  // the body may be empty: feed again
       case HttpParser::Step::kDone:
         dispatch();
         more = false;
@@ -210,12 +209,13 @@ void HttpSession::parse() {
       case HttpParser::Step::kRefused: return refuse(parser().refusal());
     }
   }
-  // While an answer is due, a read tells when the client leaves. What it says meanwhile waits in
-  // incoming_, and with something waiting there nothing more is read: that bounds it.
+  // While an answer is due, a read detects that the client leaves. Bytes that it sends meanwhile
+  // wait in incoming_. While incoming_ has bytes, nothing more is read, which bounds it.
   if (!is_ending() && (starved || incoming_.empty())) read();
 }
 
-// RFC 9112 section 2.2: some clients send one behind a body. Returns whether there were any.
+// RFC 9112 section 2.2: some clients send an empty line after a body. Returns whether there was
+// one.
 bool HttpSession::skip_empty_lines() {
   std::size_t end = 0;
   while (incoming_.compare(end, 2, "\r\n") == 0) end += 2;
@@ -223,7 +223,7 @@ bool HttpSession::skip_empty_lines() {
   return end != 0;
 }
 
-// A client that asks and does not take the answers has to take some before the next one is made.
+// A client that does not take its answers must take some before the next request is parsed.
 void HttpSession::parse_when_room() {
   reading_ = true;
   stream_->when_room([self = shared_from_this()] {
@@ -270,7 +270,7 @@ void HttpSession::dispatch() {
 void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
   try {
     services_.handler.on_request(std::move(exchange));
-  } catch (const std::exception& failure) {  // the exchange is gone with it: that answers 500
+  } catch (const std::exception& failure) {  // its destruction answers 500
     services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
                                    {{"reason", failure.what()}});
   }
@@ -400,8 +400,8 @@ void HttpSession::answered() {
   }
   stream_->flush_soon();
   wait_for_request(share_.options.http_idle_timeout);
-  // Posted, since a client that sends many requests ahead would otherwise be answered ever deeper
-  // in this stack. A pending read will parse by itself.
+  // Posted, because many requests sent ahead would otherwise nest ever deeper on this stack. A
+  // pending read parses when it completes.
   asio::post(stream_->executor(), [self = shared_from_this()] {
     if (self->state_ == State::kIdle && !self->reading_) self->parse();
   });
@@ -439,7 +439,7 @@ void HttpSession::end(Linger linger) {
   stream_->finish(
       linger, [self] { self->gone(); },
       [self](std::size_t bytes) { return self->may_send(0, bytes); });
-  // Posted: the notice may come of a write that the exchange's holder is just making.
+  // Posted: this may run inside a write() of the exchange's holder.
   if (abort_notice_) asio::post(stream_->executor(), std::exchange(abort_notice_, nullptr));
 }
 
@@ -471,7 +471,7 @@ void HttpSession::cut() {
 
 void HttpSession::on_sweep(SocketTime now) {
   if (state_ >= State::kMoved) return;
-  if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed and nobody reads
+  if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed without a read
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     return drop(DropReason::kReadsSlowly);
@@ -481,12 +481,12 @@ void HttpSession::on_sweep(SocketTime now) {
     share_.note_drop(DropReason::kSendsSlowly);
     return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
-  // TLS may read and read, and have nothing to parse, also while half a head waits. What waits for
-  // an answer to be parsed is charged then.
+  // TLS may read many bytes without any to parse, also while half a head waits. Bytes that wait
+  // behind an answer are charged when they are parsed.
   if (!is_ending() && (state_ <= State::kBody || incoming_.empty()) && !may_have_sent())
     return state_ <= State::kBody ? refuse_too_many() : lost();
   if (now < deadline_) return;
-  // A long answer may take its time, as long as the client goes on reading.
+  // A long answer has no deadline while the client continues to read.
   if (takes && is_ending()) return set_deadline(share_.options.close_timeout);
   if (takes && state_ == State::kIdle) return set_deadline(share_.options.http_idle_timeout);
   if (state_ == State::kHead) return drop(DropReason::kSilent);

@@ -85,7 +85,7 @@ HttpResponse too_many_response(std::string_view what) {
 
 HttpResponse busy_response() {
   HttpResponse response = error_response(
-      503, "unavailable", "the server holds as much for its clients as it may: try again");
+      503, "unavailable", "the server has no more memory for clients: try again later");
   response.headers.push_back({"Retry-After", "1"});
   return response;
 }
@@ -191,12 +191,12 @@ std::optional<HttpResponse> upgrade_fault(const HttpRequest& request) {
     return error_response(400, "bad_request", "a WebSocket handshake has no body");
   }
   if (find_header(headers, "Sec-WebSocket-Version") != "13") {
-    HttpResponse response =
-        error_response(426, "bad_request", "only version 13 of the WebSocket protocol is spoken");
+    HttpResponse response = error_response(
+        426, "bad_request", "only version 13 of the WebSocket protocol is supported");
     response.headers.push_back({"Sec-WebSocket-Version", "13"});
     return response;
   }
-  // RFC 6455 11.3.1: the key stands once.
+  // RFC 6455 11.3.1: there is exactly one key.
   const auto key = find_header(headers, "Sec-WebSocket-Key");
   if (count_headers(headers, "Sec-WebSocket-Key") != 1 || !key || !is_web_socket_key(*key)) {
     return error_response(400, "bad_request", "the header 'Sec-WebSocket-Key' is not valid");

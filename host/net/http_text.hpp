@@ -10,7 +10,7 @@
 
 namespace hearth::net {
 
-// How the length of a response's body is told.
+// How a response tells the length of its body.
 enum class BodyFraming {
   kLength,   // Content-Length
   kChunked,  // Transfer-Encoding: chunked
@@ -25,29 +25,29 @@ struct ResponseHead {
   std::string_view date = {};  // for the Date header; empty: without one
 };
 
-// Appends the status line, the headers and the empty line to `out`. False, and `out` as it was, if
-// the status or a header could not be sent without breaking the protocol.
+// Appends the status line, the headers and the empty line to `out`. False if the status or a header
+// would break the protocol; `out` is then unchanged.
 [[nodiscard]] bool append_head(std::string& out, const HttpResponse& response,
                                const ResponseHead& head);
 
-// The 500 in place of a response that append_head() refuses. It keeps the headers by which a page
-// of another origin may read it.
+// The 500 instead of a response that append_head() refuses. It keeps the headers that let a page of
+// another origin read it.
 [[nodiscard]] HttpResponse replacement_for(const HttpResponse& invalid);
 
-// Appends one chunk; nothing for an empty part, since an empty chunk would be the end.
+// Appends one chunk. Appends nothing for an empty part, because an empty chunk would be the end.
 void append_chunk(std::string& out, std::string_view part);
 
-// What the Server header says.
+// The value of the Server header.
 inline constexpr std::string_view kServerName = "hearth";
 
-// What follows the last chunk.
+// The end of a chunked body.
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 // "Not Found"; empty for a status without a registered phrase.
 [[nodiscard]] std::string_view reason_phrase(int status);
 
-// What is wrong with a request that asks for an upgrade to WebSocket (RFC 6455 4.2.1), as the
-// answer to give; nothing if it is right.
+// The answer to a faulty request for an upgrade to WebSocket (RFC 6455 4.2.1); nothing if the
+// request is valid.
 [[nodiscard]] std::optional<HttpResponse> upgrade_fault(const HttpRequest& request);
 
 }  // namespace hearth::net

@@ -1,5 +1,5 @@
 #pragma once
-// What the bytes of a WebSocket pass through before Beast sees them.
+// Gets the bytes of a WebSocket before Beast does.
 
 #include "net/address_limits.hpp"
 #include "net/byte_stream.hpp"
@@ -14,27 +14,27 @@
 
 namespace hearth::net {
 
-// Charges what is read to the client's address, and makes compressed messages into ones that Beast
-// takes. It is done with bytes, not with messages: a ping, a fragment and a message that never ends
-// cost the server something too, and Beast tells nobody of them.
+// Charges the client's address for the bytes that are read, and changes the frames of compressed
+// messages so that Beast accepts them. It charges bytes and frames, not messages: pings, fragments
+// and messages that never end also cost time, and Beast does not report them.
 //
 // Threads   One loop's thread only.
 class IncomingFrames {
  public:
-  // `address`: none if it has no limits. `packed`: none if nothing is compressed.
+  // `address`: null if it has no limits. `packed`: null if messages are not compressed.
   IncomingFrames(std::shared_ptr<const ClientAddress> address, std::shared_ptr<PackedFrames> packed)
       : address_(std::move(address)), packed_(std::move(packed)) {}
 
-  // The next bytes, in their place. Each frame that begins in them counts as a message. What is
-  // charged is `arrived` (ByteStream::take_arrived()): what TLS adds costs too, and what the HTTP
-  // session has read ahead was charged there. False: the address, or all together, have sent too
-  // much. Nothing of these bytes, nor of later ones, may reach Beast then.
+  // Takes the next bytes, and changes them in place. Each frame that begins in them counts as a
+  // message. The charged bytes are `arrived` (ByteStream::take_arrived()): they include the bytes
+  // of TLS, but not bytes that the HTTP session has read ahead and charged. False: the address, or
+  // all addresses together, have sent too much. Then Beast must not get these bytes or later ones.
   [[nodiscard]] bool pass(const ByteStream::ReadBuffers& read, std::size_t bytes,
                           std::size_t arrived);
   [[nodiscard]] bool has_refused() const { return has_refused_; }
 
-  // Whether a frame is incomplete, and the bytes that have passed in all: for noticing a peer that
-  // trickles what Beast tells nobody of, a head or a ping.
+  // Whether a frame is incomplete, and the total of bytes so far. They detect a peer that sends a
+  // head or a ping too slowly, which Beast does not report.
   [[nodiscard]] bool inside_frame() const { return heads_.inside(); }
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
 

@@ -19,8 +19,8 @@
 namespace hearth::net {
 
 // Threads   `options` and `index` never change; the rest on the loop's thread only.
-// Lifetime  Outlives every connection of the loop. A session's last step, on the loop's thread, is
-//           `connection_ended`, and nothing of it touches the share after that.
+// Lifetime  Outlives every connection of the loop. A session's last step is `connection_ended`, on
+//           the loop's thread; it does not use the share after that.
 struct LoopShare {
   LoopShare(const NetLoop& net_loop, std::size_t loop_index, const NetOptions& net_options,
             std::chrono::milliseconds sweep_period, const NetSupplies& supplies,
@@ -35,7 +35,7 @@ struct LoopShare {
         table(net_loop.context, sweep_period),
         connection_ended(std::move(ended)) {}
 
-  // Counts a client that is given up, and tells the log.
+  // Counts and logs a client that is dropped.
   void note_drop(DropReason reason) {
     drops.add(reason);
     const std::string_view name = name_of(reason);
@@ -52,7 +52,7 @@ struct LoopShare {
   BufferPool buffers;
   PackingShare packing;
   SessionTable table;
-  std::function<void()> connection_ended;  // for each connection once, after it left the table
+  std::function<void()> connection_ended;  // once for each connection, after it left the table
 };
 
 }  // namespace hearth::net

@@ -24,7 +24,7 @@ void LoopSockets::watch(int descriptor, bool reading, bool writing) {
     watched = std::make_shared<Watched>(loop_);
     boost::system::error_code error;
     watched->descriptor.assign(descriptor, error);
-    if (error) return;  // the kernel has no room for it: whoever waits has a deadline
+    if (error) return;  // the kernel has no room: the caller's deadline ends the wait
     watched->number = descriptor;
     watched_.emplace(descriptor, watched);
   }

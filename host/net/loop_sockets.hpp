@@ -1,5 +1,5 @@
 #pragma once
-// Tells which of some borrowed sockets can be read from or written to.
+// Reports which of a set of borrowed sockets are readable or writable.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -12,13 +12,13 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// For libraries that do their own reading and writing, and ask for no more than this.
+// For libraries that do their own reading and writing.
 //
 // Threads   The loop's.
-// Lifetime  A socket is forgotten before it is closed. What is destroyed tells nothing any more.
+// Lifetime  Forget a socket before it is closed. After the destructor `ready` is not called.
 class LoopSockets {
  public:
-  // Told again and again while the socket is ready and watched.
+  // Called repeatedly while the socket is ready and watched.
   using Ready = std::function<void(int descriptor, bool readable, bool writable)>;
 
   LoopSockets(asio::io_context& loop, Ready ready);
@@ -26,7 +26,7 @@ class LoopSockets {
   LoopSockets(const LoopSockets&) = delete;
   LoopSockets& operator=(const LoopSockets&) = delete;
 
-  // Replaces what was said of this socket before. Neither: forgets it.
+  // Replaces earlier calls for this socket. Both false: forgets the socket.
   void watch(int descriptor, bool reading, bool writing);
 
  private:
@@ -48,7 +48,7 @@ class LoopSockets {
 
   asio::io_context& loop_;
   const Ready ready_;
-  // Shared with the waits that are under way.
+  // Shared with the waits in progress.
   std::unordered_map<int, std::shared_ptr<Watched>> watched_;
 };
 

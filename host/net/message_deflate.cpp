@@ -12,18 +12,18 @@
 namespace hearth::net {
 namespace {
 
-// Ends what a flush writes, and is not sent (RFC 7692 7.2.1).
+// The last bytes of a flush, which are not sent (RFC 7692 7.2.1).
 constexpr std::string_view kFlushTail("\x00\x00\xFF\xFF", 4);
-// A flush writes at most so much beside the data.
+// A flush writes at most this many bytes besides the data.
 constexpr std::size_t kFlushRoom = 16;
-// One level above the hash tables' least use of the window: they take as much as the window does.
+// With this level the hash tables take as much memory as the window.
 constexpr int kMemoryLevel = 5;
 // The first room for a message; it doubles.
 constexpr std::size_t kFirstRoom = 4096;
 // zlib's mark in data_type that the last byte ended a block (zlib.h, inflate()).
 constexpr int kBetweenBlocks = 128;
 
-// zlib does not write to what it reads; its interface only lacks the word.
+// zlib does not write to its input; its interface only lacks the `const`.
 void set_input(z_stream& stream, std::string_view bytes) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -37,8 +37,8 @@ void set_output(z_stream& stream, std::string& out, std::size_t used) {
 
 }  // namespace
 
-// Speed, since a loop's other connections wait: the level that is the slowest packs a fifth better
-// and takes several times as long.
+// The fastest level, because a loop's other connections wait: the slowest level packs a fifth
+// better and takes several times as long.
 MessageDeflater::MessageDeflater() : stream_(new z_stream{}) {
   if (deflateInit2(stream_.get(), Z_BEST_SPEED, Z_DEFLATED, -kDeflateWindowBits, kMemoryLevel,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -92,9 +92,9 @@ Unpacked MessageInflater::unpack(std::string_view packed, std::size_t most, std:
       const int result = inflate(&stream, Z_SYNC_FLUSH);
       used = message.size() - stream.avail_out;
       if (result == Z_STREAM_END) {
-        inflateReset(&stream);  // what follows stands for itself
+        inflateReset(&stream);  // the next block has no context
       } else if (result == Z_BUF_ERROR) {
-        break;  // there is no more of this piece
+        break;  // the piece is used up
       } else if (result != Z_OK) {
         return Unpacked::kBroken;
       }

@@ -1,5 +1,5 @@
 #pragma once
-// Messages to deflate data and back (RFC 7692 section 7.2). The only door to zlib.
+// Packs messages as deflate data and unpacks them (RFC 7692 section 7.2), with zlib.
 
 #include "base/client_memory.hpp"
 
@@ -12,18 +12,18 @@ struct z_stream_s;  // NOLINT(readability-identifier-naming): zlib's name
 
 namespace hearth::net {
 
-// What one side has sent so far is its context: what comes next may refer to it, until forget().
+// The earlier messages of a side are its context. Later messages may refer to them, until forget().
 //
 // Threads   One at a time.
 // Failure   std::bad_alloc from the constructor.
 class MessageDeflater {
  public:
-  // What one of them takes (zlib's own figures for its window, and the memory level that is used).
+  // The memory of one deflater (zlib's figures for the window and memory level in use).
   static constexpr std::size_t kMemory = std::size_t{40} << 10;
 
   MessageDeflater();
 
-  // Replaces `packed` by a message as its frame carries it. `message` is not empty.
+  // Replaces `packed` by the payload of the message's frame. `message` is not empty.
   void pack(std::string_view message, std::string& packed);
   void forget();
 
@@ -35,30 +35,29 @@ class MessageDeflater {
 };
 
 enum class Unpacked {
-  kWhole,     // the message is there
-  kTooLong,   // it has more bytes than it may have
+  kWhole,     // the message is unpacked
+  kTooLong,   // it has too many bytes
   kBroken,    // it is not deflate data
-  kNotText,   // a text that is not UTF-8: found by MessagePacking
-  kNoMemory,  // the account of client memory is overdrawn
+  kNotText,   // a text that is not UTF-8: MessagePacking finds this
+  kNoMemory,  // client memory is above its limit
 };
 
 // Threads   One at a time.
 // Failure   std::bad_alloc from the constructor.
-// Bounded   By the room that a message may take. No more than that is ever unpacked, however much
-//           the data stand for.
+// Bounded   By `most` of unpack(): it never unpacks more bytes, however many the data would give.
 class MessageInflater {
  public:
-  // What one takes, for a window of `bits`.
+  // The memory of one inflater with a window of `bits`.
   static constexpr std::size_t memory_for(int bits) {
     return (std::size_t{8} << 10) + (std::size_t{1} << static_cast<unsigned>(bits));
   }
 
-  // Reads what was written with a window of at most that size.
+  // Reads data that were written with a window of at most this size.
   explicit MessageInflater(int window_bits);
 
-  // Replaces `message` by what `packed`, from one message's frames, stands for. What it takes is
-  // entered in `held` as it grows. After anything but kWhole only forget() makes it usable again.
-  // A block marked as the last one (RFC 7692 7.2.3.4) ends the context as well.
+  // Replaces `message` by the unpacked payload `packed` of one message's frames. `held` counts the
+  // bytes of `message` as it grows. After any result but kWhole, call forget() before the next use.
+  // A block that is marked as the last one (RFC 7692 7.2.3.4) also ends the context.
   [[nodiscard]] Unpacked unpack(std::string_view packed, std::size_t most, std::string& message,
                                 HeldBytes& held);
   void forget();

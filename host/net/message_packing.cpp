@@ -6,7 +6,7 @@ namespace hearth::net {
 namespace {
 
 constexpr std::size_t kKeptRoom = std::size_t{64} << 10;
-// Of a client that keeps no context: it may use any window.
+// For a client that keeps no context: it may use any window.
 constexpr int kWholeWindowBits = 15;
 
 void give_back(std::string& room) {
@@ -44,9 +44,9 @@ std::optional<std::string_view> MessagePacking::pack(std::string_view message) {
   if (message.size() < kSmallest || message.size() > kLargest) return std::nullopt;
   MessageDeflater* const deflater = this->deflater();
   if (deflater == nullptr) return std::nullopt;
-  give_back(share_.packed);  // of the message before
+  give_back(share_.packed);  // of the previous message
   deflater->pack(message, share_.packed);
-  // With a context the message is part of it, so that the client must see it.
+  // With a context the client needs the packed message, because later ones may refer to it.
   if (!terms_.server_keeps_context && share_.packed.size() >= message.size()) return std::nullopt;
   return share_.packed;
 }

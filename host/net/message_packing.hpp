@@ -1,5 +1,5 @@
 #pragma once
-// Compression of the messages of one WebSocket, and what the WebSockets of a loop share for it.
+// Compresses the messages of one WebSocket, with state that the WebSockets of a loop share.
 
 #include "base/client_memory.hpp"
 #include "net/deflate_terms.hpp"
@@ -14,12 +14,12 @@
 
 namespace hearth::net {
 
-// What connections that keep no context use in turn, and room for the message of the moment. Made
-// when it is first used.
+// The compressors that connections without a context use in turn, and room for the current message.
+// They are made when first used.
 //
 // Threads   One loop's thread only.
-// Bounded   A received message, for the time of a call; 64 KiB of room for it and 1 MiB of room for
-//           one that is sent are kept.
+// Bounded   A received message, during a call. Between calls at most 64 KiB of room for a received
+//           message and 1 MiB for a sent message are kept.
 struct PackingShare {
   std::unique_ptr<MessageDeflater> deflater;
   std::unique_ptr<MessageInflater> inflater;
@@ -36,28 +36,29 @@ struct ReceivedMessage {
 
 // Threads   One loop's thread only.
 // Lifetime  The share and the account outlive it.
-// Bounded   Without context a connection keeps nothing but its marks. With it it keeps at most
-//           kMostKept, from the first compressed message on, on the account of client memory.
+// Bounded   Without a context a connection keeps only its marks. With a context it keeps at most
+//           kMostKept from the first compressed message on, which counts as client memory.
 class MessagePacking {
  public:
-  // Shorter messages leave as they are: what they would save is not worth the time.
+  // Shorter messages are not compressed: they would save too little.
   static constexpr std::size_t kSmallest = 128;
-  // So do longer ones: this is some 10 ms of the loop.
+  // Longer messages are not compressed: this length takes some 10 ms of the loop.
   static constexpr std::size_t kLargest = std::size_t{1} << 20;
   static constexpr std::size_t kMostKept =
       MessageDeflater::kMemory + MessageInflater::memory_for(kDeflateWindowBits);
 
   MessagePacking(const DeflateTerms& terms, PackingShare& share, ClientMemory& memory);
 
-  // Shared with the stream that gives Beast its bytes.
+  // Shared with the stream that Beast reads.
   [[nodiscard]] const std::shared_ptr<PackedFrames>& frames() const { return frames_; }
 
-  // A message that Beast has put together: as it arrived, or unpacked. done() must follow.
+  // Takes a message that Beast has put together, and unpacks it if it is compressed. done() must
+  // follow.
   [[nodiscard]] ReceivedMessage receive(std::string_view arrived, std::size_t most);
   void done();
 
-  // The payload of a frame with the bit of RFC 7692, valid until the next call; nothing: the
-  // message leaves as it is.
+  // The payload of a frame with the bit of RFC 7692, valid until the next call; nothing: send the
+  // message without compression.
   [[nodiscard]] std::optional<std::string_view> pack(std::string_view message);
 
  private:
@@ -70,8 +71,8 @@ class MessagePacking {
   std::shared_ptr<PackedFrames> frames_;       // with the stream
   std::unique_ptr<MessageDeflater> deflater_;  // both only with a context
   std::unique_ptr<MessageInflater> inflater_;
-  HeldBytes kept_;      // of these two
-  HeldBytes unpacked_;  // of the message that is being delivered
+  HeldBytes kept_;      // of the deflater and the inflater
+  HeldBytes unpacked_;  // of the message in delivery
 };
 
 }  // namespace hearth::net

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a peer moves bytes fast enough while it is its turn.
+// Checks that a peer sends or reads fast enough.
 
 #include "net/options.hpp"
 
@@ -8,19 +8,18 @@
 
 namespace hearth::net {
 
-// Looks at spans of NetOptions::rate_window while something is pending: a peer that moves less than
-// NetOptions::min_rate on average over one of them is too slow. So a message of any length is over
-// after its length divided by the rate, and two spans: there is no further deadline for the whole.
+// Measures spans of NetOptions::rate_window while bytes are pending. A peer is too slow if it moves
+// less than NetOptions::min_rate on average over one span. So a message takes at most its length
+// divided by the rate, plus two spans, and needs no other deadline.
 //
 // Threads   The connection's loop.
 class MinimumRate {
  public:
-  // `pending`: the peer owes bytes, or has bytes to take, and nothing but the peer is waited for.
-  // `moved`: in all; it never falls. Called with each sweep.
+  // `pending`: only the peer can move the pending bytes. `moved`: the total of moved bytes, which
+  // never falls. Call it at each sweep.
   [[nodiscard]] bool too_slow(const NetOptions& options, bool pending, std::uint64_t moved,
                               SocketTime now) {
-    // A loop that has stood still for long has not read or written either: that is not the peer's
-    // fault.
+    // A loop that hung did not read or write either, which is not the peer's fault.
     const bool we_slept = now - last_look_ > options.rate_window / 2;
     last_look_ = now;
     if (!pending || !running_ || we_slept) {

@@ -23,13 +23,13 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Each try waits twice as long as the one before: 14 seconds for three.
+// Each try waits twice as long as the one before: 14 seconds for three tries.
 constexpr int kFirstTryMs = 2000;
 constexpr int kTries = 3;
 
-// Shared by the question, which c-ares keeps until it is answered, and the query.
+// Shared by c-ares, which keeps it until the answer, and the query.
 struct Question {
-  NameResolver::Done done;  // empty: forgotten, or answered
+  NameResolver::Done done;  // empty: the query is destroyed or answered
 };
 
 class AresQuery final : public NameResolver::Query {
@@ -61,7 +61,7 @@ std::vector<IpAddress> addresses_of(const ares_addrinfo* found) {
   return addresses;
 }
 
-// Of all records that have led to the addresses: until one of them is over.
+// The shortest time to live of the records that led to the addresses.
 std::chrono::seconds time_to_live(const ares_addrinfo& found) {
   std::chrono::seconds least = kLongestKept;
   for (const ares_addrinfo_node* node = found.nodes; node != nullptr; node = node->ai_next)
@@ -71,7 +71,7 @@ std::chrono::seconds time_to_live(const ares_addrinfo& found) {
   return least;
 }
 
-// The answers that may be given again.
+// The cached answers.
 class KeptAddresses {
  public:
   explicit KeptAddresses(std::function<SteadyTime()> now) : now_(std::move(now)) {}
@@ -100,7 +100,7 @@ class KeptAddresses {
   std::unordered_map<std::string, Kept> kept_;
 };
 
-// c-ares opens sockets and says what it waits for; the loop tells it what is ready.
+// c-ares opens sockets and reports which to watch; the loop tells c-ares which are ready.
 class AresResolver final : public NameResolver {
  public:
   AresResolver(asio::io_context& loop, std::string servers, std::function<SteadyTime()> now)
@@ -142,7 +142,7 @@ class AresResolver final : public NameResolver {
     std::string name;
   };
 
-  // What /etc/resolv.conf says now holds from the first question after a silence.
+  // The first question after an idle time reads /etc/resolv.conf again.
   void renew_channel() {
     if (waiting_ > 0) return;
     if (channel_ != nullptr) ares_destroy(channel_);
@@ -215,7 +215,7 @@ class AresResolver final : public NameResolver {
       timer_;
   ares_channel channel_ = nullptr;
   std::size_t waiting_ = 0;
-  // Shared with the timer's waits: one that is due already cannot be taken back.
+  // Shared with the timer's waits, because a wait that is already due cannot be cancelled.
   const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
 };
 

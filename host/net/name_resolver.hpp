@@ -1,5 +1,5 @@
 #pragma once
-// From a host's name to its addresses, on a loop and without a thread.
+// Resolves a host's name to its addresses, on a loop and without a thread.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -19,7 +19,7 @@ namespace hearth::net {
 // Threads   All on the loop's thread.
 class NameResolver {
  public:
-  // An answer that is awaited. Destroying it forgets the answer: `done` is not called any more.
+  // A query in progress. After it is destroyed, `done` is not called.
   // Lifetime  May outlive the resolver; `done` is not called then.
   class Query {
    public:
@@ -28,7 +28,7 @@ class NameResolver {
     Query(const Query&) = delete;
     Query& operator=(const Query&) = delete;
   };
-  // At least one address, in the order in which they are to be tried; or kUnavailable.
+  // At least one address, in the order to try them; or kUnavailable.
   using Done = std::function<void(Result<std::vector<IpAddress>>)>;
 
   NameResolver() = default;
@@ -40,14 +40,14 @@ class NameResolver {
   [[nodiscard]] virtual std::unique_ptr<Query> resolve(const std::string& name, Done done) = 0;
 };
 
-// Asks /etc/hosts, then the servers of /etc/resolv.conf, or instead of them `servers`
-// ("127.0.0.1:5353,..."). A query ends after 14 seconds for each server.
+// Reads /etc/hosts, then asks the servers of /etc/resolv.conf, or `servers` instead
+// ("127.0.0.1:5353,..."). A query ends after at most 14 seconds for each server.
 //
-// Kept      What a server has answered is the answer to the same name until the time to live of one
-//           of its records is over, at most for kLongestKept. Answers from /etc/hosts and failures
-//           are not kept. Who uses an address judges it each time: a kept one is no permission.
-// Bounded   kMostKept names; the one that ends first makes room.
-// `now`: the clock of the times to live.
+// Kept      A server's answer is cached until the first time to live of its records is over, at
+//           most for kLongestKept. Answers from /etc/hosts and failures are not cached. A cached
+//           address is no permission: the caller checks the rules each time.
+// Bounded   kMostKept cached names; the name that expires first makes room.
+// `now`: the clock for the times to live.
 inline constexpr std::chrono::seconds kLongestKept{60};
 inline constexpr std::size_t kMostKept = 256;
 [[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(

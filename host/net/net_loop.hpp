@@ -1,5 +1,5 @@
 #pragma once
-// A loop that connections live on.
+// A loop that runs connections.
 
 #include "base/turn_end.hpp"
 
@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 // Lifetime  Both outlive every connection of the loop.
 struct NetLoop {
   asio::io_context& context;
-  TurnEnd& turn_end;  // when what the connections have gathered leaves
+  TurnEnd& turn_end;  // sends the gathered bytes of the connections
 };
 
 }  // namespace hearth::net

@@ -1,5 +1,5 @@
 #pragma once
-// Every limit and time-out of the network layer, with its default and why it is that.
+// Every limit and timeout of the network layer, with its default and the reason for it.
 
 #include <chrono>
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace hearth::net {
 
-// Sockets' time stands still while the machine is suspended: a silence that the suspension has
-// caused ends no connection.
+// The clock for sockets stops while the machine is suspended, so that no connection ends because of
+// a suspension.
 using SocketTime = std::chrono::steady_clock::time_point;
 
 enum class TlsVersion { k12, k13 };
 
-// PEM files. tls_context.hpp says what they must be like, and what is spoken.
+// PEM files. tls_context.hpp has the rules for them, and the versions and ciphers.
 struct TlsOptions {
   std::filesystem::path certificate;  // empty: plain HTTP
   std::filesystem::path key;
@@ -26,35 +26,36 @@ struct TlsOptions {
   [[nodiscard]] bool is_used() const { return !certificate.empty(); }
 };
 
-// permessage-deflate for clients that offer it. deflate_terms.hpp has what is agreed on.
+// permessage-deflate for clients that offer it. deflate_terms.hpp negotiates it.
 enum class Compression {
   kNone,
-  kNoContextTakeover,  // each message by itself: an open connection costs next to no memory
-  kContextTakeover,    // a message may refer to those before it
+  kNoContextTakeover,  // each message alone: an open connection needs nearly no memory
+  kContextTakeover,    // a message may refer to earlier messages
 };
 
-// What the clients of one address may use together; 0: as much as they like. Rates may be exceeded
-// for a moment: what counts is the mean over ten seconds (of new agents: over a minute).
-// address_limits.hpp keeps them. No header is believed (X-Forwarded-For): anybody can write one.
+// Limits for all clients of one address together; 0: no limit. A rate is the mean over ten seconds
+// (for new agents over a minute), so it may be exceeded for a moment. address_limits.hpp enforces
+// the limits. They ignore headers such as X-Forwarded-For, because every client can write one.
 struct AddressLimits {
   // A tenth of max_connections: an office behind one address.
   std::uint32_t connections = 1'000;
-  // A second. A handshake of TLS takes a millisecond of the thread that does them all.
+  // A second. A TLS handshake takes a millisecond, and one thread does them all.
   std::uint32_t new_connections = 100;
-  // WebSocket frames and HTTP requests a second, and the bytes that are read, with what TLS adds:
-  // what a busy server of somebody else's sends, and a fraction of what one loop can take. Frames,
-  // because a ping or a fragment costs about what a message does.
+  // WebSocket frames and HTTP requests a second, and bytes that are read, with those of TLS. Enough
+  // for a busy server as a client, and a fraction of what one loop can handle. Frames, because a
+  // ping or a fragment costs about as much as a message.
   std::uint32_t messages = 10'000;
   std::size_t bytes = std::size_t{32} << 20;
   // Agents a minute that do not exist yet: each may become a file.
   std::uint32_t new_agents = 600;
-  // Addresses and networks without these limits: proxies, which have many clients each, and this
-  // machine, where tests and tools are.
+  // Addresses and networks without these limits: proxies, which have many clients, and this
+  // machine, for tests and tools.
   std::vector<std::string> exempt = {"127.0.0.0/8", "::1"};
 };
 
-// What all clients that are not exempt may use together, by the same measures. 0, and so by default
-// no limit: what a machine takes depends on its agents. Connections have max_connections.
+// The same limits for all clients together that are not exempt. 0: no limit. That is the default,
+// because the load that a machine can handle depends on its agents. For connections there is
+// max_connections.
 struct TotalLimits {
   std::uint32_t new_connections = 0;
   std::uint32_t messages = 0;
@@ -62,52 +63,54 @@ struct TotalLimits {
   std::uint32_t new_agents = 0;
 };
 
-// A value; the server keeps one copy, and nothing in it changes while it runs.
+// A value. The server keeps one copy, which does not change while it runs.
 struct NetOptions {
   // Where to listen. A name is resolved once, at the start; port 0 lets the system choose.
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   TlsOptions tls = {};
 
-  // Open connections of any kind; one more gets a 503 and is closed. Each is a file descriptor and
-  // some 16 KiB.
+  // Open connections of any kind; one more gets a 503 and is closed. Each needs a file descriptor
+  // and some 16 KiB.
   std::size_t max_connections = 10'000;
   AddressLimits per_address = {};
   TotalLimits in_total = {};
 
   // ---- HTTP -------------------------------------------------------------------------------------
-  // Request line and header fields together, and the request target alone. A name that is too long
-  // must get as far as the endpoint that refuses it, because only a client that is upgraded can be
-  // told to stop trying. So a target has room for ten times the longest name, percent-encoded.
+  // Request line and header fields together, and the request target alone. A target with a name
+  // that is too long must reach the endpoint that refuses it, because only a client that is
+  // upgraded can be told to stop. So a target has room for ten times the longest name,
+  // percent-encoded.
   std::size_t max_header = 32 * 1024;
   std::size_t max_target = 16 * 1024;
-  // A request's body. A longer one is refused with 413 before memory is taken.
+  // A request's body. A longer body gets 413 before memory is taken.
   std::size_t max_body = 4 * 1024 * 1024;
-  // From the first byte that is expected of a request to the end of its head, the TLS handshake of
-  // a new connection included.
+  // From the start of a request to the end of its head. For a new connection it includes the TLS
+  // handshake.
   std::chrono::milliseconds handshake_timeout{10'000};
   // How long a connection may stay open between two requests.
   std::chrono::milliseconds http_idle_timeout{60'000};
 
   // ---- WebSocket --------------------------------------------------------------------------------
-  // One message, all its fragments together. A longer one ends the connection with 1009. 4 MiB is
-  // past any sensible message of an agent, and what a hundred hostile clients hold fits in memory.
+  // One message, all its fragments together. A longer message ends the connection with 1009. 4 MiB
+  // is more than agents' messages need, and memory is enough for a hundred hostile clients.
   std::size_t max_frame = 4 * 1024 * 1024;
-  // None: it costs time of the loop, and what is in a message with a secret shows in its length.
+  // None: compression takes time of the loop, and the length of a message with a secret would leak
+  // its content.
   Compression compression = Compression::kNone;
-  // Silence after which a ping is sent; 0: none is. Proxies cut idle connections at 60 s and more.
+  // Silence after which a ping is sent; 0: no pings. Proxies cut idle connections at 60 s and more.
   std::chrono::milliseconds ping_interval{30'000};
-  // Silence after a ping, after which the peer is taken for dead.
+  // Silence after a ping, after which the connection is cut.
   std::chrono::milliseconds ping_timeout{10'000};
 
   // ---- both -------------------------------------------------------------------------------------
-  // Bytes that may wait for a peer that reads slowly. Past half of it nothing more is read from the
-  // peer, past the whole the connection is ended.
+  // Bytes that may wait for a peer that reads slowly. Above half of it nothing more is read from
+  // the peer; above all of it the connection is ended.
   std::size_t send_queue = 4 * 1024 * 1024;
-  // How long a closing connection may take to say goodbye before it is cut.
+  // How long a closing connection may take before it is cut.
   std::chrono::milliseconds close_timeout{5'000};
-  // Bytes a second that a peer must move, either way, while a body or message of its is incomplete
-  // or bytes wait for it; looked at over each span of `rate_window`. Slower than any network that
+  // Bytes a second that a peer must send while its body or message is incomplete, and must read
+  // while bytes wait for it. Measured over each span of `rate_window`. Slower than any network that
   // people use.
   std::size_t min_rate = 1024;
   std::chrono::milliseconds rate_window{10'000};

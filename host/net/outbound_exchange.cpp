@@ -127,7 +127,7 @@ void RunningExchange::redirect(const Result<OutboundTarget>& next) {
   connect_deadline_.reset();  // until the next hop begins
   if (!next)
     return end(OutboundFailure{Errc::kForbidden, Phase::kRules, true,
-                               "the host redirects to what cannot be followed"});
+                               "the host redirects to a URL that cannot be followed"});
   follow_redirect(request_, status, next->has_origin_of(target_));
   target_ = *next;
   set_timer();
@@ -183,7 +183,8 @@ void RunningExchange::ring() {
   rings_at_.reset();
   if (has_ended_) return;
   const Time now = std::chrono::steady_clock::now();
-  // What libcurl has sent meanwhile counts, and it tells of that only when it is asked.
+  // Bytes that libcurl has sent meanwhile count as activity. libcurl does not report them by
+  // itself.
   if (is_connected() && std::exchange(uploaded_, transfer_->bytes_uploaded()) != uploaded_)
     credit_since_ = now;
   const std::optional<Time> next = next_deadline();

@@ -1,5 +1,5 @@
 #pragma once
-// One exchange: from its first URL over the redirects to the end of the answer.
+// One exchange: from its first URL, through redirects, to the end of the answer.
 
 #include "net/credited_body.hpp"
 #include "net/outbound_target.hpp"
@@ -26,14 +26,14 @@ struct OutboundShare {
   std::size_t& running;
 };
 
-// Each hop: judge the URL, resolve, judge the addresses, transfer. The listener is called from the
-// loop's tasks alone, and each time the exchange may be gone afterwards.
+// Each hop: check the URL, resolve, check the addresses, transfer. The listener is called only from
+// tasks of the loop, and each call may destroy the exchange.
 //
-// Deadlines There is one timer. It is set to the earliest deadline, and set anew only when it rings
-//           too early: bytes that come do not touch it.
+// Deadlines One timer is set to the earliest deadline. Bytes that arrive do not set it again; if it
+//           fires too early, it is set again then.
 class RunningExchange final : public OutboundExchange, private OutboundTransfer::Owner {
  public:
-  // The request is valid, and its targets are what its URLs say.
+  // The request is valid, and the targets are its parsed URLs.
   RunningExchange(const OutboundShare& share, OutboundRequest request, OutboundTarget target,
                   std::optional<OutboundTarget> proxy, OutboundListener& listener);
   ~RunningExchange() override;
@@ -71,7 +71,7 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
   CreditedBody body_;
 
   std::unique_ptr<NameResolver::Query> query_;  // while a name is resolved
-  std::unique_ptr<OutboundTransfer> transfer_;  // from then to the end of the hop
+  std::unique_ptr<OutboundTransfer> transfer_;  // after that, until the end of the hop
   int redirects_ = 0;
   bool sent_before_ = false;  // in an earlier hop
   bool has_ended_ = false;
@@ -83,10 +83,10 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
   std::optional<Time> rings_at_;
   std::optional<Time> connect_deadline_;
   std::optional<Time> total_deadline_;
-  Time credit_since_{};        // the idle time begins here if no byte has come since
-  std::int64_t uploaded_ = 0;  // when the idle time was last looked at
+  Time credit_since_{};        // the idle time begins here if no byte has arrived since
+  std::int64_t uploaded_ = 0;  // at the last check of the idle time
 
-  // Null once this is gone. Shared with the loop's tasks.
+  // Null after the destructor. Shared with the loop's tasks.
   const std::shared_ptr<RunningExchange*> self_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using FailurePhase = OutboundFailure::Phase;
 
-// libcurl says so of the handshake alone, whatever it says of the connection.
+// Codes that libcurl uses only for the TLS handshake.
 bool is_tls_code(int code) {
   switch (code) {
     case CURLE_SSL_CONNECT_ERROR:

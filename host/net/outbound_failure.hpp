@@ -1,5 +1,5 @@
 #pragma once
-// What failures of requests are called. Pure functions.
+// Failures of requests as values. Pure functions.
 
 #include "net/outbound_http.hpp"
 
@@ -8,7 +8,7 @@ namespace hearth::net {
 // For a CURLcode that is not CURLE_OK.
 [[nodiscard]] OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent);
 
-// The rules refuse the name, the address, or all of its addresses.
+// The rules refuse the name, the address, or all addresses of the name.
 [[nodiscard]] OutboundFailure rules_failure(bool sent);
 
 // A deadline has passed in this phase.

@@ -16,14 +16,14 @@ namespace {
 
 using TrustStore = std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)>;
 
-// The system's authorities are looked up when they are asked for, and kept then.
+// OpenSSL reads the system's authorities when they are first needed, and keeps them.
 Result<TrustStore> open_trust_store(const std::string& extra_ca_file) {
   TrustStore store(X509_STORE_new(), &X509_STORE_free);
   HEARTH_ASSERT(store != nullptr, "OpenSSL has no memory");
   X509_STORE_set_default_paths(store.get());
   const bool has_all =
       extra_ca_file.empty() || X509_STORE_load_file(store.get(), extra_ca_file.c_str()) == 1;
-  ERR_clear_error();  // of this thread: it is not to be taken for an error of a connection
+  ERR_clear_error();  // of this thread, so that no connection reports it
   if (!has_all)
     return Error{Errc::kInvalidArgument, "no certificates can be read from " + extra_ca_file};
   return store;

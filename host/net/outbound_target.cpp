@@ -16,7 +16,7 @@ namespace {
 
 using CurlUrl = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
-constexpr std::size_t kMostUrlBytes = 16384;  // what servers take; ours too (NetOptions)
+constexpr std::size_t kMostUrlBytes = 16384;  // as many servers do, also this one (NetOptions)
 
 Error bad_request(std::string why) {
   return {Errc::kInvalidArgument, std::move(why)};
@@ -44,12 +44,12 @@ Result<OutboundTarget> target_of(const CurlUrl& url) {
   if (scheme != "http" && scheme != "https") return bad_request("the URL is not http or https");
   const std::optional<std::string> host = url_part(url, CURLUPART_HOST);
   if (!host || url_part(url, CURLUPART_ZONEID)) return bad_request("the URL's host is not valid");
-  // What libcurl makes of other letters depends on the process's locale.
+  // libcurl's treatment of other letters depends on the process's locale.
   if (std::ranges::any_of(*host, [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
     return bad_request("the URL's host is not in ASCII: international names are in punycode");
   OutboundTarget target{.url = {}, .host = usual_host(*host), .is_https = scheme == "https"};
   if (target.host.empty()) return bad_request("the URL has no host");
-  // An empty label is in no name, and "a.." would be another host to each who reads it.
+  // No name has an empty label, and parsers would read "a.." as different hosts.
   if (target.host.starts_with('.') || target.host.ends_with('.') ||
       target.host.find("..") != std::string::npos)
     return bad_request("the URL's host is not valid");

@@ -1,5 +1,5 @@
 #pragma once
-// Where a request goes, taken apart; and what is wrong with a request. Pure functions.
+// Parses the target of a request, and checks a request. Pure functions.
 
 #include "base/error.hpp"
 #include "net/outbound_http.hpp"
@@ -10,7 +10,7 @@
 
 namespace hearth::net {
 
-// A URL of http or https in the one form that everybody reads alike.
+// A URL of http or https in a normal form that all parsers read in the same way.
 struct OutboundTarget {
   std::string url;   // without fragment
   std::string host;  // lower case, no dot at its end; an address in its usual form
@@ -21,23 +21,24 @@ struct OutboundTarget {
   [[nodiscard]] bool has_origin_of(const OutboundTarget& other) const;
 };
 
-// kInvalidArgument: not http or https, a user or password, or no URL.
+// kInvalidArgument: not http or https, has a user or password, or is not a URL.
 [[nodiscard]] Result<OutboundTarget> parse_target(std::string_view url);
 
-// Where a `Location` leads from there. It may be relative, and less strict than a URL.
+// The target of a `Location` in an answer of `from`. It may be relative, and less strict than a
+// URL.
 [[nodiscard]] Result<OutboundTarget> resolve_location(const OutboundTarget& from,
                                                       std::string_view location);
 
-// The proxy's own place: http only, and here a user and password may be there.
+// The target of a proxy: http only; a user and password are allowed.
 [[nodiscard]] Result<OutboundTarget> parse_proxy(std::string_view url);
 
-// Method and headers: kInvalidArgument with the name of what is wrong, never its value.
+// Checks method and headers: kInvalidArgument with the name of the wrong one, never its value.
 [[nodiscard]] Result<void> check_words(const OutboundRequest& request);
 
-// Makes `request` what a redirect with this status asks for next.
+// Changes `request` into the next request after a redirect with this status.
 void follow_redirect(OutboundRequest& request, int status, bool same_origin);
 
-// Whether a status is one of those that are followed.
+// Whether a status is a redirect that is followed.
 [[nodiscard]] bool is_redirect(int status);
 
 }  // namespace hearth::net

@@ -21,9 +21,9 @@
 namespace hearth::net {
 namespace {
 
-// libcurl's buffer for what a request has too much of for one packet: the least it takes.
+// libcurl's buffer for a request that does not fit into one packet: the smallest size it accepts.
 constexpr long kUploadBuffer = 16 * 1024;
-// What is unpacked at once of a body: as much as libcurl gives of one that is not compressed.
+// Bytes to unpack at once: as many as libcurl passes of a body that is not compressed.
 constexpr std::size_t kUnpackedAtOnce = CURL_MAX_WRITE_SIZE;
 // Longer than any transfer needs between its start and its connection.
 constexpr long kKeepAddressesSeconds = 300;
@@ -45,7 +45,7 @@ std::pair<std::string, int> read_status_line(std::string_view line) {
   return {std::string(trimmed(line.substr(0, space))), status};
 }
 
-// What all headers of this name list, as "gzip" or "br, gzip", but for "identity".
+// The list in all headers of this name without "identity": "gzip" or "br, gzip".
 std::string listed_codings(const HttpHeaders& headers, std::string_view name) {
   std::string all;
   for (const HttpHeader& header : headers) {
@@ -62,7 +62,7 @@ std::string listed_codings(const HttpHeaders& headers, std::string_view name) {
   return all;
 }
 
-// What CURLOPT_RESOLVE wants. `+`: not kept for ever.
+// An entry for CURLOPT_RESOLVE. `+`: libcurl does not keep it for ever.
 std::string resolve_entry(const OutboundTarget& target, const std::vector<IpAddress>& addresses) {
   std::string entry = "+" + target.host + ":" + std::to_string(target.port) + ":";
   for (const IpAddress& address : addresses) {
@@ -146,11 +146,11 @@ void OutboundTransfer::set_request() {
     curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
   }
   curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  // libcurl's words for "not this header" and for "this header, empty".
+  // libcurl's syntax: "Name:" removes a header, "Name;" sends it empty.
   add_header("Expect:");
-  // Not CURLOPT_ACCEPT_ENCODING: libcurl's decoders take a body that is cut off for a whole one,
-  // know more codings than were asked for, and unpack 16 KiB to as much as it takes.
-  // A part of what was packed cannot be unpacked.
+  // Not CURLOPT_ACCEPT_ENCODING: libcurl's decoders accept a body that is cut off, accept codings
+  // that were not requested, and unpack 16 KiB without a bound.
+  // A part (Range) of a packed body cannot be unpacked.
   add_header(has_header("range") ? "Accept-Encoding: identity" : "Accept-Encoding: gzip, deflate");
   if (!has_header("content-type")) add_header("Content-Type:");
   for (const HttpHeaders* headers : {&request.headers, &request.secret_headers}) {
@@ -169,12 +169,12 @@ void OutboundTransfer::set_connection() {
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(request.connect_timeout.count()));
-  // Empty, but set: libcurl would look into the environment.
+  // Set even if empty: otherwise libcurl would read the environment.
   curl_easy_setopt(easy_, CURLOPT_PROXY, plan_.proxy ? request.proxy.c_str() : "");
   curl_easy_setopt(easy_, CURLOPT_NOPROXY, "");
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
-  // The authorities are in `trusted`, read once.
+  // `trusted` has the authorities, read once.
   curl_easy_setopt(easy_, CURLOPT_CAINFO, nullptr);
   curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
   if (!plan_.addresses.empty()) {
@@ -187,7 +187,7 @@ void OutboundTransfer::set_connection() {
 
 void OutboundTransfer::set_callbacks() {
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<CurlLoop::Transfer*>(this));
-  // Called once the connection is there (behind a proxy, the tunnel), before the handshake.
+  // Called after the connection is made (with a proxy, the tunnel), before the handshake.
   curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, this);
   curl_easy_setopt(
       easy_, CURLOPT_SSL_CTX_FUNCTION, +[](CURL*, void* context, void* self) {
@@ -196,7 +196,7 @@ void OutboundTransfer::set_callbacks() {
         SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), transfer.plan_.trusted);
         return CURLE_OK;
       });
-  // Called before libcurl would make a thread to resolve a name, and for addresses, too.
+  // Called before libcurl would make a thread to resolve a name; also for addresses.
   curl_easy_setopt(easy_, CURLOPT_RESOLVER_START_DATA, this);
   curl_easy_setopt(
       easy_, CURLOPT_RESOLVER_START_FUNCTION,
@@ -241,8 +241,8 @@ void OutboundTransfer::set_callbacks() {
         const std::string_view piece(bytes, size * count);
         transfer.activity_ = std::chrono::steady_clock::now();
         transfer.loop_.has_moved(transfer);
-        // While resuming, libcurl gives what it has kept, and would copy the rest of
-        // it for each pause.
+        // During a resume, libcurl passes the bytes that it has kept, and would copy the
+        // rest of them at each pause.
         const bool is_full = transfer.plan_.body.is_full() || transfer.has_packed();
         if (is_full && !transfer.is_resuming_ && !transfer.location_) {
           transfer.is_paused_ = true;
@@ -254,7 +254,7 @@ void OutboundTransfer::set_callbacks() {
 
 bool OutboundTransfer::may_connect(const IpAddress& address, std::uint16_t port) {
   if (plan_.proxy != nullptr) {
-    // What the resolver has found for it, or the address that it is.
+    // The proxy's addresses from the resolver, or its own address.
     const auto& known = plan_.addresses;
     const bool is_it = known.empty() ? parse_ip_address(plan_.proxy->host) == address
                                      : std::ranges::find(known, address) != known.end();
@@ -299,12 +299,12 @@ bool OutboundTransfer::take_line(std::string_view line) {
 
 bool OutboundTransfer::end_head() {
   constexpr int kSwitchingProtocols = 101;
-  if (status_ == kSwitchingProtocols) {  // libcurl would take what follows for a body
+  if (status_ == kSwitchingProtocols) {  // libcurl would treat the next bytes as a body
     stop_ = Stop::kSwitched;
     return false;
   }
   if (status_ < 200) return true;
-  // libcurl would undo other transfer codings, too.
+  // libcurl would also decode other transfer codings.
   const std::string transfer_codings = listed_codings(head_.headers, "transfer-encoding");
   if (!transfer_codings.empty() && !equal_ignoring_case(transfer_codings, "chunked")) {
     stop_ = Stop::kCoding;
@@ -322,8 +322,8 @@ bool OutboundTransfer::end_head() {
   return true;
 }
 
-// A redirect's body is of no use: the connection ends with it. Without a body there is nothing that
-// a coding could say.
+// A redirect's body is not needed: the connection is closed instead. A body without bytes has no
+// coding to check.
 bool OutboundTransfer::take_body(std::string_view piece) {
   if (!has_head_) {
     stop_ = Stop::kSwitched;
@@ -352,7 +352,7 @@ bool OutboundTransfer::add_to_body(std::string_view piece) {
   return false;
 }
 
-// As far as there is credit: what is left waits as it came.
+// Unpacks while there is credit; the rest stays packed.
 bool OutboundTransfer::unpack() {
   std::array<char, kUnpackedAtOnce> room;
   while (inflater_ && inflater_->has_more() && !plan_.body.is_full()) {
@@ -419,7 +419,7 @@ std::optional<OutboundFailure> OutboundTransfer::failure() const {
                            "the answer has an encoding that was not asked for"};
   if (stop_ == Stop::kBroken)
     return curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent_);
-  // libcurl takes an end within the head for the end of an answer.
+  // libcurl treats an end inside the head as the end of an answer.
   if (stop_ == Stop::kLost || (code_ == CURLE_OK && !has_head_))
     return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent_);
   if (code_ == CURLE_OK && inflater_ && !inflater_->is_whole())

@@ -1,5 +1,5 @@
 #pragma once
-// One request to one URL, as libcurl makes it: no redirects, no deadlines but that for connecting.
+// One request to one URL with libcurl, without redirects. Its only deadline is that for connecting.
 
 #include "base/ip_address.hpp"
 #include "net/body_inflater.hpp"
@@ -20,10 +20,11 @@ struct curl_slist;  // NOLINT(readability-identifier-naming): libcurl's
 
 namespace hearth::net {
 
-// What arrives is kept until it is asked for: libcurl's callbacks call nobody.
+// Keeps arrived data until the owner takes them: libcurl's callbacks do not call the owner.
 //
 // Threads   The loop's.
-// Lifetime  What the plan names outlives it. Destroying it ends the transfer; not inside libcurl.
+// Lifetime  The plan's references outlive it. The destructor ends the transfer; do not call it
+//           inside libcurl.
 class OutboundTransfer final : public CurlLoop::Transfer {
  public:
   class Owner {
@@ -32,13 +33,13 @@ class OutboundTransfer final : public CurlLoop::Transfer {
     virtual ~Owner() = default;
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
-    // Outside of libcurl: the transfer may be destroyed within.
+    // Called outside of libcurl; may destroy the transfer.
     virtual void on_transfer_moved() = 0;
   };
   struct Plan {
     const OutboundRequest& request;
     const OutboundTarget& target;
-    // The addresses to try. Without any the host is an address itself.
+    // The addresses to try. Empty: the host is an address itself.
     std::vector<IpAddress> addresses;
     const OutboundTarget* proxy = nullptr;  // then the addresses are the proxy's
     x509_store_st* trusted = nullptr;
@@ -51,28 +52,28 @@ class OutboundTransfer final : public CurlLoop::Transfer {
 
   // The head of the answer, once.
   [[nodiscard]] std::optional<OutboundHead> take_head();
-  // Where the answer redirects to, if the request is to follow it: then there is no head.
+  // The target of a redirect that the request follows: then there is no head.
   [[nodiscard]] const std::optional<std::string>& location() const { return location_; }
   [[nodiscard]] int status() const { return status_; }
-  // Bytes of that answer's body that have come.
+  // Bytes of the redirect's body that have arrived.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
-  // Whether reading waits for credit, and how it goes on then.
+  // Whether reading waits for credit; resume() continues it.
   [[nodiscard]] bool is_paused() const {
     return has_packed() || (is_paused_ && stop_ == Stop::kNone);
   }
   void resume();
 
   [[nodiscard]] bool is_done() const { return code_.has_value() && !has_packed(); }
-  // Once it is done: nothing, or how it failed.
+  // After is_done(): the failure, or nothing.
   [[nodiscard]] std::optional<OutboundFailure> failure() const;
-  // What is going on.
+  // What the transfer is doing.
   [[nodiscard]] OutboundFailure::Phase phase() const;
   // Whether a byte of the request may have left.
   [[nodiscard]] bool is_sent() const { return is_sent_; }
   [[nodiscard]] bool has_head() const { return has_head_; }
-  // When the last byte came or left, and bytes that have left. libcurl tells of the latter only
-  // when it is asked.
+  // When the last byte was received or sent, as far as libcurl has reported it; and the bytes sent,
+  // which libcurl does not report by itself.
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const { return activity_; }
   [[nodiscard]] std::int64_t bytes_uploaded() const;
 
@@ -88,8 +89,8 @@ class OutboundTransfer final : public CurlLoop::Transfer {
     kLost,
     kSwitched,  // to another protocol than HTTP
     kHeadTooLong,
-    kCoding,  // not one that was asked for
-    kBroken,  // not what its coding says
+    kCoding,  // a coding that was not requested
+    kBroken,  // not valid in its coding
     kBodyTooLong
   };
 
@@ -104,7 +105,7 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   bool end_head();
   bool take_body(std::string_view piece);
   bool add_to_body(std::string_view piece);
-  // Whether some of the body has come that is to be unpacked.
+  // Whether packed bytes of the body wait.
   [[nodiscard]] bool has_packed() const {
     return inflater_ && stop_ == Stop::kNone && inflater_->has_more();
   }
@@ -123,7 +124,7 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   std::optional<std::string> location_;
   std::uint64_t dropped_bytes_ = 0;
   std::string codings_;                   // of the body
-  std::optional<BodyInflater> inflater_;  // once a body comes that has a coding
+  std::optional<BodyInflater> inflater_;  // for a body that has a coding
   std::chrono::steady_clock::time_point activity_ = std::chrono::steady_clock::now();
   Stop stop_ = Stop::kNone;
   bool has_tls_ = false;  // the handshake has begun

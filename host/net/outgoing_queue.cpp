@@ -8,8 +8,8 @@
 namespace hearth::net {
 namespace {
 
-// A piece of its own is closed at this size and another begun: what has left of a piece is freed
-// with the whole of it only.
+// At this size an own piece is closed and another begun, because a piece is freed only when all of
+// it was sent.
 constexpr std::size_t kLargestPiece = std::size_t{256} << 10;
 
 }  // namespace
@@ -18,8 +18,8 @@ void OutgoingQueue::append(std::string_view bytes) {
   if (bytes.empty()) return;
   const bool begins = pieces_.size() == first_ || pieces_.back().shared.has_value() ||
                       pieces_.back().own.size() >= kLargestPiece;
-  // Behind other pieces there may be many small ones: a buffer of the pool for each would be most
-  // of what is held.
+  // There may be many small pieces behind others. A buffer of the pool for each would take most of
+  // the memory.
   const bool is_first = pieces_.size() == first_;
   if (begins) {
     pieces_.push_back(
@@ -71,8 +71,7 @@ void OutgoingQueue::free_front() {
   piece = Piece{};
   sent_ = 0;
   if (++first_ < pieces_.size()) {
-    // Pieces that have left make up at most half of the list: moving the others costs little a
-    // piece.
+    // Sent pieces are at most half of the list, so that moving the others costs little a piece.
     if (first_ < kMostAtOnce || first_ < pieces_.size() / 2) return;
     pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
   } else if (pieces_.capacity() <= kMostAtOnce) {

@@ -1,5 +1,5 @@
 #pragma once
-// Frames that carry compressed messages, made into frames that Beast takes.
+// Changes frames of compressed messages so that Beast accepts them.
 
 #include "net/frame_heads.hpp"
 
@@ -10,27 +10,27 @@
 namespace hearth::net {
 
 // Beast of Boost 1.81 cannot unpack every message (its own round trips fail, boostorg/beast 3028),
-// and refuses frames that carry a reserved bit. So the bytes of a connection whose messages may be
-// compressed pass here before Beast sees them: a compressed message becomes a binary one without
-// the bit, and what it was is kept until Beast has put it together. Everything else that RFC 6455
-// asks of frames stays Beast's: it refuses the bit where it may not stand (RFC 7692 section 6), and
-// masks, fragments, lengths and opcodes.
+// and refuses frames with a reserved bit. So this class gets the bytes of a connection with
+// compression before Beast does. It makes a compressed message a binary message without the bit,
+// and keeps a Mark until Beast has put the message together. Beast still checks everything else of
+// RFC 6455: masks, fragments, lengths, opcodes, and the bit where it is not allowed (RFC 7692
+// section 6).
 //
-// Bounded   By the messages that one read of Beast's brings in (1.5 KiB, 6 bytes each).
+// Bounded   By the messages in one read of Beast (1.5 KiB, 6 bytes each).
 // Threads   One at a time.
 class PackedFrames {
  public:
-  // How a message came.
+  // What a message was before the change.
   struct Mark {
     bool is_packed = false;
     bool is_text = false;
   };
 
-  // Bytes that have come in, in order, all of them. Returns how many frames begin in them.
+  // Takes all received bytes, in order. Returns the number of frames that begin in them.
   std::size_t pass(std::span<char> bytes);
-  // Of the next message that Beast has put together. There must be one.
+  // The mark of the next message that Beast has put together. There must be one (asserted).
   [[nodiscard]] Mark take();
-  // From now on messages are not delivered: nothing is kept of them.
+  // Messages are no longer delivered from now on: keeps no marks.
   void stop();
 
  private:

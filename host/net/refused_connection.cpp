@@ -1,4 +1,4 @@
-// A connection that is not served: it may be told why, and is closed.
+// A refused connection: sends an answer, if there is one, and closes.
 
 #include "net/http_session.hpp"
 #include "net/http_text.hpp"

@@ -17,7 +17,7 @@ SessionTable::~SessionTable() {
 }
 
 void SessionTable::add(std::shared_ptr<Session> session) {
-  // In front: behind may be those that stop() has still to tell.
+  // At the front: the sessions that stop() has still to end are at the back.
   sessions_.push_front(std::move(session));
   sessions_.front()->place_ = sessions_.begin();
   if (stopping_) sessions_.front()->wind_down();
@@ -27,7 +27,7 @@ void SessionTable::add(std::shared_ptr<Session> session) {
 void SessionTable::remove(Session& session) {
   if (untold_ == session.place_) ++untold_;
   sessions_.erase(session.place_);
-  // Without sessions nothing keeps the loop from ending.
+  // Without sessions there is no pending wait, so the loop may end.
   if (!sessions_.empty()) return;
   if (armed_) {
     timer_.cancel();  // sweep() runs once more and reports
@@ -43,7 +43,7 @@ void SessionTable::stop(SocketTime deadline, std::size_t most_at_once) {
   std::size_t count = 0;
   const std::size_t all = sessions_.size();
   auto next = sessions_.begin();
-  for (std::size_t i = 0; i < all; ++i) {  // not to the end(): that moves away
+  for (std::size_t i = 0; i < all; ++i) {  // not until end(): the splice appends
     const auto each = next++;
     if (!(*each)->comes_back()) {
       (*each)->wind_down();
@@ -60,12 +60,11 @@ void SessionTable::stop(SocketTime deadline, std::size_t most_at_once) {
                SocketTime::duration(1));
   next_slice_at_ = now;
   wind_down_slices(now);
-  // The pending sweep may be too late for the next slice: it comes now, and arms for that.
+  // The pending sweep may be too late for the next slice: it runs now, and sets the timer for it.
   if (armed_ && untold_ != sessions_.end()) timer_.cancel();
 }
 
-// Time that was missed is made up for, so that the last one is told in time however late the loop
-// is.
+// A late loop ends several slices at once, so that the last session is always told in time.
 void SessionTable::wind_down_slices(SocketTime now) {
   while (untold_ != sessions_.end() && now >= next_slice_at_) {
     for (std::size_t i = 0; i < slice_size_ && untold_ != sessions_.end(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// The connections of one loop, and the one timer that serves them all.
+// The connections of one loop, and one timer for all of them.
 
 #include "net/options.hpp"
 
@@ -16,7 +16,7 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// One connection as its table sees it: something that has deadlines and can be told to end.
+// One connection of a table: it has deadlines and can be ended.
 class Session {
  public:
   Session() = default;
@@ -24,14 +24,14 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Time has passed: look at your deadlines. May end the session, but not remove any from the
+  // Checks the session's deadlines. May end the session, but must not remove any session from the
   // table.
   virtual void on_sweep(SocketTime now) = 0;
-  // End in good order, soon: finish what is running, take nothing new.
+  // Ends soon and in order: finishes work in progress, and accepts no more.
   virtual void wind_down() = 0;
-  // End now.
+  // Ends now.
   virtual void cut() = 0;
-  // Whether its client connects again as soon as it is ended, so that many must not end together.
+  // Whether its client reconnects at once, so that many such sessions must not end together.
   [[nodiscard]] virtual bool comes_back() const { return false; }
 
  private:
@@ -39,12 +39,12 @@ class Session {
   std::list<std::shared_ptr<Session>>::iterator place_;
 };
 
-// Owns the sessions of one loop until they remove themselves. A timer a connection would cost
-// memory and a heap operation for each message; one sweep over the table costs a glance a
-// connection.
+// Owns the sessions of one loop until they remove themselves. A timer for each connection would
+// take memory, and a heap operation for each message. One sweep of the table only reads each
+// session's deadlines.
 //
-// Order     Sweeps come `period` apart while there is a session (sooner while stop() has sessions
-//           to tell), and not at all while there is none.
+// Order     While there is a session, a sweep runs every `period`, and sooner while stop() has
+//           sessions to end. Without sessions no sweep runs.
 // Threads   The loop's thread only.
 // Lifetime  stop() first, then destroy; a table with sessions must not be destroyed (asserted).
 class SessionTable {
@@ -55,18 +55,18 @@ class SessionTable {
   SessionTable& operator=(const SessionTable&) = delete;
 
   void add(std::shared_ptr<Session> session);
-  // Must be in the table. Not from inside on_sweep(): post it.
+  // The session must be in the table. Do not call it inside on_sweep(): post it.
   void remove(Session& session);
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
 
-  // From now on each session is told to wind down, and those that are added later too. What is left
-  // at `deadline` is cut. If there are more than `most_at_once` sessions that come back, those are
-  // told in kSlices parts, spread evenly over the first half of the time; all others at once.
+  // Calls wind_down() of each session, and of sessions that are added later. Sessions that are left
+  // at `deadline` are cut. If more than `most_at_once` sessions have comes_back(), those wind down
+  // in kSlices parts, spread evenly over the first half of the time; all others at once.
   void stop(SocketTime deadline, std::size_t most_at_once);
   static constexpr std::size_t kSlices = 20;
   [[nodiscard]] bool stopping() const { return stopping_; }
 
-  // Calls `quiet` once, as soon as the table is empty and its timer has no handler left.
+  // Calls `quiet` once, as soon as the table is empty and its timer has no pending handler.
   void when_quiet(std::function<void()> quiet);
 
   // Calls `visit` for each session; it may end sessions, but not remove them.
@@ -89,7 +89,7 @@ class SessionTable {
   std::list<std::shared_ptr<Session>> sessions_;
   std::function<void()> quiet_;
   SocketTime cut_at_ = SocketTime::max();
-  // While stopping: from here to the end of the list nobody has been told yet.
+  // While stopping: sessions from here to the end of the list were not told to wind down yet.
   std::list<std::shared_ptr<Session>>::iterator untold_ = sessions_.end();
   SocketTime next_slice_at_ = SocketTime::max();
   SocketTime::duration between_slices_{};

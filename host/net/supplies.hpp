@@ -1,5 +1,5 @@
 #pragma once
-// What the network is given by the server around it.
+// What the server gives to the network layer.
 
 #include "base/client_memory.hpp"
 #include "base/logger.hpp"
@@ -7,7 +7,7 @@
 
 namespace hearth::net {
 
-// Lifetime  What it names outlives the network.
+// Lifetime  All three outlive the network layer.
 struct NetSupplies {
   Logger& logger;
   Metrics& metrics;

@@ -33,7 +33,7 @@ class TcpStream final : public ByteStream {
                                                                 std::size_t bytes) mutable {
       self->read_done(std::move(handler), error, bytes);
     };
-    // One buffer is recv(), two are recvmsg(), which is slower.
+    // Asio uses recv() for one buffer, and recvmsg(), which is slower, for two.
     if (into[1].size() == 0) {
       socket_.async_read_some(into[0], std::move(done));
     } else {
@@ -46,8 +46,8 @@ class TcpStream final : public ByteStream {
   }
 
   std::size_t send_now(std::span<const asio::const_buffer> bytes, error_code& error) override {
-    // Asio sends with MSG_NOSIGNAL: a peer that is gone is an error here, never a SIGPIPE.
-    // One buffer is send(), more are sendmsg(), which is slower.
+    // Asio sends with MSG_NOSIGNAL: a peer that has left is an error here, never a SIGPIPE. Asio
+    // uses send() for one buffer, and sendmsg(), which is slower, for more.
     return bytes.size() == 1 ? socket_.write_some(bytes.front(), error)
                              : socket_.write_some(bytes, error);
   }
@@ -62,7 +62,7 @@ class TcpStream final : public ByteStream {
   bool wire_has_ended() override { return has_ended(socket_); }
 
   bool try_shutdown_send() override {
-    error_code ignored;  // not connected any more: then there is nothing to end
+    error_code ignored;  // no longer connected: there is nothing to end
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
     return true;
   }
@@ -116,7 +116,7 @@ std::optional<LooseSocket> loosen(TcpSocket& socket) {
 }
 
 void prepare_socket(TcpSocket& socket) {
-  error_code ignored;  // a peer that is gone already shows at the first read
+  error_code ignored;  // the first read finds a peer that has already left
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket.non_blocking(true, ignored);
 }
@@ -128,8 +128,7 @@ std::size_t unacknowledged(TcpSocket& socket) {
 }
 
 bool has_ended(TcpSocket& socket) {
-  // A peek would see the end only behind the last byte that nobody has read yet; this sees it at
-  // once.
+  // A peek would see the end only after all unread bytes; this sees it at once.
   pollfd look{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&look, 1, 0) > 0;
 }

@@ -21,10 +21,10 @@
 namespace hearth::net {
 namespace {
 
-// A chain of certificates has a few KiB, and so has a key.
+// A chain of certificates and a key have a few KiB each.
 constexpr std::size_t kMaxPemBytes = std::size_t{1} << 20;
-// Records and handshakes of one client are read with few calls; buffers of connections that are
-// idle are freed; a send that could not end may go on from other memory with the same bytes.
+// Reads records and handshakes with few calls, frees the buffers of idle connections, and lets a
+// repeated send pass the same bytes in other memory.
 constexpr auto kModes =
     SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
@@ -48,7 +48,7 @@ using OwnedBio = Owned<BIO, free_bio>;
 using OwnedCertificate = Owned<X509, X509_free>;
 using OwnedKey = Owned<EVP_PKEY, EVP_PKEY_free>;
 
-// What is read from a key's file is gone from memory afterwards.
+// Wipes the content of a key's file from memory afterwards.
 struct WipedText {
   std::string text;
   explicit WipedText(std::string given) : text(std::move(given)) {}
@@ -57,7 +57,7 @@ struct WipedText {
   WipedText& operator=(const WipedText&) = delete;
 };
 
-// The reason of the newest error, which says nothing of the contents; the queue is empty then.
+// The reason of OpenSSL's newest error, without the file's content. Empties the error queue.
 std::string last_reason() {
   const char* const text = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
@@ -73,7 +73,7 @@ OwnedBio as_bio(std::string_view text) {
   return OwnedBio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Instead of asking on a terminal.
+// Gives no password, so that OpenSSL does not ask on a terminal.
 int no_password(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
@@ -81,7 +81,7 @@ int no_password(char*, int, int, void* asked) {
 
 Result<void> check_key_file(const std::filesystem::path& file) {
   struct stat status{};
-  if (::stat(file.c_str(), &status) != 0) return {};  // read_file() says why
+  if (::stat(file.c_str(), &status) != 0) return {};  // read_file() has the error
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return unusable("key", file, "it belongs to another user: make this server's user its owner");
   }
@@ -121,7 +121,7 @@ std::string fingerprint_of(X509& certificate) {
   return sha256_hex(text);
 }
 
-// RFC 7301, 3.2: a client that speaks none of what we do is told so.
+// RFC 7301, 3.2: a client without a common protocol gets an alert.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
                     const unsigned char* offered, unsigned int offered_size, void*) {
   unsigned char* found = nullptr;
@@ -146,7 +146,7 @@ TlsContext::TlsContext(bool is_client)
   HEARTH_ASSERT(context_ != nullptr, "OpenSSL makes no context");
   SSL_CTX* const context = context_.get();
   SSL_CTX_set_mode(context, kModes);
-  // Else one read goes on for as long as the peer sends records without data, such as new keys.
+  // Otherwise one read continues while the peer sends records without data, such as new keys.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_security_level(context, 2);
@@ -163,7 +163,7 @@ TlsContext::TlsContext(bool is_client)
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& options) {
-  // Not const yet, and nobody else's: make_shared cannot call the constructor.
+  // Not make_shared, which cannot call the private constructor.
   std::shared_ptr<TlsContext> fresh(new TlsContext(false));
   ERR_clear_error();
   const Result<void> used = fresh->use(options);

@@ -1,5 +1,5 @@
 #pragma once
-// What TLS connections of this server begin with: the certificate, its key, and what is spoken.
+// The settings of TLS connections: the certificate, its key, versions and ciphers.
 
 #include "base/error.hpp"
 #include "net/options.hpp"
@@ -13,30 +13,30 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 namespace hearth::net {
 
 // One certificate with its key, and the rules of all connections that use it:
-//   - TLS 1.2 and 1.3, or 1.3 alone; in TLS 1.2 ECDHE with AES-GCM or ChaCha20-Poly1305, and
-//     nothing else. The server's order decides, except that a client that prefers ChaCha20 gets it.
-//   - Keys of 2048 bits (RSA) or 224 bits (EC) at least: OpenSSL's security level 2.
-//   - ALPN: a client that names protocols, and not http/1.1 among them, is refused (RFC 7301, 3.2).
-//     A client that names none is served.
+//   - TLS 1.2 and 1.3, or 1.3 only. TLS 1.2 has only ECDHE with AES-GCM or ChaCha20-Poly1305. The
+//     server's order decides, except that a client that prefers ChaCha20 gets it.
+//   - Keys of at least 2048 bits (RSA) or 224 bits (EC): OpenSSL's security level 2.
+//   - ALPN: a client that names protocols without http/1.1 is refused (RFC 7301, 3.2). A client
+//     that names no protocol is served.
 //   - No compression and no renegotiation. No session tickets and no session cache: each connection
-//     makes a full handshake, and no key of the server outlives a connection. WebSockets live long,
-//     so that handshakes are few.
+//     makes a full handshake, and no session key outlives its connection. Handshakes are few,
+//     because WebSockets live long.
 //
-// Threads   Any: it does not change. Connections hold it for as long as they live.
+// Threads   Any: it does not change. Connections share it while they live.
 class TlsContext {
  public:
-  // Reads both files. The certificate's file holds the server's own certificate first, then those
-  // between it and its authority. The key's file must belong to the user of this process or to
-  // root, and nobody but its owner and its group may have access to it (0600, 0640).
-  //   Failure   A sentence for the operator, which names the file and never shows what is in the
-  //             key's. kInvalidArgument: no PEM, a key that is encrypted or belongs to another
-  //             certificate, one that is too weak. Else what read_file() says.
+  // Reads both files. The certificate's file has the server's own certificate first, then the
+  // certificates between it and its authority. The key's file must belong to the user of this
+  // process or to root, and only its owner and its group may have access to it (0600, 0640).
+  //   Failure   A sentence for the operator, which names the file and never shows the content of
+  //             the key's file. kInvalidArgument: no PEM, a key that is encrypted, belongs to
+  //             another certificate or is too weak. Otherwise the error of read_file().
   [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> load(const TlsOptions& options);
-  // For a client that asks a server of this machine that it knows by other means: it does not look
-  // at the server's certificate.
+  // For a client of a server on this machine that it knows by other means: it does not check the
+  // server's certificate.
   [[nodiscard]] static std::shared_ptr<const TlsContext> for_own_server();
 
-  // When the certificate ends.
+  // When the certificate expires.
   [[nodiscard]] std::chrono::system_clock::time_point not_after() const { return not_after_; }
   // SHA-256 of the certificate, in hexadecimal.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }

@@ -22,7 +22,7 @@ class TlsHandshake final : public Session, public std::enable_shared_from_this<T
     session_ = std::make_unique<TlsSession>(std::move(context), socket_.native_handle());
   }
 
-  // Not before the table has it.
+  // Call it after the session is in the table.
   void run() {
     if (stopped_ != How::kDone) return end(stopped_);
     if (held_.refused()) return end(How::kMemory);
@@ -40,7 +40,7 @@ class TlsHandshake final : public Session, public std::enable_shared_from_this<T
     socket_.async_wait(what, [self = shared_from_this()](error_code) { self->go_on(); });
   }
 
-  // A wait is pending in all states but the last.
+  // A wait is pending in all states except the last.
   void stop(How how) {
     stopped_ = how;
     error_code ignored;
@@ -76,7 +76,7 @@ class TlsHandshake final : public Session, public std::enable_shared_from_this<T
   HeldBytes held_;
   const std::function<void(EndedHandshake)> ended_;
   const SocketTime since_ = std::chrono::steady_clock::now();
-  How stopped_ = How::kDone;  // else why it was stopped
+  How stopped_ = How::kDone;  // otherwise why it was stopped
 };
 
 }  // namespace

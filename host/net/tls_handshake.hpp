@@ -1,5 +1,5 @@
 #pragma once
-// A connection until its TLS handshake is over.
+// Runs the TLS handshake of a connection.
 
 #include "net/loop_share.hpp"
 #include "net/tcp_stream.hpp"
@@ -11,31 +11,31 @@
 
 namespace hearth::net {
 
-// What has become of a handshake.
+// The result of a handshake.
 struct EndedHandshake {
   enum class How {
     kDone,
     kPlainHttp,  // the peer speaks HTTP without TLS
-    kFailed,     // the peer was told why, in an alert
+    kFailed,     // an alert has told the peer why
     kSilent,     // it took longer than NetOptions::handshake_timeout
-    kMemory,     // the account of client memory was overdrawn
+    kMemory,     // client memory was above its limit
     kCut,        // Session::cut()
   } how = How::kDone;
   TcpSocket socket;
   std::unique_ptr<TlsSession> session;
-  std::string reason;  // with kFailed: OpenSSL's words
+  std::string reason;  // with kFailed: OpenSSL's text
 };
 
-// Begins the handshake of a server on a fresh connection. It is in `share.table` until `ended` is
-// called, which is right before it leaves.
+// Begins the server's side of a handshake on a new connection. The handshake is in `share.table`,
+// and calls `ended` right before it leaves the table.
 //
-// Bounded   kHandshakeBytes on the account of client memory, and NetOptions::handshake_timeout.
-// Threads   On the share's loop. It costs up to a millisecond or two of it at a time (RSA).
+// Bounded   kHandshakeBytes of client memory, and NetOptions::handshake_timeout.
+// Threads   On the share's loop. It takes up to a millisecond or two of the loop at a time (RSA).
 void start_tls_handshake(LoopShare& share, TcpSocket socket,
                          std::shared_ptr<const TlsContext> context,
                          std::function<void(EndedHandshake)> ended);
 
-// What an unfinished handshake is taken to hold: OpenSSL's state and one record each way.
+// The memory that an unfinished handshake counts: OpenSSL's state and one record each way.
 inline constexpr std::size_t kHandshakeBytes = std::size_t{64} << 10;
 
 }  // namespace hearth::net

@@ -122,7 +122,7 @@ TlsSession::Outcome TlsSession::end() {
   if (failed_ || SSL_in_init(ssl_.get()) != 0) return Outcome::kDone;
   ERR_clear_error();
   const int result = SSL_shutdown(ssl_.get());
-  if (result >= 0) return Outcome::kDone;  // 0: the peer has not said it yet
+  if (result >= 0) return Outcome::kDone;  // 0: the peer's close_notify is missing
   return outcome_of(result) == Outcome::kWrites ? Outcome::kWrites : Outcome::kDone;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// TLS over one descriptor, without loops: what a stream and a handshake have in common.
+// TLS over one descriptor, without a loop. Streams and handshakes use it.
 
 #include "net/tls_context.hpp"
 
@@ -17,24 +17,24 @@ namespace hearth::net {
 
 // Reads from the descriptor and writes to it, and never closes it. Never raises SIGPIPE.
 //
-// Bounded   One record (16 KiB) each way while something is incomplete, nothing of it while the
-//           connection is idle; the state of a handshake, for which OpenSSL takes no more than
-//           128 KiB from the peer.
-// Threads   One at a time: it may move between them.
+// Bounded   One record (16 KiB) each way while a record is incomplete, and none while the
+//           connection is idle. During a handshake its state, for which OpenSSL accepts at most 128
+//           KiB from the peer.
+// Threads   One at a time; it may move between threads.
 // Lifetime  The descriptor outlives its use.
 class TlsSession {
  public:
   enum class Outcome {
     kDone,
-    kReads,      // again once there is something to read
-    kWrites,     // again once there is room to write
-    kEnded,      // the peer has said that it ends its side (close_notify)
+    kReads,      // call again when the descriptor is readable
+    kWrites,     // call again when the descriptor is writable
+    kEnded,      // the peer has ended its side (close_notify)
     kPlainHttp,  // in a handshake: the peer speaks HTTP without TLS
     kFailed,     // the connection is broken, or the peer breaks the rules; failure() says why
   };
   struct Moved {
     Outcome outcome = Outcome::kDone;
-    std::size_t bytes = 0;  // more than zero with kDone, zero else
+    std::size_t bytes = 0;  // more than zero with kDone, otherwise zero
   };
 
   TlsSession(std::shared_ptr<const TlsContext> context, int descriptor);
@@ -42,26 +42,26 @@ class TlsSession {
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // Goes on with the handshake.
+  // Continues the handshake.
   Outcome handshake();
   Moved read(std::span<char> into);
   // Takes at most one record. After kWrites the next call must begin with the same bytes.
   Moved write(std::string_view bytes);
-  // Tells the peer that nothing more follows (close_notify). kDone also if nothing can be said.
+  // Sends close_notify: no more bytes follow. kDone also if it cannot be sent.
   Outcome end();
 
-  // Whether read() may get further without new bytes on the descriptor.
+  // Whether read() may return bytes without new bytes on the descriptor.
   [[nodiscard]] bool has_more() const;
   // Bytes that were written to the descriptor.
   [[nodiscard]] std::uint64_t written() const { return wire_.written; }
-  // Bytes that were read from the descriptor since the last call; at first, since the beginning.
+  // Bytes that were read from the descriptor since the last call, or since the beginning.
   [[nodiscard]] std::size_t take_received() { return std::exchange(wire_.received, 0); }
-  // Why it has failed, for the log: OpenSSL's words.
+  // The reason of a failure, for the log: OpenSSL's text.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
   static constexpr std::size_t kRecord = std::size_t{16} << 10;
 
-  // What OpenSSL reads from and writes to.
+  // OpenSSL reads from it and writes to it.
   struct Wire {
     int descriptor = -1;
     std::uint64_t written = 0;
@@ -74,7 +74,7 @@ class TlsSession {
   };
   Outcome outcome_of(int result);
 
-  const std::shared_ptr<const TlsContext> context_;  // shared with all connections that it began
+  const std::shared_ptr<const TlsContext> context_;  // shared with the context's other connections
   Wire wire_;
   std::unique_ptr<ssl_st, Free> ssl_;  // uses wire_
   std::string failure_;

@@ -52,14 +52,15 @@ class TlsStream final : public ByteStream {
         what, [self = shared(), into, handler = std::move(handler)](error_code error) mutable {
           std::size_t bytes = 0;
           if (!error) error = self->read_all(into, bytes);
-          // New keys and empty records take bytes and give none.
+          // New keys and empty records use bytes of the wire and return none.
           if (error == asio::error::would_block && !self->has_drained_enough())
             return self->wait_to_read(into, std::move(handler));
           self->read_done(std::move(handler), error, bytes);
         });
   }
 
-  // As much as has come and fits. An error only if nothing was read: it comes again.
+  // Reads all available bytes that fit. Returns an error only if no byte was read: otherwise the
+  // next read meets it again.
   error_code read_all(ReadBuffers into, std::size_t& bytes) {
     for (const asio::mutable_buffer& buffer : into) {
       std::span<char> room(static_cast<char*>(buffer.data()), buffer.size());
@@ -92,7 +93,7 @@ class TlsStream final : public ByteStream {
     return bytes;
   }
 
-  // A record holds up to 16 KiB: small pieces are put together, so that each record is full.
+  // Joins small pieces, so that each record is full (16 KiB).
   std::size_t send_now(std::span<const asio::const_buffer> pieces, error_code& error) override {
     std::size_t taken = 0;
     for (std::string_view next = part(pieces, taken); !next.empty(); next = part(pieces, taken)) {
@@ -129,7 +130,7 @@ class TlsStream final : public ByteStream {
     return {room.data(), used};
   }
 
-  // The system counts what TLS has added as well: nothing is on the way once all of it has arrived.
+  // The system also counts the bytes that TLS adds. The result is zero when all bytes have arrived.
   std::size_t on_the_way() override {
     const std::uint64_t arrived = session_->written() - unacknowledged(socket_);
     return arrived >= plain_ ? 0 : static_cast<std::size_t>(plain_ - arrived);
@@ -144,7 +145,7 @@ class TlsStream final : public ByteStream {
 
   bool try_shutdown_send() override {
     if (session_->end() == Outcome::kWrites) return false;
-    error_code ignored;  // not connected any more: then there is nothing to end
+    error_code ignored;  // no longer connected: there is nothing to end
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
     return true;
   }
@@ -165,9 +166,9 @@ class TlsStream final : public ByteStream {
 
   BufferPool& pool_;
   TcpSocket socket_;
-  std::unique_ptr<TlsSession> session_;  // none any more after release()
+  std::unique_ptr<TlsSession> session_;  // null after release()
   std::uint64_t plain_ = 0;              // bytes that the session has taken
-  bool reading_writes_ = false;          // to read on, TLS must write first (a key update)
+  bool reading_writes_ = false;          // TLS must write before it can read on (a key update)
 };
 
 }  // namespace

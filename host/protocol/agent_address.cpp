@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kPrefix = "agents";
 constexpr std::string_view kSubAgent = "sub";
 
-// Takes the next segment that is not empty off the front of `path`.
+// Removes the next segment that is not empty from the front of `path`.
 std::string_view take_segment(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   const std::string_view segment = path.substr(0, path.find('/'));
@@ -36,7 +36,7 @@ constexpr Sentences kNameSentences{.empty = "the agent name is empty",
                                    .control = "the agent name contains a control character",
                                    .dots = "the agent name must not be . or .."};
 
-// The length comes first: nothing below looks at, or copies, more than the limit.
+// The length is checked first, so that the rest reads and copies no more than the limit.
 std::string_view problem(std::string_view text, std::size_t max_bytes, const Sentences& say) {
   if (text.empty()) return say.empty;
   if (text.size() > max_bytes) return say.too_long;

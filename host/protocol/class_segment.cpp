@@ -28,7 +28,7 @@ std::string kebab_case(std::string_view class_name) {
     if (is_upper(c) && !shouts) segment += '-';
     segment += lower(c);
   }
-  // Before underscores become dashes: a leading one of those stays.
+  // Before underscores become dashes, so that a leading underscore stays as a dash.
   if (!shouts && segment.starts_with('-')) segment.erase(0, 1);
   std::ranges::replace(segment, '_', '-');
   if (!shouts && segment.ends_with('-')) segment.pop_back();

@@ -22,7 +22,7 @@ bool opens_an_object(std::string_view text) {
   return first != std::string_view::npos && text[first] == '{';
 }
 
-// The letters of the type can be spelled otherwise in one way only: as \u escapes.
+// The letters of the type have only one other spelling: \u escapes.
 bool may_be_protocol_frame(std::string_view text) {
   return opens_an_object(text) &&
          (contains(text, kRpcType) || contains(text, kStateType) || contains(text, R"(\u)"));
@@ -43,7 +43,7 @@ bool is_type(std::string_view json, std::string_view expected) {
   return decode_json_string(json) == expected.substr(1, expected.size() - 2);
 }
 
-// Why the value of a frame that was recognised cannot be taken, if so.
+// Why the value of a recognised frame is refused; empty if it is not.
 std::string problem_with(std::string_view json) {
   const Result<Json> parsed = parse_json(json);
   return parsed ? std::string() : parsed.error().message;
@@ -68,7 +68,7 @@ ClientFrame classify_client_frame(std::string_view text, std::string& mended) {
     if (!is_string(id.json) || !is_string(method.json) || !is_array(args.json)) {
       return UnknownFrame{};
     }
-    // What was replaced is as long as what stands there now.
+    // A replacement is as long as the replaced text.
     const auto id_at = static_cast<std::size_t>(id.json.data() - whole.data());
     return RpcCall{.id_json = text.substr(id_at, id.json.size()),
                    .method = decode_json_string(method.json),

@@ -9,7 +9,7 @@
 namespace hearth::protocol {
 
 // `code` is a stable word for programs, `message` one sentence for people; both are escaped.
-// Neither may carry internals: this goes to strangers.
+// Neither may contain internals: any client can see them.
 std::string http_error_body(std::string_view code, std::string_view message);
 
 // The same with the word of `error.code`. The caller picks the status.

@@ -11,7 +11,7 @@ namespace hearth::protocol {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789ABCDEF";
-// Beyond the controls and what is not ASCII.
+// Besides control characters and bytes that are not ASCII.
 constexpr std::string_view kEncoded = " \"#<>?^`{}/%\\";
 
 bool is_encoded(char c) {

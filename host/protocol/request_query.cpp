@@ -48,8 +48,7 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 
     const std::size_t name_end = std::min(pair.find('='), pair.size());
     const std::string_view name = pair.substr(0, name_end);
-    // Three written bytes decode to one at least: longer names need no decoding to be known as
-    // others.
+    // Three written bytes decode to at least one, so a longer name cannot be `key`.
     if (name.size() > key.size() * 3 || form_decode(name) != key) continue;
     const std::string_view value = pair.substr(std::min(name_end + 1, pair.size()));
     if (value.size() > max_bytes) return std::nullopt;
@@ -59,7 +58,7 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 }
 
 std::optional<std::string> connection_id(std::string_view query) {
-  // As written, each byte may take three.
+  // Each byte may be written as three.
   std::optional<std::string> id = query_value(query, "_pk", kMaxConnectionIdBytes * 3);
   if (!id || id->empty() || id->size() > kMaxConnectionIdBytes) return std::nullopt;
   if (!std::ranges::all_of(*id, is_printable)) return std::nullopt;

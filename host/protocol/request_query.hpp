@@ -8,27 +8,26 @@
 
 namespace hearth::protocol {
 
-// Resolves %XX. A percent sign that is not followed by two hexadecimal digits stands for itself, as
-// it does for browsers. The result may hold any byte, NUL included, and need not be UTF-8.
+// Resolves %XX. A percent sign without two hexadecimal digits after it stays, as in browsers. The
+// result may hold any byte, NUL included, and need not be UTF-8.
 std::string percent_decode(std::string_view text);
 
-// The value of the first pair named `key`, with `+` and %XX resolved; `query` comes without its
-// `?`.
+// The value of the first pair named `key`, with `+` and %XX resolved. `query` has no `?`.
 //
-// Promises  nothing when there is no such pair, or its value is longer than `max_bytes` as written.
+// Promises  nothing if there is no such pair, or its value is longer than `max_bytes` as written.
 //           A pair without `=` has the empty value. The bytes need not be UTF-8.
 // Bounded   memory for one value of at most `max_bytes`.
 std::optional<std::string> query_value(std::string_view query, std::string_view key,
                                        std::size_t max_bytes);
 
 // The id that the client chose for its connection (`_pk`): 1 to 128 printable ASCII bytes. Nothing
-// when it is absent or not of that form; the caller then makes one up. Not unique, and not a proof
-// of anything.
+// if it is absent or has another form; the caller then makes one. The id need not be unique, and
+// proves nothing.
 inline constexpr std::size_t kMaxConnectionIdBytes = 128;
 std::optional<std::string> connection_id(std::string_view query);
 
-// The client wants another transport than this one (`__agents_transport`). Such a client must be
-// told to stop with kClosePolicyViolation, since it cannot understand our frames.
+// Whether the client asks for another transport (`__agents_transport`). It cannot understand
+// Hearth's frames, so the caller must close it with kClosePolicyViolation.
 bool asks_for_other_transport(std::string_view query);
 
 }  // namespace hearth::protocol

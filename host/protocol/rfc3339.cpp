@@ -12,12 +12,12 @@ using std::chrono::milliseconds;
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
 
-// Takes what the text begins with.
+// Reads a time from the front of a text.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : text_(text) {}
 
-  // A number of exactly so many digits; from `least` to `most`.
+  // A number of exactly `digits` digits, from `least` to `most`.
   int number(std::size_t digits, int least, int most) {
     int value = 0;
     const std::string_view part = text_.substr(0, digits);

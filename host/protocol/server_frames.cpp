@@ -8,7 +8,7 @@ namespace {
 // Room for the fixed parts of the longest frame.
 constexpr std::size_t kFixedBytes = 80;
 
-// {"type":"rpc","id":<id> and then `tail`, which brings its comma.
+// {"type":"rpc","id":<id>. The caller appends the rest, with its comma.
 std::string begin_rpc(std::string_view id_json, std::size_t body_bytes) {
   std::string frame;
   frame.reserve(kFixedBytes + id_json.size() + body_bytes);

@@ -33,7 +33,7 @@ constexpr char kCreateMeta[] =
 constexpr char kCreateState[] =
     "CREATE TABLE cf_agents_state(id TEXT PRIMARY KEY NOT NULL, state TEXT) WITHOUT ROWID";
 
-// 0 for a file that is not there.
+// 0 for a file that does not exist.
 std::int64_t bytes_of(const std::filesystem::path& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) return status.st_size;
@@ -47,8 +47,8 @@ bool has_bytes(const std::filesystem::path& path) {
 
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 
-// 32 of them, with zeros for those that the file does not have. Nothing if the file cannot be read:
-// SQLite meets the same error, and reports it.
+// The first 32 bytes, filled up with zeros. Empty if the file cannot be read: SQLite meets the same
+// error, and reports it.
 std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(32, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -57,10 +57,10 @@ std::string first_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Whether the server or the power ended between the making of this file and its first commit. The
-// first commit makes cf_agents_meta, whose page is the second, in the file or in the WAL. After a
-// loss of power SQLite may find no database in the first page. A first page that counts more pages
-// belongs to a file that has lost them: SQLite opens it, and reports it as corrupt.
+// Whether a crash or a loss of power came between the creation of this file and its first commit.
+// The first commit makes cf_agents_meta, whose page is the second, in the file or in the WAL. After
+// a loss of power the first page may hold no database. If the first page counts more pages, the
+// file has lost them: SQLite opens it, and reports it as corrupt.
 bool was_in_the_making(const std::filesystem::path& path) {
   if (bytes_of(path) > kPageBytes || has_bytes(path.native() + "-wal")) return false;
   constexpr std::size_t kPageCountAt = 28;  // big endian; sqlite.org/fileformat2.html, 1.3
@@ -73,7 +73,7 @@ bool was_in_the_making(const std::filesystem::path& path) {
   return pages <= 1;
 }
 
-// Whether neither the first page nor the WAL beside it has a database.
+// Whether neither the first page nor the WAL has a database.
 bool has_lost_its_beginning(const std::filesystem::path& path, const std::string& vfs) {
   if (bytes_of(path) > kPageBytes || !has_bytes(path.native() + "-wal")) return false;
   if (const std::string header = first_bytes(path); header.empty() || header.starts_with(kMagic))
@@ -87,7 +87,7 @@ bool has_lost_its_beginning(const std::filesystem::path& path, const std::string
                       nullptr, nullptr) == SQLITE_NOTADB;
 }
 
-// Makes the directories above an agent's file. The data directory itself is there and 0700.
+// Makes the directories above an agent's file. The data directory itself exists.
 void make_parents(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
@@ -95,16 +95,16 @@ void make_parents(const std::filesystem::path& path) {
     throw StorageError("make directory " + path.parent_path().string() + ": " + error.message());
 }
 
-// An empty WAL, or a blank one, may be one that was emptied and whose sync has failed, so that the
-// device still has the old content. Were it written to, a loss of power could leave the beginning
-// of that content, and SQLite would play it over newer pages. SQLite makes a new file instead. If
-// the old one comes back, it is whole, and all of it is in the database.
+// If the sync of an emptied or blank WAL has failed, the device still has the old content. A write
+// to that WAL and then a loss of power could leave the beginning of the old content, and SQLite
+// would replay it over newer pages. So the file is removed, and SQLite makes a new one. If the old
+// file comes back, it is complete, and all of it is already in the database.
 void remove_empty_wal(const std::filesystem::path& path) {
   const std::string wal = path.native() + "-wal";
   if (has_bytes(wal)) {
     errno = 0;
     const std::string header = first_bytes(wal);
-    if (header.empty()) {  // it may be a blank one, which nobody may write to
+    if (header.empty()) {  // it may be a blank WAL, which must not be written to
       const std::string text = "read " + wal + ": " + std::generic_category().message(errno);
       if (errno == EMFILE || errno == ENFILE) throw OutOfDescriptors(text);
       throw StorageError(text);
@@ -115,8 +115,8 @@ void remove_empty_wal(const std::filesystem::path& path) {
   throw StorageError("remove " + wal + ": " + std::generic_category().message(errno));
 }
 
-// Resets statements that are in the middle of writing: SQLite refuses to commit beneath them. They
-// have written all they will before their first row came; only rows are lost.
+// Resets statements that are in the middle of writing, because SQLite refuses to commit while they
+// run. They do all their writes before their first row, so only rows are lost.
 void reset_busy_writers(sqlite3& connection) {
   for (sqlite3_stmt* stmt = sqlite3_next_stmt(&connection, nullptr); stmt != nullptr;
        stmt = sqlite3_next_stmt(&connection, stmt)) {
@@ -133,10 +133,10 @@ struct AgentDatabase::Prepared {
 
   Statement begin;
   Statement commit;
-  std::unique_ptr<Statement> store_state;  // from the first use on: its table must be there
+  std::unique_ptr<Statement> store_state;  // from the first use on: its table must exist
 };
 
-// Breaks the database unless the operation in its scope ends well.
+// Breaks the database if the operation in its scope does not succeed.
 class AgentDatabase::FailStop {
  public:
   explicit FailStop(AgentDatabase& database) : database_(database) {
@@ -153,8 +153,8 @@ AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentData
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
   if (options_.must_exist) check_not_lost();
   if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
-  // With `power` no client was told of a commit before the first page was on the device: a file
-  // that has none holds nothing that was promised, unless the directory knows better.
+  // With `power` no answer left before the first page was on the device. So a file without a first
+  // page holds no promised data, except if the directory says so (must_exist).
   const bool may_be_lost = options_.sync != nullptr && !options_.must_exist;
   if (was_in_the_making(path_) || (may_be_lost && has_lost_its_beginning(path_, options_.vfs))) {
     start_over();
@@ -190,22 +190,21 @@ void AgentDatabase::open_file() {
   const bool is_new = !has_bytes(path_);
   remove_empty_wal(path_);
   if (options_.sync != nullptr) prepare_for_power(is_new);
-  // The product's VFS excludes other connections by itself, and cheaper.
+  // kSingleOwnerVfs excludes other connections itself, at a lower cost.
   const bool own_vfs = options_.vfs.empty();
   auto connection = std::make_unique<Connection>(
       path_, ConnectionOptions{.create = true,
                                .vfs = own_vfs ? kSingleOwnerVfs : options_.vfs,
                                .cache_pages = options_.cache_pages,
                                .exclusive = !own_vfs});
-  // On a new file this writes the first page; one that is in WAL mode already stays as it is. Not
-  // left to the first write: SQLite does not change the mode beneath a plugin's open cursor.
-  checkpoint_on_close(*connection, false);  // unless close_connection() has seen that it may
-  // Without a journal on the disk: one that comes back after a loss of power would empty the file.
+  checkpoint_on_close(*connection, false);  // close_connection() allows it after it has checked
+  // On a new file this writes the first page; a file in WAL mode does not change. It does not wait
+  // for the first write, because SQLite cannot change the mode while a plugin's cursor is open. The
+  // journal is in memory: one on disk that comes back after a loss of power would empty the file.
   connection->execute(is_new ? "PRAGMA page_size=4096; PRAGMA synchronous=OFF; "
                                "PRAGMA journal_mode=MEMORY; PRAGMA journal_mode=WAL"
                              : "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF");
-  // SQLite's own checkpoints would wait for the device in the middle of a commit, and pass over
-  // their failures.
+  // SQLite's own checkpoints would wait for the device inside a commit, and ignore their failures.
   sqlite3_wal_hook(&connection->handle(), &AgentDatabase::after_commit, this);
   checkpoint_at_ = options_.checkpoint_pages;
   if (options_.max_pages > 0)
@@ -226,7 +225,7 @@ sqlite3& AgentDatabase::connection() {
   return connection_->handle();
 }
 
-// ---- whose file it is --------------------------------------------------------------------------
+// ---- the agent that the file belongs to --------------------------------------------------------
 
 void AgentDatabase::check_identity() {
   bool any_table = false;
@@ -276,7 +275,7 @@ void AgentDatabase::upgrade_schema(std::int64_t version) {
   const auto set_max_pages = [this](std::int64_t pages) {
     connection_->execute(("PRAGMA max_page_count=" + std::to_string(pages)).c_str());
   };
-  // For a moment what is moved is there twice.
+  // During the migration the moved data exist twice.
   constexpr std::int64_t kNoBound = 1'073'741'823;
   if (options_.max_pages > 0) set_max_pages(kNoBound);
   begin_write();
@@ -302,8 +301,8 @@ void AgentDatabase::check_not_lost() const {
   if (was_in_the_making(path_)) refuse_loss("has lost what was in it");
 }
 
-// What is written to a file that has no name any more is lost when it is closed. SQLite does not
-// look. Not at each commit: it would cost a tenth of a small one.
+// Writes to a file whose name was removed are lost when it is closed, and SQLite does not check.
+// Not at each commit: that would cost a tenth of a small commit.
 void AgentDatabase::check_in_place() {
   if (inode_ == 0) return;
   const auto now = std::chrono::steady_clock::now();
@@ -311,7 +310,7 @@ void AgentDatabase::check_in_place() {
   looked_at_ = now;
   struct stat status{};
   const bool is_there = ::stat(path_.c_str(), &status) == 0;
-  // A directory above it that cannot be passed now says nothing of the file.
+  // An error of a directory above says nothing about the file.
   const bool is_same = status.st_ino == inode_ && status.st_dev == device_;
   const bool is_in_place = is_there ? is_same : errno != ENOENT;
   if (is_in_place) return;
@@ -483,12 +482,12 @@ std::string AgentDatabase::close_connection() {
   std::string failure;
   if (in_transaction_) sqlite3_exec(&db, "ROLLBACK", nullptr, nullptr, nullptr);
   prepared_.reset();
-  if (target_ != nullptr && target_->failed()) broken_ = true;  // whoever asked for the sync knows
+  if (target_ != nullptr && target_->failed()) broken_ = true;  // the sync's caller has the error
   if (!broken_ && options_.sync != nullptr && !may_checkpoint()) {
-    failure = "checkpoint " + path_.string() + ": what it holds could not be synced";
+    failure = "checkpoint " + path_.string() + ": its data could not be synced";
     broken_ = true;
   }
-  // sqlite3_close() would do this as well, but without telling whether it worked.
+  // sqlite3_close() would do this too, but does not report errors.
   if (!broken_) {
     failure = move_wal();
     broken_ = !failure.empty();
@@ -501,22 +500,22 @@ std::string AgentDatabase::close_connection() {
 
 // ---- the WAL ------------------------------------------------------------------------------------
 
-// What synchronous=OFF is safe for: nothing that a commit writes has to reach the device before
-// something else, since checkpoint() alone moves pages into the file, and lets the WAL begin anew
-// only when its old content is gone for certain. Were it overwritten page by page, a loss of power
-// could leave the beginning of the old one, which would be played over newer pages.
+// Why synchronous=OFF is safe: the writes of a commit may reach the device in any order. Only
+// checkpoint() moves pages into the file. It restarts the WAL only after the old content is removed
+// and the removal is synced. If commits overwrote old content, a loss of power could leave its
+// beginning, and SQLite would replay that over newer pages.
 
 int AgentDatabase::after_commit(void* self, sqlite3*, const char*, int pages) {
   static_cast<AgentDatabase*>(self)->wal_pages_ = pages;
   return SQLITE_OK;
 }
 
-// The first commit after checkpoint() has to begin the WAL anew: behind a blank header nothing is
-// ever found. One that wrote nothing has no page to begin with.
+// The first commit after checkpoint() must write a new WAL header, because SQLite reads nothing
+// behind a blank header. A commit without pages writes no header.
 void AgentDatabase::check_wal_begins() {
   if (!wal_is_blank_ || wal_pages_ == 0) return;
   if (storage::wal_is_blank(connection_->handle()))
-    throw StorageError("commit to " + path_.string() + ": the WAL does not begin anew");
+    throw StorageError("commit to " + path_.string() + ": the WAL was not restarted");
   wal_is_blank_ = false;
 }
 
@@ -526,7 +525,7 @@ bool AgentDatabase::checkpoint_due(bool idle) const {
          !broken_ && sqlite3_txn_state(&connection_->handle(), nullptr) == SQLITE_TXN_NONE;
 }
 
-// Syncs the WAL, writes its pages into the file and syncs that. What went wrong, or "".
+// Syncs the WAL, writes its pages into the file and syncs the file. The error, or "".
 std::string AgentDatabase::move_wal() noexcept {
   sqlite3& db = connection_->handle();
   if (sqlite3_exec(&db, "PRAGMA synchronous=NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK &&
@@ -539,12 +538,12 @@ std::string AgentDatabase::move_wal() noexcept {
 std::string AgentDatabase::checkpoint() {
   FailStop fail_stop(*this);
   if (options_.sync != nullptr && !may_checkpoint())
-    return "checkpoint " + path_.string() + ": what it holds could not be synced";
+    return "checkpoint " + path_.string() + ": its data could not be synced";
   sqlite3& db = connection_->handle();
   std::string failure = move_wal();
   if (failure.empty()) {
-    // One that is written to again at once keeps its blocks; not one that is idle or that has
-    // grown.
+    // The WAL of a busy agent keeps its blocks. The WAL of an idle agent, and a very long one, is
+    // truncated.
     const bool blank = wal_pages_ >= checkpoint_at_ && wal_pages_ <= 2 * options_.checkpoint_pages;
     const int mode = blank ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_TRUNCATE;
     if (sqlite3_wal_checkpoint_v2(&db, "main", mode, nullptr, nullptr) != SQLITE_OK ||
@@ -557,14 +556,14 @@ std::string AgentDatabase::checkpoint() {
     if (options_.sync != nullptr) return failure;
     checkpoint_at_ = wal_pages_ + options_.checkpoint_pages;
   }
-  // Cannot fail outside a transaction; if it did, commits would wait now and then, and be as safe.
+  // Cannot fail outside a transaction. If it did, some commits would wait, and be as safe.
   sqlite3_exec(&db, "PRAGMA synchronous=OFF", nullptr, nullptr, nullptr);
   fail_stop.succeeded();
   return failure;
 }
 
 void AgentDatabase::remove_if_unwritten() noexcept {
-  // When broken nobody knows whether a commit has reached the file.
+  // After a failed commit it is not known whether the commit has reached the file.
   if (!stored() && !broken_) ::unlink(path_.c_str());
 }
 

@@ -1,4 +1,4 @@
-// AgentDatabase with durability `power`: what must be on the device before what is done. See P7.
+// AgentDatabase with durability `power`: the order in which data reach the device. See P7.
 #include "storage/agent_database.hpp"
 
 #include <sqlite3.h>
@@ -23,15 +23,15 @@ void AgentDatabase::checkpoint_on_close(Connection& connection, bool wanted) noe
                     nullptr);
 }
 
-// Before SQLite opens the file. Nothing waits for the device here: what must be there before
-// anything is told is part of the target, and nothing is moved into the file before that.
+// Call it before SQLite opens the file. It does not wait for the device: the target has everything
+// that must be synced before an answer leaves, and no checkpoint runs before that.
 //
-// A new file: its first page is all that SQLite writes to it before the first checkpoint.
+// A new file: SQLite writes only the first page to it before the first checkpoint.
 //
-// One with a WAL: an earlier life ended without close(). What it wrote may be in the system's
-// memory only, with nothing left to sync after a failure; so it is written again. That goes for the
-// first page too, if that life had made the file. What this life commits comes behind it in the
-// same WAL, and cannot lie behind a hole in it: what is told depends on a sync of all of it.
+// A file with a WAL: an earlier object ended without close(). Its writes may be only in the
+// system's memory, and after a failed sync a later sync does not write them. So this writes the WAL
+// again, and the first page, which that object may have made. New commits follow in the same WAL.
+// They cannot follow a hole, because answers wait for a sync of the whole WAL.
 void AgentDatabase::prepare_for_power(bool is_new) {
   const bool has_left_wal = !is_new && write_wal_again(path_, options_.vfs);
   if (is_new || has_left_wal) first_page_ = options_.sync->open_first_page(path_);
@@ -40,8 +40,8 @@ void AgentDatabase::prepare_for_power(bool is_new) {
   open_sync_target();
 }
 
-// The file of an agent that has never committed, as a server that was cut short leaves it. Whether
-// its pages are on the device nobody knows.
+// Removes the file of an agent that has never committed, as a crash leaves it. It is not known
+// whether its pages are on the device.
 void AgentDatabase::start_over() {
   connection_.reset();
   target_.reset();
@@ -53,7 +53,7 @@ void AgentDatabase::start_over() {
   }
 }
 
-// The WAL is there by now: left, or SQLite makes it when it first reads.
+// The WAL exists by now: an earlier object left it, or SQLite made it at its first read.
 void AgentDatabase::open_sync_target() {
   if (target_ == nullptr) target_ = options_.sync->open(wal_of(path_), std::move(first_page_));
   check_sync_target();
@@ -64,9 +64,9 @@ void AgentDatabase::check_sync_target() const {
     throw StorageError("an earlier sync of " + path_.string() + " failed");
 }
 
-// Whether the pages in the WAL may be written over those in the file.
+// Whether pages of the WAL may overwrite pages of the file.
 bool AgentDatabase::may_checkpoint() noexcept {
-  if (target_ == nullptr) return true;  // nothing was written in this life
+  if (target_ == nullptr) return true;  // this object has written nothing
   if (target_->failed()) return false;
   if (target_->listed() || options_.sync->wait({target_})) return true;
   target_->fail();

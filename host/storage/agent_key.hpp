@@ -1,5 +1,5 @@
 #pragma once
-// What names an agent: its class and its name within the class. And what names one below another.
+// The key of an agent, its class and its name within the class; and the key of a sub-agent.
 
 #include "base/names.hpp"
 
@@ -14,46 +14,46 @@ namespace hearth::storage {
 
 // A value: compared and hashed by both fields, ordered by class first, then by the name's bytes.
 //
-// A root's name has no slash. The name of a sub-agent is the way to it, its own name last, and all
-// names but the root's have their slashes and percent signs encoded:
+// A root's name has no slash. The name of a sub-agent is its path: the classes and names from the
+// root down, its own name last. Slashes and percent signs in a name are encoded, except in the
+// root's:
 //
 //   class Draft, name Inbox/user-123/Chat/a%2Fb/first
 //                a Draft called "first", below the Chat "a/b", below the Inbox "user-123"
 //
-// So everything that knows agents by their keys (files, the directory, wakes) knows these as well.
+// So files, the directory and wakes, which know agents by their keys, work for sub-agents too.
 struct AgentKey {
-  // The most agents that may stand above one.
+  // The largest depth().
   static constexpr unsigned kMaxDepth = 8;
 
-  std::string agent_class;  // is_class_name(): it becomes part of a path
-  std::string name;         // any bytes: it never does
+  std::string agent_class;  // is_class_name(): it becomes part of a file's path
+  std::string name;         // any bytes: it never becomes part of a file's path
 
   [[nodiscard]] bool is_sub_agent() const;
-  // How many agents stand above it.
+  // The number of agents above this one; 0 for a root.
   [[nodiscard]] unsigned depth() const;
-  // What its own code knows it by.
+  // The name without the path, decoded: the name that the agent's own code sees.
   [[nodiscard]] std::string own_name() const;
   [[nodiscard]] std::optional<AgentKey> parent() const;
-  // The topmost of those above it; itself if it is no sub-agent. It decides on the shard.
+  // The topmost agent above it; itself if it is a root. Its key decides on the shard.
   [[nodiscard]] AgentKey root() const;
   // `child_class` is_class_name(); the name may have any bytes.
   [[nodiscard]] AgentKey child(std::string_view child_class, std::string_view child_name) const;
-  // What the names of all agents below it begin with, at whatever depth: "Inbox/user-123/".
+  // The prefix of the names of all agents below this one, at any depth: "Inbox/user-123/".
   [[nodiscard]] std::string prefix_below() const;
 
   friend bool operator==(const AgentKey&, const AgentKey&) = default;
   friend std::strong_ordering operator<=>(const AgentKey&, const AgentKey&) = default;
 };
 
-// The longest name of one below another, decoded.
+// The longest own name of a sub-agent, decoded.
 inline constexpr std::size_t kMaxSubAgentNameBytes = 512;
 
-// Whether an agent below another may be called so: 1 to 512 bytes of UTF-8 without control
-// characters.
+// Whether a sub-agent may have this own name: 1 to 512 bytes of UTF-8 without control characters.
 [[nodiscard]] bool is_sub_agent_name(std::string_view name) noexcept;
 
-// The name that stands in a way as `encoded`. Nullopt: it is no sub-agent's name, or AgentKey
-// encodes it in another way: a place has one key.
+// The name that a path has as `encoded`. Nothing if it is not a sub-agent's name, or if AgentKey
+// encodes it in another way: each agent has exactly one key.
 [[nodiscard]] std::optional<std::string> decode_sub_agent_name(std::string_view encoded);
 
 }  // namespace hearth::storage

@@ -27,7 +27,7 @@ constexpr std::array kJobTables = {
     "CREATE TABLE IF NOT EXISTS cf_agents_job_documents("
     "job INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(job, part)) "
     "WITHOUT ROWID",
-    // What is due, what is dead and what comes next of a kind, each without a look at the rest.
+    // Finds due, dead and next rows of a kind without reading other rows.
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_due ON cf_agents_jobs(kind, state, due_at)",
     "CREATE UNIQUE INDEX IF NOT EXISTS cf_agents_jobs_id ON cf_agents_jobs(id, kind)",
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_key ON cf_agents_jobs(key, kind) "
@@ -41,7 +41,7 @@ constexpr std::array kJobTables = {
     "WHERE kind = 2 AND ended_at IS NULL",
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_parent ON cf_agents_jobs(parent) "
     "WHERE parent IS NOT NULL",
-    // The order in which schedules are listed.
+    // The order of a list of schedules.
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_time ON "
     "cf_agents_jobs(coalesce(next_at, 9223372036854775807)) WHERE kind = 3 AND parent IS NULL",
     "CREATE TRIGGER IF NOT EXISTS cf_agents_jobs_gone AFTER DELETE ON cf_agents_jobs BEGIN "
@@ -101,7 +101,7 @@ bool has_column(sqlite3& connection, std::string_view table, std::string_view co
                              "') WHERE name = '" + std::string(column) + "'");
 }
 
-// What is null is no document.
+// A NULL makes no document.
 void copy_documents(sqlite3& connection, std::string_view from, std::string_view kinds,
                     std::string_view id, std::string_view column, std::string_view part) {
   run(connection, "INSERT OR REPLACE INTO cf_agents_job_documents(job, part, body) SELECT j.seq, " +
@@ -111,8 +111,7 @@ void copy_documents(sqlite3& connection, std::string_view from, std::string_view
                       std::string(column) + " IS NOT NULL");
 }
 
-// A managed fiber that was open had its record in cf_agents_fibers, and its progress in
-// cf_agents_runs.
+// An open managed fiber had its record in cf_agents_fibers, and its progress in cf_agents_runs.
 void move_records(sqlite3& connection) {
   if (!has_table(connection, "cf_agents_fibers")) return;
   const bool counts_tellings = has_column(connection, "cf_agents_fibers", "tell_interruptions");
@@ -138,7 +137,7 @@ void move_records(sqlite3& connection) {
 void move_runs(sqlite3& connection) {
   if (!has_table(connection, "cf_agents_runs")) return;
   const bool is_early = !has_column(connection, "cf_agents_runs", "recoveries");
-  if (is_early)  // its dead ones do not say when they died: whoever sweeps them first dates them
+  if (is_early)  // its dead rows have no time: the first sweep sets it
     run(connection, "ALTER TABLE cf_agents_runs ADD COLUMN recoveries INTEGER NOT NULL DEFAULT 0");
   run(connection,
       "UPDATE cf_agents_jobs SET attempts = r.attempts, claims = r.recoveries, "
@@ -157,7 +156,8 @@ void move_runs(sqlite3& connection) {
           "iif(dead, 'dead', NULL) FROM cf_agents_runs r "
           "WHERE NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE j.id = r.id AND j.kind = 2) "
           "ORDER BY created_at, id");
-  // Of a settled record the run's row is a foreign hand's: it goes, and so do its documents.
+  // The run's row of a settled record was not written by the host: it is removed with its
+  // documents.
   run(connection,
       "DELETE FROM cf_agents_runs WHERE id IN "
       "(SELECT id FROM cf_agents_jobs WHERE kind = 2 AND ended_at IS NOT NULL)");

@@ -19,8 +19,8 @@ constexpr std::array<const char*, 1> kAuditSteps = {
     "CREATE INDEX entries_of_agents ON entries(class, agent, id)",
 };
 
-// Settings name a class as its file does, agents as their library does. Behind an actor may be its
-// address.
+// Entries spell a class as its settings file or as its library does. An actor may be followed by
+// its address.
 constexpr std::string_view kFilters =
     " FROM entries WHERE id > ?1 AND (?2 = '' OR event = ?2) AND (?3 = '' OR actor = ?3"
     " OR substr(actor, 1, length(?3) + 1) = ?3 || ' ')"

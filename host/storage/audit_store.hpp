@@ -1,5 +1,5 @@
 #pragma once
-// data/audit.db: who has done what here, and when.
+// data/audit.db: what was done on this server, by which actor, and when.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,8 @@ struct AuditEntry {
   std::string event;       // "ObjectCreated"
   std::string actor;       // "server", "administrator", "agent" or "client"
   std::string agent_class = {};
-  std::string agent = {};   // its name; empty: it is about none
-  std::string detail = {};  // what else is known: a JSON object; empty: nothing
+  std::string agent = {};   // its name; empty: the entry is not about an agent
+  std::string detail = {};  // more details: a JSON object, or empty
 
   friend bool operator==(const AuditEntry&, const AuditEntry&) = default;
 };
@@ -28,9 +28,9 @@ struct AuditEntry {
 struct AuditQuery {
   std::int64_t after = 0;  // ids greater than this
   std::size_t limit = 100;
-  bool newest = false;  // the last `limit` of them, else the first
-  // Empty, or absent: any. The class in any spelling: `counter` and `Counter`, `chat-room` and
-  // `ChatRoom` are one.
+  bool newest = false;  // the last `limit` entries instead of the first
+  // Empty or absent: any. The class in any spelling: `counter` is `Counter`, `chat-room` is
+  // `ChatRoom`.
   std::string event = {};
   std::string actor = {};
   std::string agent_class = {};
@@ -39,9 +39,9 @@ struct AuditQuery {
   std::optional<std::int64_t> until_ms = {};  // before
 };
 
-// On disk   entries(id, at_ms, event, actor, class, agent, detail). The file is made by the first
-//           append(). A commit is not synced: a loss of power may take the last entries, never the
-//           file.
+// On disk   entries(id, at_ms, event, actor, class, agent, detail). The first append() makes the
+//           file. Commits are not synced: a loss of power may lose the last entries, but never
+//           damages the file.
 // Threads   One at a time.
 // Failure   StorageError, also for a file of a newer server.
 class AuditStore {
@@ -51,9 +51,9 @@ class AuditStore {
   AuditStore(const AuditStore&) = delete;
   AuditStore& operator=(const AuditStore&) = delete;
 
-  // All or none; they get ids in their order.
+  // All or none. The entries get their ids in this order.
   void append(std::vector<AuditEntry>& entries);
-  // Removes those before `before_ms`, and all but the newest `keep`. Ids are never used again.
+  // Removes entries before `before_ms`, and all but the newest `keep`. Ids are never reused.
   void trim(std::size_t keep, std::int64_t before_ms);
   // Removes all but the newest `keep` of one event.
   void trim_event(const std::string& event, std::size_t keep);

@@ -29,12 +29,12 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
                      [&](std::string_view one) { return equal_ignoring_case(name, one); });
 }
 
-// They describe something, and the argument names what.
+// They describe the object that the argument names.
 constexpr std::array<std::string_view, 8> kDescribingPragmas = {
     "table_info", "table_xinfo", "table_list",       "index_info",
     "index_list", "index_xinfo", "foreign_key_list", "foreign_key_check"};
 
-// They answer a number; an argument would set it. The last two are asked by fts5 and rtree.
+// They return a number; an argument would set it. fts5 and rtree use the last two.
 constexpr std::array<std::string_view, 5> kReadingPragmas = {
     "user_version", "page_count", "freelist_count", "page_size", "data_version"};
 
@@ -83,8 +83,8 @@ bool mentions_host_tables(std::string_view sql) noexcept {
 
 struct Authorizer::Action {
   int code;
-  std::string_view first;   // mostly the name of what is changed
-  std::string_view second;  // mostly the table that it belongs to
+  std::string_view first;   // mostly the name of the changed object
+  std::string_view second;  // mostly the table that the object belongs to
   std::string_view schema;  // main or temp
   bool has_second;
   bool is_inner;  // in a view or trigger
@@ -121,7 +121,7 @@ int Authorizer::on_action(void* self, int code, const char* first, const char* s
                             .is_inner = inner != nullptr});
 }
 
-// For PluginSql, which bounds what is searched for.
+// For PluginSql, which bounds full-text queries.
 void Authorizer::note_search(const Action& action) {
   if (action.is_inner) return;
   if (action.code == SQLITE_FUNCTION) {
@@ -195,7 +195,7 @@ int Authorizer::decide(const Action& action) {
 
 int Authorizer::decide_write(const Action& action) {
   if (is_catalogue(action.first)) return SQLITE_OK;
-  // ALTER and DROP keep sqlite_sequence and the like in step.
+  // ALTER and DROP also update sqlite_sequence and similar tables.
   if (is_sqlite_table(action.first) && seen_.schema_change) return SQLITE_OK;
   if (is_reserved_table(action.first))
     return refuse("table " + shown(action.first) + " is the host's and cannot be written");
@@ -206,7 +206,7 @@ int Authorizer::decide_write(const Action& action) {
 
 int Authorizer::decide_schema_change(const Action& action) {
   const int code = action.code;
-  // ALTER TABLE reports (schema, table), the others (name, table or module or nothing).
+  // ALTER TABLE reports (schema, table), other statements (name, table or module or nothing).
   const bool alters = code == SQLITE_ALTER_TABLE;
   const std::string_view name = alters ? action.second : action.first;
   // "CREATE TABLE temp.x" is reported as if it were not temporary.
@@ -215,7 +215,7 @@ int Authorizer::decide_schema_change(const Action& action) {
                          code == SQLITE_DROP_INDEX || code == SQLITE_DROP_TRIGGER;
   const std::string_view table = has_table ? action.second : name;
 
-  // What SQLite makes along with a plugin's table: sqlite_autoindex_*, and sqlite_sequence.
+  // SQLite makes these together with a plugin's table: sqlite_autoindex_* and sqlite_sequence.
   const bool made_by_sqlite =
       is_sqlite_table(name) && (has_table || (code == SQLITE_CREATE_TABLE && seen_.schema_change));
   if ((is_reserved_table(name) && !made_by_sqlite) || (has_table && is_reserved_table(table))) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a plugin's SQL may do to the agent's database.
+// Checks what a plugin's SQL does to the agent's database.
 
 #include <string>
 #include <string_view>
@@ -9,20 +9,19 @@ struct sqlite3;
 
 namespace hearth::storage {
 
-// Text is compared as SQLite compares its words: ASCII letters are the same in either case.
+// Compares as SQLite compares its keywords: ASCII letters are equal in either case.
 [[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
 [[nodiscard]] bool contains_ignoring_case(std::string_view text, std::string_view part) noexcept;
 
-// True for names that belong to the host or to SQLite: cf_agent*, sqlite_*, in any case of letters.
+// True for names that belong to the host or to SQLite: cf_agent*, sqlite_*, in either case.
 [[nodiscard]] bool is_reserved_table(std::string_view name) noexcept;
 
-// True if a name of the host's may stand anywhere in the text, in quotes or in a comment included.
+// True if the text may contain a name of the host's, also in quotes or in a comment.
 [[nodiscard]] bool mentions_host_tables(std::string_view sql) noexcept;
 
-// SQLite's authorizer for one connection. It is asked when SQL is compiled, and that includes what
-// SQLite compiles on its own: triggers, views, virtual tables, a statement again after the
-// schema has changed. Therefore it must be active while plugin statements are prepared *and*
-// while they run.
+// SQLite's authorizer for one connection. SQLite calls it whenever it compiles SQL. It also
+// compiles triggers, views, virtual tables, and a statement again after the schema has changed. So
+// the authorizer must be active while plugin statements are prepared *and* while they run.
 //
 // Allowed   reading everything; writing, creating, altering and dropping tables, indexes, views
 //           and triggers that are not reserved; virtual tables of fts5 and rtree; PRAGMAs that only
@@ -31,8 +30,7 @@ namespace hearth::storage {
 // Refused   everything else, in particular: any change to a reserved table, or anything made on
 //           one; ATTACH, DETACH, VACUUM INTO; BEGIN, COMMIT, ROLLBACK, SAVEPOINT (the host owns the
 //           transaction); temporary objects, which would vanish when the agent is evicted;
-//           load_extension(); ANALYZE, REINDEX. What is not known is refused, so that a newer
-//           SQLite opens no hole.
+//           load_extension(); ANALYZE, REINDEX. Unknown actions of a newer SQLite are refused too.
 // Blind     SQLite does not report everything: the new name in ALTER TABLE, the table that a
 //           foreign key refers to, VACUUM. PluginSql refuses these with the help of seen().
 //
@@ -40,7 +38,7 @@ namespace hearth::storage {
 // Lifetime  Destroyed before the connection.
 class Authorizer {
  public:
-  // Inactive: everything is allowed, as the host's own statements need it.
+  // Starts inactive: everything is allowed, for the host's own statements.
   explicit Authorizer(sqlite3& connection);
   ~Authorizer();
   Authorizer(const Authorizer&) = delete;
@@ -50,20 +48,20 @@ class Authorizer {
   void enter() noexcept;
   void leave() noexcept;
 
-  // What the SQL compiled since enter() does.
+  // What the SQL that was compiled since enter() does.
   struct Seen {
     bool write = false;          // changes a table of the plugin, or the schema
-    bool growth = false;         // ... in a way that may take more space
+    bool growth = false;         // ... and may need more space
     bool schema_change = false;  // CREATE, ALTER or DROP
     bool alter = false;          // ALTER TABLE
-    // What a trigger or a view does is not in these: SQLite keeps virtual tables out of both.
+    // Without triggers and views, because SQLite allows no virtual tables in them.
     bool match = false;                      // has MATCH
     std::vector<std::string> read_tables{};  // tables with columns that it reads, each once
-    bool read_namesake = false;  // reads a column with its table's name, as those of FTS5 have
+    bool read_namesake = false;  // reads a column with its table's name, as FTS5 tables have
   };
   [[nodiscard]] const Seen& seen() const noexcept { return seen_; }
 
-  // Why something was refused since enter(), for the plugin's author. Empty if nothing was.
+  // Why an action was refused since enter(), for the plugin's author. Empty: none was refused.
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
  private:

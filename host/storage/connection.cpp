@@ -17,12 +17,12 @@ namespace hearth::storage {
 namespace {
 
 void configure_library() {
-  // Each of these is refused when somebody has used SQLite before. It works then as well, only
-  // with more memory, so the results are ignored.
+  // SQLite refuses each of these if the program has used it before. It then works too, only with
+  // more memory, so the results are ignored.
   sqlite3_config(SQLITE_CONFIG_MULTITHREAD);
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3_config(SQLITE_CONFIG_URI, 0);
-  // Zero pages ahead. SQLite's default is 20 a connection: 88 KiB, where an idle agent uses three.
+  // Preallocate no pages. SQLite's default is 20 a connection, 88 KiB; an idle agent uses three.
   sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
   const int rc = sqlite3_initialize();
   HEARTH_ASSERT(rc == SQLITE_OK, "SQLite cannot be initialised");
@@ -91,14 +91,14 @@ Connection::Connection(const std::filesystem::path& path, const ConnectionOption
   set_flag(*raw, SQLITE_DBCONFIG_DQS_DDL, 0);
   set_flag(*raw, SQLITE_DBCONFIG_DQS_DML, 0);
   sqlite3_busy_timeout(raw, static_cast<int>(options.busy_timeout.count()));
-  // Before the first read, which takes the locks and is done by the next PRAGMA.
+  // Before the first read, which the next PRAGMA does and which takes the locks.
   if (options.exclusive) execute("PRAGMA locking_mode=EXCLUSIVE");
   execute(("PRAGMA cache_size=" + std::to_string(options.cache_pages)).c_str());
 }
 
 namespace {
 
-// `most`: so many bytes of it at most. False if it is not there or empty.
+// Writes at most `most` bytes again. False if the file does not exist or is empty.
 bool write_again(const std::filesystem::path& path, int kind, sqlite3_int64 most,
                  const std::string& vfs_name) {
   initialize_sqlite();
@@ -139,10 +139,10 @@ void write_first_page_again(const std::filesystem::path& database, const std::st
 
 namespace {
 
-// Of the file's own format: https://sqlite.org/fileformat2.html, "the WAL header".
+// https://sqlite.org/fileformat2.html, "the WAL header".
 constexpr std::size_t kWalHeaderBytes = 32;
 
-// Null if the connection has none open.
+// Null if the connection has no open WAL.
 sqlite3_file* wal_of(sqlite3& connection) {
   sqlite3_file* wal = nullptr;
   const int rc = sqlite3_file_control(&connection, "main", SQLITE_FCNTL_JOURNAL_POINTER,

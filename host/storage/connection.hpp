@@ -1,5 +1,5 @@
 #pragma once
-// Opening a SQLite file the way all of Hearth's files are opened.
+// Opens a SQLite file with the options that all of Hearth's files have.
 
 #include "base/error.hpp"
 
@@ -14,9 +14,9 @@ struct sqlite3;
 
 namespace hearth::storage {
 
-// Sets the library up for the process: no mutexes around connections, no statistics (a global lock
-// on each allocation), no page cache allocated ahead, no file names taken for URIs. The first
-// Connection calls it; a program that uses SQLite on its own as well calls it first.
+// Configures SQLite for the process: no mutexes around connections, no statistics (a global lock on
+// each allocation), no preallocated page cache, no URIs as file names. The first Connection calls
+// it. A program that also uses SQLite directly must call it first.
 //
 // Threads   Any; once is enough.
 void initialize_sqlite();
@@ -32,15 +32,15 @@ struct ConnectionOptions {
 // Owns one sqlite3.
 //
 // Promises
-//  P1 Hardened    DEFENSIVE on, trusted_schema off, extensions not loadable: what a file contains
+//  P1 Hardened    DEFENSIVE on, trusted_schema off, extensions not loadable: the content of a file
 //                 cannot call functions with side effects or damage the file's own structure.
-//  P2 Frugal      No lookaside memory and no preallocated page cache: an idle connection costs what
-//                 it uses.
+//  P2 Frugal      No lookaside memory and no preallocated page cache: an idle connection holds only
+//                 the memory that it uses.
 //  P3 Correct     Foreign keys are enforced.
 //
 // Threads         One at a time: opened without a mutex.
 // Lifetime        Every Statement on it is destroyed first (the destructor asserts it).
-// Failure         StorageError, whose text names the file and what SQLite said.
+// Failure         StorageError, whose text has the file and SQLite's message.
 class Connection {
  public:
   Connection(const std::filesystem::path& path, const ConnectionOptions& options);
@@ -49,10 +49,10 @@ class Connection {
 
   [[nodiscard]] sqlite3& handle() const noexcept { return *db_; }
 
-  // Runs our own SQL text, any number of statements, ignoring rows.
+  // Runs the host's own SQL text, any number of statements, and ignores rows.
   void execute(const char* sql);
 
-  // The first column of the first row of our own SQL text; 0 if there is none.
+  // The first column of the first row of the host's own SQL text; 0 if there is no row.
   [[nodiscard]] std::int64_t query_integer(std::string_view sql);
 
  private:
@@ -62,36 +62,36 @@ class Connection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
-// For a WAL that an earlier life of `database` has left, while nobody has it open: writes its bytes
-// over themselves, so that the next sync brings all of them to the device. After a failed sync the
-// system may take for written what is only in its memory; and what is not on the device must not be
-// moved into the file. False: there is none, or it is empty. `vfs_name`: as in ConnectionOptions.
-// Throws StorageError.
+// Writes the bytes of a WAL that was left beside `database` over themselves, so that the next sync
+// brings all of them to the device. After a failed sync the system may treat pages as written that
+// are only in its memory. Such pages must not be moved into the file.
+//   Requires  The database is not open.
+//   False     There is no WAL, or it is empty.
+//   Failure   StorageError. `vfs_name`: as in ConnectionOptions.
 bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name);
 // The same for the first page of the database itself.
 void write_first_page_again(const std::filesystem::path& database, const std::string& vfs_name);
 
-// Brings the WAL of an open database to the device; also that it is empty. False: the system
-// refuses.
+// Brings the WAL of an open database to the device, its length included. False: the sync failed.
 [[nodiscard]] bool sync_wal(sqlite3& connection);
 
-// Makes the content of the WAL count for nothing, and keeps its blocks: what is written next goes
-// over it, and the file system has no block to find and no new length to store. To be synced.
+// Makes the content of the WAL invalid, and keeps its blocks: the next writes overwrite them, and
+// the file system needs no new blocks and no new length. The caller syncs the WAL afterwards.
 //
-// Requires   All of it is in the database, and nothing reads: SQLITE_CHECKPOINT_RESTART has
-//            succeeded, and nothing was asked of the connection since. SQLite begins at the WAL's
-//            start then, header included. A commit that it put behind the old content all the same
-//            would be lost, so look at wal_is_blank() after the next one.
+// Requires   All of the WAL is in the database, and no statement reads: SQLITE_CHECKPOINT_RESTART
+//            has succeeded, and the connection was not used since. SQLite then writes the next
+//            commit at the WAL's start, with a header. A commit behind the old content would be
+//            lost, so check wal_is_blank() after the next commit.
 [[nodiscard]] bool blank_wal(sqlite3& connection);
 
-// Also when it cannot be read.
+// Whether the WAL has no header. True also if it cannot be read.
 [[nodiscard]] bool wal_is_blank(sqlite3& connection);
 
-// Whether the last call on the connection has failed because there is no room.
+// Whether the last call on the connection failed because the disk is full.
 [[nodiscard]] bool is_full(sqlite3& connection);
 
-// Throws StorageError, or the one of its kinds that fits: "<doing>: <SQLite's message> (<extended
-// code>) in <file>".
+// Throws StorageError or the matching subclass: "<doing>: <SQLite's message> (<extended code>) in
+// <file>".
 [[noreturn]] void throw_storage_error(sqlite3& connection, std::string_view doing);
 
 }  // namespace hearth::storage

@@ -18,7 +18,7 @@
 namespace hearth::storage {
 namespace {
 
-// Half of SHA-256: 128 bits, so that two names with one path are not met by accident.
+// Half of SHA-256, 128 bits: two names do not get the same path by accident.
 constexpr std::size_t kHashDigits = 32;
 
 Error unusable(const std::filesystem::path& path, std::string_view doing, int error) {
@@ -37,7 +37,7 @@ Error unusable(const std::filesystem::path& path, std::string_view doing, int er
   return Error{Errc::kUnavailable, std::move(message)};
 }
 
-// The process id in the lock file, or "unknown": its holder writes it after taking the lock.
+// The process id in the lock file, or "unknown": the server that has the lock writes it later.
 std::string holder(int lock) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(lock, text.data(), text.size(), 0);
@@ -46,9 +46,9 @@ std::string holder(int lock) {
   return pid.empty() ? "unknown" : pid;
 }
 
-// Leaves our process id for whoever is refused. It also proves that files can be written here. What
-// is there is written over, which needs no room on most file systems. Without room the file names
-// no process.
+// Writes this process id, for the error of a second server. This also proves that files can be
+// written here. It overwrites the old content, which needs no room on most file systems. On a full
+// disk the file gets empty.
 int write_holder(int lock) {
   const std::string pid = std::to_string(::getpid()) + "\n";
   const ssize_t written = ::pwrite(lock, pid.data(), pid.size(), 0);
@@ -63,13 +63,12 @@ int write_holder(int lock) {
                      std::generic_category().message(error));
 }
 
-// The directory itself, and what it holds, are found again when the power has failed. 0, or the
-// error.
+// Makes the names of the directory and of its entries survive a loss of power. 0, or the errno.
 int sync_names(const std::filesystem::path& path) {
   const std::filesystem::path parent = path / "..";
   for (const std::filesystem::path& each : {path, parent}) {
     const int directory = ::open(each.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    // A directory above that may only be passed through was not made by this server.
+    // The server cannot have made `path` in a directory above that it may not read.
     if (directory < 0 && errno == EACCES && each == parent) return 0;
     if (directory < 0) return errno;
     const int error = ::fsync(directory) == 0 ? 0 : errno;
@@ -79,7 +78,7 @@ int sync_names(const std::filesystem::path& path) {
   return 0;
 }
 
-// What was removed from the directory stays removed when the power fails.
+// Makes removals from the directory survive a loss of power.
 void sync_directory(const std::filesystem::path& path) {
   const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) fail_to("open directory", path, errno);
@@ -105,7 +104,7 @@ bool has_room_for_index(const std::filesystem::path& directory) {
 }  // namespace
 
 Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
-  // With a slash at its end it would be another path than the one that its files lie below.
+  // Drops a slash at the end, so that the path is a prefix of its files' paths.
   const std::filesystem::path path = given.has_filename() ? given : given.parent_path();
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return unusable(path, "create it", errno);
@@ -132,7 +131,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   directory.names_holder_ = error == 0;
   if (!has_room_for_index(path)) directory.directory_vfs_ = "unix-excl";
   if (const int failed = sync_names(path); failed != 0)
-    return unusable(path, "bring it to the device", failed);
+    return unusable(path, "sync it to the device", failed);
   return directory;
 }
 
@@ -148,7 +147,7 @@ DataDirectory::DataDirectory(DataDirectory&& other) noexcept
       watch_(std::move(other.watch_)) {}
 
 DataDirectory::~DataDirectory() {
-  // The file stays: removing it would let two servers hold locks on two files of the same name.
+  // The file stays: if it were removed, two servers could lock two files of the same name.
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -171,7 +170,7 @@ bool DataDirectory::look_for_loss() const {
   struct stat held{};
   struct stat found{};
   const bool is_there = ::stat((path_ / "lock").c_str(), &found) == 0;
-  // Any other failure passes, or is met by what is read and written.
+  // Any other error is temporary, or the next read or write meets it.
   const bool is_gone = !is_there && (errno == ENOENT || errno == ENOTDIR);
   const bool is_another = is_there && ::fstat(lock_, &held) == 0 &&
                           (held.st_ino != found.st_ino || held.st_dev != found.st_dev);
@@ -214,7 +213,7 @@ void DataDirectory::each_agent_file(
   if (failure == std::errc::no_such_file_or_directory) return;
   for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
     if (entry->path().extension() == AgentDatabase::kFilesExtension) {
-      entry.disable_recursion_pending();  // what lies there is the agent's own
+      entry.disable_recursion_pending();  // the agent's own files
       continue;
     }
     if (entry->path().extension() == ".db" && !found(entry->path())) return;
@@ -226,7 +225,7 @@ void DataDirectory::check_directory_not_lost() const {
   struct stat status{};
   const bool is_there = ::stat(directory_path().c_str(), &status) == 0;
   if (is_there && status.st_size > 0) return;
-  if (!is_there && errno != ENOENT) return;  // the open that follows says it
+  if (!is_there && errno != ENOENT) return;  // the next open reports it
   each_agent_file([&](const std::filesystem::path& file) -> bool {
     throw StorageError("it is " + std::string(is_there ? "empty" : "missing") +
                        ", but there are agents' files, such as " + file.string());
@@ -235,7 +234,7 @@ void DataDirectory::check_directory_not_lost() const {
 
 void DataDirectory::remove_agent(const AgentKey& key) const {
   const std::filesystem::path database = agent_path(key);
-  // The database last: what lies beside it is of no use alone.
+  // The database last: the files beside it are useless without it.
   const std::filesystem::path files = AgentDatabase::files_beside(database);
   std::error_code failure;
   std::filesystem::remove_all(files, failure);
@@ -245,7 +244,7 @@ void DataDirectory::remove_agent(const AgentKey& key) const {
     if (::unlink(file.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
       fail_to("remove", file, errno);
   }
-  // Also when nothing was there: a call that was cut short may have removed it.
+  // Also if there were no files: an interrupted call may have removed them.
   std::error_code ignored;
   if (std::filesystem::exists(database.parent_path(), ignored))
     sync_directory(database.parent_path());

@@ -1,5 +1,5 @@
 #pragma once
-// The directory that holds everything a server keeps, and the lock that makes it one server's.
+// The directory with all data of a server, and the lock that keeps other servers out.
 
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
@@ -15,85 +15,88 @@
 namespace hearth::storage {
 
 // data/
-//   lock                               flock held while the server runs; holds its process id, if
-//                                      there was room for it
+//   lock                               locked with flock() while the server runs; has its process
+//                                      id, if the disk had room for it
 //   host.db                            the directory of agents (directory.hpp)
 //   agents/<class>/<2 hex>/<32 hex>.db one file an agent (agent_database.hpp)
 //
 // Promises
-//  P1 Private     A directory that open() makes is 0700. One that exists keeps its mode, and
-//                 open_to_others() tells if that lets other users in.
-//  P2 One server  While an object lives no other one, in this process or another, opens the same
-//                 directory. The kernel drops the lock with the process, however it ends.
-//  P3 Names stay  The 32 hex digits are the first half of SHA-256 of the agent's name; nothing of
-//     inside      the name itself is ever part of a path. (Two names with one hash are told apart
-//                 by AgentDatabase, which refuses the second.)
-//  P4 Power       When open() has returned, a loss of power takes away neither the directory nor
-//                 the names in it.
+//  P1 Private     A directory that open() makes is 0700; an existing directory keeps its mode.
+//  P2 One server  While an object lives, no other object, in this process or another, can open the
+//                 same directory.
+//  P3 Names stay  A path has the first 32 hex digits of SHA-256 of the agent's name, and no part of
+//     inside      the name itself.
+//  P4 Power       After open() has returned, the directory and the names in it survive a loss of
+//                 power.
+//
+// P2: the kernel drops the lock when the process ends, also after a crash.
+//
+// P3: if two names have the same 32 digits, AgentDatabase refuses the second.
 //
 // Threads         open() once; the const members from any thread.
 // Lifetime        Outlives everything that opens a file below it.
 class DataDirectory {
  public:
   // Makes `path` if it is absent (its parent must exist), takes the lock and checks that files can
-  // be written there; a full disk is no failure, unless the lock's file cannot be made.
+  // be written there. A full disk is a failure only if the lock's file cannot be made.
   //
-  // Failure  kConflict     another server holds it; the message names its process id.
-  //          kUnavailable  it cannot be made, read or written; the message says what the system
-  //                        said and what to do about it. Both messages are for the operator.
+  // Failure  kConflict     another server holds the lock; the message has its process id.
+  //          kUnavailable  the directory cannot be made, read or written; the message has the
+  //                        system's text and what to do. Both messages are for the operator.
   static Result<DataDirectory> open(const std::filesystem::path& path);
 
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&&) = delete;
-  ~DataDirectory();  // gives up the lock
+  ~DataDirectory();  // releases the lock
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  // Whether the directory was removed, moved away or replaced since it was opened, as its lock file
-  // tells: what is written below it is lost then. Final. Looks at most once in kLookEvery, for
-  // callers that ask all the time.
+  // Whether the lock file shows that the directory was removed, moved or replaced since it was
+  // opened. Writes below it are then lost. Once true, it stays true. It checks at most once in
+  // kLookEvery, so it may be called often.
   [[nodiscard]] bool is_lost() const;
   static constexpr std::chrono::milliseconds kLookEvery{100};
-  // Throws StorageError if it is, which says what to do. Looks each time.
+  // Throws StorageError if the directory is lost, with what to do. Checks at each call.
   void check_not_lost() const;
 
-  // Whether group or others had any access to the directory when it was opened. What agents keep is
-  // for their server alone, so the operator should hear of it.
+  // Whether group or others had any access to the directory when it was opened. The server logs it,
+  // because agents' data are for their server only.
   [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
 
-  // Writes the process id into the lock's file, where the disk was too full for it when the
-  // directory was opened. True: it is there. On the thread that owns the object.
+  // Writes the process id into the lock's file, if the disk was too full for that in open(). True:
+  // the file has it. Call it on the thread that owns the object.
   bool name_holder();
 
-  // Where the agent's database is or would be. Pure: nothing is looked at or made. The class must
-  // be is_class_name() (asserted).
+  // The path of the agent's database, whether it exists or not. Pure: no file is read or made. The
+  // class must be is_class_name() (asserted).
   [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const;
 
-  // Removes every file of the agent: the database and what SQLite keeps beside it. When this has
-  // returned none of them comes back with the loss of power. Not an error if there are none. Nobody
-  // has the database open, and nobody opens it meanwhile.
+  // Removes every file of the agent: the database, SQLite's files beside it, and the agent's other
+  // files. After it has returned, a loss of power does not bring them back. It is not an error if
+  // there are none. The database must not be open, and must not be opened meanwhile.
   //
-  // Failure  StorageError: the system refused; some of the files may be gone. Calling it again goes
-  //          on.
+  // Failure  StorageError: the system refused; some of the files may be removed. Another call
+  //          removes the rest.
   void remove_agent(const AgentKey& key) const;
 
-  // Whether the names that lead to the agent's file are on the device. Waits for it.
+  // Brings the names that lead to the agent's file to the device, and waits for that. False: it
+  // failed.
   [[nodiscard]] bool sync_names_of(const AgentKey& key) const;
 
-  // Throws StorageError if the directory of agents is missing or empty though agents have files: it
-  // is on the device before the first of them is made.
+  // Throws StorageError if the directory of agents is missing or empty and there are agents' files.
+  // That is a loss, because the directory is on the device before the first agent's file is made.
   void check_directory_not_lost() const;
 
-  // Calls `found` with each file of an agent's database below agents/, in no order, until it
+  // Calls `found` with the path of each agent's database below agents/, in any order, until it
   // returns false.
   // Failure  StorageError: a directory cannot be read.
   void each_agent_file(const std::function<bool(const std::filesystem::path&)>& found) const;
 
-  // Where the directory of agents is.
+  // The path of the directory of agents.
   [[nodiscard]] std::filesystem::path directory_path() const { return path_ / "host.db"; }
-  // The SQLite VFS with which all connections to it are opened. The system's, unless there was no
-  // room for the index of its WAL when this was opened: then one that keeps the index in memory,
-  // and no other process can read the directory.
+  // The SQLite VFS for all connections to the directory of agents; empty: the system's. If the disk
+  // had no room for the index of the WAL in open(), it is a VFS that keeps the index in memory. No
+  // other process can then read the directory of agents.
   [[nodiscard]] const std::string& directory_vfs() const { return directory_vfs_; }
 
  private:
@@ -107,7 +110,7 @@ class DataDirectory {
   bool names_holder_ = true;
   std::string directory_vfs_;
 
-  // What is_lost() knows. Of its own, so that the directory can be moved.
+  // The state of is_lost(), in a separate object so that the DataDirectory can be moved.
   struct Watch {
     std::atomic<std::int64_t> next_look_ns = 0;  // of the steady clock
     std::atomic<bool> lost = false;

@@ -14,7 +14,7 @@ bool can_open_files(unsigned count) {
   taken.reserve(count);
   bool are_there = true;
   while (are_there && taken.size() < count) {
-    // No file is opened for it: one that is missing would look like a lack of descriptors.
+    // It opens no file, so that a missing file does not look like a lack of descriptors.
     const int fd =
         taken.empty() ? ::eventfd(0, EFD_CLOEXEC) : ::fcntl(taken.front(), F_DUPFD_CLOEXEC, 0);
     if (fd >= 0) {

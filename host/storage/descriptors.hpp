@@ -3,10 +3,10 @@
 
 namespace hearth::storage {
 
-// True if so many descriptors could be had at this moment. Takes them for a moment: a few
-// microseconds. False only if the process or the system has no more; whatever else is wrong with
-// one is met by who opens a file.
-// Threads  Any; another thread may take what was found.
+// Whether this many descriptors are free now. It opens them and closes them again, which takes a
+// few microseconds. False only if the process or the system has no more; other errors are left to
+// the code that opens a file.
+// Threads  Any; another thread may take the free descriptors afterwards.
 [[nodiscard]] bool can_open_files(unsigned count);
 
 }  // namespace hearth::storage

@@ -29,13 +29,13 @@ constexpr std::array<const char*, 9> kSteps = {
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
     // 0: unknown; 1: on the device; else the boot in which the first commit was made.
     "ALTER TABLE agents ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
-    // Of sub-agents alone, whose names are paths.
+    // Only for sub-agents, whose names are paths.
     "CREATE INDEX agents_below ON agents(name, class) WHERE instr(name, '/')",
     "CREATE TABLE objects("
     "  class TEXT NOT NULL, name TEXT NOT NULL, uuid TEXT NOT NULL UNIQUE,"
     "  created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID",
-    // NULL: the agent has no operation that is not settled.
+    // NULL: all operations of the agent are settled.
     "ALTER TABLE wakes ADD COLUMN unknown_operations INTEGER",
     "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL",
     "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -44,8 +44,8 @@ constexpr std::array<const char*, 9> kSteps = {
 constexpr std::int64_t kKeptUnknown = 0;
 constexpr std::int64_t kKeptOnDevice = 1;
 
-// A number of the system's time since it was booted, other than the two above; kKeptUnknown if the
-// system does not say.
+// A number that identifies this boot of the system, different from the two above; kKeptUnknown if
+// the system does not tell.
 std::int64_t this_boot() {
   constexpr std::size_t kDigits = 15;  // 60 bits
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -59,8 +59,8 @@ std::int64_t this_boot() {
   return parsed.ptr == text.data() + kDigits ? number | kNoOther : kKeptUnknown;
 }
 
-// SQLite does not wait for the lock that the change of mode needs, so this does. It matters once in
-// the life of the file, when several threads open it at the same moment.
+// Waits for the lock that the change of mode needs, because SQLite does not. It matters only once,
+// when several threads open a new file at the same moment.
 void enter_wal_mode(Connection& connection) {
   const auto switched = [&connection] {
     return sqlite3_exec(&connection.handle(), "PRAGMA journal_mode=WAL", nullptr, nullptr,
@@ -75,8 +75,8 @@ void enter_wal_mode(Connection& connection) {
   }
 }
 
-// SQLite opens a file that it may only read all the same; then the first write would fail, perhaps
-// hours later.
+// SQLite also opens a file that it can only read. The first write would then fail, perhaps hours
+// later.
 void check_writable(Connection& connection) {
   sqlite3& handle = connection.handle();
   if (sqlite3_db_readonly(&handle, "main") == 0) return;
@@ -84,7 +84,7 @@ void check_writable(Connection& connection) {
                      ": it cannot be written. Give it to the user that the server runs as");
 }
 
-// Several changes that are made together or not at all.
+// Makes several changes in one transaction.
 class Together {
  public:
   explicit Together(Connection& connection) : connection_(connection) {
@@ -92,7 +92,7 @@ class Together {
   }
   ~Together() {
     if (!committed_)
-      sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);  // or it was
+      sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);  // if still open
   }
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;
@@ -106,9 +106,9 @@ class Together {
   bool committed_ = false;
 };
 
-// Another shard writes. It is through in some ten microseconds, and this one's clients wait
-// meanwhile; SQLite's own first wait is a hundred times as long. So this tries again at once for a
-// while, and then now and then.
+// Another shard writes, which takes some ten microseconds. This shard's clients wait meanwhile, and
+// SQLite's own first wait is a hundred times as long. So this retries without a pause at first, and
+// with pauses later.
 int wait_for_writer(void*, int tried) {
   constexpr int kAtOnce = 200;
   constexpr std::chrono::microseconds kPause{200};
@@ -120,7 +120,7 @@ int wait_for_writer(void*, int tried) {
   return tried - kAtOnce < kBusyTimeout / kPause ? 1 : 0;
 }
 
-// Ready for statements: they can be prepared only when the tables are there.
+// Prepares the file for statements, which need the tables.
 sqlite3& prepare_file(Connection& connection) {
   check_writable(connection);
   enter_wal_mode(connection);
@@ -146,20 +146,20 @@ Directory::Directory(const std::filesystem::path& path, const std::string& vfs)
       set_kept_(connection_.handle(),
                 "UPDATE agents SET kept = ?3 WHERE class = ?1 AND name = ?2 AND kept <> 1") {}
 
-// SQLite's methods for an open file, but for one: locks.
+// SQLite's methods for an open file, with another one for locks.
 struct Directory::FileMethods {
-  sqlite3_io_methods ours;  // first: what the file points to
+  sqlite3_io_methods ours;  // first: the file points to it
   const sqlite3_io_methods* sqlites;
 
-  // A writer that finds all of the WAL moved into the file asks for the locks of all readers at
-  // once, to begin it anew.
+  // When all of the WAL is moved into the file, a writer requests the locks of all readers at once,
+  // to restart the WAL.
   static constexpr int kFirstReadersLock = 4;
   static constexpr int kReadersLocks = 4;
 
   static int lock(sqlite3_file* file, int offset, int count, int flags) {
     if (offset == kFirstReadersLock && count == kReadersLocks &&
         flags == (SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
-      return SQLITE_BUSY;  // then it writes on where the WAL ends
+      return SQLITE_BUSY;  // then it appends to the WAL
     const auto* const methods = reinterpret_cast<const FileMethods*>(file->pMethods);
     return methods->sqlites->xShmLock(file, offset, count, flags);
   }
@@ -174,8 +174,7 @@ void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   };
   sqlite3& handle = connection_.handle();
   sqlite3_wal_hook(&handle, after_commit, &checkpointer);
-  // The first commit of a WAL that begins anew would wait for the device, or must not be the one to
-  // begin it.
+  // A commit that restarts the WAL would wait for the device. So commits must not restart it.
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(&handle, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) !=
       SQLITE_OK)
@@ -184,7 +183,7 @@ void Directory::leave_wal_to(DirectoryCheckpointer& checkpointer) {
   methods_->ours.xShmLock = FileMethods::lock;
   file->pMethods = &methods_->ours;
   connection_.execute("PRAGMA synchronous=OFF");
-  // It would be made without a sync; and others close the file later.
+  // A checkpoint on close would not be synced; other connections close the file later.
   sqlite3_db_config(&handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
@@ -197,7 +196,7 @@ void Directory::empty_wal() {
 
 void Directory::leave_wal() noexcept {
   sqlite3& handle = connection_.handle();
-  // What it cannot move now is moved at the next start.
+  // The next start moves what this call cannot.
   sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   sqlite3_db_config(&handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
@@ -283,7 +282,7 @@ std::vector<DirectoryEntry> Directory::list_below(const AgentKey& above, bool di
                                                   const AgentKey& after, std::size_t limit) {
   const std::string prefix = above.prefix_below();
   std::string end = prefix;
-  ++end.back();  // past all that begin with the prefix
+  ++end.back();  // past all names with the prefix
   Statement below(connection_.handle(),
                   "SELECT class, name, created_at FROM agents WHERE instr(name, '/') "
                   "AND name > ?1 AND name < ?2 AND (name, class) > (?3, ?4) "
@@ -327,7 +326,7 @@ Statement& Directory::kept(std::unique_ptr<Statement>& statement, std::string_vi
 }
 
 bool Directory::record(const AgentKey& key, std::int64_t created_at_ms) {
-  // Nearly always it is there: do not take the writers' lock for that.
+  // The usual case: no need for the writers' lock.
   if (contains(key)) return false;
   const std::array params{Param(key.agent_class), Param(key.name), Param(created_at_ms)};
   return insert_.execute(params) > 0;
@@ -362,7 +361,7 @@ Kept Directory::kept(const AgentKey& key) {
 }
 
 void Directory::note_kept(const AgentKey& key, Kept kept) {
-  if (this->kept(key) >= kept) return;  // do not take the writers' lock for nothing
+  if (this->kept(key) >= kept) return;  // no need for the writers' lock
   const std::array params{Param(key.agent_class), Param(key.name),
                           Param(kept == Kept::kOnDevice ? kKeptOnDevice : boot_)};
   set_kept_.execute(params);
@@ -392,7 +391,7 @@ std::int64_t Directory::count(std::string_view agent_class) {
 }
 
 std::vector<std::string> Directory::classes() {
-  // From one class straight to the next: a DISTINCT would walk over every agent.
+  // Steps from one class to the next: a DISTINCT would walk over every agent.
   Statement statement(connection_.handle(),
                       "WITH RECURSIVE found(class) AS (SELECT min(class) FROM agents UNION ALL "
                       "  SELECT (SELECT min(class) FROM agents WHERE class > found.class)"
@@ -420,7 +419,7 @@ std::string damage_of(const std::filesystem::path& path) {
   std::error_code failure;
   const auto size = std::filesystem::file_size(path, failure);
   if (failure || size == 0) return {};
-  // Not a Connection: that reads the file, and says of each failure the same.
+  // Not a Connection, whose constructor reads the file and throws the same error for each failure.
   initialize_sqlite();
   sqlite3* handle = nullptr;
   int rc = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// host.db: which agents exist, when they must be awake, and which are to be destroyed.
+// host.db: which agents exist, when to wake them, and which agents are condemned.
 
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
@@ -23,16 +23,15 @@ struct DirectoryEntry {
   std::int64_t created_at_ms;  // Unix time, when the agent was first recorded
 };
 
-// What is kept of an object beside what is kept of every agent.
+// What host.db has of an object, besides what it has of every agent.
 struct ObjectEntry {
   AgentKey key;
-  std::string uuid;                 // its own id, which no other object ever has
+  std::string uuid;                 // an id that no other object ever has
   std::int64_t created_at_ms = 0;   // Unix time
-  std::int64_t last_active_ms = 0;  // when it last left memory, or was made
+  std::int64_t last_active_ms = 0;  // when it last left memory, or was created
 };
 
-// When an agent must be awake though nobody asks for it. What the fields mean is durable::Wake's to
-// say.
+// When an agent must wake without an event from outside. durable::Wake explains the fields.
 struct WakeEntry {
   AgentKey key;
   std::optional<std::int64_t> at_ms;  // Unix time
@@ -43,19 +42,19 @@ struct WakeEntry {
 // One connection to the directory of agents.
 //
 // Promises
-//  P1 Shared      Any number of Directory objects, one a thread, may be open on the same file. A
-//                 writer waits up to 5 s for another one; readers wait for nobody.
-//  P2 Durable     When a call that writes has returned, it survives SIGKILL of the process.
+//  P1 Shared      Any number of Directory objects, one a thread, may be open on the same file; a
+//                 writer waits up to 5 s for another writer, and readers do not wait.
+//  P2 Durable     When a call that writes has returned, its writes survive SIGKILL of the process.
 //  P3 Ordered     list() is in byte order of the names, so that paging neither skips nor repeats an
 //                 agent that exists throughout.
 //
-// The directory is kept beside the agents' own files and can differ from them after a crash: an
-// agent is recorded before its first commit, so an entry may have no file, never the other way.
-// kept() tells the entries whose file must be there.
+// After a crash the directory can differ from the agents' files. An agent is recorded before its
+// first commit, so an entry may have no file, but a file always has an entry. kept() says whether
+// an entry's file must exist.
 //
 // Threads         One thread an object.
-// Failure         StorageError: I/O, corruption, a file that may only be read, a writer that waited
-//                 too long, a newer file.
+// Failure         StorageError: I/O, corruption, a read-only file, a writer that waited too long, a
+//                 newer file.
 class Directory {
  public:
   // Opens or makes the file and brings its tables up to date. `vfs`: a registered sqlite3_vfs for
@@ -66,34 +65,34 @@ class Directory {
   Directory& operator=(const Directory&) = delete;
 
   // From now on `checkpointer`, which outlives the directory, moves the WAL into the file and
-  // begins it anew, and no call of this object waits for the device. Until then the commit that
+  // restarts it, and no call of this object waits for the device. Before this call, the commit that
   // fills the WAL does both.
   void leave_wal_to(DirectoryCheckpointer& checkpointer);
 
-  // Moves everything committed into the file, and syncs it: for the first connection that is
-  // opened, since what an earlier process has left may be in memory only.
-  // Failure  DiskFull: it is as it was, and as good; the next checkpoint tries again.
+  // Moves all commits into the file, and syncs it. For the first connection of a process, because
+  // the writes of an earlier process may be only in the system's memory.
+  // Failure  DiskFull: nothing has changed or is lost; the next checkpoint tries again.
   void empty_wal();
 
-  // For the connection that is closed last: empties the WAL if there is room for that, and leaves
-  // it where it is, so that the next start need not make it.
+  // For the connection that is closed last: empties the WAL if the disk has room for that, and
+  // keeps the file, so that the next start need not make it.
   void leave_wal() noexcept;
 
-  // Notes that the agent exists. One that is there already keeps its time. True if it is new.
+  // Records that the agent exists. A recorded agent keeps its time. True if it is new.
   bool record(const AgentKey& key, std::int64_t created_at_ms);
 
-  // As an object, too. True if it was there.
+  // Removes the agent's entry, as an object too. True if there was one.
   bool forget(const AgentKey& key);
 
   [[nodiscard]] bool contains(const AgentKey& key);
   // When it was first recorded (Unix milliseconds), or nothing.
   [[nodiscard]] std::optional<std::int64_t> created_at_ms(const AgentKey& key);
 
-  // Whether the agent's file must hold data, as note_kept() was last told. Not synced, and lost
-  // without harm: it is told after the file's data were, so that kOnDevice is never on the device
-  // before them.
+  // Whether the agent's file must hold data, as note_kept() stored it. It is not synced, and its
+  // loss does no harm. It is stored after the file's data are synced, so that kOnDevice is never on
+  // the device before them.
   [[nodiscard]] Kept kept(const AgentKey& key);
-  // kOnDevice stays. Nothing happens if there is no entry.
+  // Never replaces kOnDevice. Does nothing if there is no entry.
   void note_kept(const AgentKey& key, Kept kept);
 
   // At most `limit` agents of a class whose name is greater than `after_name`; "" starts a listing.
@@ -101,71 +100,73 @@ class Directory {
   [[nodiscard]] std::vector<DirectoryEntry> list(std::string_view agent_class,
                                                  std::string_view after_name, std::size_t limit);
 
-  // Agents below `above`, at most `limit`, in byte order of their names and then of their classes,
-  // behind `after`, which need not exist; an empty key starts a listing. `direct`: only those right
-  // below it.
+  // At most `limit` agents below `above` that come after `after`, in byte order of their names and
+  // then of their classes. `after` need not exist; an empty key starts a listing. `direct`: only
+  // agents one level below.
   [[nodiscard]] std::vector<DirectoryEntry> list_below(const AgentKey& above, bool direct,
                                                        const AgentKey& after, std::size_t limit);
 
-  // Of all classes, or of one. Walks an index: for pages people look at, not for every request.
+  // The number of agents of all classes, or of one. It walks an index: use it for pages that people
+  // read, not for every request.
   [[nodiscard]] std::int64_t count();
   [[nodiscard]] std::int64_t count(std::string_view agent_class);
 
   // The classes that have agents, in byte order.
   [[nodiscard]] std::vector<std::string> classes();
 
-  // Classes that a library has had, by segment and in byte order, whether they have agents or not.
-  // They are never forgotten.
+  // Segments of all classes that a library has ever served, in byte order, with or without agents.
+  // They are never removed.
   void record_served(std::string_view segment);
   [[nodiscard]] std::vector<std::string> served_classes();
 
   // ---- objects (directory_objects.cpp) ----
-  // Notes that the agent is an object. One that is there already keeps its id. True if it is new.
+  // Records that the agent is an object. A recorded object keeps its id. True if it is new.
   bool record_object(const AgentKey& key, std::string_view uuid, std::int64_t now_ms);
-  // Nothing happens if there is no such object.
+  // Does nothing if there is no such object.
   void note_active(const AgentKey& key, std::int64_t at_ms);
   [[nodiscard]] std::optional<ObjectEntry> object(const AgentKey& key);
   [[nodiscard]] std::optional<ObjectEntry> object(std::string_view uuid);
-  // Objects of a class, or of all ("") in the order of class and name, behind `after`, which need
-  // not exist; an empty key starts a listing.
+  // Objects of a class, or of all classes (""), in the order of class and name, after `after`.
+  // `after` need not exist; an empty key starts a listing.
   [[nodiscard]] std::vector<ObjectEntry> list_objects(std::string_view agent_class,
                                                       const AgentKey& after, std::size_t limit);
 
   // ---- the wake index: at most one entry an agent ----
   void set_wake(const WakeEntry& entry);
   void clear_wake(const AgentKey& key);
-  // All entries, by time; those without one first. Read once, when a server starts.
+  // All entries, by time; entries without a time first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
-  // Agents whose entry has unknown_operations, of one class or of all (""), in byte order of class
-  // and name, behind `after`, which need not exist; an empty key starts a listing.
+  // Agents whose entry has unknown_operations, of one class or of all classes (""), in byte order
+  // of class and name, after `after`. `after` need not exist; an empty key starts a listing.
   [[nodiscard]] std::vector<AgentKey> with_operations(std::string_view agent_class,
                                                       const AgentKey& after, std::size_t limit);
 
-  // All of it in one transaction, for `hearth repair`: the agents of `found`, whose files are on
-  // the device, get entries unless they have them, `wakes` take the places of those that there are,
-  // and of `forgotten` nothing is left. Waits for the device.
+  // For `hearth repair`, in one transaction. Waits for the device.
+  //   `found`      agents whose files are on the device: each gets an entry if it has none
+  //   `wakes`      replace all wakes
+  //   `forgotten`  agents whose entries are removed
   void rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
                std::span<const AgentKey> forgotten);
 
   // ---- agents that are to be destroyed ----
-  // Marks the agents as condemned, together. One that is condemned already stays so.
+  // Marks the agents as condemned, in one transaction. A condemned agent stays condemned.
   void condemn(std::span<const AgentKey> keys);
-  // All that are condemned, in byte order of class and name.
+  // All condemned agents, in byte order of class and name.
   [[nodiscard]] std::vector<AgentKey> condemned();
-  // The files of a condemned agent are gone: its entry, its wake and its marker go in one
-  // transaction. Not an error if there is none of them.
+  // Call it after the files of a condemned agent are removed: removes its entry, its wake and its
+  // marker in one transaction. It is not an error if there are none.
   void forget_condemned(const AgentKey& key);
 
  private:
   void forget_object(const AgentKey& key);
-  // Statements that only agents with durable work need are prepared when first used.
+  // Prepares a statement at its first use: only agents with durable work need it.
   Statement& kept(std::unique_ptr<Statement>& statement, std::string_view sql);
 
   const std::int64_t boot_;
   struct FileMethods;
   std::unique_ptr<FileMethods>
       methods_;            // of the connection's file, once leave_wal_to() was called
-  Connection connection_;  // before the statements: they must go first
+  Connection connection_;  // before the statements: they must be destroyed first
   Statement insert_;
   Statement erase_;
   Statement find_;
@@ -176,8 +177,7 @@ class Directory {
   std::unique_ptr<Statement> clear_wake_;
 };
 
-// What is wrong with the file of a directory, as far as its structure tells; empty: nothing, or
-// there is no file.
+// The damage in the structure of a directory's file; empty: none, or there is no file.
 // Failure  StorageError: it cannot be read.
 [[nodiscard]] std::string damage_of(const std::filesystem::path& path);
 

@@ -6,9 +6,9 @@
 
 namespace hearth::storage {
 
-// SQLite's methods for the open file, but that they may refuse to write to it.
+// SQLite's methods for the open file, with one that can refuse writes to it.
 struct DirectoryCheckpointer::FileMethods {
-  sqlite3_io_methods ours;  // first: what the file points to
+  sqlite3_io_methods ours;  // first: the file points to it
   const sqlite3_io_methods* sqlites;
   bool refuses_writes = false;
 
@@ -21,10 +21,10 @@ struct DirectoryCheckpointer::FileMethods {
 
 namespace {
 
-// For others, when a long WAL is emptied.
+// The wait for other connections, when a long WAL is emptied.
 constexpr int kBusyTimeoutMs = 5'000;
 
-// Each moves what was written during the one before.
+// Each round moves the writes of the round before.
 constexpr int kPassiveRounds = 4;
 
 }  // namespace
@@ -34,8 +34,7 @@ DirectoryCheckpointer::DirectoryCheckpointer(const std::filesystem::path& path,
                                              const std::string& vfs)
     : connection_(path, {.create = false, .vfs = vfs}), on_failure_(std::move(on_failure)) {
   connection_.execute("PRAGMA synchronous=NORMAL");
-  // A connection knows that the file has a WAL when it has read it once; one that does not know
-  // moves nothing.
+  // A connection learns at its first read that the file has a WAL. Before that it moves nothing.
   (void)connection_.query_integer("SELECT count(*) FROM sqlite_schema");
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(&connection_.handle(), "main", SQLITE_FCNTL_FILE_POINTER,
@@ -70,22 +69,22 @@ void DirectoryCheckpointer::run() {
   }
 }
 
-// Pages that wait to be moved; 0: it is over.
+// Waits for pages to move, and returns their number; 0: the checkpointer stops.
 int DirectoryCheckpointer::next() {
   const MutexLock lock(mutex_);
   while (!stopping_ && pages_ == 0) work_came_.wait(mutex_);
   return stopping_ ? 0 : std::exchange(pages_, 0);
 }
 
-// Empties a WAL of which all is moved; else BUSY. `must`: moves the rest first, while writers wait
-// for the device.
+// Empties the WAL if all of it is moved; otherwise SQLITE_BUSY. `must`: moves the rest first, while
+// writers wait for the device.
 int DirectoryCheckpointer::empty_wal(bool must) {
   sqlite3& handle = connection_.handle();
-  // It keeps writers out also while it waits for somebody who reads. So it waits only if it must.
+  // While SQLite waits for a reader here, writers wait too. So it waits only if `must`.
   sqlite3_busy_timeout(&handle, must ? kBusyTimeoutMs : 0);
   if (!must) {
     methods_->refuses_writes = true;
-    connection_.execute("PRAGMA synchronous=OFF");  // nothing is moved that a sync would be for
+    connection_.execute("PRAGMA synchronous=OFF");  // it moves no page, so it needs no sync
   }
   const int rc =
       sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
@@ -97,19 +96,18 @@ int DirectoryCheckpointer::empty_wal(bool must) {
 bool DirectoryCheckpointer::checkpoint(int pages) {
   sqlite3& handle = connection_.handle();
   int rc = SQLITE_BUSY;
-  // Passively: writers write on meanwhile, and each round moves what was written during the one
-  // before.
+  // Passive: writers can write meanwhile, and each round moves the writes of the round before.
   for (int round = 0; round < kPassiveRounds && (rc & 0xff) == SQLITE_BUSY; ++round) {
     rc = sqlite3_wal_checkpoint_v2(&handle, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     if (rc == SQLITE_OK) rc = empty_wal(false);
   }
   if ((rc & 0xff) == SQLITE_BUSY && pages > kLongPages) rc = empty_wal(true);
-  // Busy: another one is at it, and the next commit asks again.
+  // Busy: another connection checkpoints or reads; the next commit asks again.
   if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY) return true;
   const bool sync_failed = rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;
   on_failure_("move the WAL of " + std::string(sqlite3_db_filename(&handle, "main")) +
               " into the file: " + sqlite3_errmsg(&handle) +
-              (sync_failed ? "; it is left alone until the next start" : "; tried again later"));
+              (sync_failed ? "; no retry before the next start" : "; it is retried later"));
   return !sync_failed;
 }
 

@@ -1,4 +1,4 @@
-// What host.db keeps of objects beside what it keeps of every agent.
+// The part of Directory that is about objects.
 #include "storage/directory.hpp"
 
 #include <array>

@@ -19,7 +19,7 @@
 namespace hearth::storage {
 namespace {
 
-// 16 MiB, and a tenth of a second to sort them.
+// They take 16 MiB, and a tenth of a second to sort.
 constexpr std::size_t kMostMatches = std::size_t{1} << 20;
 
 struct Match {
@@ -34,11 +34,12 @@ struct Extent {
   int end = 0;
 };
 
-// What FTS5 tells of the row that a function is asked about. Once a call has failed the row has
-// nothing more to tell, and result() says why.
+// FTS5's data about the row of a function's call. After a call has failed, later calls return
+// nothing, and result() has the error.
 //
-// Bounded   A row with more than kMostMatches, each phrase of the query counted, is SQLITE_TOOBIG.
-// Lifetime  Of the function's call.
+// Bounded   A row with more than kMostMatches, summed over the phrases of the query, is
+//           SQLITE_TOOBIG.
+// Lifetime  The function's call.
 class MatchedRow {
  public:
   MatchedRow(const Fts5ExtensionApi& api, Fts5Context* row) : api_(api), row_(row) {}
@@ -50,7 +51,7 @@ class MatchedRow {
     if (result_ == SQLITE_OK) result_ = code;
     return result_ == SQLITE_OK;
   }
-  // In the order of the text. Phrases that begin at one token: in that of the query.
+  // In the order of the text; phrases that begin at the same token, in the order of the query.
   std::vector<Match> matches() {
     std::vector<Match> found;
     for (int phrase = 0; phrase < phrases() && add_matches(found, phrase);) ++phrase;
@@ -76,7 +77,7 @@ class MatchedRow {
     (void)holds(api_.xTokenize(row_, text.data(), static_cast<int>(text.size()), &found, add));
     return found;
   }
-  // Of one column, or of all of them (-1).
+  // Of one column, or of all columns (-1).
   int size_in_tokens(int column) {
     int size = 0;
     (void)holds(api_.xColumnSize(row_, column, &size));
@@ -84,7 +85,7 @@ class MatchedRow {
   }
 
  private:
-  // SQLite's xInst() would look at each phrase of the query for each of the matches.
+  // SQLite's xInst() would read each phrase of the query for each match.
   bool add_matches(std::vector<Match>& found, int phrase) {
     const int tokens = api_.xPhraseSize(row_, phrase);
     Fts5PhraseIter at{};
@@ -113,7 +114,7 @@ std::string_view text_or_nothing(sqlite3_value* value) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
-// Matches that share a token are one. In order.
+// Joins matches that share a token. In order.
 std::vector<TokenRange> marked_ranges(const std::vector<Match>& matches, int column) {
   std::vector<TokenRange> ranges;
   for (const Match& match : matches) {
@@ -138,8 +139,8 @@ std::size_t most_bytes(sqlite3_context* context) {
       sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1));
 }
 
-// The text from `begin` to the end of the window, with marks around what begins in the window.
-// `begin` moves to where that ends. It ends early once there are more than `most` bytes.
+// The text from `begin` to the end of the window, with marks around the matches that begin in the
+// window. Sets `begin` to the end of that text. Ends early after more than `most` bytes.
 std::string marked_text(std::string_view text, const std::vector<Extent>& tokens,
                         const std::vector<TokenRange>& ranges, TokenRange window, Marks marks,
                         std::size_t most, std::size_t& begin) {
@@ -155,7 +156,7 @@ std::string marked_text(std::string_view text, const std::vector<Extent>& tokens
     if (first < window.first) continue;
     if (first > last_token || marked.size() > most) break;
     const int from = tokens[static_cast<std::size_t>(first)].begin;
-    // Tokens may share bytes (those of trigram do): then the mark before goes on.
+    // Tokens may share bytes (as with trigram): then the mark before continues.
     if (is_open && static_cast<std::size_t>(from) >= begin) {
       marked.append(marks.close);
       is_open = false;
@@ -172,7 +173,7 @@ std::string marked_text(std::string_view text, const std::vector<Extent>& tokens
 void give(sqlite3_context* context, const MatchedRow& row, const std::string& text) {
   if (row.result() != SQLITE_OK) return sqlite3_result_error_code(context, row.result());
   if (text.size() > most_bytes(context)) return sqlite3_result_error_toobig(context);
-  // Up to the first zero byte, as SQLite has it.
+  // Up to the first zero byte, like SQLite's.
   sqlite3_result_text(context, text.c_str(), -1, SQLITE_TRANSIENT);
 }
 
@@ -197,12 +198,12 @@ void highlight(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* c
 
 // ---- snippet ------------------------------------------------------------------------------------
 
-// The tokens that begin a sentence: the first one, and those behind a full stop or a colon and
+// The tokens that begin a sentence: the first token, and tokens after a full stop or a colon and
 // white space.
 std::vector<int> sentence_starts(std::string_view text, const std::vector<Extent>& tokens) {
   std::vector<int> starts;
   std::size_t looked_at = 0;
-  std::size_t solid_end = 0;  // the end of what is not white space, before looked_at
+  std::size_t solid_end = 0;  // the end of the last text before looked_at that is not white space
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto begin = static_cast<std::size_t>(tokens[i].begin);
     for (; looked_at < begin; ++looked_at) {
@@ -216,7 +217,7 @@ std::vector<int> sentence_starts(std::string_view text, const std::vector<Extent
   return starts;
 }
 
-// The matches of a column in so many tokens, from a token that only moves on.
+// The matches of a column in a window of tokens, which only moves forward.
 class SnippetWindow {
  public:
   SnippetWindow(const std::vector<Match>& matches, int phrases, int tokens)
@@ -231,11 +232,11 @@ class SnippetWindow {
       if (--seen_[static_cast<std::size_t>(matches_[begin_].phrase)] == 0) --distinct_;
     }
   }
-  // The first match of a phrase counts for a thousand others.
+  // The first match of a phrase counts a thousand times as much as another match.
   [[nodiscard]] std::int64_t score() const {
     return distinct_ * 1000 + static_cast<std::int64_t>(end_ - begin_) - distinct_;
   }
-  // Where a window begins that has these matches in its middle, in so long a column.
+  // The start of a window that has these matches in its middle.
   [[nodiscard]] int centred(int column_tokens) const {
     const std::int64_t first = matches_[begin_].token;
     const std::int64_t last = matches_[end_ - 1].token + matches_[end_ - 1].tokens;
@@ -260,7 +261,7 @@ struct Snippet {
   int column_tokens = 0;
 };
 
-// Windows that begin at a match, and at the start of its sentence.
+// Tries windows that begin at a match, and at the start of its sentence.
 void improve(Snippet& best, MatchedRow& row, const std::vector<Match>& all, int column,
              int tokens) {
   std::vector<Match> matches;
@@ -320,7 +321,7 @@ void snippet(const Fts5ExtensionApi* api, Fts5Context* fts, sqlite3_context* con
   give(context, row, marked);
 }
 
-// A row may take half a second, and a step asks of a hundred between two looks at the clock.
+// A row may take half a second, and a step may read a hundred rows between two looks at the clock.
 template <fts5_extension_function kFunction>
 void look_then_call(const Fts5ExtensionApi* api, Fts5Context* row, sqlite3_context* context,
                     int count, sqlite3_value** arguments) {
@@ -344,7 +345,7 @@ fts5_api* full_text_api(sqlite3& connection) {
 void replace_full_text_functions(sqlite3& connection) {
   fts5_api* const api = full_text_api(connection);
   if (api == nullptr) return;
-  // The newest of a name counts.
+  // FTS5 uses the newest function of a name.
   for (const auto& [name, function] : {std::pair{"highlight", &look_then_call<highlight>},
                                        std::pair{"snippet", &look_then_call<snippet>},
                                        std::pair{"bm25", &look_then_call<rank_by_bm25>}}) {

@@ -9,7 +9,7 @@
 namespace hearth::storage {
 namespace {
 
-// The characters of what the documentation of FTS5 calls a bareword.
+// The characters of a bareword (documentation of FTS5).
 bool is_query_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '\x1a' || static_cast<unsigned char>(c) >= 0x80;
@@ -41,7 +41,7 @@ class QueryReader {
       read_word();
     } else {
       rest_.remove_prefix(1);
-      // (Behind a comma there is the distance.)
+      // (The distance follows a comma.)
       if (first == '(' || first == ')' || first == ',') in_near_ = first == '(' && follows_near_;
       if (!is_query_blank(first)) follows_near_ = false;
     }
@@ -55,7 +55,7 @@ class QueryReader {
     follows_near_ = word == "NEAR";
   }
 
-  // A quote in it is written twice, which reads as two strings: one phrase more.
+  // A quote in a string is written twice. This reads it as two strings, and counts one phrase more.
   void read_string() {
     rest_.remove_prefix(std::min(rest_.find('"', 1), rest_.size() - 1) + 1);
     if (in_near_) ++phrases_;
@@ -63,9 +63,9 @@ class QueryReader {
   }
 
   std::string_view rest_;
-  std::size_t phrases_ = 0;  // of all NEAR groups
+  std::size_t phrases_ = 0;  // in all NEAR groups
   bool in_near_ = false;
-  bool follows_near_ = false;  // the last word, and nothing but blanks since
+  bool follows_near_ = false;  // the last word, with only blanks since
 };
 
 }  // namespace

@@ -16,13 +16,13 @@ namespace {
 // The constants of sqlite.org/fts5.html.
 constexpr double kK1 = 1.2;
 constexpr double kB = 0.75;
-// For a phrase that half of the rows have, or more: it counts a little nevertheless.
+// For a phrase that is in half of the rows or more: it still counts a little.
 constexpr double kLeastRarity = 1e-6;
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 26;
 constexpr std::size_t kWorkPerRow = 64;  // some 20 ns
 
-// What is the same for all rows of a query. FTS5 keeps it.
+// The values that are equal for all rows of a query. FTS5 keeps them.
 struct QueryFigures {
   double average_size = 1;     // of a row, in tokens
   std::vector<double> rarity;  // of each phrase: the inverse document frequency
@@ -64,13 +64,13 @@ const QueryFigures* figures_of_query(const Fts5ExtensionApi& api, Fts5Context* r
   code = measure(api, row, *made);
   if (code != SQLITE_OK) return nullptr;
   const QueryFigures* const figures = made.get();
-  // FTS5 deletes it when the query ends, and at once if it cannot keep it.
+  // FTS5 deletes it when the query ends, or at once if it cannot keep it.
   code = api.xSetAuxdata(row, made.release(),
                          [](void* kept) { delete static_cast<QueryFigures*>(kept); });
   return code == SQLITE_OK ? figures : nullptr;
 }
 
-// The matches of a phrase in the row, each as its column weighs.
+// The matches of a phrase in the row, each with the weight of its column.
 int weigh_matches(const Fts5ExtensionApi& api, Fts5Context* row, int phrase,
                   const std::vector<double>& weights, double& sum) {
   Fts5PhraseIter at{};

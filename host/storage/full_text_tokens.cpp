@@ -29,7 +29,7 @@ int pass_on(void* to, int flags, const char* token, int size, int begin, int end
 
 enum Kind { kUnicode61, kAscii, kTrigram };
 
-// SQLite's own, which is the same on all connections.
+// SQLite's tokenizer, the same on all connections.
 template <Kind kKind>
 std::atomic<Tokenize> own_tokenize = nullptr;
 
@@ -43,7 +43,7 @@ int tokenize(Fts5Tokenizer* tokenizer, void* context, int flags, const char* tex
   return own(tokenizer, &sink, flags, text, size, pass_on);
 }
 
-// FTS5 knows trigram, for LIKE, by how its instances are made: that stays SQLite's.
+// For LIKE, FTS5 recognises trigram by its xCreate function. So xCreate stays SQLite's.
 template <Kind kKind>
 void count_tokens_of(sqlite3& connection, fts5_api& api, const char* name) {
   void* data = nullptr;
@@ -72,7 +72,7 @@ void count_query_tokens(sqlite3& connection) {
 }
 
 bool is_long_query(sqlite3& connection, std::string_view text) {
-  // Something stands between two tokens.
+  // There is at least one byte between two tokens.
   if (text.size() < 2 * kMostQueryTokens) return false;
   fts5_api* const api = full_text_api(connection);
   void* data = nullptr;

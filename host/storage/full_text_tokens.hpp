@@ -1,5 +1,5 @@
 #pragma once
-// How many tokens a full-text query may have, whatever its text comes from.
+// Bounds the tokens of a full-text query, wherever its text comes from.
 
 #include <cstddef>
 #include <string_view>
@@ -8,16 +8,16 @@ struct sqlite3;
 
 namespace hearth::storage {
 
-// Puts tokenizers in front of unicode61, ascii and trigram on this connection, and so of porter,
-// which works on one of them. They count the tokens that queries ask for, MATCH as well as the LIKE
-// and GLOB that trigram looks up, in StepBudget::current(): one too many is SQLITE_TOOBIG.
+// Puts tokenizers in front of unicode61, ascii and trigram on this connection. porter, which uses
+// one of these, gets them too. They count the tokens of queries in StepBudget::current(), for MATCH
+// and for the LIKE and GLOB of trigram: one token too many is SQLITE_TOOBIG.
 //
-// Not here  Tables that name no tokenizer: they take the first that was ever registered, which is
-//           SQLite's unicode61. Of the texts that are bound for them is_long_query() tells.
-// Failure   StorageError if SQLite refuses one.
+// Not here  Tables that name no tokenizer. They use the first one ever registered, SQLite's
+//           unicode61. is_long_query() checks the texts that are bound for them.
+// Failure   StorageError if SQLite refuses a tokenizer.
 void count_query_tokens(sqlite3& connection);
 
-// Whether a text has more than kMostQueryTokens to a table that names no tokenizer.
+// Whether a text has more than kMostQueryTokens for a table that names no tokenizer.
 [[nodiscard]] bool is_long_query(sqlite3& connection, std::string_view text);
 
 }  // namespace hearth::storage

@@ -17,7 +17,7 @@ class RollbackUnlessCommitted {
   RollbackUnlessCommitted(const RollbackUnlessCommitted&) = delete;
   RollbackUnlessCommitted& operator=(const RollbackUnlessCommitted&) = delete;
   ~RollbackUnlessCommitted() {
-    // Fails when there is nothing to undo, which is well.
+    // Fails if there is nothing to undo, which does no harm.
     if (!committed_) sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
   void commit() {

@@ -18,18 +18,18 @@
 namespace hearth::storage {
 namespace {
 
-// How many of SQLite's instructions run at least between two looks at the clock: half a
-// microsecond of simple ones. A look costs a long scan a twentieth of its time. It comes with the
-// next jump, which may be the end of a row with any number of columns.
+// The least number of SQLite's instructions between two looks at the clock: half a microsecond of
+// simple ones. The looks take a twentieth of the time of a long scan. SQLite looks at the next
+// jump, which may be the end of a row with any number of columns.
 constexpr int kInstructionsPerCheck = 50;
 
-// LIKE and GLOB look at no clock, and replaced by functions that do they would not use indexes any
-// more. A value of 2 MB and a pattern of 200 bytes take one of them a third of a second. So those
-// that a program may run between two looks share what eight may have.
+// LIKE and GLOB do not look at the clock, and functions that replaced them could not use indexes.
+// One of them takes a third of a second for a value of 2 MB and a pattern of 200 bytes. So all that
+// a program may run between two looks share the bytes of eight patterns.
 constexpr int kMostPatternBytes = 200;
 constexpr int kSharedPatternBytes = 8 * kMostPatternBytes;
 
-// Patterns of one byte take no time.
+// Patterns of one byte take nearly no time.
 int most_pattern_bytes(int matches) {
   return std::clamp(kSharedPatternBytes / std::max(matches, 1), 1, kMostPatternBytes);
 }
@@ -38,14 +38,14 @@ bool names_match(std::string_view sql) {
   return contains_ignoring_case(sql, "like") || contains_ignoring_case(sql, "glob");
 }
 
-// What SQLite can hold at all.
+// SQLite's own limit.
 constexpr std::size_t kLargestValue = 1'000'000'000;
 
-// A text beyond this is built by a program and will not come again.
+// A longer text is built by a program, and is not expected again.
 constexpr std::size_t kMaxCachedSqlBytes = 4'096;
 
-// Limits that no honest agent meets, each on something that costs stack, or time within one
-// instruction, where the clock is not looked at.
+// Limits far above normal use. Each bounds stack, or time within one instruction, in which SQLite
+// does not look at the clock.
 constexpr std::array<std::pair<int, int>, 7> kFixedLimits = {{
     {SQLITE_LIMIT_ATTACHED, 0},
     {SQLITE_LIMIT_COMPOUND_SELECT, 50},
@@ -65,7 +65,7 @@ Error invalid(std::string message) {
   return Error{Errc::kInvalidArgument, std::move(message)};
 }
 
-// The text from its first part on that is no blank, semicolon or comment.
+// The text without the blanks, semicolons and comments at its start.
 std::string_view skip_blanks(std::string_view text) {
   while (!text.empty()) {
     std::size_t skipped = 1;
@@ -82,7 +82,7 @@ std::string_view skip_blanks(std::string_view text) {
   return text;
 }
 
-// Whether the text after a statement holds nothing more.
+// Whether the text after a statement has no other statement.
 bool is_blank(std::string_view text) {
   return skip_blanks(text).empty();
 }
@@ -100,9 +100,9 @@ bool may_change_schema(std::string_view sql) {
          equal_ignoring_case(verb, "alter");
 }
 
-// Whether the disk, the file or the machine failed, and not the plugin.
+// Whether the disk, the file or the machine failed, not the plugin.
 bool is_environment_failure(int code) {
-  if (code == SQLITE_CORRUPT_VTAB) return false;  // an fts5 table over content that has changed
+  if (code == SQLITE_CORRUPT_VTAB) return false;  // an fts5 table whose content table has changed
   switch (code & 0xff) {
     case SQLITE_ERROR:
     case SQLITE_ABORT:
@@ -118,14 +118,14 @@ bool is_environment_failure(int code) {
   }
 }
 
-// SQLite's own tables that are called with arguments.
+// SQLite's table-valued functions.
 bool is_table_function(std::string_view table) {
   return equal_ignoring_case(table, "json_each") || equal_ignoring_case(table, "json_tree") ||
          table.starts_with("pragma_");
 }
 
-// Whether FTS5 may be asked for what is bound. Only MATCH is for a search alone. The other forms
-// look like a column or a call of a table: they count in a statement that changes nothing.
+// Whether a bound value may be a query of FTS5. Only MATCH is always a search. The other forms look
+// like a column or a call of a table: they count only in a statement that changes nothing.
 bool may_search(const Authorizer::Seen& seen, bool is_readonly, std::string_view sql) {
   if (seen.match) return true;
   if (!is_readonly) return false;
@@ -183,7 +183,7 @@ PluginSql::~PluginSql() {
   if (connection_ != nullptr) sqlite3_progress_handler(connection_, 0, nullptr, nullptr);
 }
 
-// Not in the constructor: an agent whose plugin uses no SQL needs no file for it.
+// Not in the constructor: an agent whose plugin uses no SQL needs no file.
 void PluginSql::attach() {
   sqlite3& connection = database_.connection();
   if (connection_ != nullptr) return;
@@ -204,12 +204,12 @@ void PluginSql::attach() {
   sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, nullptr);
 }
 
-// What went wrong in the call that has just failed, or StorageError.
+// The error of the call that has just failed. Throws StorageError if the environment failed.
 Error PluginSql::to_error(int code) {
   database_.transaction_was_lost();
   if (!authorizer_->refusal().empty()) return Error{Errc::kForbidden, authorizer_->refusal()};
-  // SQLite says so of a full disk, and of a table that has no rowid to give any more: with
-  // AUTOINCREMENT, once the largest was used. Which rows that were is undone by now.
+  // SQLITE_FULL means a full disk, or a table with AUTOINCREMENT whose largest rowid is used.
+  // SQLite has already undone the statement's rows.
   if ((code & 0xff) == SQLITE_FULL && !full_disk_was_met() && !database_.is_bounded())
     return no_rowids_left();
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
@@ -255,8 +255,9 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
 
   const Authorizer::Seen& seen = authorizer_->seen();
   if (sqlite3_stmt_isexplain(raw) == 0) {
-    // What returns no columns is no query, even if it has nothing to do now: DROP TRIGGER IF EXISTS
-    // of what is absent writes as soon as it is compiled again after the trigger was made.
+    // A statement without columns counts as a write, even if it has nothing to do now. For example,
+    // DROP TRIGGER IF EXISTS of an absent trigger writes if SQLite compiles it again after the
+    // trigger was made.
     compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
     compiled.grows = seen.growth;
     compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
@@ -266,16 +267,16 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
   return compiled;
 }
 
-// How many places of the statement's program call LIKE or GLOB, those of its triggers included.
-// Each runs once at most between two jumps back. Neither the text nor the authorizer tells: what a
-// view, a generated column or a name of a column stands for comes once for each time it is used.
+// Counts the places of the statement's program that call LIKE or GLOB, in its triggers too. Each
+// runs at most once between two jumps back. The text and the authorizer cannot tell: a view, a
+// generated column or a column's alias is compiled once for each use.
 void PluginSql::count_matches(Compiled& compiled) {
   compiled.matches_of = schema_version_;
   const std::string_view sql = skip_blanks(sqlite3_sql(compiled.stmt.get()));
   compiled.matches = 0;
   if (sqlite3_stmt_isexplain(compiled.stmt.get()) != 0) return;
   if (!names_match(sql) && !schema_names_match()) return;
-  sqlite3_stmt* raw = nullptr;  // stays null where the statement is not valid any more
+  sqlite3_stmt* raw = nullptr;  // stays null if the statement is no longer valid
   const std::string explain = "EXPLAIN " + std::string(sql);
   sqlite3_prepare_v2(connection_, explain.c_str(), -1, &raw, nullptr);
   const OwnedStatement program(raw);
@@ -292,7 +293,7 @@ void PluginSql::count_matches(Compiled& compiled) {
   }
 }
 
-// Asked once for each schema.
+// Evaluated once for each schema.
 bool PluginSql::schema_names_match() {
   if (matching_schema_ != schema_version_) {
     sqlite3_stmt* raw = nullptr;
@@ -309,18 +310,18 @@ bool PluginSql::schema_names_match() {
   return schema_matches_;
 }
 
-// What must not pass although SQLite has not asked the authorizer about it.
+// Refuses what SQLite does not report to the authorizer.
 std::optional<Error> PluginSql::refuse_unreported(sqlite3_stmt& stmt, std::string_view sql) const {
   const Authorizer::Seen& seen = authorizer_->seen();
-  // CREATE ... IF NOT EXISTS and DROP ... IF EXISTS with nothing to do are not reported either.
+  // SQLite also does not report CREATE ... IF NOT EXISTS and DROP ... IF EXISTS with nothing to do.
   const std::string_view verb = first_word(sql);
   const bool may_be_idle = equal_ignoring_case(verb, "create") || equal_ignoring_case(verb, "drop");
   if (sqlite3_stmt_readonly(&stmt) == 0 && !seen.write && !may_be_idle)
-    return Error{Errc::kForbidden, "VACUUM and the like are the host's business"};
+    return Error{Errc::kForbidden, "VACUUM and similar statements are not available"};
   if (!mentions_host_tables(sql)) return std::nullopt;
   if (seen.alter)
     return Error{Errc::kForbidden, "ALTER TABLE with a name that starts with cf_agent"};
-  // The host's deletes would be held up by rows of the plugin.
+  // Rows of the plugin would prevent the host's deletes.
   if (seen.schema_change && contains_ignoring_case(sql, "references"))
     return Error{Errc::kForbidden, "a foreign key cannot refer to a table of the host"};
   return std::nullopt;
@@ -328,7 +329,7 @@ std::optional<Error> PluginSql::refuse_unreported(sqlite3_stmt& stmt, std::strin
 
 std::optional<PluginSql::Compiled> PluginSql::take_cached(std::string_view sql) {
   const auto same_text = [sql](const Compiled& compiled) {
-    const std::string_view text = sqlite3_sql(compiled.stmt.get());  // without what follows it
+    const std::string_view text = sqlite3_sql(compiled.stmt.get());  // without the text after it
     return sql.starts_with(text) && is_blank(sql.substr(text.size()));
   };
   const auto found = std::find_if(cache_.begin(), cache_.end(), same_text);
@@ -348,7 +349,7 @@ void PluginSql::keep_for_later(Compiled compiled) {
 Result<PluginSql::Compiled*> PluginSql::find(StatementHandle handle) {
   Compiled* const compiled = open_.find(static_cast<std::uint64_t>(handle));
   if (compiled == nullptr) return invalid("no such statement: it was finalized, or never prepared");
-  // The host resets what stands in the way of a commit.
+  // The host resets statements that prevent a commit.
   if (compiled->cursor == Cursor::kOnRow && sqlite3_stmt_busy(compiled->stmt.get()) == 0)
     compiled->cursor = Cursor::kExpired;
   return compiled;
@@ -374,11 +375,11 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   if (starts && compiled.matches_of != schema_version_) count_matches(compiled);
   sqlite3_limit(connection_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH,
                 most_pattern_bytes(compiled.matches));
-  // The host inserts rows on the same connection.
+  // The host inserts rows on the same connection too.
   if (starts) sqlite3_set_last_insert_rowid(connection_, last_insert_rowid_);
   const int outcome = sqlite3_step(compiled.stmt.get());
   if (compiled.changes_schema) ++schema_version_;
-  // All writing is done in the first step; further ones bring rows.
+  // The first step does all the writing; further steps return rows.
   if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
   return finish_step(compiled, outcome);
 }
@@ -398,7 +399,7 @@ Result<StepOutcome> PluginSql::finish_step(Compiled& compiled, int outcome) {
   return error;
 }
 
-// Ends a run of the statement and notes what it has changed.
+// Ends a run of the statement and notes the changed rows.
 void PluginSql::rewind(Compiled& compiled) noexcept {
   sqlite3_reset(compiled.stmt.get());
   compiled.cursor = Cursor::kIdle;
@@ -480,7 +481,7 @@ Result<void> PluginSql::rollback_to(SavepointHandle savepoint) {
   return {};
 }
 
-// A commit or rollback of the host ends savepoints without telling.
+// A commit or rollback of the host ends savepoints without a call here.
 void PluginSql::drop_ended_savepoints() {
   std::erase_if(savepoints_, [this](const Savepoint& savepoint) {
     return !database_.dirty() || savepoint.transaction != database_.transactions();
@@ -497,7 +498,8 @@ Result<std::size_t> PluginSql::find_savepoint(SavepointHandle savepoint) {
 
 void PluginSql::run_savepoint(const char* verb, std::size_t depth) {
   static_cast<void>(database_.connection());  // throws when the database is broken
-  // SQLite refuses while a statement is in the middle of writing; rows are lost, not its writes.
+  // SQLite refuses this while a statement is in the middle of writing. A reset loses its rows, not
+  // its writes.
   open_.for_each([this](std::uint64_t, Compiled& compiled) {
     if (!compiled.writes || compiled.cursor != Cursor::kOnRow) return;
     rewind(compiled);

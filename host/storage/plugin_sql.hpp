@@ -1,5 +1,5 @@
 #pragma once
-// The plugin's SQL on its agent's database: integer handles, limits, an authorizer.
+// A plugin's SQL on its agent's database: integer handles, limits, an authorizer.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -22,7 +22,7 @@ struct sqlite3_stmt;
 
 namespace hearth::storage {
 
-// Never 0 and never used twice by one PluginSql: a stale handle is an error, not another statement.
+// Never 0 and never reused by one PluginSql, so a stale handle is an error, not another statement.
 enum class StatementHandle : std::uint64_t {};
 enum class SavepointHandle : std::uint64_t {};
 
@@ -31,56 +31,59 @@ enum class StepOutcome {
   kDone,  // finished; the next step() starts it again with the same bindings
 };
 
-// As SQLite tells them apart; values are SQLite's and cross the plugin ABI.
+// SQLite's types and numbers; they cross the plugin ABI.
 enum class ColumnType { kInteger = 1, kDouble = 2, kText = 3, kBlob = 4, kNull = 5 };
 
 struct PluginSqlLimits {
-  std::size_t max_sql_bytes = 256U << 10U;  // of one statement; values belong in variables
-  int max_variables = 1'000;                // ?N in one statement
+  std::size_t max_sql_bytes = 256U << 10U;             // of one statement; pass values as variables
+  int max_variables = 1'000;                           // ?N in one statement
   std::size_t max_value_bytes = std::size_t{2} << 20;  // of one text or blob, and of one row
   int max_expression_depth = 100;                      // SQLite's parser recurses
-  std::chrono::milliseconds sql_time{5'000};           // of one step(); it holds up the whole shard
-  std::size_t max_open_handles = 64;                   // prepared and not finalized
+  std::chrono::milliseconds sql_time{5'000};           // of one step(), which blocks the shard
+  std::size_t max_open_handles = 64;                   // prepared, not finalized
   std::size_t cached_statements = 16;                  // finalized, kept for the next prepare()
-  std::int64_t max_database_bytes = 0;  // past it growing statements fail; 0: no bound
+  std::int64_t max_database_bytes = 0;  // above it, statements that grow it fail; 0: no bound
 };
 
 // Promises
-//  P1 Confined    Nothing a plugin prepares or runs changes the host's tables, leaves the file, or
-//                 ends the host's transaction (authorizer.hpp).
-//  P2 Bounded     PluginSqlLimits, each enforced before the memory or time is spent. A full-text
-//                 query has at most kMostQueryTokens (step_budget.hpp), and a text bound to a
-//                 statement that searches is within the bound of full_text_query.hpp. A pattern of
-//                 LIKE or GLOB has at most 200 bytes, and fewer where SQLite's program of the
-//                 statement has more than 8 places for them: 1,600 over their number. Not bounded
-//                 so, where the SQL makes a query of literals and of what is stored, are NEAR,
-//                 and queries of a table that names no tokenizer.
+//  P1 Confined    No statement of a plugin changes the host's tables, reaches another file, or ends
+//                 the host's transaction (authorizer.hpp).
+//  P2 Bounded     Each limit, of PluginSqlLimits and below, is enforced before the memory or time
+//                 is spent.
 //  P3 One turn    A statement that writes joins the implicit transaction; the host commits.
 //  P4 No surprise A misuse (stale handle, wrong column or parameter) is a Result, never a crash.
 //  P5 Cheap again prepare() of a text that was finalized before takes it from a small cache.
 //
+// P2, limits besides PluginSqlLimits:
+//   tokens     a full-text query has at most kMostQueryTokens (step_budget.hpp)
+//   NEAR       a text bound to a statement that searches obeys full_text_query.hpp
+//   patterns   a pattern of LIKE or GLOB has at most 200 bytes; if the statement's SQLite program
+//              has more than 8 places for patterns, at most 1,600 bytes divided by their number
+// If the SQL builds a query from literals and stored values, these are not bounded: NEAR, and the
+// tokens for a table that names no tokenizer.
+//
 // Errors   kInvalidArgument  SQL that SQLite rejects (its message), misuse of a handle
-//          kForbidden        what the authorizer refuses, with the reason
-//          kLimitExceeded    PluginSqlLimits, but for time; a table with AUTOINCREMENT that has
-//                            given its largest rowid, for rows without one of their own
+//          kForbidden        refused by the authorizer, with the reason
+//          kLimitExceeded    PluginSqlLimits except time; an insert without a rowid into a table
+//                            with AUTOINCREMENT that has used its largest rowid
 //          kTimeout          sql_time
 //          kConflict         a constraint; a table locked by an open cursor of the plugin itself
 //          kCancelled        step() on a cursor whose turn has ended, see end_turn()
-//          StorageError is thrown for I/O, corruption and a full disk: the agent is to be evicted.
+//          StorageError is thrown for I/O, corruption and a full disk: the caller evicts the agent.
 //          Messages are for the plugin's author and hold no paths.
 //
-// A few errors take the turn's whole transaction with them: a write that timed out, one for which
-// AUTOINCREMENT had no rowid left, and a conflict for which the plugin itself has asked ROLLBACK.
-// The error is returned, and the AgentDatabase is broken from then on: the turn's commit throws,
-// and the agent comes back from the disk.
+// Three errors roll back the turn's whole transaction: a write that timed out, an insert for which
+// AUTOINCREMENT had no rowid left, and a conflict of a statement with ON CONFLICT ROLLBACK. The
+// call returns the error, and the AgentDatabase is broken: the turn's commit throws, and the agent
+// restarts from the data on disk.
 //
 // Threads   One thread, the agent's shard.
 // Lifetime  Destroyed before the AgentDatabase is closed. The clock outlives it.
 class PluginSql {
  public:
-  // Told of each rollback that has undone writes of the agent's state, with the number of the last
-  // one that still counts (AgentDatabase::state_writes()). What the file holds is the state from
-  // then on. Must not throw.
+  // Called after each rollback that has undone writes of the agent's state, with the number of the
+  // last write that is still valid (AgentDatabase::state_writes()). From then on the state is the
+  // one in the file. Must not throw.
   using StateUndone = std::function<void(std::uint64_t last_write)>;
 
   PluginSql(AgentDatabase& database, const Clock& clock, PluginSqlLimits limits = {},
@@ -89,11 +92,11 @@ class PluginSql {
   PluginSql(const PluginSql&) = delete;
   PluginSql& operator=(const PluginSql&) = delete;
 
-  // Compiles exactly one statement (trailing blanks, semicolons and comments are fine).
+  // Compiles exactly one statement. Blanks, semicolons and comments may follow it.
   Result<StatementHandle> prepare(std::string_view sql);
 
   // ---- parameters, numbered from 1; they keep their value over steps until bound again ---------
-  // Text and blobs are copied. A statement that is between rows must be reset() before.
+  // Text and blobs are copied. Call reset() first if the statement is between rows.
   Result<void> bind_null(StatementHandle handle, int index);
   Result<void> bind_int64(StatementHandle handle, int index, std::int64_t value);
   Result<void> bind_double(StatementHandle handle, int index, double value);
@@ -105,8 +108,8 @@ class PluginSql {
   Result<StepOutcome> step(StatementHandle handle);
 
   // ---- columns, numbered from 0 --------------------------------------------------------------
-  // Count and names at any time; values only after kRow. Numbers and texts are converted as SQLite
-  // converts them. Views stay valid until the next call with the same handle.
+  // Count and names at any time; values only after kRow. SQLite converts numbers and texts. Views
+  // stay valid until the next call with the same handle.
   Result<int> column_count(StatementHandle handle);
   Result<std::string_view> column_name(StatementHandle handle, int column);
   Result<ColumnType> column_type(StatementHandle handle, int column);
@@ -118,7 +121,7 @@ class PluginSql {
   // Back to before the first row; bindings stay.
   Result<void> reset(StatementHandle handle);
 
-  // Gives the handle up. An unknown handle is kInvalidArgument and harmless.
+  // Releases the handle. An unknown handle is kInvalidArgument, and has no effect.
   Result<void> finalize(StatementHandle handle);
 
   // Rows changed by the last finished INSERT, UPDATE or DELETE of the plugin, and the rowid of its
@@ -128,24 +131,24 @@ class PluginSql {
 
   // ---- savepoints: parts of a turn that can be undone ------------------------------------------
   // They nest, at most kMaxSavepoints deep, inside the implicit transaction. The commit of the turn
-  // keeps what they hold and ends them all: their handles are stale afterwards (kInvalidArgument).
+  // keeps their writes and ends them all: their handles are stale afterwards (kInvalidArgument).
   static constexpr std::size_t kMaxSavepoints = 16;
   Result<SavepointHandle> begin_savepoint();
-  // Keeps its writes; ends it and those inside it.
+  // Keeps its writes; ends it and the savepoints inside it.
   Result<void> release(SavepointHandle savepoint);
-  // Undoes its writes, those of the agent's state too; ends it and those inside it.
+  // Undoes its writes, also to the agent's state; ends it and the savepoints inside it.
   Result<void> rollback_to(SavepointHandle savepoint);
 
   // ---- for the host --------------------------------------------------------------------------
 
-  // The event ends or suspends. Cursors between rows are reset, so that none holds the WAL back;
-  // step() on one is kCancelled until it is reset.
+  // Call it when the event ends or suspends. Resets cursors that are between rows, so that none
+  // blocks a checkpoint. step() on such a cursor is kCancelled until the plugin resets it.
   void end_turn() noexcept;
 
-  // Drops the cached statements. For an agent that has fallen idle.
+  // Drops the cached statements, for an agent that has become idle.
   void release_memory() noexcept;
 
-  // Whether a savepoint of this transaction is open: then the next turn must not share its commit.
+  // Whether a savepoint of this transaction is open. The next turn must then not share its commit.
   [[nodiscard]] bool has_savepoints() const noexcept {
     return database_.dirty() && !savepoints_.empty() &&
            savepoints_.back().transaction == database_.transactions();
@@ -167,16 +170,16 @@ class PluginSql {
     bool worth_keeping = false;
     bool writes = false;    // needs the transaction
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
-    bool searches = false;  // full text: what is bound to it may be a query
+    bool searches = false;  // full text: a bound value may be a query
     bool changes_schema = false;
-    int matches = 0;               // as count_matches()
-    std::uint64_t matches_of = 0;  // the schema_version_ that they are of; 0: not counted
+    int matches = 0;               // from count_matches()
+    std::uint64_t matches_of = 0;  // the schema_version_ of that count; 0: not counted
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {
     SavepointHandle handle;
-    std::uint64_t transaction;   // AgentDatabase::transactions() when it was begun
-    std::uint64_t state_writes;  // AgentDatabase::state_writes() likewise
+    std::uint64_t transaction;   // AgentDatabase::transactions() at its begin
+    std::uint64_t state_writes;  // AgentDatabase::state_writes() at its begin
   };
   class PluginScope;  // while it lives, the authorizer, the limits and the deadline are active
 
@@ -210,8 +213,8 @@ class PluginSql {
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
   std::uint64_t schema_version_ = 1;   // rises whenever the plugin may have changed the schema
-  std::uint64_t matching_schema_ = 0;  // the one that schema_matches_ is of
-  bool schema_matches_ = false;        // it has LIKE or GLOB somewhere
+  std::uint64_t matching_schema_ = 0;  // the version that schema_matches_ is for
+  bool schema_matches_ = false;        // the schema has LIKE or GLOB
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
 };

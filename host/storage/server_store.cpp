@@ -23,7 +23,7 @@ ServerStore::ServerStore(std::filesystem::path file) : file_(std::move(file)) {}
 
 ServerStore::~ServerStore() = default;
 
-// With a rollback journal, and a sync for each commit: there are few.
+// With a rollback journal and a sync for each commit, because there are few commits.
 Connection& ServerStore::opened() {
   if (!connection_) {
     auto connection = std::make_unique<Connection>(file_, ConnectionOptions{.create = true});

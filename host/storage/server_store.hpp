@@ -1,5 +1,5 @@
 #pragma once
-// data/server.db: what a server keeps that belongs to no agent.
+// data/server.db: data of the server that belong to no agent.
 
 #include <cstdint>
 #include <filesystem>
@@ -11,18 +11,18 @@ namespace hearth::storage {
 
 class Connection;
 
-// How much a class has used of something, in one stretch of time.
+// How much a class has used of something in one time window.
 struct ClassCount {
   std::string agent_class;
   std::string counter;      // "fetch.requests"
-  std::int64_t window = 0;  // which stretch; only the last one is kept
+  std::int64_t window = 0;  // the window's number; only the last window is stored
   std::int64_t used = 0;
 
   friend bool operator==(const ClassCount&, const ClassCount&) = default;
 };
 
-// On disk   class_counts(class, counter, window, used): a row for each class and counter. The file
-//           is made by the first store().
+// On disk   class_counts(class, counter, window, used): a row for each class and counter. The first
+//           store() makes the file.
 // Threads   One at a time.
 // Failure   StorageError, also for a file of a newer server.
 class ServerStore {
@@ -34,7 +34,7 @@ class ServerStore {
 
   // In the order of classes and counters.
   [[nodiscard]] std::vector<ClassCount> class_counts();
-  // On the device when it returns, all or none. Waits for it: not for a shard's thread.
+  // All or none. On the device when it returns: do not call it on a shard's thread.
   void store(const std::vector<ClassCount>& counts);
 
  private:

@@ -18,18 +18,19 @@
 namespace hearth::storage {
 namespace {
 
-// Asks a file of ours to give memory back. SQLite leaves opcodes from 100 on to applications.
+// Tells a file of this VFS to free memory. SQLite leaves opcodes from 100 on to applications.
 constexpr int kReleaseIndexMemory = 0x4845;
 
-// The region size that every SQLite with WAL asks for (WALINDEX_PGSZ). One covers 4096 pages in the
-// WAL, and a checkpoint starts at 1000; only a huge transaction needs more than a few.
+// The region size of every SQLite with WAL (WALINDEX_PGSZ). One region covers 4096 pages in the
+// WAL, and a checkpoint starts at 1000: only a very large transaction needs more than a few
+// regions.
 constexpr std::size_t kRegionBytes = std::size_t{32} * 1024;
 constexpr std::size_t kMaxRegions = 256;
 constexpr std::size_t kMemoryPageBytes = 4096;
 
 constinit thread_local bool met_full_disk = false;
 
-// What SQLite calls to write, whichever of the two it was built with.
+// SQLite calls one of these two to write, depending on its build.
 ssize_t note(ssize_t written) {
   if (written < 0 && errno == ENOSPC) met_full_disk = true;
   return written;
@@ -55,14 +56,14 @@ struct WalIndex {
   std::size_t count = 0;
 };
 
-// What SQLite allocates for a database file: ours, and behind it the system's own object.
+// SQLite allocates this for a database file: this object, and behind it the system's own.
 struct OwnedFile {
   sqlite3_file base;
   WalIndex index;
   bool locked;  // the exclusive lock is held, until the file is closed
 };
 
-// The system's file starts at the next boundary that suits anything.
+// The system's file starts at the next boundary with the largest alignment.
 constexpr std::size_t kSystemFileOffset =
     (sizeof(OwnedFile) + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
 
@@ -111,15 +112,15 @@ void release_zero_pages(const WalIndex& index) {
       std::size_t end = at;
       while (is_zero(end)) end += kMemoryPageBytes;
       if (end == at) continue;
-      // An anonymous page reads as zeros after MADV_DONTNEED: nothing is lost if it held zeros. In
-      // one call, since each interrupts the other processors.
+      // An anonymous page reads as zeros after MADV_DONTNEED, so a page of zeros loses nothing. One
+      // call for several pages, because each call interrupts the other processors.
       ::madvise(region + at, end - at, MADV_DONTNEED);
       at = end;
     }
   }
 }
 
-// ---- what is ours: locks and the index ---------------------------------------------------------
+// ---- this VFS's own methods: locks and the index -----------------------------------------------
 
 int on_close(sqlite3_file* file) {
   free_index(owned(file).index);
@@ -143,7 +144,7 @@ int on_unlock(sqlite3_file*, int) {
 }
 
 int on_check_reserved_lock(sqlite3_file*, int* is_reserved) {
-  *is_reserved = 0;  // nobody else can hold one
+  *is_reserved = 0;  // no other connection can hold a lock
   return SQLITE_OK;
 }
 
@@ -164,7 +165,7 @@ int on_shm_map(sqlite3_file* file, int number, int bytes, int extend, void volat
   return SQLITE_OK;
 }
 
-// With one connection on one thread there is nobody to exclude and nothing to order.
+// With one connection on one thread there is no reader or writer to exclude.
 int on_shm_lock(sqlite3_file*, int, int, int) {
   return SQLITE_OK;
 }
@@ -183,7 +184,7 @@ int on_file_control(sqlite3_file* file, int operation, void* argument) {
   return system_methods(file).xFileControl(system_file(file), operation, argument);
 }
 
-// ---- what is passed on -------------------------------------------------------------------------
+// ---- methods that call the system's file -------------------------------------------------------
 
 int on_read(sqlite3_file* file, void* to, int bytes, sqlite3_int64 offset) {
   return system_methods(file).xRead(system_file(file), to, bytes, offset);
@@ -265,7 +266,7 @@ void register_single_owner_vfs() {
   sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
   HEARTH_ASSERT(system != nullptr, "SQLite has no default VFS");
   watch_writes(*system);
-  // Everything but opening is the system's. SQLite keeps the pointer for ever.
+  // All methods but xOpen are the system's. SQLite keeps the pointer for ever.
   static sqlite3_vfs vfs = [](const sqlite3_vfs& base) {
     sqlite3_vfs copy = base;
     copy.zName = kSingleOwnerVfs;

@@ -22,19 +22,19 @@ namespace {
 
 using Arguments = sqlite3_value**;
 
-// 64 KiB times 64 KiB: a quarter of a second.
+// 64 KiB times 64 KiB takes a quarter of a second.
 constexpr std::uint64_t kMostPatched = std::uint64_t{1} << 32;
-// Each takes a frame of the stack: half a million end the process.
+// Each step takes a stack frame: half a million steps crash the process.
 constexpr std::ptrdiff_t kMostPathSteps = 1'000;
 constexpr std::size_t kMostKeptCalls = 32;
 constexpr unsigned kJsonSubtype = 'J';  // SQLite's mark of text that is JSON
 
-// Null for NULL, and when memory is out.
+// Null for NULL, and if no memory is left.
 const char* text_of(sqlite3_value* value) {
   return reinterpret_cast<const char*>(sqlite3_value_text(value));
 }
 
-// Of a value that is not NULL. Valid until the value is converted otherwise.
+// For a value that is not NULL. Valid until the value is converted to another type.
 std::string_view view_of(sqlite3_value* value) {
   const char* const text = text_of(value);
   if (text == nullptr) return {};
@@ -49,15 +49,15 @@ void give_text(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-// As many steps as a path may have.
+// An upper bound of the steps of a path.
 std::ptrdiff_t count_steps(std::string_view path) {
   return std::ranges::count_if(path, [](char c) { return c == '.' || c == '['; });
 }
 
-// SQLite's own functions, on a connection of their own: where one is replaced there is no other way
-// to it. It has no file, and stays open because to open it takes longer than most calls.
+// SQLite's own functions, on a separate connection without a file: a connection that has replaced a
+// function cannot call SQLite's. It stays open, because opening takes longer than most calls.
 //
-// Threads   One for each thread.
+// Threads   One object for each thread.
 class OwnFunctions {
  public:
   static OwnFunctions& of_thread() {
@@ -65,7 +65,7 @@ class OwnFunctions {
     return functions;
   }
 
-  // `call` has a ?N for each argument. The result is text that is JSON, or an error.
+  // `call` has a ?N for each argument. The result is JSON text, or an error.
   void call(sqlite3_context* context, const std::string& call,
             std::span<sqlite3_value* const> arguments) {
     if (connection_ == nullptr && !open())
@@ -87,7 +87,7 @@ class OwnFunctions {
     }
     if (statement == nullptr) return;
     sqlite3_reset(statement);
-    sqlite3_clear_bindings(statement);  // they may be large
+    sqlite3_clear_bindings(statement);  // the values may be large
   }
 
  private:
@@ -127,7 +127,7 @@ bool continues(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-// The first, or the last, character of text that is not empty.
+// The first or the last character of a text that is not empty.
 std::string_view first_character(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && continues(text[end])) ++end;
@@ -147,7 +147,7 @@ void trim(sqlite3_context* context, int count, Arguments arguments) {
   std::string_view text = view_of(arguments[0]);
   std::unordered_set<std::string_view> characters;
   std::string_view left = count == 2 ? view_of(arguments[1]) : " ";
-  left = left.substr(0, left.find('\0'));  // as SQLite reads them
+  left = left.substr(0, left.find('\0'));  // as SQLite reads it
   while (!left.empty()) {
     const std::string_view each = first_character(left);
     characters.insert(each);
@@ -166,17 +166,17 @@ void trim(sqlite3_context* context, int count, Arguments arguments) {
   give_text(context, text);
 }
 
-// glibc's memmem() takes time in proportion to both, unlike std::string_view::find().
+// glibc's memmem() takes time in proportion to both lengths, unlike std::string_view::find().
 std::optional<std::size_t> find_bytes(std::string_view text, std::string_view wanted) {
   const void* const found = ::memmem(text.data(), text.size(), wanted.data(), wanted.size());
   if (found == nullptr) return std::nullopt;
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-// Where it begins, in characters or, of blobs, in bytes, from 1; 0: nowhere.
+// The position of `wanted` from 1, in characters, or in bytes for blobs; 0: not found.
 std::int64_t position_of(std::string_view wanted, std::string_view text, bool is_text) {
   if (wanted.empty()) return 1;
-  // A character begins where none goes on.
+  // A character begins where no other character continues.
   if (is_text && continues(wanted.front())) return text.starts_with(wanted) ? 1 : 0;
   const auto found = find_bytes(text, wanted);
   if (!found) return 0;
@@ -222,7 +222,7 @@ void refuse_as_too_big(sqlite3_context* context, const std::string& why) {
   sqlite3_result_error_code(context, SQLITE_TOOBIG);
 }
 
-// Whether SQLite counts the value as JSON and not as a text that looks like it.
+// Whether SQLite treats the value as JSON, not as a text.
 bool is_json(sqlite3_value* value) {
   return sqlite3_value_subtype(value) == kJsonSubtype;
 }
@@ -238,8 +238,8 @@ void json_patch(sqlite3_context* context, int count, Arguments arguments) {
   OwnFunctions::of_thread().call(context, "json_patch(?1,?2)", {arguments, arguments + count});
 }
 
-// json_set and json_insert: (document, path, value, path, value, ...). Only they make what a path
-// names; the others follow it no deeper than the document is.
+// json_set and json_insert: (document, path, value, path, value, ...). Only these two create the
+// members of a path; other functions follow a path only as deep as the document.
 template <const char* kName>
 void set_by_path(sqlite3_context* context, int count, Arguments arguments) {
   std::string call = kName;
@@ -261,7 +261,7 @@ constexpr char kJsonInsert[] = "json_insert";
 
 using Function = void (*)(sqlite3_context*, int, Arguments);
 
-// A function is one instruction, and a row may have hundreds of them.
+// A function is one instruction, and a row may call hundreds of functions.
 template <Function kFunction>
 void within_time(sqlite3_context* context, int count, Arguments arguments) {
   std::size_t bytes = 0;

@@ -1,31 +1,31 @@
 #pragma once
-// SQL functions of our own in the place of SQLite's whose time grows with the square of their
-// arguments, or whose stack grows with them.
+// Replaces SQL functions of SQLite whose time grows with the square of their arguments, or whose
+// stack grows with them.
 
 struct sqlite3;
 
 namespace hearth::storage {
 
-// A statement's time is looked at between its instructions, and a function is one instruction. So
-// each function that plugins may call takes time in proportion to its arguments; those of SQLite
-// that do not are replaced on this connection:
+// SQLite checks a statement's time between instructions, and a function is one instruction. So each
+// function that plugins may call must take time in proportion to its arguments. This replaces
+// functions that do not, on this connection:
 //
-//   trim, ltrim, rtrim, instr, replace   the results of SQLite's own, for text that is valid UTF-8
-//   json_patch                           SQLite's own, for documents up to 64 KiB each, or as much
-//                                        together: the product of their lengths is bounded; beyond
-//                                        it an error, SQLITE_TOOBIG
-//   json_set, json_insert                SQLite's own, for paths of at most 1,000 steps; beyond
-//                                        them SQLITE_TOOBIG
+//   trim, ltrim, rtrim, instr, replace   the same results as SQLite's, for valid UTF-8
+//   json_patch                           SQLite's, if the product of the lengths of the documents
+//                                        is at most that of two documents of 64 KiB; otherwise
+//                                        SQLITE_TOOBIG
+//   json_set, json_insert                SQLite's, for paths of at most 1,000 steps; otherwise
+//                                        SQLITE_TOOBIG
 //
-// A row may call hundreds of functions without a look at the time, so each of these looks at that
-// of its StepBudget: SQLITE_INTERRUPT.
+// A row may call hundreds of functions between two looks at the clock, so each of these checks its
+// StepBudget: SQLITE_INTERRUPT.
 //
-// Those of FTS5 are in full_text_functions.hpp.
+// full_text_functions.hpp has the functions of FTS5.
 //
-// LIKE and GLOB stay SQLite's own, since it uses indexes for no others, and look at no time. They
-// are bounded by the length of their patterns, which PluginSql sets for each statement.
+// LIKE and GLOB stay SQLite's, because SQLite uses indexes only for its own. They do not check the
+// time; PluginSql bounds the length of their patterns for each statement.
 //
-// Failure   StorageError if SQLite refuses one.
+// Failure   StorageError if SQLite refuses a function.
 void replace_slow_functions(sqlite3& connection);
 
 }  // namespace hearth::storage

@@ -10,7 +10,7 @@
 namespace hearth::storage {
 namespace {
 
-// "running <the statement>: ..." tells more than which function of SQLite failed.
+// "running <the statement>: ..." tells more than the name of a function of SQLite.
 [[noreturn]] void throw_statement_error(sqlite3_stmt* stmt, const char* doing) {
   throw_storage_error(*sqlite3_db_handle(stmt),
                       std::string(doing) + " \"" + sqlite3_sql(stmt) + "\"");
@@ -90,7 +90,7 @@ Rows::Rows(Rows&& other) noexcept
 
 Rows::~Rows() {
   if (owner_ == nullptr) return;
-  // The error of the last step is repeated by reset; it was already thrown from next().
+  // Reset repeats the error of the last step, which next() has already thrown.
   sqlite3_reset(owner_->stmt_.get());
   sqlite3_clear_bindings(
       owner_->stmt_.get());  // drop borrowed pointers before the caller's data dies

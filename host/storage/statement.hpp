@@ -17,36 +17,37 @@ namespace hearth::storage {
 
 class Rows;
 
-// What may be bound to a `?`. Views are borrowed, not copied; see Statement::query().
+// A value for a `?`. Views are borrowed, not copied; see Statement::query().
 using Bytes = std::span<const std::byte>;
 using Param = std::variant<std::nullptr_t, std::int64_t, double, std::string_view, Bytes>;
 
-// Null if there is none; the text is borrowed.
+// NULL if there is no value; the text is borrowed.
 [[nodiscard]] Param nullable(const std::optional<std::string>& text);
 [[nodiscard]] Param nullable(std::optional<std::int64_t> number);
 
 // Owns one sqlite3_stmt. Cheap to keep, costly to make: prepare once, run often.
 //
-// Lifetime    Must be destroyed before the connection it was prepared on.
-// Threads     Same strand as its connection. No method is safe to call concurrently.
-// Invariant   At most one Rows per Statement is alive (asserted), so a cached statement can never
-//             be re-run underneath a half-read result.
+// Lifetime    Must be destroyed before the connection that it was prepared on.
+// Threads     The same thread as its connection. No method is safe to call concurrently.
+// Invariant   At most one Rows per Statement is alive (asserted), so a cached statement cannot be
+//             run again while its result is half read.
 class Statement {
  public:
-  // `sql` must be exactly one statement. Throws StorageError if SQLite rejects it: SQL here is
-  // always our own text, so a rejection is a programming or schema error, never user input.
+  // `sql` must be exactly one statement. Throws StorageError if SQLite rejects it. The SQL is
+  // always the host's own text, so a rejection is an error of the program or the schema, never of
+  // input.
   Statement(sqlite3& connection, std::string_view sql);
-  // A Rows points back at its Statement, so it may not move either.
+  // A Rows points to its Statement, so a Statement must not move either.
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
   // Starts the statement with `params` bound to ?1, ?2, ... in order.
   //
-  // Text and bytes are NOT copied: what they refer to must outlive the returned Rows. The number of
-  // params must match the number of placeholders (asserted).
+  // Text and bytes are NOT copied: their data must outlive the returned Rows. The number of params
+  // must match the number of placeholders (asserted).
   [[nodiscard]] Rows query(std::span<const Param> params = {});
 
-  // Runs to completion, ignoring rows. Returns how many rows were inserted, updated or deleted.
+  // Runs to the end and ignores rows. Returns the number of rows inserted, updated or deleted.
   std::int64_t execute(std::span<const Param> params = {});
 
  private:
@@ -61,8 +62,8 @@ class Statement {
   bool cursor_open_ = false;  // a Rows for this statement is alive
 };
 
-// A running query. Move-only; destroying it resets the statement, which also ends the implicit read
-// transaction, so keep it no longer than the loop that reads it.
+// A running query. Move-only. The destructor resets the statement, which also ends the implicit
+// read transaction, so keep a Rows no longer than the loop that reads it.
 //
 //   for (Rows rows = stmt.query(params); rows.next();) use(rows.text(0));
 //
@@ -91,7 +92,7 @@ class Rows {
   bool on_row_ = false;
 };
 
-// A column of the current row; none if it is null.
+// A column of the current row; nothing if it is NULL.
 [[nodiscard]] std::optional<std::string> text_or_none(const Rows& rows, int column);
 [[nodiscard]] std::optional<std::int64_t> integer_or_none(const Rows& rows, int column);
 

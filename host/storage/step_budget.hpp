@@ -1,5 +1,5 @@
 #pragma once
-// What a step of a plugin's statement may still spend, for the functions that SQLite calls in it.
+// The time and tokens left for one step of a plugin's statement, for functions that SQLite calls.
 
 #include "base/clock.hpp"
 
@@ -7,19 +7,20 @@
 
 namespace hearth::storage {
 
-// FTS5 reads a query, and begins to look for all its tokens, within one instruction. Each takes up
-// to a megabyte and some milliseconds in the largest row.
+// The most tokens of a full-text query. FTS5 reads a query, and begins to search for all its
+// tokens, within one instruction. Each token takes up to a megabyte and some milliseconds in the
+// largest row.
 inline constexpr std::size_t kMostQueryTokens = 256;
 
-// SQLite looks at the clock between instructions and hands no one's data to a tokenizer, so what
-// runs within an instruction asks the thread: while a budget lives it is its thread's, and outside
-// of one nothing is bounded.
+// SQLite checks the time only between instructions, and passes no user data to a tokenizer. So code
+// that runs within an instruction finds the budget through its thread, with current(). A thread
+// without a budget is not bounded.
 //
-// Threads   That of its constructor. One at a time on a thread.
+// Threads   The thread of its constructor. One budget at a time on a thread.
 // Lifetime  The clock outlives it.
 class StepBudget {
  public:
-  // So much work, about a byte of text each, is done between two looks at the clock.
+  // The units of work, about a byte of text each, between two looks at the clock.
   static constexpr std::size_t kWorkPerLook = std::size_t{64} << 10;
 
   StepBudget(const Clock& clock, SteadyTime deadline);
@@ -27,17 +28,17 @@ class StepBudget {
   StepBudget(const StepBudget&) = delete;
   StepBudget& operator=(const StepBudget&) = delete;
 
-  // Null: this thread runs no step.
+  // The budget of this thread; null: it runs no step.
   static StepBudget* current() noexcept;
 
-  // Whether the thread's step may go on to this work. If not, SQLITE_INTERRUPT is the answer.
+  // Whether the thread's step has time for this work. If not, return SQLITE_INTERRUPT.
   static bool has_time_for(std::size_t work);
 
   [[nodiscard]] bool is_over() const;
 
-  // Counts one token of a full-text query; false: it is one too many.
+  // Counts one token of a full-text query; false: one too many.
   bool take_query_token() noexcept;
-  // SQLite is between two instructions, so that what was counted belongs to a query that was read.
+  // Call it when SQLite is between two instructions: the counted tokens belong to an earlier query.
   void end_query() noexcept { query_tokens_ = 0; }
   [[nodiscard]] bool refused_query() const noexcept { return refused_query_; }
 

@@ -31,8 +31,8 @@ class OpenFile final : public SyncedFile {
   const bool covered_;
 };
 
-// A mapping has what fsync() of a descriptor has, the errors too, and its end drops no locks.
-// Nothing is read or written through it.
+// A sync of a mapping does the same as fsync() of a descriptor, with the same errors, but unmapping
+// drops no locks. The mapping is not used to read or write.
 class MappedPage final : public SyncedFile {
  public:
   static constexpr std::size_t kBytes = 4096;
@@ -48,7 +48,7 @@ class MappedPage final : public SyncedFile {
   const bool covered_;
 };
 
-// Makes the file, empty, if it is not there.
+// Makes the file, empty, if it does not exist.
 int open_for_syncing(const std::filesystem::path& path, int access) {
   constexpr mode_t kMode = 0644;  // SQLite's own
   const int fd = ::open(path.c_str(), access | O_CREAT | O_CLOEXEC, kMode);
@@ -101,7 +101,7 @@ std::unique_ptr<SyncedFile> SystemSyncCalls::open(const std::filesystem::path& p
 }
 
 std::unique_ptr<SyncedFile> SystemSyncCalls::open_first_page(const std::filesystem::path& path) {
-  // Linux syncs a shared mapping only if its descriptor could be written to.
+  // Linux syncs a shared mapping only if its descriptor is writable.
   const int fd = open_for_syncing(path, O_RDWR);
   void* const page = ::mmap(nullptr, MappedPage::kBytes, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;

@@ -1,6 +1,6 @@
 #pragma once
-// The system calls that make written bytes survive a loss of power. Tests put calls that wait, fail
-// or lie in their place.
+// The system calls that make written bytes survive a loss of power. Tests replace them with calls
+// that wait, fail or lie.
 
 #include "base/error.hpp"
 
@@ -9,11 +9,10 @@
 
 namespace hearth::storage {
 
-// A file that is open for nothing but to be synced.
+// A file that is open only to be synced.
 //
-// Linux tells each open descriptor of a file once that written bytes could not be brought to the
-// device. So whoever must not miss that opens the file before it is written, keeps it open, and
-// after one error never believes it again.
+// Linux reports a failed write to the device once to each open descriptor of the file. To see every
+// failure, open the file before it is written, keep it open, and treat one error as final.
 //
 // Threads    One at a time.
 class SyncedFile {
@@ -23,15 +22,15 @@ class SyncedFile {
   SyncedFile(const SyncedFile&) = delete;
   SyncedFile& operator=(const SyncedFile&) = delete;
 
-  // Returns when everything written to the file before is on the device, and its length. 0, or the
-  // system's error.
+  // Returns when all earlier writes to the file, and its length, are on the device. 0, or the
+  // errno.
   [[nodiscard]] virtual int sync_data() = 0;
 
   // Whether SyncCalls::sync_everything() covers this file.
   [[nodiscard]] virtual bool covered_by_sync_everything() const = 0;
 };
 
-// Threads    All: one thread syncs while others open.
+// Threads    All: one thread may sync while others open files.
 class SyncCalls {
  public:
   SyncCalls() = default;
@@ -39,32 +38,32 @@ class SyncCalls {
   SyncCalls(const SyncCalls&) = delete;
   SyncCalls& operator=(const SyncCalls&) = delete;
 
-  // Makes the file, empty, if it is not there. It must carry no locks: closing any descriptor of a
-  // file drops all locks that the process has on it. A WAL carries none; a database does.
+  // Makes the file, empty, if it does not exist. The process must have no locks on the file,
+  // because closing any descriptor of a file drops them all. A WAL has no locks; a database has.
   // Throws StorageError.
   [[nodiscard]] virtual std::unique_ptr<SyncedFile> open(const std::filesystem::path& path) = 0;
 
-  // For a database's file, which may carry locks; makes it, empty, if it is not there. Its sync
-  // covers the first page only, and holds no descriptor. Before SQLite opens the file, since this
-  // opens and closes it. Throws StorageError.
+  // For a database's file, which may have locks; makes it, empty, if it does not exist. Its sync
+  // covers only the first page, and the object keeps no descriptor. Call it before SQLite opens the
+  // file, because it opens and closes the file. Throws StorageError.
   [[nodiscard]] virtual std::unique_ptr<SyncedFile> open_first_page(
       const std::filesystem::path& path) = 0;
 
-  // Returns when the names in the directory are on the device: files made there are found, removed
-  // ones stay away. 0, or the system's error.
+  // Returns when the names in the directory are on the device: both new files and removals survive.
+  // 0, or the errno.
   [[nodiscard]] virtual int sync_directory(const std::filesystem::path& path) = 0;
 
-  // Does all of that at once for every file and directory of one file system, other programs' too.
-  // 0, or the error; each error is told once, whichever file it was about.
+  // Does all of that at once for every file and directory of one file system, also of other
+  // programs. 0, or the errno. The system reports each error once, and not the file.
   [[nodiscard]] virtual int sync_everything() = 0;
 };
 
 // The system's own.
 class SystemSyncCalls final : public SyncCalls {
  public:
-  // sync_everything() is for the file system that holds `root`. Where its answer means nothing
-  // (kernels before 5.8 do not report errors there, and network and user-space file systems may do
-  // nothing) it covers no file.
+  // sync_everything() is for the file system that holds `root`. It covers no file where its result
+  // is not reliable: kernels before 5.8 do not report errors, and network and user-space file
+  // systems may do nothing.
   explicit SystemSyncCalls(const std::filesystem::path& root);
   ~SystemSyncCalls() override;
 
@@ -77,7 +76,7 @@ class SystemSyncCalls final : public SyncCalls {
  private:
   [[nodiscard]] bool covers(int fd) const;
 
-  // Open from the beginning, so that no error is missed; -1 where syncing everything is no use.
+  // Open from the beginning, so that no error is missed; -1 if sync_everything() covers no file.
   int root_ = -1;
   unsigned long device_ = 0;
 };

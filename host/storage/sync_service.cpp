@@ -9,8 +9,8 @@
 namespace hearth::storage {
 namespace {
 
-// The directories whose names must be on the device for what is in `directory` to be found: itself
-// and those above it, below `root`. None if it is not below.
+// `directory` and the directories above it, below `root`: their names must be on the device for the
+// files in `directory` to be found. None if it is not below `root`.
 std::vector<std::filesystem::path> named_above(const std::filesystem::path& directory,
                                                const std::filesystem::path& root) {
   std::vector<std::filesystem::path> names;
@@ -55,7 +55,7 @@ void SyncService::submit(SyncTargets targets, std::function<void(bool)> done) {
 
 bool SyncService::wait(SyncTargets targets, std::chrono::milliseconds timeout) {
   if (hangs_) return false;
-  // Shared: the answer may come when nobody waits any more.
+  // Shared: the answer may come after this call has timed out.
   const auto answer = std::make_shared<std::promise<bool>>();
   std::future<bool> answered = answer->get_future();
   submit(std::move(targets), [answer](bool durable) { answer->set_value(durable); });
@@ -63,7 +63,7 @@ bool SyncService::wait(SyncTargets targets, std::chrono::milliseconds timeout) {
   if (answered.wait_for(timeout) == std::future_status::ready) return answered.get();
   hangs_ = true;
   if (answered.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
-  hangs_ = false;  // it came just now, and so did the end of the batch
+  hangs_ = false;  // the answer came just now, so the batch has ended
   return answered.get();
 }
 
@@ -118,12 +118,12 @@ void SyncService::sync_and_answer(std::vector<Request> batch) {
         batch, [&durable](const Request& request) { return !durable(request); }));
   }
   for (const Request& request : batch) request.done(durable(request));
-  hangs_ = false;  // for whoever gave up in the meantime
+  hangs_ = false;  // if a wait() timed out meanwhile
 }
 
 void SyncService::sync(std::span<const std::shared_ptr<SyncTarget>> targets) {
   if (targets.size() >= kEverythingFrom && sync_all(targets)) return;
-  std::map<std::filesystem::path, int> directories;  // synced in this batch, and how it went
+  std::map<std::filesystem::path, int> directories;  // synced in this batch, with the errno
   for (const auto& target : targets) {
     target->doubts_heard_ = doubts_;
     const auto sync_file = [this](const std::unique_ptr<SyncedFile>& file) {
@@ -140,11 +140,11 @@ void SyncService::sync(std::span<const std::shared_ptr<SyncTarget>> targets) {
   }
 }
 
-// One call for all. False: nothing is known of any of them.
+// One call for all targets. False: the state of each target is unknown.
 bool SyncService::sync_all(std::span<const std::shared_ptr<SyncTarget>> targets) {
   const auto is_covered = [this](const std::shared_ptr<SyncTarget>& target) {
-    // The file system tells each of its errors once: one that was told in a batch without this file
-    // may have been about this file, whose own descriptor must be asked then.
+    // The file system reports each error once. An error in a batch without this file may have been
+    // about this file, so this file must be synced alone then.
     return target->wal_->covered_by_sync_everything() && target->doubts_heard_ == doubts_;
   };
   if (!std::ranges::all_of(targets, is_covered)) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// Makes commits survive a loss of power: one thread that syncs for many agents at once.
+// Makes commits survive a loss of power: one thread syncs for many agents at once.
 
 #include "base/mutex.hpp"
 #include "storage/sync_calls.hpp"
@@ -19,15 +19,15 @@
 
 namespace hearth::storage {
 
-// What must be on the device for the commits of one open database to survive: the bytes of its WAL,
-// the names that lead to it, and the first page of a file that is new or may be. Made by
-// SyncService::open() before the first write of a database's life.
+// The files and names of one open database that must be on the device for its commits to survive:
+// its WAL, the names that lead to it, and the first page of a file that is or may be new.
+// SyncService::open() makes a target before the first write to an open database.
 //
-// Promises   Final: once a sync of it has failed it is *failed* for ever, and every later request
-//            for it is answered with no. Pages that could not be written may be gone from memory
-//            too, so that the WAL may have a hole, and a commit behind a hole is lost though a
-//            later sync succeeds. Only a new life of the database, which first empties the WAL into
-//            the file, goes on.
+// Promises   Final: after one failed sync it is *failed* for ever, and every later request for it
+//            is answered with no. The system may have dropped the pages that it could not write.
+//            The WAL may then have a hole, and a commit behind the hole is lost even if a later
+//            sync succeeds. Only a new AgentDatabase over the file can continue: it writes the WAL
+//            again first.
 // Threads    All.
 class SyncTarget {
  public:
@@ -40,19 +40,19 @@ class SyncTarget {
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   void fail() noexcept { failed_ = true; }
 
-  // Whether the names are on the device: that of the WAL, of the database, and of the directories
-  // above; and the first page. Before that no checkpoint may be made: a loss of power could bring
-  // back an older WAL under the same name, which would be replayed over the newer file.
+  // Whether the first page and all names are on the device: those of the WAL, the database and the
+  // directories above. No checkpoint may be made before that: a loss of power could bring back an
+  // older WAL under the same name, and SQLite would replay it over the newer file.
   [[nodiscard]] bool listed() const noexcept { return listed_; }
 
  private:
   friend class SyncService;
 
   const std::unique_ptr<SyncedFile> wal_;
-  const std::filesystem::path directory_;  // that holds the WAL
+  const std::filesystem::path directory_;  // of the WAL
   std::atomic<bool> failed_{false};
   std::atomic<bool> listed_{false};
-  // The service's thread:
+  // Only for the service's thread:
   std::unique_ptr<SyncedFile> first_page_;  // null: it is on the device
   std::uint64_t doubts_heard_ = 0;
 };
@@ -61,43 +61,47 @@ using SyncTargets = std::vector<std::shared_ptr<SyncTarget>>;
 
 // Promises
 //  P1 Answer     Each request is answered exactly once, in the order of the requests; yes means
-//                that everything written to its targets before the request survives a loss of
-//                power.
-//  P2 Shared     All requests that come while a batch is being synced are the next batch. Each file
-//                is synced once a batch; from kEverythingFrom files on, the whole file system once.
-//  P3 Honest     An error of a target's file or of a directory above it is answered with no, and
-//                fails the target. A failure of the file system as a whole is looked into file by
-//                file, so that a bad file costs its own agent only.
-//  P4 End        The destructor syncs and answers what was requested before.
+//                that all writes to its targets before the request survive a loss of power.
+//  P2 Shared     Requests that arrive while a batch is synced are the next batch, and each file is
+//                synced once a batch.
+//  P3 Honest     An error of a target's file, or of a directory above it, fails the target and is
+//                answered with no.
+//  P4 End        The destructor syncs and answers all earlier requests.
 //
-// Directories below the root are never removed while the service lives: once it has synced the name
-// of one, it does not again.
+// P2: a batch of kEverythingFrom files or more is synced with one call for the whole file system.
 //
-// Threads    All members from any thread. Answers come on the service's own, or on that of
-//            run_pending().
-// Lifetime   The calls outlive it; whoever is answered outlives it, or does not mind.
+// P3: if that call fails, each file is synced alone, so that a bad file affects only its own agent.
+//
+// Directories below the root are never removed while the service lives, so it syncs the name of
+// each only once.
+//
+// Threads    All members from any thread. Answers come on the service's own thread, or on the
+//            thread of run_pending().
+// Lifetime   `calls` outlives the service. `done` must stay valid until it is called.
 class SyncService {
  public:
-  // kCallers: without a thread of its own; run_pending() and wait() do the work. For tests that
-  // choose the order.
+  // kCallers: no own thread; run_pending() and wait() do the work. For tests that choose the order.
   enum class Thread { kOwn, kCallers };
 
-  // A batch with so many files is synced by one call for the whole file system. Measured on ext4,
-  // virtual disk, 4 KiB appended to each file: one file takes 0.2 ms alone and 0.3 ms by the one
-  // call, 8 files 1.6 and 0.4 ms, 64 files 11 and 1.3 ms. The one call is faster from two files on,
-  // but it also waits for what every other program has written; with eight files there is always
-  // something to gain.
+  // A batch with this many files is synced with one call for the whole file system. Measured on
+  // ext4, virtual disk, 4 KiB appended to each file:
+  //
+  //   files   one call each   one call for all
+  //       1          0.2 ms             0.3 ms
+  //       8          1.6 ms             0.4 ms
+  //      64           11 ms             1.3 ms
+  //
+  // One call for all also waits for the writes of other programs, so it is not used for few files.
   static constexpr std::size_t kEverythingFrom = 8;
 
-  // `root`: the data directory. The names below it are synced; its own is its maker's affair.
+  // `root`: the data directory. The service syncs the names below it, not its own name.
   SyncService(SyncCalls& calls, std::filesystem::path root, Thread thread = Thread::kOwn);
   ~SyncService();
   SyncService(const SyncService&) = delete;
   SyncService& operator=(const SyncService&) = delete;
 
-  // For the WAL of a database that has not been written to in this life. `first_page`:
-  // open_first_page() of the database, if nothing else brings that to the device. Throws
-  // StorageError.
+  // For the WAL of a database that was not written to since it was opened. `first_page`:
+  // open_first_page() of the database, if no other code syncs the first page. Throws StorageError.
   [[nodiscard]] std::shared_ptr<SyncTarget> open(const std::filesystem::path& wal,
                                                  std::unique_ptr<SyncedFile> first_page = nullptr);
   // As SyncCalls::open_first_page().
@@ -105,19 +109,20 @@ class SyncService {
     return calls_.open_first_page(database);
   }
 
-  // Answers soon, never inside the call.
+  // Calls `done` later, never inside the call.
   void submit(SyncTargets targets, std::function<void(bool durable)> done);
 
-  // The same, for callers that cannot go on without. False also when it takes longer than
-  // `timeout`: then the targets may or may not be durable. While the service hangs in the system,
-  // later calls say no at once.
+  // The same, for callers that must wait for the answer. False also after `timeout`: the targets
+  // may or may not be durable then. While the service hangs in a system call, later calls return
+  // false at once.
   [[nodiscard]] bool wait(SyncTargets targets, std::chrono::milliseconds timeout = kMaxWait);
   static constexpr std::chrono::milliseconds kMaxWait{10'000};
 
-  // kCallers only: syncs and answers what was requested. How many requests.
+  // kCallers only: syncs and answers the waiting requests. Returns their number.
   std::size_t run_pending();
 
-  // Since the start. `calls`: to the system. Requests over calls tells how well the wait is shared.
+  // Since the start. `calls`: system calls. Requests divided by calls show how well syncs are
+  // shared.
   struct Counts {
     std::uint64_t requests = 0;
     std::uint64_t batches = 0;
@@ -149,9 +154,9 @@ class SyncService {
   Counts counts_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
 
-  std::atomic<bool> hangs_{false};  // somebody waited in vain, and no batch has ended since
+  std::atomic<bool> hangs_{false};  // a wait() timed out, and no batch has ended since
 
-  // Of whoever syncs, one at a time.
+  // For the thread that syncs, one at a time.
   std::set<std::filesystem::path> named_;  // directories whose own name is on the device
   std::uint64_t doubts_ = 0;               // failures of the whole file system so far
   std::uint64_t calls_made_ = 0;

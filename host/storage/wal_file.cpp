@@ -16,19 +16,19 @@
 namespace hearth::storage {
 namespace {
 
-// sqlite.org/fileformat2.html, "The Write-Ahead Log". Pages of another size are written as SQLite
-// does it: agents' files have this one.
+// sqlite.org/fileformat2.html, "The Write-Ahead Log". Agents' files have pages of this size; pages
+// of another size are written as SQLite writes them.
 constexpr std::size_t kFrameHeaderBytes = 24;
 constexpr std::size_t kPageBytes = 4096;
 
-// What SQLite sees: ours, and behind it the system's own object, once the file is there.
+// SQLite sees this object; the system's own is behind it, once the file exists.
 struct WalFile {
   sqlite3_file base;
   sqlite3_vfs* system;
   const char* name;
   int flags;
-  bool waits;         // a frame's header that is to be written at `end`
-  sqlite3_int64 end;  // of what was written last; -1: nothing was
+  bool waits;         // a frame's header waits to be written at `end`
+  sqlite3_int64 end;  // of the last write; -1: none
   std::array<std::byte, kFrameHeaderBytes> header;
 };
 
@@ -49,8 +49,8 @@ const sqlite3_io_methods* made(sqlite3_file* file) {
   return wal_of_system(file)->pMethods;
 }
 
-// SQLite calls xClose exactly when pMethods is set, also after a failed open. Ours tells by it
-// whether there is a file.
+// SQLite calls xClose exactly when pMethods is set, also after a failed open. Here the system
+// object's pMethods tells whether there is a file.
 int open_system_file(sqlite3_file* file, int* flags_out) {
   const WalFile& wal = ours(file);
   const int rc = wal.system->xOpen(wal.system, wal.name, wal_of_system(file), wal.flags, flags_out);
@@ -93,7 +93,7 @@ int write_wal(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 off
       offset == wal.end + static_cast<sqlite3_int64>(kFrameHeaderBytes))
     return put_frame(file, from);
   if (const int rc = put_header(file); rc != SQLITE_OK) return rc;
-  // Headers alone are written anew elsewhere than at the end: those do not wait.
+  // Only headers are also rewritten before the end; those do not wait.
   if (count != kFrameHeaderBytes || offset != wal.end) return put(file, from, count, offset);
   std::memcpy(wal.header.data(), from, kFrameHeaderBytes);
   wal.waits = true;
@@ -134,7 +134,7 @@ int wal_control(sqlite3_file* file, int operation, void* argument) {
   return made(file)->xFileControl(wal_of_system(file), operation, argument);
 }
 
-// No connection locks a WAL, or asks its file for the device's ways: that is the database's.
+// SQLite does not lock a WAL or ask for its device characteristics: it uses the database's file.
 int lock_nothing(sqlite3_file*, int) {
   return SQLITE_OK;
 }
@@ -168,7 +168,7 @@ constexpr sqlite3_io_methods kWalMethods = {
     .xUnfetch = nullptr,
 };
 
-// SQLite's own error is of its second attempt, to read a file that is not there.
+// SQLite's own error is from its second attempt, to read a file that does not exist.
 bool lacks_room_for(const char* name) {
   const int fd = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return is_out_of_room(errno);
