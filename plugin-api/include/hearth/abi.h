@@ -22,28 +22,27 @@
  *   [any]       every thread, at any time between init and the end of deinit.
  *   A host function called on a wrong thread returns HEARTH_E_WRONG_THREAD and does nothing.
  *
- * Memory. Bytes are borrowed for the duration of the call, both ways; the receiver copies. Nobody
- * frees the other's memory. Bytes that a host function gives through an out parameter stay valid
- * until the plugin's next call to the host for the same agent or until the plugin returns to the
- * host, whichever is first. That next call may take them, or a part of them, as its argument: they
- * stay valid until it returns, also if it replaces what they show (get() of hearth.state/1 and then
- * set() with a part of it).
- * A null `ptr` is allowed only with `len` 0. Text is UTF-8 without a final NUL; the host refuses
- * invalid UTF-8 with HEARTH_E_INVALID where text is asked for. JSON is nested at most
+ * Memory. Bytes are borrowed for the duration of the call, both ways: the receiver copies them, and
+ * neither side frees the other's memory. Bytes that a host function gives through an out parameter
+ * stay valid until the plugin returns to the host, or until its next call to the host for the same
+ * agent, whichever is first. That next call may take these bytes, or a part of them, as its
+ * argument. They then stay valid until it returns, even if it replaces their source: get() of
+ * hearth.state/1, then set() with a part of its result.
+ * A null `ptr` is allowed only with `len` 0. Text is UTF-8 without a final NUL; where a function
+ * expects text, the host rejects invalid UTF-8 with HEARTH_E_INVALID. JSON is nested at most
  * HEARTH_MAX_JSON_DEPTH levels deep (hearth/json_rules.h), its numbers fit a double, and escaped
- * surrogates come in pairs: the host refuses other JSON with HEARTH_E_INVALID, and gives none as
- * arguments of a CALL or as the state. The body of a MESSAGE or a REQUEST is what the client has
- * sent.
+ * surrogates come in pairs. The host rejects other JSON with HEARTH_E_INVALID; arguments of a CALL
+ * and the state are never such JSON. The body of a MESSAGE or a REQUEST is unchecked: it is what
+ * the client has sent.
  *
- * Errors. Functions return 0 (or a positive value where that says so) or a negative HEARTH_E_*.
- * Codes are stable, texts are not. No exception, panic or longjmp may cross this interface. exit()
- * and abort() are crashes of the host.
+ * Errors. Functions return 0 (or a positive value, where their comment says so) or a negative
+ * HEARTH_E_*. Codes are stable, texts are not. No exception, panic or longjmp may cross this
+ * interface. exit() and abort() crash the host.
  *
- * Growth. What was released never changes. Tables grow at the end only: a member exists if it lies
- * within `struct_size` (HEARTH_HAS). Whole areas are extensions, named by strings such as
- * "hearth.sql/1" and frozen (hearth/ext/). An event kind, flag or operation that a plugin does not
- * know is answered with HEARTH_E_UNSUPPORTED; the same holds for the host. That makes appending
- * safe.
+ * Growth. A released interface never changes. Tables grow at the end only: a member exists if it
+ * lies within `struct_size` (HEARTH_HAS). Whole areas are extensions, named by strings such as
+ * "hearth.sql/1" and frozen (hearth/ext/). A plugin answers an event kind, flag or operation that
+ * it does not know with HEARTH_E_UNSUPPORTED, and so does the host. That makes additions safe.
  */
 #ifndef HEARTH_ABI_H
 #define HEARTH_ABI_H
@@ -110,14 +109,13 @@ struct hearth_class;
 /* ---- what the host tells an agent ------------------------------------------------------------ */
 
 /*
- * Kinds of events. "asynchronous" kinds have `call` != 0: if on_event returns HEARTH_OK the event
- * is accepted and must be completed exactly once (hearth_host.complete), inside on_event or any
- * time later. If on_event returns an error the event is refused: it must not be completed, and the
- * host answers for the plugin. "synchronous" kinds have `call` == 0 and are over when on_event
- * returns.
+ * Kinds of events. "asynchronous" kinds have `call` != 0. If on_event returns HEARTH_OK the event
+ * is accepted and must be completed exactly once (hearth_host.complete), inside on_event or later.
+ * If on_event returns an error the event is refused: it must not be completed, and the host answers
+ * for the plugin. "synchronous" kinds have `call` == 0 and are over when on_event returns.
  *
- * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class has
- * no interest in it, and counts as completed with OK.
+ * UNSUPPORTED for START, CONNECT, MESSAGE, CLOSE, STATE_CHANGED or EVICT means that the class does
+ * not handle it, and counts as completed with OK.
  */
 enum {
   /* asynchronous. The first event after create. Until it is completed all others wait. An error
@@ -127,17 +125,16 @@ enum {
 
   /* synchronous. A client wants to connect. name: request target ("/agents/counter/a?x=1"). The
    * plugin may set tags and flags and read request headers (hearth.connections/1). An error refuses
-   * the client (FORBIDDEN: close code 4403, else 1011); for another code call close() of that
-   * extension and return OK. UNSUPPORTED accepts it. */
+   * the client: FORBIDDEN with close code 4403, any other error with 1011. To use another code,
+   * call close() of that extension and return OK. UNSUPPORTED accepts the client. */
   HEARTH_EVENT_CONNECTING = 2,
 
   /* asynchronous. The client is connected and has its handshake frames. name: as above. The
    * connection's messages wait until this is completed.
-   * May come again for the same connection: if the agent is evicted before it was completed, it is
-   * the first that the next instance hears of the client, without CONNECTING, with the tags, flags
-   * and attachment that it has, and what it sent still waiting behind it. That may be an instance
-   * of another version, and the client may have left by then. Completed once, it never comes again.
-   */
+   * If the agent is evicted before that, the next instance gets CONNECT again for the same
+   * connection, without CONNECTING. Tags, flags and attachment are kept, and messages wait behind
+   * it. The next instance may have another version, and the client may have left by then. After it
+   * was completed once, CONNECT never comes again. */
   HEARTH_EVENT_CONNECT = 3,
 
   /* asynchronous. A frame that is no frame of the protocol. flags: HEARTH_MESSAGE_TEXT or _BINARY.
@@ -151,7 +148,7 @@ enum {
   /* asynchronous. A client calls a method. name: method; body: JSON array of arguments; connection:
    * the caller's or 0. Completed with a JSON value, or with empty bytes for "no value". emit()
    * sends parts of a streaming answer (one JSON value each). NOT_FOUND: there is no such method.
-   * After an eviction it may come again if the class has promised that this does no harm:
+   * If the class listed the method as idempotent, the call may come again after an eviction:
    * hearth.methods/1. */
   HEARTH_EVENT_CALL = 6,
 

@@ -1,5 +1,5 @@
 /*
- * hearth.agent/1: what an agent may ask about its own life.
+ * hearth.agent/1: control of the agent's own life.
  */
 #ifndef HEARTH_EXT_AGENT_H
 #define HEARTH_EXT_AGENT_H
@@ -13,19 +13,21 @@ extern "C" {
 #define HEARTH_EXT_AGENT "hearth.agent/1"
 
 typedef struct hearth_agent_v1 {
-  /* Asks for eviction, soon, after the running call has returned (reason HEARTH_EVICT_ADMIN). Its
-   * clients stay connected; the next event makes it anew from storage. Errors: GONE, CLOSING.
-   * [instance] */
+  /* Evicts the agent soon after the running call has returned (reason HEARTH_EVICT_ADMIN). Its
+   * clients stay connected; the next event makes a new instance from storage. Errors: GONE,
+   * CLOSING. [instance] */
   hearth_status (*evict)(const hearth_host* host, hearth_agent agent);
 
-  /* Destroys the agent: its state, its tables, its durable work. When this returns it is certain,
-   * whatever ends the process afterwards. Once the running call has returned, the agent gets no
-   * event any more; it is evicted without grace or HEARTH_EVENT_EVICT, also if it is kept alive or
-   * works. What it has answered leaves first; other events in progress are answered with NOT_FOUND.
-   * Its clients are closed with 4410, after which the agents clients do not come back by
-   * themselves; there is no HEARTH_EVENT_CLOSE for them. Close those that should come back (1012)
-   * before. Requests and clients that come meanwhile wait, and meet a new, empty agent of the same
-   * name. A second call does nothing. Errors: GONE, CLOSING, IO (not destroyed). [instance] */
+  /* Destroys the agent: its state, its tables, its durable work. When this returns, the end is
+   * certain, even if the process ends immediately afterwards.
+   *   This agent    gets no event after the running call has returned. It is evicted without grace
+   *                 and without HEARTH_EVENT_EVICT, even if it is kept alive or works
+   *   Its answers   given before leave first; other events in progress are answered with NOT_FOUND
+   *   Its clients   are closed with 4410, without HEARTH_EVENT_CLOSE; the agents clients do not
+   *                 reconnect after that code. To let some reconnect, close them before (1012)
+   *   New events    requests and clients that arrive meanwhile wait, and meet a new, empty agent of
+   *                 the same name
+   * A second call does nothing. Errors: GONE, CLOSING, IO (not destroyed). [instance] */
   hearth_status (*destroy)(const hearth_host* host, hearth_agent agent);
 } hearth_agent_v1;
 

@@ -1,12 +1,12 @@
 /*
- * hearth.alarms/1: calls of an agent's own methods, each at a time.
+ * hearth.alarms/1: calls of an agent's own methods at a set time.
  *
- * They are the alarms that clients set at /objects/{class}/{id}/alarms. An alarm is written with
- * the running turn. When its time has come the agent is woken, and the method is called as by a
- * client without a connection: at least once. After a failure it is called again: by default the
- * second attempt is one second after the first, and the third two seconds after the second. After
- * the last attempt the alarm is dead, and the audit log says AlarmFailed. An alarm that is set for
- * a method takes the place of the one that waits for it.
+ * Clients set the same alarms at /objects/{class}/{id}/alarms. An alarm is written with the running
+ * turn. At its time the host wakes the agent and calls the method, as a client without a connection
+ * would: at least once. After a failure it is called again: by default the second attempt is one
+ * second after the first, and the third two seconds after the second. After the last attempt the
+ * alarm is dead, and the audit log says AlarmFailed. A new alarm replaces the waiting alarm of the
+ * same method.
  *
  * These are settings of the class, not constants: the number of alarms (alarms.max_alarms) and of
  * attempts (alarms.max_attempts), the first wait (alarms.retry_base), and the size of the arguments
@@ -26,8 +26,8 @@ extern "C" {
 #define HEARTH_EXT_ALARMS "hearth.alarms/1"
 
 enum {
-  /* What alarms.max_alarms is if the class's file does not set it: alarms of one agent, without the
-   * dead ones. It bounds nothing by itself. */
+  /* The default of the setting alarms.max_alarms: alarms of one agent, without the dead ones. The
+   * setting is the limit, not this constant. */
   HEARTH_ALARMS_DEFAULT = 100,
   HEARTH_ALARM_METHOD_MAX = 256 /* bytes; the same for every class */
 };
@@ -49,7 +49,7 @@ typedef struct hearth_alarms_v1 {
   /* *records: a JSON array of records without "replaced", the next due first. [instance] */
   hearth_status (*list)(const hearth_host* host, hearth_agent agent, hearth_bytes* records);
 
-  /* A call that runs goes on to its end. NOT_FOUND. [instance] */
+  /* A call in progress goes on to its end. NOT_FOUND. [instance] */
   hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_alarms_v1;
 

@@ -23,9 +23,9 @@ typedef struct hearth_audit_v1 {
   /* Adds an entry with the event "AgentAudit" and the actor "agent", about this agent. `what`: 1 to
    * HEARTH_AUDIT_WHAT_MAX letters, digits, '_', '.' and '-'. `detail`: a JSON object, or empty for
    * none. The entry is not part of the turn: it stays if the turn fails. LIMIT: `detail` is too
-   * long, or the agents of this class have added too many; nothing was added. The next entry of the
-   * class has a member "suppressed" beside "what" and "detail": how many were too many.
-   * [instance] */
+   * long, or the agents of this class have added too many entries; nothing was added. The next
+   * entry of the class has a member "suppressed" beside "what" and "detail": the number of refused
+   * entries. [instance] */
   hearth_status (*record)(const hearth_host* host, hearth_agent agent, hearth_bytes what,
                           hearth_bytes detail);
 } hearth_audit_v1;

@@ -1,5 +1,5 @@
 /*
- * hearth.clock/1: the time, which a test host may drive by hand.
+ * hearth.clock/1: the time. A test host may set it by hand.
  */
 #ifndef HEARTH_EXT_CLOCK_H
 #define HEARTH_EXT_CLOCK_H

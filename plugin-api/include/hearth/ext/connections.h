@@ -2,8 +2,8 @@
  * hearth.connections/1: the agent's WebSocket clients. Sockets belong to the host: they stay open,
  * with id, tags, flags and attachment, while the agent is evicted, and CONNECT is not sent again.
  *
- * A connection is a number, valid until its CLOSE event has been completed; then functions answer
- * GONE.
+ * A connection is a number, valid until its CLOSE event has been completed. After that, functions
+ * answer GONE.
  */
 #ifndef HEARTH_EXT_CONNECTIONS_H
 #define HEARTH_EXT_CONNECTIONS_H
@@ -69,14 +69,14 @@ typedef struct hearth_connections_v1 {
   hearth_status (*send)(const hearth_host* host, hearth_agent agent, uint64_t connection,
                         uint32_t kind, hearth_bytes payload);
 
-  /* Sends one frame to every open connection (those with `tag`, if not empty) but the
-   * `except_count` ones listed. [instance] */
+  /* Sends one frame to every open connection (with `tag`, if that is not empty), except the
+   * `except_count` listed ones. [instance] */
   hearth_status (*broadcast)(const hearth_host* host, hearth_agent agent, uint32_t kind,
                              hearth_bytes payload, hearth_bytes tag, const uint64_t* except,
                              size_t except_count);
 
-  /* Closes after what was sent before. `code`: 1000, 1001, 1008, 1011 to 1013 or 3000 to 4999;
-   * clients do not come back after 1008 and 4000 to 4999. `reason`: at most 123 bytes of UTF-8.
+  /* Closes after the frames sent before. `code`: 1000, 1001, 1008, 1011 to 1013 or 3000 to 4999;
+   * clients do not reconnect after 1008 and 4000 to 4999. `reason`: at most 123 bytes of UTF-8.
    * Errors: INVALID, GONE. [instance] */
   hearth_status (*close)(const hearth_host* host, hearth_agent agent, uint64_t connection,
                          uint32_t code, hearth_bytes reason);
