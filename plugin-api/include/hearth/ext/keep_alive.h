@@ -2,8 +2,8 @@
  * hearth.keep_alive/1: an agent that works is not idle.
  *
  * A counted reference, held in memory. While it is above zero the agent is not evicted for
- * idleness, and a persisted wake brings it back after a crash of the process (what was held is then
- * gone: the work it stood for ended with the process). Nothing of it is visible among schedules or
+ * idleness, and after a crash of the process a persisted wake brings the agent back. References do
+ * not survive the crash: their work ended with the process. They appear neither among schedules nor
  * in tables.
  */
 #ifndef HEARTH_EXT_KEEP_ALIVE_H

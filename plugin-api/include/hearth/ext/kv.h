@@ -1,9 +1,9 @@
 /*
  * hearth.kv/1: small values that an agent keeps by key.
  *
- * A value is JSON, a row of the agent's database: written with the running turn, and undone with a
- * savepoint of hearth.sql/1 that is rolled back. Plugin SQL may read the rows, in the table
- * cf_agents_kv(key, value), and not write them.
+ * A value is JSON, a row of the agent's database. It is written with the running turn, and undone
+ * when a savepoint of hearth.sql/1 is rolled back. Plugin SQL may read the rows, in the table
+ * cf_agents_kv(key, value), but not write them.
  *
  * A key is 1 to 2048 bytes of UTF-8 without NUL. Keys are ordered by their bytes.
  *
@@ -26,7 +26,7 @@ typedef struct hearth_kv_filter {
   uint32_t struct_size;
   uint32_t limit;      /* 1 to 1000; 0: 100 */
   hearth_bytes prefix; /* of the key */
-  hearth_bytes after;  /* those whose key comes after this one, which need not be there */
+  hearth_bytes after;  /* only keys after this one, which need not exist */
 } hearth_kv_filter;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_kv_filter) == 40, "frozen");
@@ -36,7 +36,8 @@ typedef struct hearth_kv_v1 {
   hearth_status (*get)(const hearth_host* host, hearth_agent agent, hearth_bytes key,
                        hearth_bytes* value);
 
-  /* Makes or replaces it. INVALID: no key, or no JSON; LIMIT: nothing was changed. [instance] */
+  /* Adds or replaces a value. INVALID: no key, or no JSON; LIMIT: nothing was changed.
+   * [instance] */
   hearth_status (*put)(const hearth_host* host, hearth_agent agent, hearth_bytes key,
                        hearth_bytes value);
 
@@ -48,8 +49,7 @@ typedef struct hearth_kv_v1 {
   hearth_status (*list)(const hearth_host* host, hearth_agent agent,
                         const hearth_kv_filter* filter, hearth_bytes* entries);
 
-  /* How many keys there are, and the bytes of all keys and values. Either may be null.
-   * [instance] */
+  /* The number of keys, and the bytes of all keys and values. Either may be null. [instance] */
   hearth_status (*usage)(const hearth_host* host, hearth_agent agent, uint64_t* keys,
                          uint64_t* bytes);
 } hearth_kv_v1;

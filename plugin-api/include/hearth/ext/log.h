@@ -15,8 +15,8 @@ extern "C" {
 enum { HEARTH_LOG_DEBUG = 1, HEARTH_LOG_INFO = 2, HEARTH_LOG_WARN = 3, HEARTH_LOG_ERROR = 4 };
 
 typedef struct hearth_log_v1 {
-  /* Writes one line; control characters are escaped, at most 8 KiB are used. `agent` may be 0: then
-   * the line names the library. Never fails. [any] */
+  /* Writes one line; control characters are escaped, at most 8 KiB are used. If `agent` is 0, the
+   * line names only the library. Never fails. [any] */
   void (*write)(const hearth_host* host, hearth_agent agent, int32_t level, hearth_bytes text);
 } hearth_log_v1;
 

@@ -1,27 +1,28 @@
 /*
  * "hearth.methods/1": what a class promises about its methods.
  *
- * An eviction cuts off the calls that are in progress: the caller reads that he should try again.
- * If running a method twice does no harm, the class says so here, and the host tries again for him:
+ * An eviction cuts off the calls that are in progress, and their callers read that they should try
+ * again. If running a method twice does no harm, the class says so here. The host then repeats the
+ * call for the caller:
  *
  *   CALL "status" -> the library is replaced -> create, START, CALL "status" once more -> answer
  *
- * - It does so for a call that was accepted, has not been completed, and has emitted no part of its
- *   answer.
- * - The second CALL is like the first: name, arguments, connection. Only deadline_ms is what is
- *   left of it. It comes after START, before what has come meanwhile, in the order of the first
- *   calls; possibly on the code of another version, and possibly again and again.
- * - Which version's list counts: that of the code that was cut off. If the new code has no such
- *   method, its answer is NOT_FOUND as ever.
- * - Nothing is repeated when the server stops, when the agent is destroyed, when it was given up
- *   because it hung, when its storage has failed, and when nobody can read the answer any more.
- * - Nor without end: a call whose time limit is over is answered TIMEOUT. One that was repeated
- *   many times (32 in this host), or for which there is no room among those that wait, is answered
- *   CLOSING, "try again", like a method that is not idempotent.
+ * - The host repeats a call that was accepted, has not been completed, and has emitted no part of
+ *   its answer.
+ * - The second CALL has the name, arguments and connection of the first. Its deadline_ms is the
+ *   remaining time. It comes after START and before the events that arrived meanwhile, in the order
+ *   of the first calls. It may come to another version of the code, and more than once.
+ * - The list of the version that was cut off decides. If the new code has no such method, it
+ *   answers NOT_FOUND as usual.
+ * - Nothing is repeated if the server stops, the agent is destroyed, the agent was given up because
+ *   it hung, its storage has failed, or no client can read the answer any more.
+ * - A call whose time limit is over is answered TIMEOUT. A call that was repeated many times (32 in
+ *   this host), or has no room in the queue of waiting events, is answered CLOSING, "try again",
+ *   like a method that is not idempotent.
  *
- * "Idempotent" means that a run that was cut off anywhere, followed by a whole run, comes to the
- * same as one whole run. Methods that only read are. So are those that begin work under a key that
- * they were given (hearth.managed_fibers/1).
+ * "Idempotent" means: a run that was cut off anywhere, followed by a complete run, has the same
+ * effect as one complete run. Methods that only read are idempotent. So are methods that begin work
+ * under a key that they were given (hearth.managed_fibers/1).
  */
 #ifndef HEARTH_EXT_METHODS_H
 #define HEARTH_EXT_METHODS_H
@@ -34,11 +35,10 @@ extern "C" {
 
 #define HEARTH_EXT_METHODS "hearth.methods/1"
 
-/* hearth_method.flags. A host ignores those that it does not know. */
+/* hearth_method.flags. A host ignores flags that it does not know. */
 enum { HEARTH_METHOD_IDEMPOTENT = 1 };
 
-/* Methods that are not listed, or have no flags, exist all the same: nothing is promised of them.
- */
+/* Methods that are not listed, or have no flags, exist too; the class promises nothing for them. */
 typedef struct hearth_method {
   hearth_bytes name; /* as in HEARTH_EVENT_CALL; 1 to HEARTH_METHOD_NAME_MAX bytes of UTF-8 */
   uint32_t flags;    /* HEARTH_METHOD_* */

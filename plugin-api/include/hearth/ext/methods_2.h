@@ -2,22 +2,23 @@
  * "hearth.methods/2": hearth.methods/1, and what a caller must know to use the methods of a class:
  * a description, and JSON schemas of the arguments and of the result.
  *
- * A class that gives both tables is read by this one, and its hearth.methods/1 is left unread. A
- * host that does not know this one reads the other.
+ * If a class gives both tables, the host reads only this one. A host that does not know this one
+ * reads the other.
  *
  * A flag is a promise of the class. What the host does with each:
  *
  *   IDEMPOTENT   repeats a call that an eviction cut off, by the rules of ext/methods.h
- *   READ_ONLY    the same, and tells callers. The method changes nothing that outlives the call:
- *                neither state nor stored data, nor the world outside. The host does not check it
- *   STREAMING    tells callers. The method may send parts of its answer before the answer
+ *   READ_ONLY    the same, and shows it to callers. The method changes nothing that outlives the
+ *                call: neither state nor stored data, nor the world outside. The host does not
+ *                check it
+ *   STREAMING    shows it to callers. The method may send parts of its answer before the answer
  *   EXCLUSIVE    runs a call of the method alone: it begins when no other call or request of the
- *                agent is in progress, and no other begins before it is over. While it waits, what
- *                clients call waits behind it. `calls: serial` of a class file is this for all
+ *                agent is in progress, and no other begins before it is over. While it waits, later
+ *                calls of clients wait behind it. `calls: serial` of a class file sets this for all
  *                methods. Schedules, queue items, fibers and frames go on beside it
  *
- * The schemas are for callers too. The host does not hold a call to them: the class checks its
- * arguments itself, as ever.
+ * The schemas are for callers too. The host does not check calls against them: the class checks its
+ * arguments itself, as always.
  */
 #ifndef HEARTH_EXT_METHODS_2_H
 #define HEARTH_EXT_METHODS_2_H
@@ -30,11 +31,11 @@ extern "C" {
 
 #define HEARTH_EXT_METHODS_2 "hearth.methods/2"
 
-/* hearth_method_2.flags, besides HEARTH_METHOD_IDEMPOTENT. A host ignores those that it does not
+/* hearth_method_2.flags, besides HEARTH_METHOD_IDEMPOTENT. A host ignores flags that it does not
  * know. */
 enum { HEARTH_METHOD_STREAMING = 2, HEARTH_METHOD_READ_ONLY = 4, HEARTH_METHOD_EXCLUSIVE = 8 };
 
-/* Methods that are not listed exist all the same. If a name is listed twice, the first counts. */
+/* Methods that are not listed exist too. If a name is listed twice, the first entry counts. */
 typedef struct hearth_method_2 {
   hearth_bytes name; /* as in HEARTH_EVENT_CALL; 1 to HEARTH_METHOD_NAME_MAX bytes of UTF-8 */
   uint32_t flags;    /* HEARTH_METHOD_* */

@@ -1,12 +1,12 @@
 /*
- * Operation HEARTH_OP_OFFLOAD: work that must block runs on a thread of the host's pool.
+ * Operation HEARTH_OP_OFFLOAD: work that blocks runs on a thread of the host's pool.
  *
  *   submit(HEARTH_OP_OFFLOAD, {job}) -> run(job, 0) on a pool thread -> on_result(token)
  *
  * The job number is the plugin's own and names memory that belongs to the job, not to the agent:
- * the agent may be destroyed while it runs. `run` is called exactly once for each accepted job,
- * also when the operation was cancelled before it began (then with `cancelled` 1, to free the job).
- * A library is not unloaded while a job runs.
+ * the agent may be destroyed while the job runs. `run` is called exactly once for each accepted
+ * job. If the operation was cancelled before the job began, it is called with `cancelled` 1, to
+ * free the job. A library is not unloaded while a job runs.
  */
 #ifndef HEARTH_EXT_OFFLOAD_H
 #define HEARTH_EXT_OFFLOAD_H

@@ -1,60 +1,63 @@
 /*
- * hearth.operations/1: a ledger of what an agent does outside, so that no side effect runs twice in
- * silence. An operation is a row in the agent's database: which effect (a kind and arguments), how
- * far it is, and what came of it.
+ * hearth.operations/1: a ledger of an agent's effects outside, so that no side effect runs twice
+ * unnoticed. An operation is a row in the agent's database: which effect (a kind and arguments),
+ * its progress, and its outcome.
  *
  *   begin -> RUN -> [the row is durable] -> HEARTH_OP_DRAIN, FINAL, OK -> the plugin acts -> settle
  *         -> COMPLETED  the result of the ledger: nothing is done again
  *         -> JOIN       it runs in this instance: begin again, by its id, once it has ended
- *         -> PROBE      the plugin asks the other side -> settle, and begin again if it says no
- *         -> UNKNOWN    nobody can know whether it was executed
+ *         -> PROBE      the plugin asks the other system -> settle; if it says no, begin again
+ *         -> UNKNOWN    it is unknown whether the operation was executed
  *
  * Identity   With a key: (kind, key). In a fiber without one: (scope, kind, arguments, n).
- *            The scope is the id of the fiber. A fiber that another one waits for has the scope of
- *            that one and, after a slash, the key that it has there. So each run of the work has
- *            the same scope.
- *            n counts the operations of equal kind and arguments that have completed in the work. A
- *            run that begins with a checkpoint goes on counting from there, and finds what an
- *            interrupted run has begun behind it.
+ *            The scope is the id of the fiber. If another fiber waits for this one, the scope is
+ *            that fiber's scope, a slash, and the key that this one has there. So each run of the
+ *            work has the same scope.
+ *            n counts the operations of equal kind and arguments that the work has completed. A run
+ *            that begins with a checkpoint goes on counting from there, and finds the operations
+ *            that an interrupted run has begun after it.
  *            Arguments are equal as JSON values: the order of members does not count, and 500 is
  *            500.0 (whole numbers up to 2^53).
- *            The id is one agent's: of the same key another agent makes another id, and so does an
- *            agent that was destroyed and is made anew. A restored backup makes the same ones.
+ *            The id belongs to one agent: another agent, or the same agent after it was destroyed,
+ *            makes another id from the same key. A restored backup makes the same ids.
  * Started    The row is as durable as the class asks before the result of RUN comes.
  * Completed  settle() writes into the running turn: the end of the operation and what the agent
- *            makes of it are one commit.
- * Effects    Each kind has one of five classes. What is left of an operation whose run was cut off,
- *            or has failed without knowing whether it was executed, when it is begun again:
+ *            does with the result are one commit.
+ * Effects    Each kind has one of five classes. The class decides if a run was cut off, or has
+ *            failed without knowing whether it was executed. When the operation is begun again:
  *              READ, IDEMPOTENT  RUN
- *              KEYED             RUN, with the same id as the key for the other side, within the
+ *              KEYED             RUN, with the same id as the key for the other system, within the
  *                                horizon; UNKNOWN after it, and if the clock was set back before
  *                                the first run
  *              PROBE             PROBE; UNKNOWN if the caller cannot ask
  *              UNSAFE            UNKNOWN, already when the next instance starts
  *            If the kind has another class by then, the stricter one counts (the later in this
  *            list).
- *            One that nobody begins again becomes UNKNOWN by itself, or goes if it may be
- *            repeated: when the outermost fiber of its work is over, or dead; of no fiber, when its
- *            horizon (KEYED) or a day has passed. Whose key says which one it is belongs to the
- *            fiber that has begun it last. Begun all the same after that, such as by a fiber that
- *            was revived: KEYED within its horizon gives RUN, PROBE gives PROBE, as above.
- * Unknown    Stays until it is resolved, or goes on as just said. The agent gets HEARTH_EVENT_OPERATION_UNKNOWN, its clients
- *            a frame, and so does each that connects before that, for the newest 20; the log a
- *            line. The text for models and people:
+ * Given up   The host gives up an operation that is not begun again: it becomes UNKNOWN, or its row
+ *            is removed if the effect may be repeated. In a fiber: when the outermost fiber of its
+ *            work is over, or dead. Without a fiber: when its horizon (KEYED) or a day has passed.
+ *            An operation with a key belongs to the fiber that has begun it last. If it is begun
+ *            after all, such as by a fiber that was revived, KEYED within its horizon gives RUN,
+ *            and PROBE gives PROBE.
+ * Unknown    Stays until it is resolved, or begun after all (Given up). The agent gets
+ *            HEARTH_EVENT_OPERATION_UNKNOWN, its clients get a frame, and the log gets a line. A
+ *            client that connects later gets the frames of the newest 20. The text for models and
+ *            people:
  *              operation <id> may have executed; verify before retrying
- * Request    What a request that was sent with the operation's id (hearth_fetch_request.operation)
- *            adds: the ledger knows that it was dispatched, and what came of it. A run whose
- *            request has not left, and which nothing came before, is NOT_EXECUTED when it is cut
- *            off; but not if the agent has sent a request or a call without an operation after
- *            that, for it may be the run's. What the run has sent before without its id is not
- *            looked at: an effect of one is sent with the id. With the beginning of an answer of status 2xx and
- *            `can_resume`, an operation is RUN again whatever its class: the plugin hands over what
- *            is stored, and asks for the rest. Without can_resume, and when the outermost fiber of
- *            its work is over, what is stored is kept, and the class decides.
- * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. 100,000 rows of an
- *            agent. Settled rows go when operations.keep of the class's file is over (30 days), and
- *            earlier if there is no room for more; but not while the fiber that they belong to may
- *            run again.
+ * Request    A request may be sent with the operation's id (hearth_fetch_request.operation). The
+ *            ledger then knows that it was dispatched, and the beginning of its answer.
+ *            If a run is cut off before its request has left, and no earlier attempt may have
+ *            acted, the operation is NOT_EXECUTED. The exception: the agent has sent a request or a
+ *            call without an operation after that, since it may belong to the run. What the run
+ *            sent before without the id is ignored: send every effect with the id.
+ *            If the beginning of an answer with status 2xx is stored and `can_resume` is set, the
+ *            operation is RUN again whatever its class: the plugin hands over the stored part, and
+ *            asks for the rest. Without can_resume, and when the outermost fiber of its work is
+ *            over, the stored part is kept, and the class decides.
+ * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. An agent has at most
+ *            100,000 rows. Settled rows are removed after operations.keep of the class's file (30
+ *            days), and earlier if there is no room for more; but not while the fiber that they
+ *            belong to may run again.
  * SQL        The rows can be read as cf_agents_operations, and not written.
  */
 #ifndef HEARTH_EXT_OPERATIONS_H
@@ -70,8 +73,8 @@ extern "C" {
 
 #define HEARTH_EXT_OPERATIONS "hearth.operations/1"
 
-/* Asynchronous; `name` is the kind, `body` the record (see inspect()). Completed with OK, NOT_FOUND
- * or UNSUPPORTED the agent has been told; else it is told again by the next instance, ten times at
+/* Asynchronous; `name` is the kind, `body` the record (see inspect()). OK, NOT_FOUND or UNSUPPORTED
+ * end the deliveries. After any other status the next instance gets the event again, ten times at
  * most. */
 enum { HEARTH_EVENT_OPERATION_UNKNOWN = 18 };
 
@@ -79,8 +82,8 @@ enum { HEARTH_EVENT_OPERATION_UNKNOWN = 18 };
 enum {
   HEARTH_EFFECT_READ = 1,       /* none */
   HEARTH_EFFECT_IDEMPOTENT = 2, /* twice is the same as once */
-  HEARTH_EFFECT_KEYED = 3,      /* the other side does it once for each key, for some time */
-  HEARTH_EFFECT_PROBE = 4,      /* the other side can be asked whether it was done */
+  HEARTH_EFFECT_KEYED = 3,      /* the other system does it once for each key, for some time */
+  HEARTH_EFFECT_PROBE = 4,      /* the other system can be asked whether it was done */
   HEARTH_EFFECT_UNSAFE = 5      /* none of these */
 };
 
@@ -102,25 +105,25 @@ enum {
   HEARTH_OPERATION_IS_UNKNOWN = 16      /* "unknown" */
 };
 
-/* settle(): what has become of a run or a probe. */
+/* settle(): the outcome of a run or a probe. */
 enum {
   HEARTH_OUTCOME_COMPLETED = 1,    /* body: the result, JSON */
   HEARTH_OUTCOME_NOT_EXECUTED = 2, /* body: why, for people */
-  HEARTH_OUTCOME_UNKNOWN = 3,      /* nobody can know; body: why */
+  HEARTH_OUTCOME_UNKNOWN = 3,      /* it cannot be known; body: why */
   HEARTH_OUTCOME_CUT_OFF = 4       /* it has failed; the effect's class decides; body: why */
 };
 
 typedef struct hearth_operation_start {
   uint32_t struct_size;
   uint32_t effect;        /* HEARTH_EFFECT_* */
-  hearth_fiber fiber;     /* the one of hearth.fibers/2 that runs; 0: none */
-  uint64_t horizon_ms;    /* KEYED: how long the other side knows a key, 1 at least; else 0 */
-  uint32_t can_probe;     /* 1: the caller can ask the other side */
+  hearth_fiber fiber;     /* the running fiber of hearth.fibers/2; 0: none */
+  uint64_t horizon_ms;    /* KEYED: how long the other system knows a key, 1 at least; else 0 */
+  uint32_t can_probe;     /* 1: the caller can ask the other system */
   uint32_t can_resume;    /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
   hearth_bytes kind;      /* 1 to 64 bytes of UTF-8 */
   hearth_bytes arguments; /* JSON; empty: null */
   hearth_bytes key;       /* at most 256 bytes; empty: none, and then a fiber is needed */
-  hearth_bytes id;        /* one that begin() has given: that operation, once more; or empty */
+  hearth_bytes id;        /* an id that begin() has given: that operation again; or empty */
   uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class */
   hearth_bytes key_header; /* of its request (hearth.fetch/1), for its id; empty: Idempotency-Key */
 } hearth_operation_start;
@@ -132,7 +135,7 @@ typedef struct hearth_operation_begun {
   uint32_t attempt;    /* RUN: which, from 1 */
   uint64_t operation;  /* RUN, PROBE: for settle() */
   uint64_t wait;       /* RUN: the operation that gives `token` its result, for cancel() */
-  hearth_bytes id;     /* 64 hexadecimal digits, also the key for the other side */
+  hearth_bytes id;     /* 64 hexadecimal digits, also the key for the other system */
   hearth_bytes result; /* COMPLETED: JSON; empty: it was too large to be kept */
 } hearth_operation_begun;
 
@@ -145,8 +148,8 @@ typedef struct hearth_operation_filter {
   uint32_t limit;    /* 1 to 100; 0: 50 */
   uint32_t reserved; /* 0 */
   hearth_bytes kind;
-  hearth_bytes fiber; /* a fiber's id: those of its work */
-  hearth_bytes after; /* an operation's id: those that come after it */
+  hearth_bytes fiber; /* a fiber's id: only operations of its work */
+  hearth_bytes after; /* an operation's id: only operations after it */
 } hearth_operation_filter;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_operation_filter) == 64, "frozen");
@@ -154,18 +157,22 @@ HEARTH_STATIC_ASSERT(sizeof(hearth_operation_filter) == 64, "frozen");
 /* Every function but inspect and list: INVALID while a savepoint of hearth.sql/1 is open or the
  * agent migrates, CLOSING. */
 typedef struct hearth_operations_v1 {
-  /* Decides what is to be done now, and *begun says it; its texts are good until the next call.
+  /* Decides the next step, and stores it in *begun, whose texts are valid until the next call.
    * After RUN a result of HEARTH_OP_DRAIN comes for `token`: from then on the plugin may act.
-   * INVALID: a field; neither key nor fiber; or the class does not list the kind
-   * (HEARTH_EXT_OPERATION_KINDS), or with another effect. CONFLICT: the key has other arguments. GONE: the
-   * fiber has ended. NOT_FOUND: no operation has `id`. LIMIT: no room, or a limit of the day is
-   * reached (operations.kinds of the class's file). UNSUPPORTED. [instance] */
+   *   INVALID     a field; neither key nor fiber; or the class does not list the kind
+   *               (HEARTH_EXT_OPERATION_KINDS), or lists it with another effect
+   *   CONFLICT    the key has other arguments
+   *   GONE        the fiber has ended
+   *   NOT_FOUND   no operation has `id`
+   *   LIMIT       no room, or a daily limit is reached (operations.kinds of the class's file)
+   *   UNSUPPORTED
+   * [instance] */
   hearth_status (*begin)(const hearth_host* host, hearth_agent agent,
                          const hearth_operation_start* request, uint64_t token,
                          hearth_operation_begun* begun);
 
-  /* A run or a probe has ended; HEARTH_OUTCOME_*. *state: HEARTH_OPERATION_IS_*, what it is now;
-   * may be null. GONE: it is not running. INVALID: no outcome, or no JSON. LIMIT: the result is too
+  /* A run or a probe has ended; HEARTH_OUTCOME_*. *state: its new state, HEARTH_OPERATION_IS_*; may
+   * be null. GONE: it is not running. INVALID: no outcome, or no JSON. LIMIT: the result is too
    * large; the operation is completed, without its result. [instance] */
   hearth_status (*settle)(const hearth_host* host, hearth_agent agent, uint64_t operation,
                           uint32_t outcome, hearth_bytes body, uint32_t* state);
@@ -173,10 +180,10 @@ typedef struct hearth_operations_v1 {
   /* *record: a JSON object with "id", "kind", "effect" ("read", "idempotent", "keyed", "probe",
    * "unsafe"), "state", "key" (or null), "scope" (or null), "args", "result", "cost", "attempts",
    * "started_at", "horizon_at" and "settled_at" (Unix milliseconds, or null), "settled_by" (an
-   * actor; null: nobody but its run), "note" (or null), "request" (null: it has sent none through
-   * the ledger): {"fingerprint", "dispatched_at", "status" (or null), "request_id" (what the other
-   * side calls it in the header Request-Id or X-Request-Id; or null), "stored_bytes" (of the
-   * answer's body), "whole"}. NOT_FOUND. [instance] */
+   * actor; null: its own run), "note" (or null), "request" (null: it has sent none through the
+   * ledger): {"fingerprint", "dispatched_at", "status" (or null), "request_id" (from the other
+   * system's header Request-Id or X-Request-Id; or null), "stored_bytes" (of the answer's body),
+   * "whole"}. NOT_FOUND. [instance] */
   hearth_status (*inspect)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_bytes* record);
 
@@ -185,29 +192,29 @@ typedef struct hearth_operations_v1 {
   hearth_status (*list)(const hearth_host* host, hearth_agent agent,
                         const hearth_operation_filter* filter, hearth_bytes* records);
 
-  /* Somebody has found out what became of one that is unknown or interrupted. outcome: COMPLETED
-   * (result: JSON, empty: null) or NOT_EXECUTED: the next begin() runs it. note and actor: for
-   * people, 1024 and 256 bytes at most (the actor "administrator" is INVALID: it is said of those
-   * who are); they stay in the record, and are in the audit log
-   * ("operation.resolved", as hearth/ext/audit.h has it). NOT_FOUND. CONFLICT: it runs, or is
-   * settled. INVALID. LIMIT: the result; or no entry may be added now, and nothing was resolved.
+  /* Settles an operation that is unknown or interrupted, after a check outside. outcome: COMPLETED
+   * (result: JSON, empty: null) or NOT_EXECUTED (the next begin() runs it). note and actor: for
+   * people, 1024 and 256 bytes at most. They stay in the record, and are in the audit log
+   * ("operation.resolved", see hearth/ext/audit.h). The actor "administrator" is INVALID: it is
+   * reserved for administrators. NOT_FOUND. CONFLICT: it runs, or is settled. INVALID. LIMIT: the
+   * result is too large; or no audit entry may be added now, and nothing was resolved.
    * [instance] */
   hearth_status (*resolve)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            uint32_t outcome, hearth_bytes result, hearth_bytes note,
                            hearth_bytes actor);
 
-  /* What has come of the answer to the request of an operation that is not settled. *head: JSON,
-   * {"can_resume":true,"whole":false,"head":{...}}, with the head as hearth/ext/fetch.h has it, or
-   * null; *body: its bytes, as far as they are stored. Both are good until the next call.
+  /* The stored answer to the request of an operation that is not settled. *head: JSON,
+   * {"can_resume":true,"whole":false,"head":{...}}, with the head of hearth/ext/fetch.h, or null;
+   * *body: the stored bytes of its body. Both are valid until the next call.
    * NOT_FOUND: no operation has `id`, or it has sent no request. [instance] */
   hearth_status (*answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                           hearth_bytes* head, hearth_bytes* body);
 
-  /* *path: of a file that is the operation's alone, the same in each of its attempts, in a
-   * directory of the agent that the host has made. The file is the plugin's to write and to read;
-   * it goes with the operation's row, and with the agent. For an effect that leaves its result
-   * there, such as another program: the next attempt, or a probe, finds it. Good until the next
-   * call. NOT_FOUND: no operation of this id runs. BUSY: the directory cannot be made.
+  /* *path: a file that belongs to the operation alone, the same in each of its attempts, in a
+   * directory of the agent that the host has made. The plugin writes and reads the file; it is
+   * removed with the operation's row, and with the agent. Use it for an effect that leaves its
+   * result there, such as another program: the next attempt, or a probe, finds it. Valid until the
+   * next call. NOT_FOUND: no operation of this id runs. BUSY: the directory cannot be made.
    * [instance] */
   hearth_status (*path)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                         hearth_bytes* path);
@@ -215,21 +222,21 @@ typedef struct hearth_operations_v1 {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 56, "frozen");
 
-/* ---- what a class says of its kinds ---- */
+/* ---- what a class says about its kinds ---- */
 
 #define HEARTH_EXT_OPERATION_KINDS "hearth.operation_kinds/1"
 
 enum { HEARTH_OPERATION_KINDS_MAX = 256, HEARTH_OPERATION_ANSWER_MAX = 1024 };
 
-/* The answers are for those who read the code or a log at night: UTF-8, not empty, at most
+/* The answers are for an engineer who reads the code or a log at night: UTF-8, not empty, at most
  * HEARTH_OPERATION_ANSWER_MAX bytes each. */
 typedef struct hearth_operation_kind {
   hearth_bytes name;        /* 1 to 64 bytes of UTF-8 */
   uint32_t effect;          /* HEARTH_EFFECT_* */
   uint32_t reserved;        /* 0 */
   hearth_bytes same;        /* What makes two attempts the same operation? */
-  hearth_bytes interrupted; /* The server ends between the call and its answer: and then? */
-  hearth_bytes upstream;    /* The other side gets the same operation twice: what does it do? */
+  hearth_bytes interrupted; /* The server crashes between the call and its answer: and then? */
+  hearth_bytes upstream;    /* What does the other system do if it gets the operation twice? */
   hearth_bytes unknown;     /* What does the agent do if the answer is "we do not know"? */
 } hearth_operation_kind;
 

@@ -2,26 +2,29 @@
  * hearth.queue/1: calls that an agent gives itself, one after the other.
  *
  * An item is a row in the agent's database, written with the running turn. Items are delivered in
- * the order in which they were pushed, one at a time, as HEARTH_EVENT_QUEUE_ITEM; after a restart
- * too, without anybody asking. Delivery is at least once: an item whose work a crash has
- * interrupted is delivered again.
+ * the order in which they were pushed, one at a time, as HEARTH_EVENT_QUEUE_ITEM. After a restart
+ * the host wakes the agent for them. Delivery is at least once: if a crash has interrupted the work
+ * of an item, it is delivered again.
  *
  * HEARTH_EVENT_QUEUE_ITEM: asynchronous. name: the callback; body: JSON
  *   {"id": "...", "payload": <JSON>, "created_at": <ms>, "attempt": <1, 2, ...>}
- * Completed with OK: done, the row goes with that turn. Any error, or no answer before the class's
- * queue.timeout: tried again as the item's retry options say, while the items behind it wait; when
- * those are used up, or when the class has no such callback (NOT_FOUND, UNSUPPORTED), the item
- * becomes a dead letter: kept, listed, out of the others' way.
  *
- * Nothing is changed while a savepoint of hearth.sql/1 is open (INVALID), nor is an item completed:
- * a turn is a transaction anyway.
+ *   completed with           what happens
+ *   OK                       the row is removed with that turn
+ *   NOT_FOUND, UNSUPPORTED   the class has no such callback: the item becomes a dead letter
+ *   any other error          retried by the item's retry options, while the items behind it wait;
+ *                            after the last attempt the item becomes a dead letter. The same if
+ *                            no answer comes within the class's queue.timeout
+ *
+ * A dead letter is kept and listed, and does not hold up other items. While a savepoint of
+ * hearth.sql/1 is open, nothing is changed and no item is completed (INVALID).
  *
  * A record is JSON: {"id", "callback", "payload", "state": "waiting|running|dead", "created_at",
  * "attempts", "next_at": <ms or null>,
  *   "retry": {"max_attempts", "base_delay_ms", "max_delay_ms"}, "last_error": <text or null>}
- *   attempts: deliveries begun. Those that a crash has interrupted are counted there, but not as
- *   one of max_attempts: after ten in a row the item becomes a dead letter. The second and each
- *   further one is delivered again after a growing wait.
+ *   attempts: deliveries begun. A delivery that a crash has interrupted counts there, but not as
+ *   one of max_attempts: after ten of them in a row the item becomes a dead letter. Before the
+ *   third and each further delivery after such a crash, the host waits, longer each time.
  */
 #ifndef HEARTH_EXT_QUEUE_H
 #define HEARTH_EXT_QUEUE_H
@@ -55,13 +58,13 @@ typedef struct hearth_queue_filter {
   hearth_bytes state;  /* "waiting", "running", "dead" */
   hearth_bytes member; /* with `value`: the payload is an object with this member ... */
   hearth_bytes value;  /* ... of this value (JSON) */
-  hearth_bytes after;  /* list: a record's id: those that come after it */
+  hearth_bytes after;  /* list: a record's id: only items after it */
 } hearth_queue_filter;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_queue_filter) == 88, "frozen");
 
 typedef struct hearth_queue_v1 {
-  /* Appends an item. Errors: INVALID (also while a savepoint of hearth.sql/1 is open; so do the
+  /* Appends an item. Errors: INVALID (also while a savepoint of hearth.sql/1 is open, as with the
    * functions below), LIMIT (too many items, payload too large), CLOSING, IO. [instance] */
   hearth_status (*push)(const hearth_host* host, hearth_agent agent,
                         const hearth_queue_request* request, hearth_bytes* record);
@@ -71,22 +74,22 @@ typedef struct hearth_queue_v1 {
                        hearth_bytes* record);
 
   /* *records: a JSON array, in the order of delivery. A page of more than 4 MiB ends before its
-   * limit: only an empty page is the last. NOT_FOUND: no item has the id `after`, any more.
-   * INVALID. [instance] */
+   * limit: only an empty page is the last. NOT_FOUND: no item has the id `after` now. INVALID.
+   * [instance] */
   hearth_status (*list)(const hearth_host* host, hearth_agent agent,
                         const hearth_queue_filter* filter, hearth_bytes* records);
 
-  /* The row goes with this turn; if it runs now, its work goes on to its end and is not tried
-   * again. NOT_FOUND. [instance] */
+  /* The row is removed with this turn. If the item runs now, its work goes on to its end and is not
+   * retried. NOT_FOUND. [instance] */
   hearth_status (*remove)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
-  /* Likewise for all that the filter names (`limit` and `after` do not count). *removed: how many.
-   * [instance] */
+  /* Removes all items that the filter names (`limit` and `after` do not count), as remove() does.
+   * *removed: how many. [instance] */
   hearth_status (*remove_all)(const hearth_host* host, hearth_agent agent,
                               const hearth_queue_filter* filter, uint64_t* removed);
 
-  /* A dead letter goes back to the end of the queue, its attempts forgotten. NOT_FOUND: none such
-   * has this id. [instance] */
+  /* Puts a dead letter at the end of the queue, with its attempts counted from 0. NOT_FOUND: no
+   * dead letter has this id. [instance] */
   hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_queue_v1;
 

@@ -1,5 +1,5 @@
 /*
- * hearth.random/1: bytes that nobody can predict; a test host may seed them.
+ * hearth.random/1: bytes that cannot be predicted; a test host may seed them.
  */
 #ifndef HEARTH_EXT_RANDOM_H
 #define HEARTH_EXT_RANDOM_H

@@ -1,16 +1,16 @@
 /*
- * "hearth.schema/1": a class numbers what it keeps in an agent's database, and brings older data to
- * its own version.
+ * "hearth.schema/1": a class numbers the format of its data in an agent's database, and brings
+ * older data to its own version.
  *
- * The host stores with each agent the version of the class that wrote its data, and compares before
- * START:
+ * The host stores with each agent the version of the class that wrote its data. Before START it
+ * compares:
  *
  *   stored           what happens
  *   same             nothing
  *   older, or none   HEARTH_EVENT_MIGRATE, then START
  *   newer            the start is refused: older code never meets data of newer code
  *
- * A new agent has nothing to migrate: it is given the class's version with its first write.
+ * A new agent has nothing to migrate: it gets the class's version with its first write.
  */
 #ifndef HEARTH_EXT_SCHEMA_H
 #define HEARTH_EXT_SCHEMA_H
@@ -28,13 +28,15 @@ extern "C" {
  * all other events wait. body: JSON {"from": 1, "to": 3}; `from` is 0 if a class without this
  * extension wrote the data.
  *
- * All that the instance has written, in create too, is one transaction with the new version:
- * completed with OK it is committed at once, also if START fails later. An error, the deadline and
- * an end of the server undo all of it and fail the start; the next event tries again. on_event that
- * returns UNSUPPORTED means that nothing needs to be done if `from` is 0, and is an error
- * otherwise. An event that was accepted and is completed with UNSUPPORTED has failed.
+ * Everything that the instance has written, in create too, is one transaction with the new version.
  *
- * Meanwhile durable work (fibers, schedules, queue) cannot be changed: INVALID; do it in START.
+ *   MIGRATE                       what happens
+ *   completed with OK             committed at once, also if START fails later
+ *   any error, its deadline, or   all of it is undone, and the start fails; the next event tries
+ *   a crash of the server         again
+ *   refused with UNSUPPORTED      `from` is 0: the same as OK; any other `from`: an error
+ *
+ * Meanwhile durable work (fibers, schedules, queue) cannot be changed (INVALID): do it in START.
  * Frames leave after the commit. Jobs of hearth.offload/1 run at once.
  */
 enum { HEARTH_EVENT_MIGRATE = 16 };
@@ -43,7 +45,7 @@ enum { HEARTH_EVENT_MIGRATE = 16 };
  * the library is loaded. */
 typedef struct hearth_schema_v1 {
   uint32_t struct_size;
-  uint32_t version; /* 1 or more; 0 is as if the class had no such extension */
+  uint32_t version; /* 1 or more; 0: as if the class did not have this extension */
 } hearth_schema_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_schema_v1) == 8, "frozen");

@@ -2,9 +2,10 @@
  * hearth.sql/1: the agent's own SQLite database. Synchronous: it is a file that only this agent
  * uses.
  *
- * What one event writes before it suspends or ends is one transaction, committed before any answer
- * leaves. Tables whose names begin with cf_agents_ belong to the host and can be read, not written.
- * Transaction statements, ATTACH, PRAGMA (but for a few that read) and load_extension are refused.
+ * The writes of one event, before it suspends or ends, are one transaction, committed before any
+ * answer leaves. Tables whose names begin with cf_agents_ belong to the host: a plugin can read,
+ * but not write them. The host refuses transaction statements, ATTACH, PRAGMA (except a few that
+ * read) and load_extension.
  *
  * A statement is a number, valid until finalize or until the agent is destroyed.
  */
@@ -54,10 +55,10 @@ typedef struct hearth_sql_v1 {
    * TIMEOUT (longer than the class's sql_time), IO (the agent breaks). [instance] */
   hearth_status (*step)(const hearth_host* host, hearth_agent agent, hearth_statement statement);
 
-  /* Of the current row; `column` 0 is the first. Numbers are converted as SQLite does; bytes out of
-   * column_bytes are valid until the next call on this statement, or the return of a function that
-   * commits within the turn (start() and stash() of a fiber): it ends a statement that is in the
-   * middle of writing. [instance] */
+  /* Functions for the current row; `column` 0 is the first. Numbers are converted as SQLite does.
+   * Bytes of column_bytes are valid until the next call on this statement, or until a function that
+   * commits within the turn returns (start() and stash() of a fiber). Such a commit ends a
+   * statement that is in the middle of writing. [instance] */
   hearth_status (*column_count)(const hearth_host* host, hearth_agent agent,
                                 hearth_statement statement, uint32_t* count);
   hearth_status (*column_name)(const hearth_host* host, hearth_agent agent,
@@ -83,11 +84,11 @@ typedef struct hearth_sql_v1 {
   hearth_status (*changes)(const hearth_host* host, hearth_agent agent, int64_t* rows);
   hearth_status (*last_insert_rowid)(const hearth_host* host, hearth_agent agent, int64_t* rowid);
 
-  /* A savepoint inside the running turn: writes after it can be undone. They nest; `depth` names
+  /* A savepoint inside the running turn: later writes can be undone. Savepoints nest; `depth` names
    * one. Those still open when the turn ends are kept. Errors: GONE (no such depth). [instance]
    *
-   * rollback_savepoint() undoes rows and the agent's state (hearth.state/1): get() gives the state
-   * from before, and neither a client nor HEARTH_EVENT_STATE_CHANGED hears of a state that was
+   * rollback_savepoint() undoes rows and the agent's state (hearth.state/1): get() gives the
+   * earlier state, and neither a client nor HEARTH_EVENT_STATE_CHANGED sees a state that was
    * undone. It undoes nothing else: frames sent, parts and answers of calls leave; attachments,
    * flags, the default state, eviction and destroy() stay. Fibers, schedules and the queue refuse
    * changes while a savepoint is open (INVALID). */

@@ -1,6 +1,5 @@
 /*
- * hearth.state/1: the agent's state, one JSON value that the host stores and keeps in step with
- * every client.
+ * hearth.state/1: the agent's state, one JSON value that the host stores and sends to every client.
  */
 #ifndef HEARTH_EXT_STATE_H
 #define HEARTH_EXT_STATE_H
@@ -19,16 +18,14 @@ typedef struct hearth_state_v1 {
 
   /* Replaces the state: stored with the running turn, sent to every client that speaks the
    * protocol. A rollback to a savepoint that was begun before (hearth.sql/1) undoes it, and then no
-   * client hears of it.
+   * client gets it. `on_behalf`: the connection whose event asks for the change, or 0. This client
+   * gets the new state too; only a change by its own state frame is not sent back to it.
    * Errors: INVALID (not JSON), LIMIT (larger than the class's max_value), FORBIDDEN (`on_behalf`
-   * is a readonly connection), IO. `on_behalf`: the connection whose event asks for it, or 0; a
-   * client is never sent the change it made itself by a state frame, but it is sent this one.
-   * [instance] */
+   * is a readonly connection), IO. [instance] */
   hearth_status (*set)(const hearth_host* host, hearth_agent agent, uint64_t on_behalf,
                        hearth_bytes json);
 
-  /* The state to show while none has been set. Not stored; give it in create or START. [instance]
-   */
+  /* The state to show until one is set. Not stored; call it in create or START. [instance] */
   hearth_status (*set_default)(const hearth_host* host, hearth_agent agent, hearth_bytes json);
 } hearth_state_v1;
 

@@ -1,5 +1,5 @@
 /*
- * hearth.state/2: hearth.state/1, and taking the state away.
+ * hearth.state/2: hearth.state/1, and unset().
  */
 #ifndef HEARTH_EXT_STATE_2_H
 #define HEARTH_EXT_STATE_2_H
@@ -19,10 +19,9 @@ typedef struct hearth_state_v2 {
                        hearth_bytes json);
   hearth_status (*set_default)(const hearth_host* host, hearth_agent agent, hearth_bytes json);
 
-  /* From now on none is set: get() gives the default, or NOT_FOUND. As set() it goes with the
-   * running turn and with a savepoint, and clients are told: the default, or a state frame without
-   * a state. STATE_CHANGED then has the default or null. Errors: FORBIDDEN, LIMIT, IO, as set().
-   * [instance] */
+  /* Removes the state: get() then gives the default, or NOT_FOUND. Like set(), it belongs to the
+   * running turn and to savepoints. Clients get the default, or a state frame without a state;
+   * STATE_CHANGED has the default, or null. Errors: FORBIDDEN, LIMIT, IO, as set(). [instance] */
   hearth_status (*unset)(const hearth_host* host, hearth_agent agent, uint64_t on_behalf);
 } hearth_state_v2;
 
