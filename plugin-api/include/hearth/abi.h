@@ -107,7 +107,7 @@ struct hearth_host;
 struct hearth_class;
 
 /* ---- what the host tells an agent ------------------------------------------------------------ */
-
+/* ---- events: the host calls an agent --------------------------------------------------------- */
 /*
  * Kinds of events. "asynchronous" kinds have `call` != 0. If on_event returns HEARTH_OK the event
  * is accepted and must be completed exactly once (hearth_host.complete), inside on_event or later.
@@ -241,13 +241,15 @@ typedef struct hearth_host {
   /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks
    * for. status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote
    * to storage before this call is committed before the answer leaves.
-   * `call` 0 with an error: the text of the error that create or a synchronous event is about to
-   * return.
-   * Errors: GONE (completed before, cancelled, timed out: normal after a deadline), INVALID (a
-   * CALL's body is not JSON; the caller has then been answered with an error; or the event is
-   * durable work, a fiber, a schedule or a queue item, and a savepoint of hearth.sql/1 is open:
-   * nothing has happened, end that first), LIMIT (body too large; the caller has been answered
-   * likewise). [instance] */
+   * `call` 0 with an error: sets the text of the error that create or a synchronous event is about
+   * to return.
+   * Errors:
+   *   GONE      completed before, cancelled, timed out: normal after a deadline
+   *   INVALID   a CALL's body is not JSON: the caller has got an error. Or a savepoint of
+   *             hearth.sql/1 is open, and the event is durable work (a fiber, a schedule or a queue
+   *             item): nothing has happened; end the savepoint first
+   *   LIMIT     the body is too large: the caller has got an error
+   * [instance] */
   hearth_status (*complete)(const struct hearth_host* host, hearth_agent agent, uint64_t call,
                             hearth_status status, hearth_bytes body);
 
@@ -264,23 +266,24 @@ typedef struct hearth_host {
   hearth_status (*submit)(const struct hearth_host* host, hearth_agent agent, uint32_t operation,
                           hearth_bytes request, uint64_t token, uint64_t* id);
 
-  /* Gives up on an operation. OK: no result will come. GONE: it has ended or its result is on the
-   * way, and if no FINAL result was seen yet, none will come. [instance] */
+  /* Cancels an operation. OK: no result will come. GONE: it has ended, or its result is on the way;
+   * if no FINAL result came so far, none will come. [instance] */
   hearth_status (*cancel)(const struct hearth_host* host, hearth_agent agent, uint64_t id);
 
   /* A text for people about the last error that a host function returned for this agent; empty if
-   * none. [instance] */
+   * there was none. [instance] */
   hearth_status (*last_error)(const struct hearth_host* host, hearth_agent agent,
                               hearth_bytes* text);
 
-  /* The only way in from other threads: on_result is called with HEARTH_OP_POST, FINAL and `token`,
-   * soon, on the agent's own thread. GONE is normal: the agent was destroyed meanwhile. [any] */
+  /* The only way in from other threads. Soon after it, on_result is called on the agent's own
+   * thread with HEARTH_OP_POST, FINAL and `token`. GONE is normal: the agent was destroyed
+   * meanwhile. [any] */
   hearth_status (*post)(const struct hearth_host* host, hearth_agent agent, uint64_t token);
 
   /* Since version 1.1. Lets an operation with parts send `bytes` more of them. A part uses as much
-   * credit as it has bytes, and parts come as long as some is left: the last one may use more than
-   * there is. The first credit is what the operation's request names as its window. GONE: it has
-   * ended. UNSUPPORTED: it has no parts. [instance] */
+   * credit as it has bytes. Parts come while any credit is left, so the last one may use more than
+   * there is. The first credit is the window of the operation's request. GONE: it has ended.
+   * UNSUPPORTED: it has no parts. [instance] */
   hearth_status (*credit)(const struct hearth_host* host, hearth_agent agent, uint64_t id,
                           uint64_t bytes);
 } hearth_host;

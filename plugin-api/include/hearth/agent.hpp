@@ -1,6 +1,6 @@
 #pragma once
-// All that a plugin needs: derive from hearth::Agent, list the methods, and name the class in
-// HEARTH_PLUGIN.
+// Everything that a plugin needs: derive from hearth::Agent, list the methods, and name the class
+// in HEARTH_PLUGIN.
 //
 //     class Counter : public hearth::Agent {
 //      public:
@@ -16,7 +16,7 @@
 //     };
 //     HEARTH_PLUGIN("counter", "1.0.0", Counter)
 //
-// plugin-api/README.md tells the rest in ten minutes.
+// plugin-api/README.md explains the rest in ten minutes.
 
 #include <hearth/agent_base.hpp>
 #include <hearth/plugin.hpp>

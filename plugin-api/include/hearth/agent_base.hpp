@@ -58,14 +58,14 @@ enum class EvictReason : std::uint32_t {
 // One agent of a class: its clients, its state, its database.
 //
 // Threads   One event at a time, so members need no lock. While a handler waits (co_await), other
-//           events run: look again at what you knew before. The thread may differ from event to
+//           events run: read again what you have read before. The thread may differ from event to
 //           event.
-// Lifetime  Made when something happens to the agent, gone when it is idle or its code is replaced,
-//           at any co_await and without warning. What must survive is in the state or the database;
-//           members are a cache.
-// Turn      What is written up to the next co_await, or the end of the handler, is one transaction,
-//           on disk before anything that was sent after it leaves.
-// Failure   What a handler throws is the answer to the caller, and costs nobody else anything.
+// Lifetime  Made at an event for the agent. Destroyed when the agent is idle or its code is
+//           replaced, at any co_await and without warning. Keep in the state or the database what
+//           must survive; members are a cache.
+// Turn      The writes up to the next co_await, or the end of the handler, are one transaction, on
+//           disk before anything that was sent after them leaves.
+// Failure   An exception of a handler is the answer to its caller; no other caller is affected.
 class Agent : public detail::ScheduleCalls<Agent>,
               public detail::QueueCalls<Agent>,
               public detail::FiberCalls<Agent>,
@@ -82,11 +82,11 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // The state to show until one is set. Not stored.
   virtual Json initial_state() { return nullptr; }
-  // For a class with `static constexpr unsigned schema_version = 2;` that finds data of an older
-  // version; `from` is 0 if a class without versions wrote them. Before on_start, in a transaction
-  // that on_migrate itself cannot end: if it fails, nothing has changed, waiting events get an
-  // error, and the next one tries again. Fibers, schedules and the queue have to wait for on_start.
-  // Not overridden: nothing is to be done from 0, and any other version is an error.
+  // Migrates data of an older version, in a class with `static constexpr unsigned schema_version =
+  // 2;`. `from` is 0 if a class without versions wrote the data. Runs before on_start, in a
+  // transaction that on_migrate itself cannot end: if it fails, nothing has changed, waiting events
+  // get an error, and the next one tries again. Change fibers, schedules and the queue in on_start.
+  // The default accepts `from` 0, and fails for any other version.
   virtual Task<void> on_migrate(unsigned /*from*/, unsigned /*to*/) { return {}; }
   // Before the first event. If it fails, waiting events get the error, and the next one tries
   // again.
@@ -94,14 +94,14 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // A client asks to connect: give it tags, make it readonly, refuse it. An exception refuses it
   // with 1011.
   virtual void on_connecting(Connecting& /*client*/) {}
-  // It is connected. Its messages wait until this has ended. An eviction in its middle does not end
-  // the connection: on_connect comes again, from its beginning, in the next instance, perhaps of
-  // another version; on_connecting does not. Once it has ended, also with an exception, it never
-  // comes again for this client.
+  // It is connected. Its messages wait until this has ended. If an eviction cuts it off, the
+  // connection stays: the next instance, perhaps of another version, runs on_connect again from its
+  // beginning, without on_connecting. Once it has ended, also with an exception, it never runs
+  // again for this client.
   virtual Task<void> on_connect(Connection /*client*/) { return {}; }
   // A frame that is no frame of the protocol.
   virtual Task<void> on_message(Connection /*client*/, Message /*message*/) { return {}; }
-  // It is gone, with the code and reason of the closing handshake.
+  // The connection is closed, with the code and reason of the closing handshake.
   virtual Task<void> on_close(Connection /*client*/, unsigned /*code*/, std::string /*reason*/,
                               bool /*clean*/) {
     return {};
@@ -111,9 +111,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
   virtual Task<Response> on_request(const Request& /*request*/) {
     throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
   }
-  // A client asks for an agent right below this one: throw to refuse it, Error(FORBIDDEN, "...") to
-  // have it stop. `request` is its HTTP request, a WebSocket's too, and stays valid until this has
-  // ended; its method is "GET".
+  // A client asks for an agent right below this one. Throw to refuse it; with Error(FORBIDDEN,
+  // "...") the client does not try again. `request` is the client's HTTP request, a WebSocket's
+  // too, and stays valid until this has ended; its method is "GET".
   virtual Task<void> on_sub_agent(SubAgentName /*child*/, const Request& /*request*/) { return {}; }
   // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt).
   virtual void validate_state(const Json& /*next*/, std::optional<Connection> /*source*/) {}
@@ -125,57 +125,59 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // grace is over.
   virtual Task<void> on_evict(EvictReason /*reason*/) { return {}; }
   // A fiber was interrupted by an eviction, a crash or an update, or has failed and begins again
-  // (`fiber.reason` "retry"): continue_fiber() or settle_fiber(). If this does neither, or is not
-  // overridden, the function that is listed under its name is called again. If none is, the fiber
-  // waits for an instance that goes on with it: it is listed (`waits_for_code`) and offered again
-  // to each one, and when the class's version changes. To let it go, settle it as
-  // FiberOutcome::interrupted(). Offered after on_start, the oldest first, one at a time; clients
-  // are served meanwhile. It has a deadline, fibers.recovery_timeout of the class, until it has
-  // continued the fiber. If it fails the fiber is offered again later. `fiber` stays valid until
-  // this has ended.
+  // (`fiber.reason` "retry"). Offered after on_start, the oldest first, one at a time; clients are
+  // served meanwhile. `fiber` stays valid until this has ended. It must continue the fiber within
+  // fibers.recovery_timeout of the class; after that there is no deadline. The hook may call:
+  //   continue_fiber()  the fiber goes on
+  //   settle_fiber()    the fiber ends; as FiberOutcome::interrupted(), it is let go
+  //   neither           the function that is listed under its name is called again. If none is
+  //                     listed, the fiber waits (`waits_for_code`): it is offered again to each
+  //                     instance, and when the class's version changes
+  // Not overridden: as with neither. If it fails, the fiber is offered again later.
   virtual Task<void> on_fiber_recovered(const RecoveredFiber& /*fiber*/) { return {}; }
-  // Before the first of them is recovered: in which order, how many at once, and which not. Once an
-  // instance; after one that ended the server, or a fiber that did, it is asked for each of them
-  // alone, so that it is known which one does. Not overridden, or if it fails: the oldest first,
-  // one at a time. `fibers` stays valid until this has ended.
+  // Before the first fiber is recovered: in which order, how many at once, and which not. Called
+  // once for each instance. After a crash of the server in this hook or in a fiber, it is called
+  // for each fiber alone, so that the one that crashes becomes known. Not overridden, or if it
+  // fails: the oldest first, one at a time. `fibers` stays valid until this has ended.
   virtual Task<RecoveryPlan> on_fibers_recovered(const std::vector<InterruptedFiber>& /*fibers*/) {
     return RecoveryPlan();
   }
-  // A fiber that keeps its record is settled, however that came; also by a cancel, and in another
-  // instance. At least once: if this fails, or the server is killed meanwhile, it is called again.
+  // A fiber that keeps its record is settled, in whatever way: also by a cancel, and in another
+  // instance. Called at least once: again if this fails, or if the server is killed meanwhile.
   // `fiber` stays valid until this has ended.
   virtual Task<void> on_fiber_complete(const FiberRecord& /*fiber*/) { return {}; }
-  // Nobody can know whether this operation was executed: see operations.hpp. Called soon after that
-  // is known, and by each instance until it has not failed, ten times at most. To decide it later:
+  // It is unknown whether this operation was executed: see operations.hpp. Called soon after that;
+  // if it fails, again by each next instance, ten times at most. To decide it later:
   // resolve_operation(). `operation` stays valid until this has ended.
   virtual Task<void> on_operation_unknown(const OperationRecord& /*operation*/) { return {}; }
-  // An exception has left a handler, a method, a callback or a fiber that nobody waits for; `where`
-  // is its name. It is not called for an author's answer: a hearth::Error with a code that a caller
-  // or a client hears, and what validate_state throws. It changes nothing of what becomes of the
-  // event, and what it throws itself is only logged. The log has the failure in any case.
+  // An exception has left a handler, a method, a callback, or a fiber that no caller waits for;
+  // `where` is its name. Not called for an answer: a hearth::Error with a code for a caller or a
+  // client, and exceptions of validate_state. The outcome of the event stays the same, and an
+  // exception of this hook is only logged. The failure is always in the log.
   virtual void on_error(std::string_view /*where*/, const std::exception_ptr& /*error*/) {}
-  // How schedule(), queue() and retry() try again when they are not told otherwise.
+  // The retry options of schedule(), queue() and retry() if a call gives none.
   virtual RetryOptions retry_defaults() { return {}; }
   // NOLINTEND(performance-unnecessary-value-param)
 
-  // ---- itself -----------------------------------------------------------------------------------
+  // ---- the agent itself -------------------------------------------------------------------------
 
   [[nodiscard]] const std::string& name() const { return live().name(); }
   [[nodiscard]] std::string_view class_name() const { return live().definition().name; }
   // The `options` of the class's YAML file. A class with a struct Options and a constructor that
   // takes one gets them typed and checked instead.
   [[nodiscard]] Json options() const { return parse_json(live().options()); }
-  // Leave memory soon, and come back from storage with the next event. Clients stay connected.
+  // Leaves memory soon, and comes back from storage with the next event. Clients stay connected.
   void request_eviction() {
     const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
     live().check(table.evict(live().host(), live().id()), "evict");
   }
 
-  // Be gone for good: state, tables, durable work, and this instance soon after the running handler
-  // has returned. Certain when it returns, also if the server is killed then. What the handler
-  // answers still leaves; other handlers that wait are cancelled, and whoever called them is told.
-  // Clients are closed with 4410 and do not come back by themselves, without on_close: close()
-  // those that should, with 1012, before. The next event for this name meets a new, empty agent.
+  // Destroys the agent: state, tables, durable work, and this instance soon after the running
+  // handler has returned. Certain when it returns, even if the server is killed then. The answer of
+  // the handler still leaves; other handlers that wait are cancelled, and their callers get an
+  // error. Clients are closed with 4410, without on_close, and do not reconnect. To let some
+  // reconnect, close() them with 1012 before. The next event for this name meets a new, empty
+  // agent.
   void destroy() {
     const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
     live().check(table.destroy(live().host(), live().id()), "destroy");
@@ -183,22 +185,22 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // ---- state: one JSON value, stored, and in step with every client -----------------------------
 
-  // null if there is none. The reference is good until the next state() or set_state(), and not
+  // null if there is none. The reference is valid until the next state() or set_state(), and not
   // across a co_await.
   [[nodiscard]] const Json& state();
-  // As a struct with HEARTH_FIELDS, or whatever read_json() takes. Clients may have put anything
-  // there: if it does not fit, Error(INVALID) names the field.
+  // As a struct with HEARTH_FIELDS, or any type that read_json() takes. Clients may have put any
+  // JSON there: if it does not fit, Error(INVALID) names the field.
   template <class T>
   [[nodiscard]] T state() {
     return read_json<T>(state(), "state");
   }
   // Stores it with this turn and sends it to every client that speaks the protocol. Runs
   // validate_state first.
-  // Failure   what validate_state throws; HostError(FORBIDDEN) "Connection is readonly" while the
-  //           call or message of a readonly client is handled; HostError(LIMIT).
+  // Failure   the exception of validate_state; HostError(FORBIDDEN) "Connection is readonly" while
+  //           the call or message of a readonly client is handled; HostError(LIMIT).
   void set_state(const Json& next);
-  // From now on none is set, as with a new agent: clients get initial_state(), or no state if that
-  // is null. validate_state is not asked.
+  // Removes the state, as in a new agent: clients get initial_state(), or no state if that is null.
+  // Does not call validate_state.
   // Failure   as set_state()
   void unset_state();
 
@@ -209,7 +211,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Query sql(std::string_view text, const Values&... values) {
     return Query(live(), text, values...);
   }
-  // Rows and set_state() are undone, unless it comes to the commit. See Transaction:
+  // Undoes rows and set_state() if commit() is not reached. See Transaction:
   //
   //     auto booking = transaction();
   //     sql("UPDATE seats SET free = free - 1");
@@ -228,21 +230,21 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // ---- clients ----------------------------------------------------------------------------------
 
-  // The open ones in order of arrival; those with `tag`, if one is given.
+  // The open ones in order of arrival; only those with `tag`, if one is given.
   [[nodiscard]] std::vector<Connection> connections(std::string_view tag = {});
   // The oldest open one with this id.
   [[nodiscard]] std::optional<Connection> connection(std::string_view id);
-  // The client whose event is being handled; nullopt for HTTP, start, eviction and results of
-  // nobody's call.
+  // The client whose event is being handled; nullopt for HTTP, start, eviction, and results that
+  // belong to no call.
   [[nodiscard]] std::optional<Connection> caller() {
     const std::uint64_t number = live().context().connection;
     return number == 0 ? std::nullopt : std::optional<Connection>(Connection(live(), number));
   }
   // The claims of the token that came with the call, message or request that is being handled,
-  // verified by the server; also when its client has gone meanwhile. null: nothing is known of the
-  // client, or the event has timed out.
+  // verified by the server; also if its client has left meanwhile. null: the client has no claims,
+  // or the event has timed out.
   [[nodiscard]] Json caller_claims();
-  // Sends one frame (see Connection::send) to all clients but some, or to those with a tag.
+  // Sends one frame (see Connection::send) to all clients except some, or to those with a tag.
   void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {
     broadcast_to({}, frame, except);
   }
@@ -257,17 +259,17 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // ---- other agents -----------------------------------------------------------------------------
 
   // agent("counter", "a").call<int>("increment", 5), .notify(...) or .stream(...): see call.hpp.
-  // The class as its code or URLs spell it, the name as it stands in URLs.
+  // The class as its code or URLs spell it, the name as in URLs.
   [[nodiscard]] AgentRef agent(std::string_view agent_class, std::string_view name,
                                CallOptions options = {}) {
     return {live(), {std::string(agent_class), std::string(name), options, 0}};
   }
-  // One right below this one, which is made if need be. The name as it is, not encoded.
+  // An agent right below this one, which is created if necessary. The name as it is, not encoded.
   [[nodiscard]] AgentRef sub_agent(std::string_view agent_class, std::string_view name,
                                    CallOptions options = {}) {
     return {live(), {std::string(agent_class), std::string(name), options, HEARTH_CALL_BELOW}};
   }
-  // The one right above it. Calls fail with NOT_FOUND if there is none.
+  // The agent right above this one. Calls fail with NOT_FOUND if there is none.
   [[nodiscard]] AgentRef parent_agent(CallOptions options = {}) {
     return {live(), {{}, {}, options, HEARTH_CALL_ABOVE}};
   }
@@ -276,18 +278,18 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return detail::find_caller(live());
   }
   // Notifications of this agent that are not delivered, the oldest first, at most 100. `after`: the
-  // id of one, to go on behind it.
+  // id after which the list begins.
   [[nodiscard]] std::vector<Notification> notifications(std::string_view after = {}) const {
     return detail::list_notifications(live(), after);
   }
-  // False: none has this id. What is on its way is not stopped.
+  // False: no notification has this id. A delivery in progress is not stopped.
   bool remove_notification(std::string_view id) {
     const auto& table = detail::call_table(live());
     return detail::found(live(), table.remove(live().host(), live().id(), detail::slice(id)),
                          "remove a notification");
   }
 
-  // ---- alarms: calls of its own methods at a time, see alarm.hpp --------------------------------
+  // ---- alarms: calls of its own methods at a set time, see alarm.hpp ----------------------------
 
   template <class Rep, class Period, class... Arguments>
   Alarm set_alarm(std::chrono::duration<Rep, Period> delay, std::string_view method,
@@ -304,7 +306,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   }
   // The next due first, dead ones last.
   [[nodiscard]] std::vector<Alarm> alarms() const { return detail::list_alarms(live()); }
-  // False: none has this id. A call that runs goes on to its end.
+  // False: no alarm has this id. A call in progress goes on to its end.
   bool cancel_alarm(std::string_view id) { return detail::cancel_alarm(live(), id); }
 
   // ---- the audit log of the server --------------------------------------------------------------
@@ -324,7 +326,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
 
   // ---- waiting: co_await these ------------------------------------------------------------------
 
-  // In memory only: an eviction ends it without waking. An agent that sleeps is not idle.
+  // In memory only: an eviction ends the wait, and with it the coroutine. An agent that sleeps is
+  // not idle.
   [[nodiscard]] detail::SleepAwaiter sleep(std::chrono::milliseconds time) {
     return detail::SleepAwaiter(live(),
                                 time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0);
@@ -336,8 +339,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return detail::OffloadAwaiter<std::decay_t<Function>>(live(), std::forward<Function>(function));
   }
 
-  // Sends an HTTP request to another server, once what was written before is stored. Gives the head
-  // of the answer, and the body as it comes: see fetch.hpp. In memory only, as sleep().
+  // Sends an HTTP request to another server, after the agent's earlier writes are stored. Gives the
+  // head of the answer, and the body piece by piece: see fetch.hpp. In memory only, as sleep().
   // Failure   FetchError
   [[nodiscard]] detail::FetchAwaiter fetch(FetchRequest request) {
     return {live(), std::move(request)};
@@ -348,10 +351,10 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return fetch(std::move(request));
   }
 
-  // Tries again what fails: `function` takes the number of the attempt, from 1, or nothing, and
-  // returns a value or a Task. After the n-th failure it waits between nothing and min(2^n *
-  // base_delay, max_delay).
-  // Failure   Error(INVALID) at once for options that make no sense; then the last failure.
+  // Retries `function`, which takes the number of the attempt, from 1, or nothing, and returns a
+  // value or a Task. After the n-th failure it waits a random time below min(2^n * base_delay,
+  // max_delay).
+  // Failure   Error(INVALID) at once for invalid options; then the last failure.
   template <class Function>
   [[nodiscard]] auto retry(Function function, RetryOptions options)
       -> Task<detail::AttemptValue<Function>> {
@@ -363,29 +366,29 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return retry(std::move(function), retry_defaults());
   }
 
-  // Runs `function` (which gives nothing, or a Task<void>) after this turn: what the turn has
-  // answered and sent is on its way by then. In memory only, and the agent is not idle meanwhile:
-  // what must survive is a fiber. What it throws is logged; that the event fails changes nothing.
+  // Runs `function` (which returns nothing, or a Task<void>) after this turn, when the turn's
+  // answers and frames are on their way. In memory only, and the agent is not idle meanwhile; use a
+  // fiber for work that must survive. It runs even if the event fails; its exceptions are logged.
   // Let it own what it uses.
   template <class Function>
   void after_turn(Function function);
 
-  // ---- work that survives: start_fiber() and run_fiber(), see fiber.hpp and fiber_calls.hpp;
-  // schedule.hpp and queue.hpp, of which Agent has the calls too. What it does outside:
-  // operation(), see operations.hpp
+  // ---- work that survives: start_fiber() and run_fiber(), see fiber.hpp and fiber_calls.hpp.
+  // Agent also has the calls of schedule.hpp and queue.hpp. For effects outside: operation(), see
+  // operations.hpp
 
-  // Not idle as long as it is held.
+  // The agent is not idle as long as the result is held.
   [[nodiscard]] KeepAlive keep_alive() { return KeepAlive(live()); }
-  // Not idle until `function` (a value, or a Task) has ended, however it ends.
+  // The agent is not idle until `function` (a value, or a Task) has ended, in whatever way.
   template <class Function>
   [[nodiscard]] auto keep_alive_while(Function function)
       -> Task<detail::TaskValue<std::invoke_result_t<Function&>>>;
 
-  // The checkpoint of the fiber that runs now, see FiberContext::stash().
+  // Replaces the checkpoint of the fiber that runs now, see FiberContext::stash().
   // Failure   Error outside a fiber.
   void stash(const Json& checkpoint) { detail::running_fiber(live()).stash(checkpoint); }
 
-  // ---- time and chance: a test decides them -----------------------------------------------------
+  // ---- time and chance: a test sets them --------------------------------------------------------
 
   [[nodiscard]] std::chrono::sys_time<std::chrono::milliseconds> now() const {
     const auto& table = detail::need(live().tables().clock, HEARTH_EXT_CLOCK);
@@ -439,7 +442,7 @@ inline const Json& Agent::state() {
   hearth_bytes bytes = {nullptr, 0};
   const hearth_status status = table.get(live_agent.host(), live_agent.id(), &bytes);
   if (status != HEARTH_E_NOT_FOUND) live_agent.check(status, "state");
-  // Clients replace it without telling an agent that does not watch, so the text decides.
+  // Clients replace the state without an event for an agent that does not watch: compare the text.
   const std::string_view text =
       status == HEARTH_E_NOT_FOUND ? std::string_view() : detail::view(bytes);
   if (text != cache.text) {

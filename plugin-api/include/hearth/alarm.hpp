@@ -1,18 +1,18 @@
 #pragma once
-// Alarms: calls that an agent makes of its own methods, each at a time. Clients of objects set the
-// same ones at /objects/{class}/{id}/alarms.
+// Alarms: calls of an agent's own methods at a set time. Clients of objects set the same alarms at
+// /objects/{class}/{id}/alarms.
 //
 //     set_alarm(std::chrono::minutes(5), "reset");
 //     set_alarm(now() + std::chrono::hours(24), "bill", "monthly", 12);
 //
-// Promises  Written with the running turn. When the time has come the agent is woken, after a
-//           restart too, and the method is called: at least once, and after a failure again, as
-//           `alarms` of the class's file says (three attempts, one and two seconds after a
-//           failure). Then the alarm is dead, and the audit log has AlarmFailed.
-// Names     There is one alarm that waits for each method: another one takes its place. schedule()
-//           has callbacks, repetition and options.
+// Promises  Written with the running turn. At its time the agent is woken, after a restart too, and
+//           the method is called, at least once. After a failure it is called again, as `alarms` of
+//           the class's file says (three attempts, one and two seconds after a failure). After the
+//           last one the alarm is dead, and the audit log has AlarmFailed.
+// Names     Each method has at most one waiting alarm: a new one replaces it. schedule() has
+//           callbacks, repetition and options.
 // Bounded   alarms.max_alarms of the class's file (100). Arguments: limits.max_value of the class.
-// Failure   Error(INVALID) for a time that is none; HostError: INVALID (a name that no method can
+// Failure   Error(INVALID) for an invalid time; HostError: INVALID (a name that no method can
 //           have; while a transaction() is open), LIMIT.
 
 #include <hearth/callback.hpp>
@@ -35,7 +35,7 @@ struct Alarm {
   bool is_dead = false;
   int attempts = 0;
   std::optional<std::string> last_error;
-  bool replaced = false;  // of set_alarm(): another one for the method has gone
+  bool replaced = false;  // of set_alarm(): it replaced another alarm of the method
 };
 
 namespace detail {

@@ -1,5 +1,5 @@
 #pragma once
-// Calls of other agents, of this class or another one, wherever on the server they live.
+// Calls of other agents, of this class or another one, anywhere on the server.
 //
 //     const int count = co_await agent("counter", "a").call<int>("increment", 5);
 //     agent("mailer", "outbox").notify("send", mail);      // one way, durable, not awaited
@@ -7,12 +7,12 @@
 //     auto tokens = agent("model", "a").stream("tokens", prompt);
 //     while (auto token = co_await tokens.next<std::string>()) out.send(*token);
 //
-// A call and a stream are in memory only: an eviction of this agent ends them, and a fiber that
-// goes on in the next instance makes the call again only if its code does. notify() is what
-// survives: it is written with this turn, delivered at least once after that, in order for each
-// callee, and the callee sees the same id each time (caller_agent()).
+// A call and a stream are in memory only. An eviction of this agent ends them, and a fiber that
+// goes on in the next instance makes the call again only if its code does. notify() survives: it is
+// written with this turn and then delivered at least once, in order for each callee. The callee
+// sees the same id each time (caller_agent()).
 //
-// Nothing leaves before what this agent wrote before is as durable as its class asks.
+// A call leaves only when this agent's earlier writes are as durable as its class asks.
 
 #include <hearth/ext/call.h>
 #include <hearth/fields.hpp>
@@ -34,7 +34,7 @@
 
 namespace hearth {
 
-// A call of another agent has failed: with what the callee answered, or with a reason of the host's
+// A call of another agent has failed: the callee's answer, or a reason of the host
 // (hearth/ext/call.h lists them). If it leaves a handler, the caller gets its text.
 class CallError : public HostError {
  public:
@@ -49,17 +49,17 @@ class CallError : public HostError {
 };
 
 struct CallOptions {
-  // Until the answer, or its next part; 0: what is left of the time of the event that is handled.
+  // Until the answer, or its next part; 0: the remaining time of the event that is handled.
   TimeOption timeout = std::chrono::milliseconds(0);
-  // NOT_FOUND if the agent has stored nothing and is not in memory, instead of making it.
+  // NOT_FOUND if the agent has stored nothing and is not in memory; it is not created.
   bool must_exist = false;
 };
 
-// The agent that has made the call which is handled now.
+// The agent that made the call that is being handled.
 struct AgentCaller {
   std::string class_name;                   // "ChatRoom"
-  std::string name;                         // of a sub-agent the way to it, for agent() here
-  std::optional<std::string> notification;  // its id, if it is one: a repeat has the same
+  std::string name;                         // of a sub-agent its path, for agent() here
+  std::optional<std::string> notification;  // its id, if it is one: the same in each delivery
 };
 
 // A notification that is not delivered.
@@ -84,7 +84,7 @@ std::string call_arguments(const Arguments&... arguments) {
   return text + "]";
 }
 
-// Whom to call, and how.
+// Which agent to call, and how.
 struct Callee {
   std::string agent_class;
   std::string name;
@@ -96,7 +96,7 @@ inline const hearth_call_v1& call_table(const Activation& activation) {
   return need(activation.tables().call, HEARTH_EXT_CALL);
 }
 
-// The texts are borrowed. The event of a fiber, or of work that an event has left, is none.
+// The texts are borrowed. In a fiber, or in work that outlives its event, the call has no event.
 hearth_call_request call_request(const Activation& activation, const Callee& callee,
                                  std::string_view method, std::string_view arguments);
 
@@ -110,7 +110,7 @@ T call_result(std::string_view body) {
     return hearth::read_json<T>(body.empty() ? Json() : parse_json(body), "the answer");
 }
 
-// Leaves when awaited.
+// The call leaves when awaited.
 // Lifetime  Lives in the frame of the coroutine. Destroyed while it waits, it drops the answer.
 class CallOperation : public PendingOperation {
  public:
@@ -124,7 +124,7 @@ class CallOperation : public PendingOperation {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiting);
-  // Of a streaming method, of which the result alone is wanted.
+  // For a streaming method whose result alone is wanted.
   void on_part(const hearth_result& result) override {
     const hearth_host* const host = activation_.host();
     static_cast<void>(host->credit(host, activation_.id(), host_id_, result.body.len));
@@ -157,9 +157,10 @@ class [[nodiscard]] CallAwaiter final : public CallOperation {
 
 }  // namespace detail
 
-// The answer of a streaming method, as it comes. At most 256 KiB of it wait here: the callee's
+// The answer of a streaming method, part by part. At most 256 KiB of it wait here: the callee's
 // `co_await out.drained()` waits for this reader.
-// Lifetime  Destroyed before its end, it drops the rest. At most one coroutine waits at a time.
+// Lifetime  If it is destroyed before the end, the rest is dropped. At most one coroutine waits at
+//           a time.
 class CallStream {
  public:
   explicit CallStream(std::unique_ptr<detail::PartsOperation> parts) : parts_(std::move(parts)) {}
@@ -187,7 +188,7 @@ class CallStream {
   [[nodiscard]] Next<T> next() {
     return Next<T>(*this);
   }
-  // What the method has returned. After the end.
+  // The value that the method returned. Call it after the end.
   template <class T = Json>
   [[nodiscard]] T result() const {
     return detail::call_result<T>(result_);
@@ -203,14 +204,14 @@ class CallStream {
   std::string result_;
 };
 
-// Another agent, as Agent::agent() gives it: nothing happens before something is called. It may be
+// Another agent, as Agent::agent() gives it: nothing happens until something is called. It may be
 // copied, and outlives the handler, but not the agent.
 class AgentRef {
  public:
   AgentRef(detail::Activation& activation, detail::Callee callee)
       : activation_(activation), callee_(std::move(callee)) {}
 
-  // co_await gives the result as a T: void, Json, or whatever read_json() takes. Arguments are
+  // co_await gives the result as a T: void, Json, or any type that read_json() takes. Arguments are
   // anything that Json can be made from.
   // Failure  CallError; Error(INVALID) if the result is no T.
   template <class T = Json, class... Arguments>
@@ -230,7 +231,7 @@ class AgentRef {
         }));
   }
 
-  // Writes a notification with this turn, and gives its id. Its options count for nothing.
+  // Writes a notification with this turn, and gives its id. CallOptions are ignored.
   // Failure  HostError: LIMIT, INVALID, CONFLICT (inside a transaction())
   template <class... Arguments>
   std::string notify(std::string_view method, const Arguments&... arguments) {

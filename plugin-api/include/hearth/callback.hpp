@@ -7,12 +7,11 @@
 //       m.callback("remind", &Reminder::remind);         // for schedule() and queue()
 //     }
 //
-// Parameters  nothing; the payload, which may be what read_json() takes, by value (const references
-//             too, if it returns no Task); and last, if wanted, `const ScheduleRun&` or `const
-//             QueueItem&`, which is good until it has ended. A callback that has such a parameter
-//             is for schedules, or for the queue; others are for both.
-// Result      void or Task<void>; other values are dropped. What it throws counts as a failed
-//             attempt.
+// Parameters  Nothing, or the payload: any type that read_json() takes, by value (a const reference
+//             too, if the callback returns no Task). Last, if wanted, `const ScheduleRun&` or
+//             `const QueueItem&`, valid until the callback has ended. A callback with a ScheduleRun
+//             is only for schedules, with a QueueItem only for the queue; others are for both.
+// Result      void or Task<void>; other values are dropped. An exception is a failed attempt.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>
@@ -35,7 +34,7 @@ struct QueueItem;
 
 namespace detail {
 
-// One delivery: the payload, and one of the two others.
+// One delivery: the payload, and either a run or an item.
 struct Delivery {
   Json payload;
   std::unique_ptr<const ScheduleRun> schedule;

@@ -17,15 +17,15 @@
 
 namespace hearth {
 
-// A frame from a client that is no frame of the protocol. Its own copy: keep it across waits as you
-// like.
+// A frame from a client that is no frame of the protocol. It owns its payload, so it may be kept
+// across waits.
 class Message {
  public:
   Message(std::string payload, bool binary) : payload_(std::move(payload)), binary_(binary) {}
 
   [[nodiscard]] bool is_text() const noexcept { return !binary_; }
   [[nodiscard]] bool is_binary() const noexcept { return binary_; }
-  // The payload, whichever kind it is.
+  // The payload, text or binary.
   [[nodiscard]] const std::string& text() const noexcept { return payload_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return std::as_bytes(std::span(payload_));
@@ -40,8 +40,7 @@ class Message {
 
 namespace detail {
 
-// What can be sent as one frame: text, bytes, JSON, a struct with HEARTH_FIELDS, or a message as it
-// came.
+// A frame to send: text, bytes, JSON, a struct with HEARTH_FIELDS, or a message as it came.
 struct Outgoing {
   // NOLINTBEGIN(google-explicit-constructor): send() takes any of these as it is
   Outgoing(std::string_view text) : payload(slice(text)) {}
@@ -71,11 +70,11 @@ struct Outgoing {
 
 }  // namespace detail
 
-// One client. A number with its agent: cheap to copy, but good only as long as the agent lives in
-// memory. Keep id() if you need it for longer, or put what you need into the attachment.
+// One client. A number with its agent: cheap to copy, but valid only as long as the agent lives in
+// memory. To keep it for longer, keep id(), or use the attachment.
 //
-// The client may leave at any time: then send() and close() give false, and the rest throws
-// HostError(GONE).
+// The client may leave at any time: then send() and close() return false, and the other functions
+// throw HostError(GONE).
 class Connection {
  public:
   Connection(detail::Activation& activation, std::uint64_t number) noexcept
@@ -93,16 +92,16 @@ class Connection {
   }
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
 
-  // The claims of the token that the client has connected with, verified by the server; they stay
-  // with the connection. null: nothing is known of the client.
+  // The claims of the token that the client has connected with, verified by the server. They stay
+  // with the connection. null: the client has no claims.
   [[nodiscard]] Json claims() const;
 
   // The first is the id.
   [[nodiscard]] std::vector<std::string> tags() const;
 
   // A JSON value kept with the socket, also while the agent is not in memory. null if none was set.
-  // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested as deep as attachment() can read:
-  //           Error(INVALID).
+  // Bounded   16 KiB of JSON text: HostError(LIMIT). Nested at most as deep as attachment() can
+  //           read: Error(INVALID).
   [[nodiscard]] Json attachment() const;
   void set_attachment(const Json& value) const;
 
@@ -113,13 +112,13 @@ class Connection {
   void set_readonly(bool on = true) const { set_flag(HEARTH_CONNECTION_READONLY, on); }
 
   // Sends one frame: text, std::span<const std::byte>, Blob, Json, a struct with HEARTH_FIELDS, a
-  // Message. It leaves when what was written before is durable. False: the client has left.
+  // Message. It leaves when the earlier writes are durable. False: the client has left.
   bool send(const detail::Outgoing& frame) const {
     return arrived(table().send(host(), agent(), number_, frame.kind, frame.payload), "send");
   }
 
-  // Closes after what was sent before. The client of the npm package does not come back after 1008
-  // and 4000 to 4999. False: it has left already.
+  // Closes after the frames sent before. The client of the npm package does not reconnect after
+  // 1008 and 4000 to 4999. False: it has left already.
   bool close(unsigned code = 1000, std::string_view reason = {}) const {
     return arrived(table().close(host(), agent(), number_, code, detail::slice(reason)), "close");
   }
@@ -152,7 +151,7 @@ class Connection {
   std::uint64_t number_;
 };
 
-// A client that asks to connect: what can only be decided now.
+// A client that asks to connect, with the decisions that can only be made now.
 class Connecting : public Connection {
  public:
   using Connection::Connection;
@@ -161,7 +160,8 @@ class Connecting : public Connection {
   void add_tag(std::string_view tag) const {
     activation().check(table().add_tag(host(), agent(), number(), detail::slice(tag)), "add tag");
   }
-  // It gets no identity, state or other frames of the protocol; what the agent sends, it gets.
+  // The client gets no identity, state or other frames of the protocol, only frames that the agent
+  // sends.
   void set_no_protocol() const { set_flag(HEARTH_CONNECTION_NO_PROTOCOL, true); }
   // on_connect is not called. With 1008 or 4000 to 4999 the client does not try again.
   void refuse(unsigned code = 4403, std::string_view reason = "refused") const {

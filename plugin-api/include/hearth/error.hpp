@@ -1,6 +1,6 @@
 #pragma once
-// The exceptions of the SDK. None of them ever crosses the ABI: each entry into a plugin turns what
-// was thrown into a status and a text.
+// The exceptions of the SDK. None of them ever crosses the ABI: each entry into a plugin turns an
+// exception into a status and a text.
 
 #include <hearth/abi.h>
 
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// What an author throws to fail a call, a request or a hook with a code of their choice. The text
-// reaches the caller as it is; any other exception does the same with HEARTH_E_PLUGIN.
+// Thrown by an author to fail a call, a request or a hook with a chosen code. The text reaches the
+// caller as it is. The text of any other exception does too, with HEARTH_E_PLUGIN.
 //
 //     throw hearth::Error(HEARTH_E_NOT_FOUND, "no such room");  // HTTP answers 404
 class Error : public std::runtime_error {
@@ -27,16 +27,15 @@ class Error : public std::runtime_error {
 };
 
 // A function of the host failed. If it leaves a handler, the caller gets its text with
-// HEARTH_E_PLUGIN: the code is the host's word to the agent, not the agent's to its caller. LIMIT
-// is the exception: a method that is left by LIMIT is answered with LIMIT. CallError and FetchError
-// tell of limits elsewhere, so they stay HEARTH_E_PLUGIN.
+// HEARTH_E_PLUGIN: its code is for the agent, not for the agent's caller. LIMIT is the exception: a
+// method that throws HostError(LIMIT) is answered with LIMIT. CallError and FetchError are about
+// limits elsewhere, so they stay HEARTH_E_PLUGIN.
 class HostError : public Error {
  public:
   using Error::Error;
 };
 
-// A statement failed. what() has SQLite's words alone, so that a caller never reads the agent's
-// SQL.
+// A statement failed. what() has only SQLite's text, so that a caller never reads the agent's SQL.
 class SqlError : public HostError {
  public:
   SqlError(hearth_status code, const std::string& text, std::string sql)

@@ -1,5 +1,5 @@
 #pragma once
-// What host and SDK agree on about each kind of event, beyond what abi.h says: one row a kind. No
+// Rules about each kind of event that host and SDK share, beyond abi.h: one row for each kind. Not
 // part of the ABI.
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace hearth {
 
-// Who causes an event.
+// What causes an event.
 enum class EventSender : std::uint8_t {
-  kHost,    // the life of the agent and its connections; never refused for want of room
-  kClient,  // it may be refused: too much waits, or the server is short of memory
+  kHost,    // the life of the agent and its connections; never rejected because a queue is full
+  kClient,  // may be rejected: a queue is full, or the server is short of memory
   kWork,    // the agent's durable work; it has limits of its own, and no client waits
 };
 
@@ -20,17 +20,17 @@ struct EventRule {
   EventSender sender;
   bool
       has_call : 1;  // asynchronous: completed with its call. Else it is over when on_event returns
-  bool may_ignore : 1;    // UNSUPPORTED means that the class has no interest in it
+  bool may_ignore : 1;    // UNSUPPORTED means that the class does not handle it
   bool runs_method : 1;   // for a client that waits for the answer
   bool is_timed : 1;      // a client waits, so its duration is a metric
   bool may_repeat : 1;    // may be delivered again if an eviction cuts it off
-  bool is_retried : 1;    // the host gives it again if it fails
-  bool is_on_behalf : 1;  // a change of the state counts as that of the client
+  bool is_retried : 1;    // the host delivers it again if it fails
+  bool is_on_behalf : 1;  // a change of the state counts as the client's change
   bool answers_json : 1;  // its answer, and each part of it, is JSON
 };
 
 namespace detail {
-// Columns of kEventRules, in the order of EventRule. A row names those that hold.
+// Columns of kEventRules, in the order of EventRule. A row names the columns that hold.
 enum EventColumn : std::uint32_t {
   kCall = 1U << 0,
   kIgnore = 1U << 1,
@@ -93,7 +93,7 @@ static_assert(
 [[nodiscard]] constexpr bool is_event_kind(std::uint32_t kind) {
   return kind >= 1 && kind <= kEventKinds;
 }
-// Only of a kind that is one.
+// Only for a valid kind.
 [[nodiscard]] constexpr const EventRule& event_rule(std::uint32_t kind) {
   return kEventRules[kind - 1];
 }

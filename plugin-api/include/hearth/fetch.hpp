@@ -36,27 +36,27 @@ namespace hearth {
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
-// What is asked for. 0 and empty are the defaults that the comments name.
+// A request. 0 and empty values mean the defaults in the comments.
 struct FetchRequest {
   std::string method = "GET";
   std::string url;  // http or https, without user and password
   HeaderList headers = {};
   Json json = nullptr;  // the body, with Content-Type application/json; null: `body` is sent
   std::string body = {};
-  std::chrono::milliseconds timeout = {};          // for all of it; 0: none
-  std::chrono::milliseconds connect_timeout = {};  // until the connection stands; 0: 10 s
-  std::chrono::milliseconds idle_timeout = {};     // nothing comes, and it is waited for; 0: 60 s
+  std::chrono::milliseconds timeout = {};          // for the whole request; 0: none
+  std::chrono::milliseconds connect_timeout = {};  // until the connection is open; 0: 10 s
+  std::chrono::milliseconds idle_timeout = {};     // no byte arrives, though one may; 0: 60 s
   std::string credential = {};    // a name under egress.secrets: the host adds that header
   bool follow_redirects = false;  // at most 10
   bool http2 = false;             // if the class may; a slow reader may cost the server 32 MiB
   std::uint64_t max_bytes = 0;    // of the decoded answer; 0: 64 MiB
-  std::uint64_t window = 0;       // bytes of the answer that come before they are read; 0: 256 KiB
-  // The id of the operation that runs and whose request this is (OperationAttempt::id): see
+  std::uint64_t window = 0;       // bytes of the answer that wait for the reader; 0: 256 KiB
+  // The id of the running operation that this request belongs to (OperationAttempt::id): see
   // operations.hpp.
   std::string op = {};
 };
 
-// What the ledger has of the answer to an operation's request.
+// The part of the answer to an operation's request that the ledger has stored.
 struct PartialAnswer {
   unsigned status = 0;  // 0: no answer had come
   std::string url;
@@ -68,18 +68,18 @@ struct PartialAnswer {
 // The request for the rest of an answer (OperationKind::resume).
 struct ResumedFetch {
   // With a header Range ("bytes=500-") the answer must be a 206 whose Content-Range begins there;
-  // without one a status of 2xx. Anything else is a refusal: fetch() throws FetchError(BUSY), the
-  // rest is not asked for again, and the kind's Effect decides.
+  // without one, a status of 2xx. Anything else is a refusal: fetch() throws FetchError(BUSY), the
+  // host does not ask for the rest again, and the kind's Effect decides.
   FetchRequest request;
-  // So much of the stored body stays; the answer to this request goes on behind it. A stream of
-  // events, say, goes on behind its last whole event: whole_events() of sse.hpp.
+  // Keeps so many bytes of the stored body; the answer to this request goes on behind them. For a
+  // stream of events, that is the end of its last whole event: whole_events() of sse.hpp.
   std::size_t from = std::string::npos;
 };
 
 // Where a request has failed.
 enum class FetchPhase : std::uint8_t {
-  kRules = HEARTH_FETCH_PHASE_RULES,  // nothing was tried: the request itself, the egress rules, or
-                                      // a limit
+  kRules = HEARTH_FETCH_PHASE_RULES,  // nothing was sent: the request is invalid, or the egress
+                                      // rules or a limit forbid it
   kResolve = HEARTH_FETCH_PHASE_RESOLVE,
   kConnect = HEARTH_FETCH_PHASE_CONNECT,
   kTls = HEARTH_FETCH_PHASE_TLS,
@@ -88,15 +88,15 @@ enum class FetchPhase : std::uint8_t {
   kBody = HEARTH_FETCH_PHASE_BODY,        // of the answer
 };
 
-// No answer, or a part of one. An answer with an error status (404, 500) is an answer. code():
-// FORBIDDEN, LIMIT, TIMEOUT, BUSY (worth another try), INVALID, NOT_FOUND (no such credential).
+// No answer came, or only a part. An answer with an error status (404, 500) is an answer. code():
+// FORBIDDEN, LIMIT, TIMEOUT, BUSY (retry later), INVALID, NOT_FOUND (no such credential).
 class FetchError : public HostError {
  public:
   FetchError(hearth_status code, const std::string& text, FetchPhase phase, bool sent)
       : HostError(code, text), phase_(phase), sent_(sent) {}
 
   [[nodiscard]] FetchPhase phase() const noexcept { return phase_; }
-  // Whether the other side may have seen something of the request. False: it is safe to send it
+  // Whether the other server may have received a part of the request. False: it is safe to send it
   // again.
   [[nodiscard]] bool sent() const noexcept { return sent_; }
 
@@ -115,23 +115,23 @@ namespace detail {
 
 bool same_header_name(std::string_view a, std::string_view b) noexcept;
 
-// What is stored of an answer, and whether its rest can be asked for.
+// The stored part of an answer, and whether its rest can be asked for.
 struct StoredAnswer {
   PartialAnswer answer;
   bool can_resume = false;
 };
 std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std::string_view id);
 
-// The stored answer that a request goes on with; `request` is then the one for the rest, if there
-// is one. Nullopt: it is sent as it is, and so is each but the first one of a run.
+// The stored answer that a request continues; if its rest is missing, `request` becomes the one for
+// the rest. Nullopt: send the request as it is. Only the first request of a run can continue one.
 std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request);
-// Whether a head is that of an answer that goes on. Failure: FetchError.
+// Checks that a head fits an answer that is continued. Failure: FetchError.
 void check_resumed(const Activation& activation, std::string_view id, std::string_view head);
 
 // co_await gives the next piece of a body; nothing at its end.
 class [[nodiscard]] NextPiece {
  public:
-  // `operation`: null if there is no more than `stored`, which comes first.
+  // `operation`: null if `stored` is all. The stored part comes first.
   NextPiece(PartsOperation* operation, std::string& stored) noexcept : stored_(stored) {
     if (operation != nullptr) next_.emplace(*operation);
   }
@@ -157,27 +157,28 @@ class [[nodiscard]] NextPiece {
 
 }  // namespace detail
 
-// The answer: its head, and its body as it comes.
+// The answer: its head, and its body piece by piece.
 //
-// Lifetime  Destroyed before the end of the body, it ends the request. An eviction does so too.
-// Bounded   Of a body that nobody reads the window waits, and the other side with the rest.
+// Lifetime  If it is destroyed before the end of the body, the request ends. So it does at an
+//           eviction.
+// Bounded   At most `window` bytes of the body wait for the reader; then the other server waits.
 class FetchResponse {
  public:
   // `head`: JSON, see hearth/ext/fetch.h.
   FetchResponse(std::unique_ptr<detail::PartsOperation> operation, std::string_view head);
-  // One that was stored, and the rest of it; null: all of it was.
+  // A stored answer, and the operation for its rest; null: all of it is stored.
   FetchResponse(std::unique_ptr<detail::PartsOperation> operation, PartialAnswer stored) noexcept;
 
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   // 200 to 299.
   [[nodiscard]] bool ok() const noexcept { return status_ >= 200 && status_ < 300; }
-  // The one that was answered: after redirects the last.
+  // The URL that was answered: after redirects the last.
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
   [[nodiscard]] const HeaderList& headers() const noexcept { return headers_; }
-  // The first one of this name, in any case.
+  // The first header of this name, in any case.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
 
-  // The next piece of the body. Pieces end anywhere. After the end it gives nothing again:
+  // The next piece of the body. Pieces end anywhere. After the end it always gives nothing:
   //
   //     while (auto piece = co_await response.next()) use(*piece);
   //
@@ -187,8 +188,8 @@ class FetchResponse {
   // The rest of the body: text, or any bytes.
   // Failure   as next()
   [[nodiscard]] Task<std::string> text();
-  // The same as JSON, or as what read_json() takes.
-  // Failure   also Error(INVALID): it is none, or does not fit
+  // The same as JSON, or as a type that read_json() takes.
+  // Failure   also Error(INVALID): it is no JSON, or does not fit
   template <class T = Json>
   [[nodiscard]] Task<T> json() {
     const std::string body = co_await text();
@@ -205,7 +206,7 @@ class FetchResponse {
 
 namespace detail {
 
-// Submits the request when awaited, and gives the response when its head has come.
+// Submits the request when awaited, and gives the response when its head has arrived.
 class [[nodiscard]] FetchAwaiter {
  public:
   FetchAwaiter(Activation& activation, FetchRequest request)
@@ -226,7 +227,7 @@ class [[nodiscard]] FetchAwaiter {
     const Part head = next_->await_resume();
     next_.reset();
     if (head.is_end()) throw_fetch_error(head);
-    if ((head.flags & HEARTH_FETCH_HEAD) == 0) {  // the other side would write the head
+    if ((head.flags & HEARTH_FETCH_HEAD) == 0) {  // else the body would be read as the head
       throw FetchError(HEARTH_E_BUSY, "a piece of the body came before the head of the answer",
                        FetchPhase::kHeaders, true);
     }
@@ -284,7 +285,7 @@ class [[nodiscard]] FetchAwaiter {
 
   Activation& activation_;
   FetchRequest request_;
-  std::optional<PartialAnswer> stored_;  // what it goes on with
+  std::optional<PartialAnswer> stored_;  // the answer that it continues
   std::unique_ptr<PartsOperation> operation_;
   std::optional<PartsOperation::Next> next_;
 };

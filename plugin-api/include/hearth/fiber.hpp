@@ -17,26 +17,26 @@
 //
 // Promises  The name, the input and a record are on disk before the work's first instruction, each
 //           checkpoint before stash() returns; the end is written in the transaction of the work's
-//           last writes. While a fiber runs the agent is not idle. What was written since the last
-//           wait is committed with a checkpoint: the rows of a step, the state and the stash belong
-//           together, if stash() comes last.
-// Ends      with the function: by a value, or by an exception, which reaches who waits, or the log;
-//           with max_retries it begins again first. Not by an eviction: that destroys its frames,
-//           and it is interrupted.
+//           last writes. While a fiber runs the agent is not idle. A checkpoint commits everything
+//           that was written since the last wait: call stash() last in a step, so that its rows,
+//           the state and the checkpoint belong together.
+// Ends      with the function: by a value, or by an exception, which reaches the waiting caller or
+//           the log. With max_retries it begins again first. An eviction does not end it, but
+//           destroys its frames: the fiber is interrupted.
 // Recovery  After an eviction, a crash, or an update, and for another attempt, the function that is
 //           listed under the name is called again, with the input and the last checkpoint. A class
-//           that overrides on_fiber_recovered decides first. What neither the hook nor the list of
-//           a version goes on with waits for a version that does.
-// Requires  No transaction() is open: stash() and the begin and end of a fiber commit what was
-//           written.
+//           that overrides on_fiber_recovered decides first. A fiber that neither the hook nor the
+//           list of a version continues waits for a version that does.
+// Requires  No transaction() is open: stash() and the begin and end of a fiber commit all earlier
+//           writes.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.
-// Client    Changes of state count as those of the client whose event began it; caller() may have
-//           left.
+// Client    Changes of state count as those of the client whose event began the fiber; caller() may
+//           have left.
 //
-// A function that is not listed, such as a lambda, may be given instead of an input. It is kept as
-// long as the fiber runs: a coroutine lambda may have captures here. Let them be values, and
-// `this`. In another instance on_fiber_recovered goes on with it; in a class without that hook the
-// same call again with the same key does, from on_start, say. So begin from snapshot() here too.
+// Instead of an input, a function that is not listed may be given, such as a lambda. It is kept as
+// long as the fiber runs: a coroutine lambda may have captures here. Capture values, and `this`. In
+// another instance on_fiber_recovered continues the fiber. In a class without that hook, the same
+// call with the same key does, such as from on_start. So begin from snapshot() here too.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber_record.hpp>
@@ -64,7 +64,7 @@ constexpr std::uint64_t hash_of(std::string_view text) noexcept {
   return hash;
 }
 
-// A fiber that the host has just begun, or that goes on.
+// A fiber that the host has just begun or resumed.
 struct FiberRow {
   hearth_fiber handle = 0;
   std::string id;
@@ -78,21 +78,21 @@ struct FiberRow {
 struct RecoveredFiber {
   std::string id;
   std::string name;
-  Json input;     // what it was begun with
+  Json input;     // the input that it was begun with
   Json snapshot;  // the last checkpoint; null if there was none
   Json metadata;
   std::optional<std::string> key;
   Time created_at;
-  int attempt = 1;  // counts from 1; a checkpoint that is not the same begins it anew
+  int attempt = 1;  // from 1; counts from 1 again after a checkpoint that differs from the last
   std::string reason = "interrupted";  // or "retry": its work failed, and begins again
-  // What it has done outside by operation().
+  // Its effects outside, by operation().
   RecoveredOperations ops;
-  // All that is known of it. Absent: a version of this class that was built with hearth.fibers/1
-  // has begun it.
+  // The whole record. Absent: the fiber was begun by a version of this class that was built with
+  // hearth.fibers/1.
   std::optional<FiberRecord> record;
 };
 
-// What a fiber's function gets.
+// Given to a fiber's function.
 // Lifetime  Until the function has ended, waits included.
 class FiberContext {
  public:
@@ -103,12 +103,12 @@ class FiberContext {
   FiberContext(const FiberContext&) = delete;
   FiberContext& operator=(const FiberContext&) = delete;
 
-  // Names it in the table cf_agents_runs and in logs; the same in each of its attempts.
+  // Its id in the table cf_agents_runs and in logs; the same in each of its attempts.
   [[nodiscard]] const std::string& id() const noexcept { return row_.id; }
   [[nodiscard]] const std::string& name() const noexcept { return row_.name; }
   // The checkpoint that this attempt began with; null if there was none.
   [[nodiscard]] const Json& snapshot() const noexcept { return row_.snapshot; }
-  // The same as a struct with HEARTH_FIELDS, or whatever read_json() takes; nullopt for null.
+  // The same as a struct with HEARTH_FIELDS, or any type that read_json() takes; nullopt for null.
   template <class T>
   [[nodiscard]] std::optional<T> snapshot() const {
     return read_json<std::optional<T>>(row_.snapshot, "checkpoint");
@@ -118,14 +118,14 @@ class FiberContext {
   // Failure   HostError: GONE once the fiber has ended or was cancelled, LIMIT.
   void stash(const Json& checkpoint);
 
-  // True if the work has not asked for this mark before, in any of its runs. What is sent in the
-  // same turn is sent once over recoveries:
+  // True if the work has not asked for this mark before, in any of its runs. A frame that is sent
+  // in the same turn is sent once over recoveries:
   //     if (fiber.once("answer-7")) broadcast(answer);
   // A mark is 1 to 256 bytes of UTF-8.
   // Failure   HostError: GONE once the fiber has ended or was cancelled, LIMIT (10,000 marks).
   [[nodiscard]] bool once(std::string_view mark);
 
-  // Asked to stop by cancel_fiber(). A fiber that is never asked need not look.
+  // cancel_fiber() asks it to stop. A fiber that is never cancelled need not check it.
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
  private:
@@ -133,7 +133,7 @@ class FiberContext {
   detail::Activation& activation_;
   detail::FiberRow row_;
   std::stop_source stop_;
-  // Which of its fibers of a name it has begun last, since the last checkpoint.
+  // The number of its last child fiber of each name since the last checkpoint.
   std::map<std::string, int> children_;
   std::uint64_t checkpoint_;  // the last one, as a hash
 };

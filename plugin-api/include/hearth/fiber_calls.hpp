@@ -1,17 +1,17 @@
 #pragma once
-// The part of hearth::Agent that begins fibers, waits for them, and looks after their records. What
-// a fiber is: fiber.hpp.
+// The part of hearth::Agent that begins fibers, waits for them, and manages their records. What a
+// fiber is: fiber.hpp.
 //
 //     const auto started = start_fiber("charge", order, {.key = order.id, .keep_record = true});
 //     if (!started.accepted) log.info("order ", order.id, " was charged before");
 //     const hearth::FiberRecord record = co_await wait_fiber(started.record.id);
 //     co_return record.result_as<Receipt>();
 //
-// Record    Without keep_record it is there as long as there is work, and its key is free again
-//           when the work has ended. With it the record outlives the work: who asked, what came
-//           out. It goes after the class's fibers.keep_completed and fibers.keep_failed.
-// Key       Of the fibers of an agent one at a time has a key: who starts it again gets the one
-//           that is there. With another name or input it is a CONFLICT.
+// Record    Without keep_record it exists as long as the work, and its key is free again when the
+//           work has ended. With it the record outlives the work, for callers that ask later. It is
+//           removed after the class's fibers.keep_completed and fibers.keep_failed.
+// Key       At most one fiber of an agent has a key: a second start gets the existing fiber. With
+//           another name or input it is a CONFLICT.
 // Bounded   The class's YAML: fibers.max_records. Input, metadata and result: limits.max_value
 //           each.
 
@@ -32,13 +32,13 @@
 namespace hearth {
 
 struct StartedFiber {
-  bool accepted = false;  // false: `record` was there before, and is not this call's work
+  bool accepted = false;  // false: `record` existed before, and is not this call's work
   FiberRecord record;     // of a new one: pending, as it was accepted
 
   [[nodiscard]] const std::string& id() const noexcept { return record.id; }
 };
 
-// A fiber whose recovery was given up. revive_fiber() has it recovered once more.
+// A fiber whose recovery was given up. revive_fiber() recovers it once more.
 struct DeadFiber {
   std::string id;
   std::string name;
@@ -50,19 +50,19 @@ struct DeadFiber {
 
 namespace detail {
 
-// Its private names are ones that no agent class will use for itself.
+// Its private names are ones that no agent class is likely to use.
 template <class Self>
 class FiberCalls {
  public:
   // Begins the fiber that methods() lists under `name`, with `input`, and runs it up to its first
-  // wait; or finds the one that has the key. What its function gives, as JSON, is the result; what
-  // it throws is logged.
-  // In the place of the input: a function of hearth::FiberContext&. See fiber.hpp for what becomes
-  // of it in another instance. Let it own what it uses, and do the same when it is called again, if
-  // there are retries: its captures are as it left them.
+  // wait; or finds the fiber that has the key. The value of its function, as JSON, is the result;
+  // an exception is logged.
+  // In the place of the input: a function of hearth::FiberContext&. fiber.hpp says how it continues
+  // in another instance. Let it own what it uses. With retries it is called again, and its captures
+  // are as the last call left them.
   // Failure   HostError: INVALID, CONFLICT (same key or id, but another name or input; same id, but
-  //           another key; or policy kReject), LIMIT. Error(INVALID): no such name, or the input is
-  //           not what its function takes.
+  //           another key; or policy kReject), LIMIT. Error(INVALID): no such name, or the input
+  //           does not fit its function.
   template <class What>
   StartedFiber start_fiber(std::string_view name, What&& what, const FiberOptions& options = {}) {
     if constexpr (kIsFiberWork<What>) {
@@ -77,12 +77,13 @@ class FiberCalls {
     return start_named(name, input, options);
   }
 
-  // Begins a fiber as start_fiber() does, and waits for what it gives or throws, all its retries
-  // included; a cancel_fiber() ends the wait with its reason, whatever the work does. Only the wait
-  // belongs to the caller: if that one's event is cancelled (its client's deadline) the fiber goes
-  // on. In a fiber the new one belongs to that one, and has a key that is the same in each run that
-  // begins with the same checkpoint: after a crash what has completed since then is not done again,
-  // and what goes on keeps the input that it was begun with.
+  // Begins a fiber as start_fiber() does, and waits for its value or exception, all its retries
+  // included. cancel_fiber() ends the wait with its reason, whatever the work does. Only the wait
+  // belongs to the caller: if the caller's event is cancelled (its client's deadline), the fiber
+  // goes on.
+  // Inside a fiber the new fiber belongs to the outer one. Its key is the same in each run that
+  // begins with the same checkpoint. So after a crash, a completed fiber is not run again, and a
+  // fiber that goes on keeps the input that it was begun with.
   template <class Function>
     requires(kIsFiberWork<Function>)
   [[nodiscard]] auto run_fiber(std::string name, Function function, FiberOptions options)
@@ -114,8 +115,8 @@ class FiberCalls {
     const auto bound = need_named(live, fiber.name, fiber.input);
     leave_alone(live, bound->begin(live, fiber_context(live), resume_fiber(live, fiber)));
   }
-  // The same with another function. So does the first fiber of the same name that is begun inside
-  // the hook without a key; a listed one only with the same input.
+  // The same with another function. The first fiber of the same name that is begun inside the hook
+  // without a key also continues it; a listed one only with the same input.
   template <class Function>
   void continue_fiber(const RecoveredFiber& fiber, Function function) {
     if constexpr (check_fiber_function<Function>()) {
@@ -124,14 +125,14 @@ class FiberCalls {
                                            std::move(function)));
     }
   }
-  // In on_fiber_recovered, for a fiber that is not continued: what came of it. Applied when the
-  // hook has ended. Without a record there is nobody to be told: it goes.
+  // In on_fiber_recovered, for a fiber that is not continued: its outcome. Applied when the hook
+  // has ended. A fiber without a record is removed, since no caller can ask for its outcome.
   void settle_fiber(const RecoveredFiber& fiber, FiberOutcome outcome);
 
-  // co_await it: the record, once it is settled; at once if it is. Also released by cancel_fiber(),
-  // at the end of the event that cancels, whatever the work does; and with the settled record by
-  // delete_fibers() and by start_fiber() with policy kReplace, which may remove it.
-  // Failure   Error(NOT_FOUND). Error(GONE): the record went meanwhile by another hand.
+  // co_await it: the record, once it is settled; at once if it already is. cancel_fiber() also ends
+  // the wait, at the end of the event that cancels, whatever the work does. delete_fibers() and
+  // start_fiber() with policy kReplace end it with the settled record, which they may remove.
+  // Failure   Error(NOT_FOUND). Error(GONE): the record was removed meanwhile in another way.
   [[nodiscard]] SettledAwaiter wait_fiber(std::string id) {
     return SettledAwaiter(activation_of_self(), std::move(id));
   }
@@ -145,15 +146,15 @@ class FiberCalls {
   // Newest first.
   [[nodiscard]] std::vector<FiberRecord> list_fibers(const FiberFilter& filter = {});
 
-  // It is aborted, for good: with this turn, whatever its work does, which is asked to stop. False:
-  // none has this id, or it has ended.
+  // Aborts it for good, with this turn, whatever its work does; the work is asked to stop. False:
+  // no fiber has this id, or it has ended.
   bool cancel_fiber(std::string_view id, std::string_view reason = {});
   bool cancel_fiber_by_key(std::string_view key, std::string_view reason = {}) {
     const auto record = inspect_fiber_by_key(key);
     return record && cancel_fiber(record->id, reason);
   }
 
-  // As settle_fiber(), later, for one that is interrupted or dead. False: no such fiber.
+  // As settle_fiber(), later, for a fiber that is interrupted or dead. False: no such fiber.
   bool resolve_fiber(std::string_view id, const FiberOutcome& outcome) {
     const std::string text = outcome_text(outcome);
     Activation& live = activation_of_self();
@@ -161,16 +162,16 @@ class FiberCalls {
         fiber_table(live).resolve(live.host(), live.id(), slice(id), slice(std::string_view(text)));
     return found(live, status, "resolve fiber");
   }
-  // Has one that is dead or interrupted recovered once more. False: no such fiber.
+  // Recovers a dead or interrupted fiber once more. False: no such fiber.
   bool revive_fiber(std::string_view id) {
     const Activation& live = activation_of_self();
     return found(live, fiber_table(live).revive(live.host(), live.id(), slice(id)), "revive fiber");
   }
-  // Those whose recovery was given up, newest first; before them, oldest first, those that a
-  // version of this class has left that was built with hearth.fibers/1.
+  // Fibers whose recovery was given up, newest first. Before them, oldest first, come those that
+  // were begun by a version of this class that was built with hearth.fibers/1.
   [[nodiscard]] std::vector<DeadFiber> list_dead_fibers();
-  // Removes settled records, those settled longest ago first; the interrupted ones only if
-  // `statuses` says so. How many.
+  // Removes settled records, those settled longest ago first; interrupted ones only if `statuses`
+  // names them. Returns how many.
   std::uint64_t delete_fibers(const FiberFilter& filter = {});
 
  private:

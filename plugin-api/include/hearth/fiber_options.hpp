@@ -1,5 +1,5 @@
 #pragma once
-// How a fiber is begun, and which of them are meant.
+// Options of a new fiber, and filters for existing ones.
 
 #include <hearth/ext/fibers_2.h>
 #include <hearth/fiber_record.hpp>
@@ -20,7 +20,7 @@ namespace hearth {
 enum class FiberPolicy : std::uint32_t {
   kJoin = HEARTH_FIBER_JOIN,                     // that record is the answer
   kReject = HEARTH_FIBER_REJECT,                 // HostError(CONFLICT)
-  kReplace = HEARTH_FIBER_REPLACE,               // it goes, and a new one begins
+  kReplace = HEARTH_FIBER_REPLACE,               // that record is removed, and a new one begins
   kReplaceFailed = HEARTH_FIBER_REPLACE_FAILED,  // the answer if it completed, else replaced
 };
 
@@ -53,17 +53,17 @@ class FiberPolicyOption {
 struct FiberOptions {
   TextOption id = std::nullopt;   // nullopt: the host makes one
   TextOption key = std::nullopt;  // both: 1 to 256 bytes
-  // Only of a function that is not listed: what a hook needs to begin it anew.
+  // Only for a function that is not listed: what a hook needs to begin it again.
   Json input = nullptr;
   Json metadata = nullptr;  // for people and lists
   FiberPolicyOption policy = FiberPolicy::kJoin;
-  FlagOption keep_record = false;  // after its end, for who asks later
-  // Work that somebody waits for: it is recovered fibers.max_turn_recoveries (5) times in all, and
-  // clients that speak the protocol hear of it (hearth/ext/fibers_2.h, "Turns"). Not of a fiber
-  // that another one waits for.
+  FlagOption keep_record = false;  // after its end, for callers that ask later
+  // Work that a client waits for: it is recovered fibers.max_turn_recoveries (5) times in all, and
+  // clients that speak the protocol get frames about it (hearth/ext/fibers_2.h, "Turns"). Not for a
+  // fiber that another fiber waits for.
   FlagOption turn = false;
-  NumberOption<int> max_retries = 0;  // how often the work begins again after it has failed
-  // The wait before that doubles with each failure, plus up to a quarter at random.
+  NumberOption<int> max_retries = 0;  // how often the work begins again after a failure
+  // The wait before a retry doubles with each failure, plus up to a quarter at random.
   TimeOption retry_delay = std::chrono::seconds(1);
   TimeOption max_retry_delay = std::chrono::minutes(5);
 };
@@ -73,7 +73,7 @@ struct FiberFilter {
   std::vector<FiberStatus> statuses = {};  // any of these
   std::string name = {};
   std::optional<Time> before = std::nullopt;  // created before
-  std::string after = {};                     // list: an id: those that come after it
+  std::string after = {};                     // list: an id: only fibers after it
   std::uint32_t limit = 0;                    // list: 1 to 100, 0: 50; delete: 1 to 500, 0: 100
   bool dead = false;                          // only those whose recovery was given up
 };

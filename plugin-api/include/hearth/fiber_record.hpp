@@ -1,5 +1,5 @@
 #pragma once
-// What the host keeps of a fiber, and what else is known of fibers that do not run.
+// The host's record of a fiber, and other data about fibers that do not run.
 
 #include <hearth/ext/fibers_2.h>
 #include <hearth/fields.hpp>
@@ -15,13 +15,13 @@
 
 namespace hearth {
 
-// ext/managed_fibers.h has the table of which status follows which.
+// ext/managed_fibers.h has the table of the statuses and their successors.
 enum class FiberStatus : std::uint32_t {
   kPending = HEARTH_FIBER_PENDING,  // accepted; or failed, and to begin again at next_at
   kRunning = HEARTH_FIBER_RUNNING,  // its work runs
   kRecovering =
       HEARTH_FIBER_RECOVERING,  // interrupted; it is offered to on_fiber_recovered, or will be
-  kInterrupted = HEARTH_FIBER_INTERRUPTED,  // settled: it was offered and nobody went on
+  kInterrupted = HEARTH_FIBER_INTERRUPTED,  // settled: it was offered, and no work went on
   kCompleted = HEARTH_FIBER_COMPLETED,      // settled, with its result
   kError = HEARTH_FIBER_ERROR,      // settled, with its error; `dead` if recovery was given up
   kAborted = HEARTH_FIBER_ABORTED,  // settled: cancelled, with the reason
@@ -46,19 +46,19 @@ struct FiberRecord {
   int max_retries = 0;
   std::optional<Time> next_at;
   bool waits_for_code = false;  // this version of the class does not know its name
-  bool brief = false;           // the record goes with the end of the work
+  bool brief = false;           // the record is removed at the end of the work
 
-  // Nothing but resolve_fiber() and revive_fiber() changes it any more.
+  // Only resolve_fiber() and revive_fiber() change it any more.
   [[nodiscard]] bool settled() const noexcept {
     return static_cast<std::uint32_t>(status) >= HEARTH_FIBER_INTERRUPTED;
   }
-  // Its result as a T, see read_json(). Failure: Error, with the status of one that has not
+  // Its result as a T, see read_json(). Failure: Error, with the fiber's status if it has not
   // completed.
   template <class T>
   [[nodiscard]] T result_as() const;
 };
 
-// How a fiber ends that does not end by itself: see settle_fiber() and resolve_fiber().
+// The outcome of a fiber that its function does not end: see settle_fiber() and resolve_fiber().
 //
 //     settle_fiber(fiber, FiberOutcome::completed(42));
 struct FiberOutcome {
@@ -78,7 +78,7 @@ struct FiberOutcome {
   static FiberOutcome aborted(std::string why) {
     return ended(FiberStatus::kAborted, std::move(why));
   }
-  // Kept as it is, to be resolved or revived later; one without a record goes.
+  // Kept as it is, to be resolved or revived later; a fiber without a record is removed.
   static FiberOutcome interrupted() { return {}; }
 
  private:
@@ -90,7 +90,7 @@ struct FiberOutcome {
   }
 };
 
-// One of those that were interrupted, as on_fibers_recovered() gets them.
+// An interrupted fiber, as on_fibers_recovered() gets it.
 struct InterruptedFiber {
   std::string id;
   std::string name;

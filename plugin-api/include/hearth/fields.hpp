@@ -1,7 +1,6 @@
 #pragma once
 // Typed values from JSON and back: arguments of methods, options of a class, states. An error names
-// the place ("argument 2.size: expected integer"), because the person who reads it has not seen
-// this code.
+// the place ("argument 2.size: expected integer"), because its reader has not seen this code.
 
 #include <hearth/json.hpp>
 
@@ -25,7 +24,7 @@
 //       HEARTH_FIELDS(start, greeting)
 //     };
 //
-// Fields   anything that read_json() below takes. Not usable in a class local to a function.
+// Fields   any type that read_json() below takes. Not usable in a class local to a function.
 #define HEARTH_FIELDS(...)                                        \
   template <class HearthVisitor>                                  \
   void hearth_visit(const HearthVisitor& hearth_visitor) {        \
@@ -40,7 +39,7 @@
     return decltype(hearth_of(__VA_ARGS__))::named(#__VA_ARGS__); \
   }
 
-// Beside HEARTH_FIELDS: an object that lacks one of these is refused ("input.topic: missing,
+// Beside HEARTH_FIELDS: an object that lacks one of these is rejected ("input.topic: missing,
 // expected string").
 //
 //       HEARTH_FIELDS(topic, steps)
@@ -82,7 +81,7 @@ template <class T>
 inline constexpr bool kReadsJson = requires(const Json& value) { value.template get<T>(); };
 template <class T>
 inline constexpr bool kMakesJson = std::is_constructible_v<Json, const T&>;
-// An overload for these, where a Json is taken, calls need_json().
+// Where a function takes a Json, an overload for these types calls need_json().
 template <class T>
 concept MakesNoJson = std::is_class_v<T> && !kMakesJson<T>;
 template <class T>
@@ -91,7 +90,7 @@ constexpr void need_json() {
                 "no JSON can be made of this type: list its members with HEARTH_FIELDS(a, b)");
 }
 
-// The first of the names in "start, greeting", which loses it.
+// The first of the names in "start, greeting"; it is removed from `names`.
 constexpr std::string_view next_name(std::string_view& names) {
   const std::size_t comma = names.find(',');
   std::string_view name = names.substr(0, comma);
@@ -116,7 +115,7 @@ constexpr bool has_names(std::string_view names, std::string_view wanted) {
   return true;
 }
 
-// Where in a value the reader is: a chain on the stack, made text only for an error.
+// The reader's place in a value: a chain on the stack, made text only for an error.
 struct Place {
   const Place* outer;
   std::string_view name;  // a key; empty for an index
@@ -129,7 +128,7 @@ struct Place {
   throw Error(HEARTH_E_INVALID, place.text() + ": " + std::string(why));
 }
 
-// What a value of type T is called in an error.
+// The name of type T in an error.
 template <class T>
 constexpr std::string_view expected_name() {
   if constexpr (std::same_as<T, bool>)
@@ -163,7 +162,7 @@ T read_integer(const Json& value, const Place& place) {
     return static_cast<T>(number);
   }
   if (!value.is_number_float()) refuse(place, expected_name<T>());
-  // Some clients write 2.0 for 2. Beyond 2^53 a double is no longer the integer that was meant.
+  // Some clients write 2.0 for 2. Beyond 2^53 a double may differ from the integer that was meant.
   const double number = value.get<double>();
   if (!(std::fabs(number) <= 9007199254740992.0) || std::trunc(number) != number) {
     refuse(place, expected_name<T>());
@@ -212,7 +211,7 @@ class FieldReader {
   std::string_view required_;
 };
 
-// What HEARTH_FIELDS lists, as a text.
+// The names that HEARTH_FIELDS lists, as a text.
 struct ListedFields {
   static constexpr std::string_view named(std::string_view names) { return names; }
 };
