@@ -11,7 +11,7 @@ Failure current_failure() noexcept {
     return {HEARTH_E_PLUGIN, error.what(), error.sql(), error.code() == HEARTH_E_LIMIT};
   } catch (const CallError& error) {  // the limits of another agent
     return {HEARTH_E_PLUGIN, error.what()};
-  } catch (const FetchError& error) {  // those of requests, such as an answer that is too long
+  } catch (const FetchError& error) {  // limits of a request, such as an answer that is too long
     return {HEARTH_E_PLUGIN, error.what()};
   } catch (const HostError& error) {
     return {HEARTH_E_PLUGIN, error.what(), {}, error.code() == HEARTH_E_LIMIT};
@@ -46,11 +46,11 @@ void OwnWork::answer() noexcept {
 
 void Activation::complete_with_exception(const Context& context) noexcept {
   const Failure failure = current_failure();
-  // An author's answer where somebody reads it. An event that is given again has nobody.
+  // An answer of the author if a caller reads it. An event that is delivered again has no caller.
   const bool is_answer = failure.status != HEARTH_E_PLUGIN && !context.unheard && !context.retried;
   if (!is_answer) tell_error(context.handler);
-  // For events that are given again these two say that the class has nothing to call. It had, and
-  // that threw.
+  // For events that are delivered again these two statuses mean that the class has nothing to call.
+  // But it had, and that threw.
   const bool misleading =
       failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
   hearth_status status = failure.status;
@@ -58,7 +58,7 @@ void Activation::complete_with_exception(const Context& context) noexcept {
   if (context.is_method && failure.is_limit) status = HEARTH_E_LIMIT;
   const hearth_status told =
       host()->complete(host(), id_, context.call, status, slice(failure.text));
-  // Where somebody hears of it the host logs the text; the SQL is for the log alone.
+  // If a caller gets the failure, the host logs the text; the SQL is only for the log.
   const std::string sql = failure.sql.empty() ? std::string() : " in SQL: " + failure.sql;
   if (context.unheard) {
     log(HEARTH_LOG_ERROR, std::string(context.handler) + " failed: " + failure.text + sql);
@@ -79,7 +79,7 @@ std::string Activation::last_error(hearth_status status, std::string_view doing)
 
 void Activation::complete(std::uint64_t call, hearth_status status,
                           std::string_view body) const noexcept {
-  // GONE is normal; for INVALID and LIMIT the host has answered the caller itself.
+  // GONE is normal; after INVALID and LIMIT the host has answered the caller itself.
   static_cast<void>(host()->complete(host(), id_, call, status, slice(body)));
 }
 
@@ -95,7 +95,7 @@ void Activation::keep(std::unique_ptr<Root> root) {
 }
 
 void Activation::cancel(std::uint64_t call) {
-  task_watch = nullptr;  // what it had not awaited yet goes with it
+  task_watch = nullptr;  // tasks that it had not awaited yet are destroyed with it
   roots_.erase(call);
   task_watch = this;
 }

@@ -36,10 +36,10 @@ Json Agent::caller_claims() {
   hearth_status status = HEARTH_E_GONE;
   if (context.connection != 0)
     status = table.claims(live().host(), live().id(), context.connection, &json);
-  // The event of a client that has gone still has them.
+  // The event still has the claims of a client that has gone.
   if (status == HEARTH_E_GONE)
     status = table.request_claims(live().host(), live().id(), context.call, &json);
-  // What is no event of a client has none: a start, a fiber, a callback.
+  // Work that is no client's event has no claims: a start, a fiber, a callback.
   if (status == HEARTH_E_NOT_FOUND || status == HEARTH_E_GONE) return {};
   live().check(status, "claims");
   return parse_json(detail::view(json));
@@ -126,12 +126,12 @@ void Activation::tell_error(std::string_view where) noexcept {
 }
 
 Activation::~Activation() {
-  // Rows of fibers stay: what is destroyed here was interrupted.
+  // Rows of fibers stay: a fiber that is destroyed here was interrupted.
   while (!fibers_.empty()) fibers_.extract(std::prev(fibers_.end()));
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
   while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
   kept_work_.clear();
-  const Watch watch(*this);  // over what the agent has kept as a member
+  const Watch watch(*this);  // for tasks that the agent has as members
   agent_.reset();
 }
 

@@ -105,7 +105,7 @@ bool continue_named(Activation& activation, const Context& context, const Recove
 
 void DeliverRecovered::operator()(Activation& activation, const Context& context) const {
   Recovery& recovery = *recovery_;
-  // The hook may have cancelled it, or somebody has begun to do its work.
+  // The hook may have cancelled it, or its work was begun elsewhere.
   const bool is_over = [&] {
     if (recovery.continued) return true;
     if (!recovery.fiber.record) return false;
@@ -120,7 +120,7 @@ void DeliverRecovered::operator()(Activation& activation, const Context& context
   }
   const FiberOutcome& outcome = *recovery.outcome;
   activation.complete(context.call, HEARTH_OK, outcome_text(outcome));
-  // The host tells of the records that it keeps; and it may not have accepted the outcome.
+  // For a kept record the host delivers the outcome itself; and it may not have accepted this one.
   if (!recovery.fiber.record || !recovery.fiber.record->brief) return;
   if (const auto record = find_record(activation, recovery.fiber.id, {});
       record && !record->settled())
@@ -224,8 +224,8 @@ hearth_status dispatch_synchronous(Activation& activation, const hearth_event& e
     // validate_state throws to reject; a client is refused with Connecting::refuse().
     if (event.kind == HEARTH_EVENT_CONNECTING && failure.status == HEARTH_E_PLUGIN)
       activation.tell_error("on_connecting");
-    activation.complete(0, failure.status, failure.text);  // the text of what is returned
-    // UNSUPPORTED would mean that the class has no objection.
+    activation.complete(0, failure.status, failure.text);  // the text of the returned status
+    // UNSUPPORTED would mean that the class accepts it.
     return failure.status == HEARTH_E_UNSUPPORTED ? HEARTH_E_PLUGIN : failure.status;
   }
 }
@@ -239,8 +239,7 @@ hearth_status on_event(void* instance, const hearth_event* event) noexcept {
   if (event->kind == HEARTH_EVENT_START || event->kind == HEARTH_EVENT_MIGRATE)
     activation.tell_begin();
   const bool wanted = (activation.traits().hooks & handler.hook) != 0;
-  if (event->kind == HEARTH_EVENT_MIGRATE && !wanted)
-    return HEARTH_E_UNSUPPORTED;  // it changes nothing
+  if (event->kind == HEARTH_EVENT_MIGRATE && !wanted) return HEARTH_E_UNSUPPORTED;  // no effect
   if (event->call == 0) return wanted ? dispatch_synchronous(activation, *event) : HEARTH_OK;
   if (!rule.has_call || (!wanted && !handler.is_always_ours)) {
     activation.complete(event->call, HEARTH_OK, {});

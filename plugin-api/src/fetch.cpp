@@ -39,7 +39,7 @@ std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequ
   const auto found = kinds.find(request.op);
   if (found == kinds.end()) return std::nullopt;
   const OperationKind& kind = *found->second;
-  kinds.erase(found);  // what is stored from now on is of this run
+  kinds.erase(found);  // the bytes that are stored from now on belong to this run
   if (kind.resume == nullptr) return std::nullopt;
   auto stored = find_stored_answer(activation, request.op);
   if (!stored || !stored->can_resume) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequ
 }
 
 void check_resumed(const Activation& activation, std::string_view id, std::string_view head) {
-  // The ledger has judged the head before the agent is told of it.
+  // The ledger has checked the head before the agent gets it.
   const auto stored = find_stored_answer(activation, id);
   if (stored && stored->can_resume) return;
   const auto status = parse_json(head).at("status").get<unsigned>();

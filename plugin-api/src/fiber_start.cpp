@@ -4,7 +4,7 @@ namespace hearth::detail {
 
 void check_fiber_options(const FiberOptions& options) {
   const auto refuse = [](const char* text) { throw Error(HEARTH_E_INVALID, text); };
-  // For the host an empty one means that there is none.
+  // For the host an empty id means none.
   if (options.id && options.id->empty()) refuse("a fiber's id must not be empty");
   if (options.key && options.key->empty()) refuse("a fiber's key must not be empty");
   if (options.max_retries < 0) refuse("max_retries must be >= 0");
@@ -43,12 +43,12 @@ ChildFiber child_options(Activation& activation, const std::string& name, Json i
   if (!child.options.key && !child.options.id) {
     child.options.key = parent->next_child_key(name);
     child.options.policy = FiberPolicy::kReplaceFailed;
-    // Where it is in its parent's run says which it is, though its input may say the time.
+    // Its place in the parent's run identifies it, even if its input has the time in it.
     const auto before = find_record(activation, {}, *child.options.key);
     if (before && (!before->settled() || before->status == FiberStatus::kCompleted))
       child.input = before->input;
   } else if (!child.options.keep_record && child.options.policy == FiberPolicy::kJoin) {
-    // What has failed is there for its parent alone: a retry of that begins it anew.
+    // A failed child exists for its parent alone: a retry of the parent begins it again.
     child.options.policy = FiberPolicy::kReplaceFailed;
   }
   return child;

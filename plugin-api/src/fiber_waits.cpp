@@ -42,8 +42,8 @@ bool SettledAwaiter::await_ready() {
   return record_.settled();
 }
 
-// With the turn of the work's last writes. A result that is no JSON, or too large for the host, is
-// a failure of the work.
+// Settles with the turn of the work's last writes. A result that is no JSON, or too large for the
+// host, is a failure of the work.
 void FiberRoot::settle() noexcept {
   Activation& live = activation();
   const auto settle_as = [&](std::uint32_t status, const std::string& body, hearth_bytes& record) {

@@ -107,7 +107,7 @@ void stop_cancelled(Activation& activation, const FiberRecord& record) {
 std::string FiberRoot::next_child_key(const std::string& name) {
   constexpr std::size_t kRoomForTheRest = 40;
   constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
-  std::string whose = fiber_.id() + "/" + name;  // the host knows such a key: ext/fibers_2.h
+  std::string whose = fiber_.id() + "/" + name;  // the host relies on this form: ext/fibers_2.h
   if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
   if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
   return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +

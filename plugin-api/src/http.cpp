@@ -19,7 +19,7 @@ namespace hearth {
 
 ResponseStream Request::stream(const Response& head) const {
   detail::set_head(activation_, call_, head);
-  // Sends the head, though the body may be empty. Whether anybody reads is asked at each write().
+  // Sends the head, even if the body is empty. Each write() checks whether a client still reads.
   static_cast<void>(detail::emit_part(activation_, call_, head.body(), "response"));
   return {activation_, call_};
 }

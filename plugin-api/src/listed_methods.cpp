@@ -3,7 +3,7 @@
 namespace hearth::detail {
 
 ListedMethods::ListedMethods(const std::vector<Method>& methods) {
-  texts_.reserve(2 * methods.size());  // so that none of them moves
+  texts_.reserve(2 * methods.size());  // so that no text moves
   for (const Method& method : methods) {
     if ((method.flags & HEARTH_METHOD_IDEMPOTENT) != 0)
       promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});

@@ -46,7 +46,8 @@ void SchemaText::append_part(std::string_view before, const Outer& here, std::st
 }
 
 void SchemaText::append_object(const Outer& here) {
-  // A type that holds itself has no end, and one that holds others many times none in sight.
+  // A type that contains itself has an endless schema; one that contains others many times has an
+  // enormous one.
   bool is_inside_itself = false;
   for (const Outer* each = here.outer; each != nullptr; each = each->outer)
     is_inside_itself = is_inside_itself || each->schema == here.schema;
@@ -65,7 +66,7 @@ void SchemaText::append_object(const Outer& here) {
       if (!required.empty()) required += ',';
       append_quoted(required, name);
     }
-    if (written_ && is_optional) part = part->parts[0];  // one without a value is not written
+    if (written_ && is_optional) part = part->parts[0];  // an empty one is not written
     if (i > 0) out_ += ',';
     append_quoted(out_, name);
     out_ += ':';

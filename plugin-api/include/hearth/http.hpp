@@ -17,7 +17,7 @@ namespace hearth {
 
 class Response;
 
-// An answer that is sent in parts, as they come about. From Request::stream().
+// An answer that is sent in parts. From Request::stream().
 //
 //     hearth::ResponseStream out = request.stream(hearth::Response::text(""));
 //     for (const std::string& line : lines) {
@@ -25,21 +25,21 @@ class Response;
 //     }
 //     co_return out.end();
 //
-// Failure   If the handler throws after the head was sent, or the agent is evicted, the connection
-//           is cut, so that the client sees that something is missing.
+// Failure   If the handler throws after the head was sent, or the agent is evicted, the server cuts
+//           the connection, so that the client notices.
 // Lifetime  Until on_request has ended.
 class ResponseStream {
  public:
   ResponseStream(detail::Activation& activation, std::uint64_t call) noexcept
       : activation_(activation), call_(call) {}
 
-  // Sends a piece of the body, after what was written to storage before it. co_await waits until
-  // the client has taken most of what was sent. Gives false if nobody reads any more: stop.
+  // Sends a piece of the body, after the earlier writes to storage. co_await waits until the client
+  // has taken most of what was sent. False: the client has left, stop.
   [[nodiscard]] detail::DrainAwaiter write(std::string_view piece) {
     return {activation_, call_, !detail::emit_part(activation_, call_, piece, "response")};
   }
 
-  // What on_request returns then: the end of the body.
+  // The end of the body: on_request returns it.
   [[nodiscard]] Response end() const;
 
  private:
@@ -61,7 +61,8 @@ class Request {
   // Failure   Error(INVALID), which the client gets as 400.
   [[nodiscard]] Json json() const { return parse_json(body_); }
 
-  // As sent: "/agents/counter/a/sub?x=1"; without the query; a value of the query, decoded.
+  // As sent: "/agents/counter/a/sub?x=1". Then the same without the query; and a value of the
+  // query, decoded.
   [[nodiscard]] std::string target() const;
   [[nodiscard]] std::string path() const { return std::string(url_path(target())); }
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const {
@@ -72,8 +73,8 @@ class Request {
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> headers() const;
 
-  // The claims of the token that came with the request, verified by the server. null: nothing is
-  // known of the client.
+  // The claims of the token that came with the request, verified by the server. null: the client
+  // has no claims.
   [[nodiscard]] Json claims() const;
 
   // Answers in parts: sends this head, and its body as the first piece.
@@ -90,7 +91,7 @@ class Request {
   std::string body_;
 };
 
-// What on_request returns. The server adds Content-Length and Date.
+// The answer that on_request returns. The server adds Content-Length and Date.
 class Response {
  public:
   explicit Response(unsigned status = 200, std::string body = {})

@@ -1,6 +1,6 @@
 #pragma once
-// JSON as plugins use it: nlohmann/json without streams, a writer that does not allocate but for
-// its output, and a parser that bounds the depth of what a stranger sends.
+// JSON as plugins use it: nlohmann/json without streams, a writer that allocates only for its
+// output, and a parser that limits the depth of foreign JSON.
 
 #include <hearth/error.hpp>
 #include <hearth/json_rules.h>
@@ -12,7 +12,7 @@
 
 namespace hearth::detail {
 
-// Reading a missing key of a const Json would be undefined behaviour: here it is an exception.
+// Reading a missing key of a const Json would be undefined behaviour: here it throws.
 [[noreturn]] inline void json_misused(const char* condition) {
   throw std::logic_error(std::string("JSON misused (a missing key of a const value?): ") +
                          condition);
@@ -24,7 +24,7 @@ namespace hearth::detail {
 #ifndef JSON_NO_IO
 #define JSON_NO_IO 1
 #endif
-// Conversions of paths and of views: a third of a second of each author's first build.
+// Conversions of paths and of views cost a third of a second of each first build.
 #ifndef JSON_HAS_FILESYSTEM
 #define JSON_HAS_FILESYSTEM 0
 #endif
@@ -41,7 +41,7 @@ namespace hearth::detail {
 // NOLINTEND(readability-identifier-naming)
 #include <nlohmann/json.hpp>
 
-// Compiled with the SDK, and not again with each change of a plugin.
+// Compiled once with the SDK, not with each change of a plugin.
 extern template class nlohmann::basic_json<>;
 
 #include <array>
@@ -54,18 +54,18 @@ namespace hearth {
 
 using Json = nlohmann::json;
 
-// Arrays and objects inside each other, at most. The host's bound is the same.
+// Most levels of arrays and objects. The host has the same limit.
 inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 namespace detail {
 
-// `text` as a JSON string with its quotes. The bytes are taken as UTF-8; the host refuses what is
-// not.
+// `text` as a JSON string with its quotes. The bytes are taken as UTF-8; the host rejects any other
+// bytes.
 void append_json_string(std::string& out, std::string_view text);
 
 template <class Number>
 void append_number(std::string& out, Number number) {
-  std::array<char, 40> digits;  // the longest shortest double has 24 characters
+  std::array<char, 40> digits;  // the longest shortest form of a double has 24 characters
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   out.append(digits.data(), end);
 }
@@ -74,11 +74,11 @@ void append_double(std::string& out, double number);
 
 bool too_deep(std::string_view text);
 
-// `text` with U+FFFD in the place of each escaped half of a character, which nlohmann/json refuses.
-// Empty if there is none.
+// `text` with U+FFFD in the place of each escaped half of a character, which nlohmann/json rejects.
+// Empty if it has no such half.
 std::string without_lone_surrogates(std::string_view text);
 
-// What nlohmann/json says without the tag in front, which means nothing to people.
+// The text of nlohmann/json without its tag in front.
 std::string_view json_error_text(const Json::exception& error);
 
 }  // namespace detail
@@ -92,8 +92,7 @@ void append_json(std::string& out, const Json& value);
   return text;
 }
 
-// Half of a character that was cut in two (JavaScript writes it as an escape such as \uD83D)
-// becomes U+FFFD.
+// An escaped half of a character (JavaScript writes it as an escape such as \uD83D) becomes U+FFFD.
 // Failure   Error(INVALID) if `text` is not one JSON value or is nested deeper than kMaxJsonDepth.
 [[nodiscard]] Json parse_json(std::string_view text);
 

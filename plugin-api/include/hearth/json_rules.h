@@ -1,6 +1,6 @@
 /*
- * hearth/json_rules.h: what the host and the SDK agree on about JSON text, beyond what JSON itself
- * says. Plain C, and no part of the ABI.
+ * hearth/json_rules.h: rules for JSON text that the host and the SDK share, beyond JSON itself.
+ * Plain C, and not part of the ABI.
  */
 #ifndef HEARTH_JSON_RULES_H
 #define HEARTH_JSON_RULES_H
@@ -12,20 +12,20 @@ extern "C" {
 #endif
 
 /*
- * Arrays and objects inside each other, at most. Walking a value is recursive, and a client could
- * otherwise send one that uses up the stack.
+ * Most levels of arrays and objects. Walking a value is recursive, so a deeper value of a client
+ * could use up the stack.
  */
 #define HEARTH_MAX_JSON_DEPTH 256
 
-/* What takes the place of the four digits of a lone surrogate: U+FFFD, as wherever JavaScript turns
- * its strings into UTF-8. */
+/* Replaces the four digits of a lone surrogate: U+FFFD, as JavaScript does when it turns a string
+ * into UTF-8. */
 #define HEARTH_REPLACEMENT_DIGITS "fffd"
 
 static inline int hearth_is_hex_digit(char c) {
   return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* Of the escape at `text`: 1 if it is \uD800 to \uDBFF, 2 if it is \uDC00 to \uDFFF, else 0. */
+/* The kind of the escape at `text`: 1 for \uD800 to \uDBFF, 2 for \uDC00 to \uDFFF, else 0. */
 static inline int hearth_surrogate_kind(const char* text, size_t size) {
   if (size < 6 || text[0] != '\\' || text[1] != 'u' || (text[2] | 0x20) != 'd') return 0;
   if (!hearth_is_hex_digit(text[3]) || !hearth_is_hex_digit(text[4]) ||
@@ -36,9 +36,9 @@ static inline int hearth_surrogate_kind(const char* text, size_t size) {
 }
 
 /*
- * Where, from `from` on, the next \uXXXX escape stands that is half of a surrogate pair without the
- * other half; `size` if there is none. JavaScript writes one when a string was cut in the middle of
- * a character ("\uD83D"), and no UTF-8 text can hold it.
+ * The place of the next lone surrogate, from `from` on: an escape \uXXXX that is half of a
+ * surrogate pair without its other half. `size` if there is none. JavaScript writes one when a
+ * string was cut in the middle of a character ("\uD83D"), and UTF-8 text cannot hold it.
  */
 static inline size_t hearth_lone_surrogate(const char* text, size_t size, size_t from) {
   size_t at = from;

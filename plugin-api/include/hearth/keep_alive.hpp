@@ -9,18 +9,18 @@
 
 namespace hearth {
 
-// One reference that keeps the agent in memory. Fibers and events in progress do so anyway: this is
-// for work that is neither, such as an answer that is waited for from outside.
+// One reference that keeps the agent in memory. Fibers and events in progress do that anyway; use
+// this for other work, such as waiting for an answer from outside.
 //
-// Promises  Not evicted for idleness while any is held. After a crash the server wakes the agent
-//           again; what was held is then gone with the work that it stood for.
+// Promises  While any reference is held, the agent is not evicted for idleness. After a crash the
+//           server wakes the agent again; the references are gone, together with their work.
 // Lifetime  Not beyond the agent's: a member of the agent, or a local of a handler. The end of the
 //           agent may destroy it. Move-only.
 // Failure   keep_alive() throws HostError; releasing cannot fail.
 class [[nodiscard]] KeepAlive {
  public:
   KeepAlive() noexcept = default;  // holds nothing
-  // One that throws is not destroyed, and so releases nothing.
+  // If it throws, it has no reference, and its destructor does not run.
   explicit KeepAlive(detail::Activation& activation) : activation_(&activation) {
     const auto& table = detail::need(activation.tables().keep_alive, HEARTH_EXT_KEEP_ALIVE);
     activation.check(table.acquire(activation.host(), activation.id()), "keep alive");
@@ -35,11 +35,11 @@ class [[nodiscard]] KeepAlive {
   }
   ~KeepAlive() { release(); }
 
-  // Gives it up now. Again: does nothing.
+  // Releases the reference now. A second call does nothing.
   void release() noexcept {
     detail::Activation* const activation = std::exchange(activation_, nullptr);
     if (!activation) return;
-    // While the agent is destroyed the host answers CLOSING: nothing is held any longer.
+    // While the agent is destroyed the host answers CLOSING: no reference is held then.
     static_cast<void>(
         activation->tables().keep_alive->release(activation->host(), activation->id()));
   }

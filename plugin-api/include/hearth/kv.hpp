@@ -7,7 +7,7 @@
 //     kv().remove("draft");
 //
 // Promises  Written with the running turn, and undone with a transaction() that is not committed.
-//           Clients are told nothing: what they should see belongs into the state.
+//           Clients are not informed: put what they should see into the state.
 // Bounded   The class's YAML: kv.max_keys, kv.max_value, kv.max_total. A key: 1 to 2048 bytes of
 //           UTF-8 without NUL.
 // Failure   HostError: INVALID (no key), LIMIT: nothing was changed.
@@ -34,7 +34,7 @@ struct KvEntry {
 // What Kv::list() looks for. A field left alone does not restrict.
 struct KvFilter {
   std::string prefix = {};
-  std::string after = {};     // those whose key comes after this one, which need not be there
+  std::string after = {};     // only keys after this one, which need not exist
   std::uint32_t limit = 100;  // 1 to 1000
 };
 
@@ -43,13 +43,13 @@ struct KvUsage {
   std::uint64_t bytes = 0;  // of all keys and values
 };
 
-// Threads, Lifetime  As the agent, which gives it: kv().
+// Threads, Lifetime  As the agent that gives it: kv().
 class Kv {
  public:
   explicit Kv(detail::Activation& activation) : activation_(activation) {}
 
-  // As JSON, or as whatever read_json() takes. Nothing: it is not there. Error(INVALID) names the
-  // field that does not fit.
+  // As JSON, or as any type that read_json() takes. Nothing: it does not exist. Error(INVALID)
+  // names the field that does not fit.
   template <class T = Json>
   [[nodiscard]] std::optional<T> get(std::string_view key) const {
     hearth_bytes value = {nullptr, 0};
@@ -58,13 +58,13 @@ class Kv {
     if (!detail::found(activation_, status, "get a value")) return std::nullopt;
     return read_json<T>(detail::parse_record(detail::view(value)), std::string(key));
   }
-  // Makes or replaces it.
+  // Adds or replaces it.
   void put(std::string_view key, const Json& value);
   template <detail::MakesNoJson T>
   void put(std::string_view /*key*/, const T& /*value*/) {
     detail::need_json<T>();
   }
-  // False: it was not there.
+  // False: it did not exist.
   bool remove(std::string_view key);
   // In the order of the keys. A page of large values may be shorter than its limit: only an empty
   // one is the last.

@@ -1,5 +1,5 @@
 #pragma once
-// Lines in the server's log, with the agent they come from.
+// Lines in the server's log, marked with their agent.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/json.hpp>

@@ -29,7 +29,7 @@ namespace hearth {
 
 namespace detail {
 
-// `value` as JSON text; the commonest types without a Json in between.
+// `value` as JSON text; the most common types without a Json in between.
 template <class T>
 void append_result(std::string& out, const T& value) {
   if constexpr (std::same_as<T, Json>)
@@ -51,7 +51,7 @@ void append_result(std::string& out, const T& value) {
 
 }  // namespace detail
 
-// The way out of a streaming method, its first parameter.
+// Sends the answer of a streaming method, which has it as its first parameter.
 // Lifetime  Until the method has ended, waits included.
 class Stream {
  public:
@@ -60,8 +60,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Sends one part of the answer: anything that Json can be made from. False: nobody listens any
-  // more, stop.
+  // Sends one part of the answer: anything that Json can be made from. False: the reader has gone,
+  // stop.
   template <class T>
   bool send(const T& part) {
     std::string& text = activation_.answer_buffer();
@@ -70,13 +70,13 @@ class Stream {
   }
 
   // Waits until the client has taken most of what was sent, for a method that makes parts faster
-  // than a client may read them: one that lags by more than limits.send_queue is disconnected.
-  // Gives false if nobody listens any more.
+  // than a client may read them: a client that lags by more than limits.send_queue is disconnected.
+  // False: the reader has gone.
   [[nodiscard]] detail::DrainAwaiter drained() { return {activation_, call_, false}; }
 
-  // Ends the answer now, with a result or without; what the method returns later goes nowhere. The
-  // method goes on, and the agent is not idle meanwhile; send() gives false.
-  // Failure   Error(INVALID) the second time.
+  // Ends the answer now, with a result or without; the value that the method returns later is
+  // dropped. The method goes on, the agent is not idle meanwhile, and send() returns false.
+  // Failure   Error(INVALID) on a second call.
   void end() { finish(std::string_view()); }
   template <class T>
   void end(const T& result) {
@@ -94,7 +94,7 @@ class Stream {
 
   detail::Activation& activation_;
   std::uint64_t call_;
-  KeepAlive rest_;  // held by a method that goes on after its answer
+  KeepAlive rest_;  // of a method that goes on after its answer
 };
 
 namespace detail {
@@ -104,8 +104,8 @@ class Arguments {
  public:
   explicit Arguments(std::string_view text);
 
-  // The argument at `index` as a T. A missing one is as good as null where null will do; more than
-  // the method takes are ignored, as clients in JavaScript expect.
+  // The argument at `index` as a T. A missing argument counts as null if T accepts null. Additional
+  // arguments are ignored, as clients in JavaScript expect.
   template <class T>
   T read(std::size_t index) {
     if constexpr (std::same_as<T, Json>) {
@@ -127,7 +127,7 @@ class Arguments {
   }
 
  private:
-  // "[2]", the commonest list that is not empty, without the parser's allocations.
+  // "[2]", the most common list that is not empty, without the parser's allocations.
   bool read_small_integer(std::string_view text);
 
   Json::array_t values_;
@@ -182,12 +182,12 @@ struct Invoker {
     else
       return std::same_as<std::tuple_element_t<0, std::tuple<Parameters...>>, Stream&>;
   }();
-  // A coroutine keeps its parameters, not what they refer to: the arguments are gone after its
-  // first wait.
+  // A coroutine keeps its parameters, but not the arguments that they refer to: these are gone
+  // after its first wait.
   static constexpr bool kSafe =
       !kIsTask<Result> ||
       ((!std::is_reference_v<Parameters> || std::same_as<Parameters, Stream&>) && ...);
-  // The stream is no argument. Where it stands in the list nothing is known of it, and it is first.
+  // The stream is the first parameter, and no argument: its place in the list has no schema.
   static constexpr MethodSchema kSchema = {
       kTypeSchemas<std::remove_cvref_t<Parameters>...> + (kStreams ? 1 : 0),
       sizeof...(Parameters) - (kStreams ? 1 : 0), kResultSchema<Result>};
@@ -214,7 +214,7 @@ struct Invoker {
   }
 
  private:
-  // Reads the parameters from `First` on, left to right, and hands them to `use`.
+  // Reads the parameters from `First` on, left to right, and passes them to `use`.
   template <std::size_t First, class Use>
   static void with_values(Arguments& arguments, Use use) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -243,7 +243,7 @@ class BoundFiber;
 
 // The function of fibers of one name: see fiber.hpp.
 struct NamedFiber {
-  // Failure: Error(INVALID), the input is not what the function takes.
+  // Failure: Error(INVALID), the input does not fit the function.
   using Bind = std::unique_ptr<BoundFiber> (*)(const NamedFiber&, Agent&, const Json& input);
 
   static constexpr std::size_t kPointerBytes = 2 * sizeof(void*);
@@ -262,7 +262,7 @@ struct NamedOperation {
   OperationKind kind;
 };
 
-// What a class has listed.
+// The lists of a class.
 struct MethodTable {
   std::vector<Method> methods;             // for clients
   std::vector<Callback> callbacks;         // for schedules and the queue
@@ -272,7 +272,7 @@ struct MethodTable {
 
 }  // namespace detail
 
-// What a class offers to its clients. An agent class lists it once:
+// The methods that a class offers to its clients. An agent class lists them once:
 //
 //     static void methods(hearth::Methods<Counter>& m) {
 //       m.add("increment", &Counter::increment);
@@ -283,18 +283,18 @@ struct MethodTable {
 //       m.operation("charge", kCharge);              // an effect outside: see operations.hpp
 //     }
 //
-// A call that is in progress when its agent leaves memory (its library is replaced, somebody evicts
-// it) is answered "try again". With kIdempotent the host tries again by itself, on the code that
-// comes then, and the caller notices only the wait; unless a part of a stream was sent already. At
-// most 1024 methods of a class, with names of at most 256 bytes: see ext/methods.h.
+// A call in progress when its agent leaves memory (its library is replaced, an operator evicts it)
+// is answered "try again". With kIdempotent the host repeats the call on its own, on the next
+// version of the code, and the caller notices only the wait; not if a part of a stream was sent
+// already. A class has at most 1024 methods, with names of at most 256 bytes: see ext/methods.h.
 //
-// Options     after the method: a promise (kIdempotent, kReadOnly, kExclusive; several with `|`), a
+// Options     After the method: a promise (kIdempotent, kReadOnly, kExclusive; several with `|`), a
 //             description, or both. Callers can read them, with JSON schemas of the arguments and
-//             the result, which are made of their types: see ext/methods_2.h.
+//             the result, which the SDK makes from their types: see ext/methods_2.h.
 //
-// Parameters  what read_json() takes, by value; const references too, if the method returns no
-//             Task.
-// Result      void, or what Json can be made from, or a Task of it.
+// Parameters  The types that read_json() takes, by value; const references too, if the method
+//             returns no Task.
+// Result      void, or a type that Json can be made from, or a Task of it.
 template <class T>
 class Methods {
  public:
@@ -312,15 +312,15 @@ class Methods {
     put<false, decltype(method), Result, Parameters...>(name, method, first, second);
   }
 
-  // A method whose first parameter is hearth::Stream&. What it returns is the final result; the
-  // stream ends with it.
+  // A method whose first parameter is hearth::Stream&. Its value is the final result, and ends the
+  // stream.
   template <class C, class Result, class... Parameters>
   void stream(const char* name, Result (C::*method)(Parameters...), MethodOption first = {},
               MethodOption second = {}) {
     put<true, decltype(method), Result, Parameters...>(name, method, first, second);
   }
 
-  // What schedule() and queue() may name. Clients cannot call it, unless it is listed with add()
+  // A callback for schedule() and queue(). Clients cannot call it, unless it is listed with add()
   // too.
   template <class C, class Result, class... Parameters>
   void callback(const char* name, Result (C::*method)(Parameters...)) {
@@ -333,8 +333,8 @@ class Methods {
         detail::make_callback<T, decltype(method), Result, Parameters...>(name, method));
   }
 
-  // What start_fiber() and run_fiber() may name: takes its input, if it has one, and a
-  // FiberContext&.
+  // The function of a fiber, for start_fiber() and run_fiber(): takes its input, if it has one, and
+  // a FiberContext&.
   template <class C, class Result, class... Parameters>
   void fiber(const char* name, Result (C::*function)(Parameters...)) {
     list_.fibers.push_back(
@@ -346,7 +346,7 @@ class Methods {
         detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
   }
 
-  // What operation() may name. `name` is a literal of 1 to 64 bytes; at most 256 of a class.
+  // A kind of operation(). `name` is a literal of 1 to 64 bytes; a class has at most 256 kinds.
   void operation(const char* name, const OperationKind& kind) {
     list_.operations.push_back({name, kind});
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What an author says of a method beside its name.
+// Options of a method in the list of its class.
 
 #include <hearth/ext/methods_2.h>
 
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// What is said of a method where it is listed: a promise, or a description.
+// One option of a method: a promise, or a description.
 class MethodOption {
  public:
   constexpr MethodOption() = default;
@@ -34,11 +34,11 @@ class MethodOption {
   const char* description_ = "";
 };
 
-// Promise of a method whose run may be cut off anywhere and then be done again from its beginning,
-// with the same end as one whole run.
+// Promise: a run of the method that was cut off anywhere, followed by a complete run, has the same
+// effect as one complete run.
 inline constexpr MethodOption kIdempotent = MethodOption::promise(HEARTH_METHOD_IDEMPOTENT);
-// Promise of a method that changes nothing that outlives the call, neither here nor elsewhere. It
-// is idempotent, too.
+// Promise: the method changes nothing that outlives the call, neither here nor elsewhere. It is
+// idempotent, too.
 inline constexpr MethodOption kReadOnly =
     MethodOption::promise(std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT);
 // The host runs a call of this method alone: no other call or request of the agent is in progress

@@ -13,8 +13,8 @@
 
 namespace hearth::detail {
 
-// Owned by two: the pool's run() and the awaiter. Whoever lets go last frees it, because the agent
-// may be destroyed while the work runs.
+// Owned by two: the pool's run() and the awaiter. The last one to release it frees it, because the
+// agent may be destroyed while the work runs.
 class Job {
  public:
   virtual ~Job() = default;
@@ -78,7 +78,7 @@ class [[nodiscard]] OffloadAwaiter final : public OperationAwaiter {
       : OperationAwaiter(activation, HEARTH_OP_OFFLOAD, "offload"),
         job_(new FunctionJob<Function>(std::move(function))) {}
   ~OffloadAwaiter() override {
-    if (!submitted_) job_->release();  // there will be no run()
+    if (!submitted_) job_->release();  // run() will not be called
     job_->release();
   }
   OffloadAwaiter(const OffloadAwaiter&) = delete;

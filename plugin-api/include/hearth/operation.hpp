@@ -13,8 +13,8 @@
 namespace hearth::detail {
 
 // Submits when awaited; resumes with the final result.
-// Lifetime  Lives in the frame of the coroutine. Destroyed while it waits (eviction, cancelled
-//           call), it cancels the operation, and a result that is on its way finds nobody.
+// Lifetime  Lives in the frame of the coroutine. If it is destroyed while it waits (eviction,
+//           cancelled call), it cancels the operation; a result that is on its way is dropped.
 // Failure   await_resume throws HostError with the operation's status; CLOSING at once while the
 //           agent is being evicted.
 class OperationAwaiter : public PendingOperation {
@@ -33,7 +33,7 @@ class OperationAwaiter : public PendingOperation {
   [[nodiscard]] const Context& context() const noexcept override { return context_; }
 
  protected:
-  // False: the operation was refused, and finish() will say why.
+  // False: the operation was refused, and finish() will throw the reason.
   bool submit(hearth_bytes request, std::coroutine_handle<> waiting);
   void finish();
   // finish() for an outcome that is no error to the caller. Gives true.
@@ -70,8 +70,8 @@ class [[nodiscard]] SleepAwaiter final : public OperationAwaiter {
   hearth_sleep_request request_;
 };
 
-// Waits until the client of a call has taken most of its parts. Gives false if nobody reads them.
-// `left`: that is known already.
+// Waits until the client of a call has taken most of its parts. False: the client has gone. `left`:
+// that is known already.
 class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
  public:
   DrainAwaiter(Activation& activation, std::uint64_t call, bool left) noexcept
@@ -84,7 +84,7 @@ class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
   }
   bool await_resume() {
     if (left_ || status() == HEARTH_E_GONE) return !forget();
-    if (status() == HEARTH_E_UNSUPPORTED) return forget();  // an older server: nobody can wait
+    if (status() == HEARTH_E_UNSUPPORTED) return forget();  // an older server cannot wait
     finish();
     return true;
   }

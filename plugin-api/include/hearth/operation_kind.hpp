@@ -1,5 +1,5 @@
 #pragma once
-// What a class says of the effects that its operations have outside: see operations.hpp.
+// A class's description of the effects that its operations have outside: see operations.hpp.
 
 #include <hearth/ext/operations.h>
 
@@ -12,17 +12,17 @@ struct FetchRequest;  // these three: see fetch.hpp
 struct PartialAnswer;
 struct ResumedFetch;
 
-// What a second run of the same operation would do, from the mildest to the strictest.
+// The effect of a second run of the same operation, from the mildest to the strictest.
 enum class Effect : std::uint32_t {
   kRead = HEARTH_EFFECT_READ,              // it has no effect: it is run again
   kIdempotent = HEARTH_EFFECT_IDEMPOTENT,  // twice is the same as once: it is run again
-  // The other side does it once for each key that it is given: it is run again with the same key,
+  // The other system does it once for each key that it is given: it is run again with the same key,
   // within the horizon of the kind.
   kKeyed = HEARTH_EFFECT_KEYED,
-  // The other side can be asked first. That it has found nothing proves nothing while the request
+  // The other system can be asked first. If it finds nothing, that proves nothing while the request
   // may still be on its way or in progress there: see OperationCalls::operation().
   kProbe = HEARTH_EFFECT_PROBE,
-  kUnsafe = HEARTH_EFFECT_UNSAFE,  // never again by itself
+  kUnsafe = HEARTH_EFFECT_UNSAFE,  // the SDK never runs it again on its own
 };
 
 // A sentence of the class's author: a literal that is not empty.
@@ -42,15 +42,15 @@ class Answer {
 struct OperationKind {
   Effect effect;
   Answer same;         // What makes two attempts the same operation?
-  Answer interrupted;  // The server ends between the call and its answer: what does recovery do?
-  Answer upstream;     // The other side gets the same operation twice: what does it do?
+  Answer interrupted;  // The server crashes between the call and its answer: what does recovery do?
+  Answer upstream;     // What does the other system do if it gets the same operation twice?
   Answer unknown;      // What does the agent do if the answer is "we do not know"?
-  // kKeyed: how long the other side knows a key.
+  // kKeyed: how long the other system knows a key.
   std::chrono::milliseconds horizon = std::chrono::hours(24);
   // The header with the operation's id, in a request with `.op`.
   const char* key_header = "Idempotency-Key";
-  // How the rest of an answer is asked for that was cut off: gives the request for it, out of the
-  // one that was to be sent (again) and of what the ledger has. Null: nobody can ask for it.
+  // Makes the request for the rest of an answer that was cut off, from the request that was to be
+  // sent again and from the stored part. Null: the rest cannot be asked for.
   ResumedFetch (*resume)(const FetchRequest& request, const PartialAnswer& answer) = nullptr;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the ledger has of an operation: see operations.hpp.
+// The ledger's record of an operation: see operations.hpp.
 
 #include <hearth/ext/operations.h>
 #include <hearth/fields.hpp>
@@ -30,7 +30,7 @@ struct OperationRequestRecord {
   std::string fingerprint;  // of its method, URL and body
   Time dispatched_at;
   std::optional<unsigned> status;  // of the answer
-  // What the other side calls it, in the header Request-Id or X-Request-Id.
+  // The other system's name for it, from the header Request-Id or X-Request-Id.
   std::optional<std::string> upstream_id;
   std::uint64_t stored_bytes = 0;  // of the answer's body
   bool whole = false;              // the answer has ended, and is stored
@@ -42,7 +42,7 @@ struct OperationRecord {
   Effect effect = Effect::kUnsafe;
   OperationState state = OperationState::kUnknown;
   std::optional<std::string> key;
-  std::optional<std::string> scope;  // of the fiber's work that it belongs to
+  std::optional<std::string> scope;  // the fiber's work that it belongs to
   Json args;
   Json result;
   std::uint64_t cost = 0;
@@ -50,11 +50,11 @@ struct OperationRecord {
   Time started_at;
   std::optional<Time> horizon_at;
   std::optional<Time> settled_at;
-  std::optional<std::string> settled_by;  // who resolved it
+  std::optional<std::string> settled_by;  // the actor that resolved it
   std::optional<std::string> note;        // why, for people
   std::optional<OperationRequestRecord> request;
 
-  // For models and people, of one that is unknown.
+  // The text for models and people about an unknown operation.
   [[nodiscard]] std::string warning() const;
 };
 
@@ -62,18 +62,18 @@ struct OperationRecord {
 struct OperationFilter {
   std::vector<OperationState> states = {};
   std::string kind = {};
-  std::string fiber = {};    // a fiber's id: those of its work
-  std::string after = {};    // an operation's id: those that come after it
+  std::string fiber = {};    // a fiber's id: only operations of its work
+  std::string after = {};    // an operation's id: only operations after it
   std::uint32_t limit = 50;  // 1 to 100
 };
 
-// What an interrupted fiber has done outside, as far as the ledger knows.
+// The effects outside of an interrupted fiber, as far as the ledger knows.
 struct RecoveredOperations {
   std::vector<OperationRecord> completed;
   std::vector<OperationRecord> not_executed;
   std::vector<OperationRecord> unknown;
-  // Their effects allow another run, or the other side can be asked: that happens when the work
-  // comes to them again.
+  // Their effects allow another run, or the other system can be asked: that happens when the work
+  // reaches them again.
   std::vector<OperationRecord> interrupted;
 };
 
@@ -83,7 +83,7 @@ inline std::string unknown_text(std::string_view id) {
   return "operation " + std::string(id) + " may have executed; verify before retrying";
 }
 
-// The place of `word` in `words`, which is `fallback` for a word of a later host.
+// The place of `word` in `words`; for a word of a later host `fallback`.
 template <std::size_t Count>
 std::size_t place_of(const std::array<std::string_view, Count>& words, std::string_view word,
                      std::size_t fallback) {

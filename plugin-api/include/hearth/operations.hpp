@@ -1,5 +1,5 @@
 #pragma once
-// Operations: effects outside of the agent, in a ledger, so that none runs twice in silence.
+// Operations: effects outside of the agent, in a ledger, so that no effect runs twice unnoticed.
 //
 //     static void methods(hearth::Methods<Shop>& m) {
 //       m.fiber("order", &Shop::order);
@@ -18,44 +18,45 @@
 //       sql("INSERT INTO receipts VALUES (?)", co_await operation(std::move(call), act));
 //     }
 //
-// Promises  The ledger's row is as durable as the class asks before the function is called. Its
-//           result, and what the agent writes up to its next wait, are one commit. One that has
-//           completed gives its result again, without a call of the function; one that runs is
-//           joined.
-// Same      In a fiber: equal kind and arguments, and as many completed before in its work. So the
-//           second charge of 5 cents is another one, and a run after a crash finds its own. What
-//           was done before the last checkpoint counts too. Two that are alike and run at once are
-//           one.
+// Promises  The ledger's row is as durable as the class asks before the function is called. The
+//           result, and the agent's writes up to its next wait, are one commit. An operation that
+//           has completed gives its result again, without a call of the function. A call of one
+//           that runs waits for that run.
+// Same      In a fiber: equal kind and arguments, and as many equal ones completed before in its
+//           work. So the second charge of 5 cents is another operation, and a run after a crash
+//           finds its own. Operations before the last checkpoint count too. Two equal ones that run
+//           at once are one.
 //           With a key: the same kind and key, in the whole agent. Outside of a fiber a key is
-//           required. A key with other arguments is a CONFLICT. The id, which the other side sees,
-//           is this agent's alone, whatever keys other agents use.
-// Again     After a crash, or an exception of the function: as the kind's Effect says, when the
-//           work comes to the operation again.
-//           What nobody comes to again is unknown too, once its fiber is over or dead; outside of a
-//           fiber when the horizon of a kKeyed one, or a day, has passed. One that may be repeated
-//           goes. If work comes to it all the same, such as a fiber that was revived, a kProbe one
-//           is asked for, and a kKeyed one goes on within its horizon.
-// Unknown   What nobody can know is not run again: operation() throws OperationUnknown until
-//           resolve_operation() was called. on_operation_unknown() is told, and so are clients that
-//           speak the protocol:
+//           required. A key with other arguments is a CONFLICT. The id, which the other system
+//           sees, belongs to this agent alone, whatever keys other agents use.
+// Again     After a crash, or an exception of the function, the kind's Effect decides when the work
+//           reaches the operation again.
+// Given up  An operation that the work does not reach again is unknown, or removed if it may be
+//           repeated: in a fiber once the fiber is over or dead; outside of a fiber when the
+//           horizon of a kKeyed one, or a day, has passed. If work reaches it after all, such as in
+//           a revived fiber, a kProbe one is probed, and a kKeyed one runs within its horizon.
+// Unknown   An unknown operation is not run again: operation() throws OperationUnknown until
+//           resolve_operation() was called. The SDK calls on_operation_unknown(), and clients that
+//           speak the protocol get a frame:
 //             {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
-// Request   The function's request is the operation's if it says so:
+// Request   The function's request belongs to the operation if it says so:
 //             hearth::FetchRequest request{.method = "POST", .url = ..., .op = attempt.id};
-//           The ledger has then that it was dispatched before it leaves; the id goes along as
-//           Idempotency-Key (.key_header of the kind); a request of which nothing has left makes
-//           the operation NotExecuted, unless the agent sends something without .op after it (what
-//           the function itself has sent without .op before it is not looked at); and
-//           what comes of the answer is stored, 1 MiB of it (limits.max_value). After a crash in
-//           its middle a kind with .resume goes on from there: the first fetch() of the next run
-//           gives what is stored, and then the rest. Another one of that run is a request of its
-//           own. Without .resume, or when the fiber is over, the part stays for partial_answer(),
-//           and the kind's Effect decides. An operation sends one request: a second one that could
-//           be a second effect is FetchError(CONFLICT), and so is one that begins before the answer
-//           to the first was read to its end or dropped.
+//           Then, before the request leaves, the ledger notes that it was dispatched, and the id is
+//           sent as Idempotency-Key (.key_header of the kind). If nothing of the request has left,
+//           the operation is NotExecuted, unless the agent sends something without .op after it
+//           (what the function itself has sent without .op before it is ignored).
+//           An operation sends one request. A second one that could be a second effect is
+//           FetchError(CONFLICT), and so is one that begins before the answer to the first was read
+//           to its end or dropped.
+// Answer    The first 1 MiB of the answer (limits.max_value) are stored as they arrive. After a
+//           crash in the middle of the answer, a kind with .resume goes on from there: the first
+//           fetch() of the next run gives the stored part, and then the rest. Another fetch() of
+//           that run is a separate request. Without .resume, or when the fiber is over, the part
+//           stays for partial_answer(), and the kind's Effect decides.
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
-//           completed, and operation() throws Error(LIMIT), now and later. Rows go when
-//           operations.keep of the class's file is over (30 days after they were settled), but
-//           not while their fiber may run again. What would exceed a limit of the day
+//           completed, and operation() throws Error(LIMIT), now and later. Rows are removed after
+//           operations.keep of the class's file (30 days after they were settled), but not while
+//           their fiber may run again. An operation that would exceed a daily limit
 //           (operations.kinds) does not begin: HostError(LIMIT), and no row.
 // Requires  No transaction() is open; not in on_migrate().
 
@@ -73,36 +74,36 @@
 
 namespace hearth {
 
-// What is to be done.
+// The operation to run.
 struct OperationCall {
   std::string kind;  // as listed with m.operation()
   Json args = nullptr;
-  std::string key = {};    // names it, in the place of its arguments and of its place in the fiber
-  std::uint64_t cost = 0;  // in your own unit, such as cents: what cost_per_day adds up
+  std::string key = {};    // names it, instead of its arguments and its place in the fiber
+  std::uint64_t cost = 0;  // in your own unit, such as cents: cost_per_day adds it up
 };
 
-// What the function of an operation, and its probe, are told.
+// Given to the function of an operation, and to its probe.
 struct OperationAttempt {
-  std::string id;   // the same in each attempt; the key for the other side
+  std::string id;   // the same in each attempt; the key for the other system
   int attempt = 1;  // of a probe 0
-  // The SDK's, for path(): as long as the function or the probe goes on.
+  // The SDK's, for path(): valid as long as the function or the probe runs.
   detail::Activation* activation = nullptr;
 
-  // A file that is the operation's alone, the same in each attempt and in its probe: an effect that
-  // leaves its result there is found again. It goes with the operation's row.
+  // A file that belongs to the operation alone, the same in each attempt and in its probe: use it
+  // for an effect that leaves its result there. It is removed with the operation's row.
   // Failure   HostError: NOT_FOUND once the operation has ended, BUSY
   [[nodiscard]] std::string path() const;
 };
 
-// What a probe has found out.
+// The result of a probe.
 class Probed {
  public:
   static Probed completed(Json result = nullptr) {
     return {HEARTH_OUTCOME_COMPLETED, std::move(result)};
   }
-  // And it can not be executed late either: the operation is run again.
+  // And it cannot be executed later either: the operation is run again.
   static Probed not_executed() { return {HEARTH_OUTCOME_NOT_EXECUTED, nullptr}; }
-  // The other side cannot tell.
+  // The other system cannot tell.
   static Probed unknown() { return {HEARTH_OUTCOME_UNKNOWN, nullptr}; }
 
   [[nodiscard]] std::uint32_t outcome() const noexcept { return outcome_; }
@@ -114,7 +115,7 @@ class Probed {
   Json result_;
 };
 
-// What the function of an operation throws that has certainly not been executed: it was refused, or
+// Thrown by the function of an operation that has certainly not been executed: it was refused, or
 // has never left. It may be run again.
 class NotExecuted : public Error {
  public:
@@ -122,7 +123,7 @@ class NotExecuted : public Error {
       : Error(code, text) {}
 };
 
-// Nobody knows whether an operation was executed. Its text is for models and people.
+// It is unknown whether an operation was executed. Its text is for models and people.
 class OperationUnknown : public Error {
  public:
   explicit OperationUnknown(const std::string& id)
@@ -142,7 +143,7 @@ using OperationResult = std::invoke_result_t<Function&, OperationAttempt>;
 template <class Function>
 using OperationValue = TaskValue<OperationResult<Function>>;
 
-// The result as the ledger has it.
+// The stored result.
 template <class Value>
 Value kept_result(const std::string& result) {
   if constexpr (!std::is_void_v<Value>) {
@@ -159,7 +160,7 @@ void settle_value(OperationRun& run, const Value& value) {
   run.settle(HEARTH_OUTCOME_COMPLETED, text);
 }
 
-// Inside a catch block: writes down what has become of a function that throws, and throws.
+// Inside a catch block: settles the operation of a function that throws, and throws.
 [[noreturn]] inline void settle_failure(OperationRun& run, const std::string& id) {
   try {
     throw;
@@ -214,7 +215,7 @@ Task<void> ask_other_side(Activation& activation, OperationDecision decision, Pr
     else
       found.emplace(probe(std::move(attempt)));
   } catch (...) {
-    run.fail(HEARTH_OUTCOME_CUT_OFF);  // it is asked again when the work comes here again
+    run.fail(HEARTH_OUTCOME_CUT_OFF);  // it is asked again when the work reaches it again
     throw;
   }
   // NOLINTBEGIN(bugprone-unchecked-optional-access): it has ended
@@ -258,29 +259,30 @@ auto run_operation(Activation& activation, OperationCall call, Function function
 std::vector<OperationRecord> list_ledger(const Activation& activation,
                                          const OperationFilter& filter);
 
-// At most a thousand of them.
+// At most a thousand operations.
 RecoveredOperations find_recovered_operations(const Activation& activation, std::string_view fiber);
 
-// The part of hearth::Agent that has operations. Its private names are ones that no agent class
-// will use for itself.
+// The part of hearth::Agent that has operations. Its private names are ones that no agent class is
+// likely to use.
 template <class Self>
 class OperationCalls {
  public:
   // co_await it. `function` takes an OperationAttempt and gives a value that JSON can hold, or a
-  // Task of one; it is kept until it has ended. It may use fetch() and whatever else reaches other
-  // servers, with attempt.id as the key.
-  // Failure   OperationUnknown; what `function` throws; Error(INVALID): no such kind; HostError:
-  //           INVALID (neither fiber nor key), CONFLICT (the key has other arguments), LIMIT.
+  // Task of one; it is kept until it has ended. It may use fetch() and any other way to other
+  // systems, with attempt.id as the key.
+  // Failure   OperationUnknown; the exception of `function`; Error(INVALID): no such kind;
+  //           HostError: INVALID (neither fiber nor key), CONFLICT (the key has other arguments),
+  //           LIMIT.
   template <class Function>
   [[nodiscard]] auto operation(OperationCall call, Function function)
       -> Task<OperationValue<Function>> {
     return run_operation(activation_of_ledger(), std::move(call), std::move(function), NoProbe());
   }
-  // `probe` takes an OperationAttempt and gives a Probed, or a Task of one: whether the operation
-  // was executed. If it throws, the probe is asked again when the work comes here again.
-  // A request whose sender was killed or has given up may still land. So a probe that finds nothing
-  // sleeps for as long as the other side may need for it, and looks once more before it says
-  // not_executed(). plugin-api/README.md has one.
+  // `probe` takes an OperationAttempt and says whether the operation was executed: it gives a
+  // Probed, or a Task of one. If it throws, it is called again when the work reaches this again.
+  // A request whose sender was killed or has given up may still arrive. So a probe that finds
+  // nothing sleeps for as long as the other system may need for it, and looks once more before it
+  // says not_executed(). plugin-api/README.md has an example.
   template <class Function, class Probe>
   [[nodiscard]] auto operation(OperationCall call, Function function, Probe probe)
       -> Task<OperationValue<Function>> {
@@ -300,19 +302,19 @@ class OperationCalls {
   [[nodiscard]] std::vector<OperationRecord> list_operations(const OperationFilter& filter = {}) {
     return list_ledger(activation_of_ledger(), filter);
   }
-  // What is stored of the answer to its request, of one that is not settled; nullopt: nothing.
+  // The stored part of the answer to its request, if it is not settled; nullopt: nothing is stored.
   [[nodiscard]] std::optional<PartialAnswer> partial_answer(std::string_view id) {
     std::optional<StoredAnswer> stored = find_stored_answer(activation_of_ledger(), id);
     if (!stored) return std::nullopt;
     return std::move(stored->answer);
   }
-  // What the ledger knows of the work of a fiber.
+  // The operations of a fiber's work.
   [[nodiscard]] RecoveredOperations operations_of(std::string_view fiber) {
     return find_recovered_operations(activation_of_ledger(), fiber);
   }
-  // Somebody has found out that an unknown or interrupted operation was executed, with this result;
-  // or that it was not: then it runs when the work comes to it again. `note` and `actor` stay in
-  // the record. False: none has this id.
+  // Settles an unknown or interrupted operation after a check: it was executed, with this result;
+  // or it was not, and runs when the work reaches it again. `note` and `actor` stay in the record.
+  // False: no operation has this id.
   // Failure   HostError: CONFLICT (it runs, or is settled); INVALID (the actor is "administrator").
   bool resolve_operation(std::string_view id, const Probed& outcome, std::string_view note,
                          std::string_view actor = "agent") {

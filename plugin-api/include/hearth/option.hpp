@@ -1,7 +1,7 @@
 #pragma once
-// The types of options. To code that reads them they are an int, std::chrono::milliseconds, a bool
-// and a std::optional<std::string>. A value of another kind does not compile, and the compiler says
-// what to write instead of which overloads there are.
+// The types of options. Code reads them as an int, std::chrono::milliseconds, a bool and a
+// std::optional<std::string>. A value of another kind does not compile, and the compiler's message
+// says what to write, not which overloads there are.
 
 #include <hearth/error.hpp>
 
@@ -15,7 +15,7 @@
 namespace hearth {
 
 // .max_retries = 3
-// Failure   Error(INVALID): an int64_t, say, that is none of the option's numbers.
+// Failure   Error(INVALID) for a number that does not fit, such as an int64_t out of range.
 template <std::integral Number>
 class NumberOption {
  public:
@@ -33,7 +33,7 @@ class NumberOption {
  private:
   template <class Given>
   static constexpr Number number_of(const Given& given) {
-    // Neither truth values nor characters.
+    // No truth values, no characters.
     constexpr bool kFits =
         std::integral<Given> && !std::same_as<Given, bool> && !std::same_as<Given, char>;
     static_assert(kFits, "this option is a whole number: write 3, without quotes or a unit");
@@ -83,7 +83,7 @@ class FlagOption {
  private:
   template <class Given>
   static constexpr bool flag_of(const Given& given) {
-    // Neither numbers nor pointers: a text would be true.
+    // No numbers, no pointers: a text would be true.
     constexpr bool kFits = std::same_as<Given, bool> ||
                            (std::is_class_v<Given> && std::is_convertible_v<const Given&, bool>);
     static_assert(kFits, "this option is true or false: write true, without quotes");
@@ -118,7 +118,7 @@ class TextOption : public std::optional<std::string> {
 
 namespace detail {
 
-// An overload for a number, where a time is taken, calls it.
+// Where a time is taken, an overload for a number calls it.
 template <class Number>
 constexpr void need_unit() {
   static_assert(!std::integral<Number>,

@@ -1,5 +1,5 @@
 #pragma once
-// An operation whose answer comes in parts, as a coroutine reads it.
+// An operation whose answer comes in parts, for a coroutine that reads them.
 
 #include <hearth/detail/activation.hpp>
 
@@ -21,16 +21,15 @@ struct Part {
   [[nodiscard]] bool is_end() const noexcept { return (flags & HEARTH_RESULT_FINAL) != 0; }
 };
 
-// Keeps the parts that have come until they are asked for, and gives the host credit for each one
-// that is.
+// Keeps the parts until they are read, and gives the host credit for each part that was read.
 //
-// Bounded   By the credit: what waits here is no more than the window of the request, and one part.
-// Lifetime  Destroyed before the end has come (eviction, or nobody wants the rest), it cancels the
-//           operation. At most one coroutine waits for it at a time.
+// Bounded   By the credit: at most the window of the request, and one part, wait here.
+// Lifetime  If it is destroyed before the end (eviction, or the reader drops the rest), it cancels
+//           the operation. At most one coroutine waits for it at a time.
 class PartsOperation final : public PendingOperation {
  public:
-  // `begin(token, id)` submits it, and gives the status.
-  // Failure  HostError with the host's words, or with `doing`.
+  // `begin(token, id)` submits it, and returns the status.
+  // Failure  HostError with the host's text, or with `doing`.
   template <class Begin>
   PartsOperation(Activation& activation, std::string_view doing, const Begin& begin)
       : activation_(activation), context_(activation.context()) {
@@ -51,7 +50,7 @@ class PartsOperation final : public PendingOperation {
   }
   [[nodiscard]] const Context& context() const noexcept override { return context_; }
 
-  // co_await gives the next part. The end is given again and again.
+  // co_await gives the next part. After the end it always gives the end.
   class [[nodiscard]] Next {
    public:
     explicit Next(PartsOperation& operation) noexcept : operation_(operation) {}

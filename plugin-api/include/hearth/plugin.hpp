@@ -17,8 +17,8 @@
 
 namespace hearth::detail {
 
-// True if T has the hook from Agent, so that calling it would do nothing. A private override is an
-// override.
+// True if T inherits the hook from Agent, so that calling it would do nothing. A private override
+// is an override.
 #define HEARTH_INHERITS(hook) \
   requires { requires std::is_same_v<decltype(&T::hook), decltype(&::hearth::Agent::hook)>; }
 
@@ -46,7 +46,7 @@ constexpr std::uint32_t hooks_of() {
 
 #undef HEARTH_INHERITS
 
-// True if T has any member called `methods`, even one that cannot be used from here.
+// True if T has any member called `methods`, even one that is inaccessible here.
 struct MethodsOfItsOwn {
   int methods;
 };
@@ -63,7 +63,7 @@ consteval bool names_methods() {
 template <class T>
 concept HasOptions = requires { typename T::Options; };
 
-// `methods` may be inherited: then it lists those of the base.
+// An inherited `methods` lists those of the base.
 template <class Base>
 void collect_methods(MethodTable& all, void (*methods)(Methods<Base>&)) {
   Methods<Base> list(all);
@@ -145,7 +145,7 @@ constexpr hearth_schema_v1 schema_table() {
 template <HasSchema T>
 inline constexpr hearth_schema_v1 kSchemaTable = schema_table<T>();
 
-// Null if T cannot list its methods: then the first call says why.
+// Null if T cannot list its methods: the first call then gets the reason.
 template <class T>
 const ListedMethods* listed_methods_of() noexcept {
   try {
@@ -208,7 +208,7 @@ constexpr hearth_class class_table(const char* name, const char* version) {
           &class_extension<T>};
 }
 
-// "Counter" of "Counter, my::ChatRoom" for 0, "ChatRoom" for 1.
+// The class name at `index`: of "Counter, my::ChatRoom" "Counter" for 0, "ChatRoom" for 1.
 constexpr std::string_view class_name(std::string_view classes, std::size_t index) {
   std::string_view name = next_name(classes);
   while (index-- > 0) name = next_name(classes);
@@ -232,7 +232,7 @@ constexpr bool plain_text(std::string_view text) {
   return !text.empty();
 }
 
-// hearth_note with its manifest, as long as needed.
+// hearth_note with its manifest, in the needed length.
 template <std::size_t Size>
 struct Note {
   hearth_note head;

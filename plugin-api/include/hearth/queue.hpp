@@ -1,14 +1,13 @@
 #pragma once
-// The queue: calls that an agent gives itself, one after the other, which survive everything that
-// the agent survives.
+// The queue: calls that an agent gives itself, one after the other, stored like the agent's data.
 //
 //     queue("send_mail", {{"to", "ada@example.org"}});     // see callback() in Methods
 //
 // Promises  Written with the running turn. Items are delivered in the order in which they were
-//           pushed, one at a time; after a restart too. At least once: an item whose work was
-//           interrupted is delivered again. One that throws is tried again as its retry options
-//           say, while those behind it wait; then it is a dead letter: kept, listed, out of the
-//           others' way. So is one whose callback the class does not have.
+//           pushed, one at a time, after a restart too. At least once: an item whose work was
+//           interrupted is delivered again. An item that throws is retried as its retry options
+//           say, while the items behind it wait. After that it is a dead letter: kept and listed,
+//           and the others go on. An item whose callback the class does not have is one at once.
 // Bounded   The class's YAML: queue.max_items, queue.timeout. A payload: limits.max_value.
 // Failure   HostError: INVALID (also while a transaction() is open), LIMIT.
 
@@ -29,8 +28,8 @@ namespace hearth {
 
 enum class QueueState : std::uint8_t { kWaiting, kRunning, kDead };
 
-// An item as it is stored; and as a callback's last parameter gets it: `void send_mail(Mail mail,
-// const QueueItem& item)`, then until the callback has ended, waits included.
+// An item as it is stored. A callback may take it as its last parameter: `void send_mail(Mail mail,
+// const QueueItem& item)`; it is valid until the callback has ended, waits included.
 struct QueueItem {
   std::string id;
   std::string callback;
@@ -49,7 +48,7 @@ struct QueueFilter {
   std::optional<QueueState> state = std::nullopt;
   std::string member = {};    // the payload is an object with this member ...
   Json value = nullptr;       // ... of this value
-  std::string after = {};     // an id: those that come after it
+  std::string after = {};     // an id: only items after it
   std::uint32_t limit = 100;  // 1 to 1000
 };
 
@@ -68,19 +67,18 @@ inline const hearth_queue_v1& queue_table(const Activation& activation) {
   return need(activation.tables().queue, HEARTH_EXT_QUEUE);
 }
 std::optional<QueueItem> find_queue_item(const Activation& activation, std::string_view id);
-// Those of `callback`, or all if that is empty.
+// Items of `callback`, or all if that is empty.
 std::uint64_t remove_queue_items(const Activation& activation, std::string_view callback);
 
-// The part of Agent that is about the queue. Its private names are ones that no agent class will
-// use for itself.
+// The part of Agent for the queue. Its private names are ones that no agent class is likely to use.
 template <class Self>
 class QueueCalls {
  public:
-  // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). should_retry is
-  // not for what is stored.
+  // Appends an item. `retry` without a value: the class's, Agent::retry_defaults(). A stored item
+  // cannot have should_retry.
   QueueItem queue(std::string_view callback, const Json& payload = nullptr,
                   const std::optional<RetryOptions>& retry = std::nullopt);
-  // So that braces will do: queue("send_mail", mail, {.max_attempts = 5}).
+  // Lets a call use braces: queue("send_mail", mail, {.max_attempts = 5}).
   QueueItem queue(std::string_view callback, const Json& payload, const RetryOptions& retry) {
     return queue(callback, payload, std::optional<RetryOptions>(retry));
   }
@@ -94,7 +92,7 @@ class QueueCalls {
   }
   // In the order of delivery.
   [[nodiscard]] std::vector<QueueItem> list_queue(const QueueFilter& filter = {});
-  // Those whose payload is an object in which `member` is `value`; at most 1000.
+  // Items whose payload is an object in which `member` is `value`; at most 1000.
   [[nodiscard]] std::vector<QueueItem> get_queues(std::string member, Json value) {
     QueueFilter filter;
     filter.member = std::move(member);
@@ -103,18 +101,19 @@ class QueueCalls {
     return list_queue(filter);
   }
 
-  // Takes it out. If it runs now, that run goes on to its end and is not repeated. False: none has
+  // Removes it. If it runs now, that run goes on to its end and is not repeated. False: no item has
   // this id.
   bool dequeue(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, queue_table(live).remove(live.host(), live.id(), slice(id)), "dequeue");
   }
-  // How many went.
+  // Returns how many were removed.
   std::uint64_t dequeue_all() { return remove_queue_items(activation_of_self(), {}); }
   std::uint64_t dequeue_all_by_callback(std::string_view callback) {
     return remove_queue_items(activation_of_self(), callback);
   }
-  // Puts a dead letter back at the end, its attempts forgotten. False: no dead letter has this id.
+  // Puts a dead letter at the end, with its attempts counted from 0. False: no dead letter has this
+  // id.
   bool revive_queue_item(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, queue_table(live).retry(live.host(), live.id(), slice(id)),

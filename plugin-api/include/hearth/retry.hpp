@@ -1,6 +1,6 @@
 #pragma once
-// co_await retry(function, options): again, after growing random waits, until it works or the
-// attempts are used up.
+// co_await retry(function, options): repeats a function after growing random waits, until it
+// succeeds or the attempts are used up.
 
 #include <hearth/error.hpp>
 #include <hearth/json.hpp>
@@ -22,8 +22,8 @@ struct RetryOptions {
   NumberOption<int> max_attempts = 3;  // the first one included
   TimeOption base_delay = std::chrono::milliseconds(100);
   TimeOption max_delay = std::chrono::seconds(3);
-  // Whether this failure deserves another attempt, and the number that it would have (2, 3, ...).
-  // Empty: always. What is no std::exception is never tried again.
+  // Whether to try again after this failure; `next_attempt` is 2, 3, ... Empty: always. An
+  // exception that is no std::exception is never retried.
   std::function<bool(const std::exception& failure, int next_attempt)> should_retry = {};
 };
 
@@ -50,15 +50,15 @@ bool worth_another(const RetryOptions& options, const std::exception_ptr& failur
 std::chrono::milliseconds retry_delay(const RetryOptions& options, int attempt,
                                       std::uint64_t random);
 
-// Options that the host keeps and follows, for schedules and the queue.
+// Options that the host stores and follows, for schedules and the queue.
 struct StoredRetry {
   std::uint32_t max_attempts;
   std::uint64_t base_ms;
   std::uint64_t max_ms;
 };
 
-// `defaults` gives the class's options, which may have a should_retry for retry(): the host does
-// without.
+// `defaults` gives the class's options. They may have a should_retry for retry(), which the host
+// ignores.
 template <class Defaults>
 StoredRetry stored_retry(const std::optional<RetryOptions>& options, Defaults defaults) {
   if (options && options->should_retry)

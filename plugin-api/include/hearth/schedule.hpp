@@ -1,6 +1,5 @@
 #pragma once
-// Schedules: calls that an agent gives itself for later, which survive everything that the agent
-// survives.
+// Schedules: calls that an agent gives itself for later, stored like the agent's data.
 //
 //     static void methods(hearth::Methods<Reminder>& m) {
 //       m.callback("remind", &Reminder::remind);
@@ -10,17 +9,17 @@
 //     schedule(std::chrono::minutes(10), "remind", "tea is ready");
 //     schedule(hearth::Cron("0 9 * * mon-fri", "Europe/Berlin"), "remind", "stand up");
 //
-// Promises  Written with the running turn. When the time has come the agent is woken, after a
-//           restart too, and the callback is called with the payload: at least once. A run that a
-//           crash interrupts is begun again. A callback that throws is tried again as the retry
-//           options say.
-// Order     What is due together begins in the order of its times; one that waits holds up nobody.
-// Names     A callback is known by its name, which may be one that the class has only in its next
-//           version: the schedule then waits for it in the state "missing", and the log says so.
+// Promises  Written with the running turn. At its time the agent is woken, after a restart too, and
+//           the callback is called with the payload: at least once. A run that a crash interrupts
+//           is begun again. A callback that throws is retried as the retry options say.
+// Order     Schedules that are due together begin in the order of their times; one that waits does
+//           not hold up the others.
+// Names     The callback's name may be one that only the next version of the class has: the
+//           schedule then waits in the state "missing", and the log says so.
 // Bounded   The class's YAML: schedules.max_schedules, schedules.timeout. A payload:
 //           limits.max_value.
-// Failure   Error(INVALID) for times that are none; HostError: INVALID (cron, zone; while a
-//           transaction() is open), LIMIT.
+// Failure   Error(INVALID) for invalid times; HostError: INVALID (cron, zone; while a transaction()
+//           is open), LIMIT.
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/schedule.h>
@@ -40,8 +39,8 @@
 
 namespace hearth {
 
-// A cron expression of 5 fields, or 6 with seconds first, and an IANA time zone. Without one: UTC.
-// ext/schedule.h tells what it may hold, and what happens when clocks are put forward or back.
+// A cron expression of 5 fields, or 6 with seconds first, and an IANA time zone. Without a zone:
+// UTC. ext/schedule.h has its syntax, and the rules when clocks are put forward or back.
 struct Cron {
   explicit Cron(std::string cron_expression, std::string iana_zone = {})
       : expression(std::move(cron_expression)), time_zone(std::move(iana_zone)) {}
@@ -56,10 +55,10 @@ enum class ScheduleType : std::uint32_t {
   kInterval = HEARTH_SCHEDULE_INTERVAL,
 };
 
-// Occurrences whose time passed while nothing could run them.
+// Occurrences whose time passed while they could not run.
 enum class Misfire : std::uint32_t {
   kOnce = HEARTH_MISFIRE_ONCE,  // one run for all of them
-  kSkip = HEARTH_MISFIRE_SKIP,  // none if it is more than a minute late
+  kSkip = HEARTH_MISFIRE_SKIP,  // no run if it is more than a minute late
   kAll = HEARTH_MISFIRE_ALL,    // each, oldest first, the last misfire_limit of them
 };
 
@@ -75,21 +74,21 @@ enum class ScheduleState : std::uint8_t {
   kRunning,
   kPaused,
   kMissing,  // the class has no such callback (yet), or the server cannot read its time zones now
-  kDead,     // given up: revive_schedule() begins anew, an idempotent request takes its place
+  kDead,     // given up: revive_schedule() begins again, an idempotent request replaces it
 };
 
 struct ScheduleOptions {
-  // A schedule like one that waits gives that one instead of a second, and takes the place of a
-  // dead one: the same callback and payload, and for cron the same expression and zone, for
-  // intervals the same length. nullopt: yes for those two, no for the others.
+  // If a schedule like this one waits, it is given instead of a second one; a dead one is replaced.
+  // Like: the same callback and payload, and for cron the same expression and zone, for intervals
+  // the same length. nullopt: yes for cron and intervals, no for the others.
   std::optional<bool> idempotent = std::nullopt;
   Misfire misfire = Misfire::kOnce;
   NumberOption<std::uint32_t> misfire_limit = 10;
   Overlap overlap = Overlap::kSkip;
-  // Intervals: from due time to due time, not from the end of a run to the next begin.
+  // Intervals count from due time to due time, not from the end of a run to the next begin.
   bool fixed_rate = false;
-  // Of one run; nullopt: the class's, Agent::retry_defaults(). should_retry is not for what is
-  // stored.
+  // For one run; nullopt: the class's, Agent::retry_defaults(). A stored schedule cannot have
+  // should_retry.
   std::optional<RetryOptions> retry = std::nullopt;
 };
 
@@ -112,7 +111,7 @@ struct Schedule {
   std::uint64_t failures = 0;
   std::optional<Time> last_run;
   std::optional<std::string> last_error;
-  bool created = false;  // by the call that gave it; false: it was there
+  bool created = false;  // by the call that gave it; false: it existed before
 };
 
 // What list_schedules() looks for. A field left alone does not restrict.
@@ -122,12 +121,12 @@ struct ScheduleFilter {
   std::optional<ScheduleState> state = std::nullopt;
   std::optional<Time> from = std::nullopt;   // next due at or after
   std::optional<Time> until = std::nullopt;  // next due before
-  std::string after = {};                    // an id: those that come after it in the list
+  std::string after = {};                    // an id: only schedules after it in the list
   std::uint32_t limit = 100;                 // 1 to 1000
 };
 
-// A run of a schedule, as a callback's last parameter gets it: `void remind(std::string text, const
-// ScheduleRun& run)`.
+// A run of a schedule. A callback may take it as its last parameter: `void remind(std::string text,
+// const ScheduleRun& run)`.
 // Lifetime  Until the callback has ended, waits included.
 struct ScheduleRun {
   std::string id;
@@ -163,8 +162,7 @@ inline const hearth_schedule_v1& schedule_table(const Activation& activation) {
 std::optional<Schedule> find_schedule(const Activation& activation, std::string_view id);
 bool pause_schedule_row(const Activation& activation, std::string_view id, std::uint32_t paused);
 
-// The part of Agent that is about schedules. Its private names are ones that no agent class will
-// use for itself.
+// The part of Agent for schedules. Its private names are ones that no agent class is likely to use.
 template <class Self>
 class ScheduleCalls {
  public:
@@ -177,7 +175,7 @@ class ScheduleCalls {
     request.when_ms = to_milliseconds(delay, "delay");
     return create_schedule(request, callback, payload, options);
   }
-  // ... at a point in time (one that has passed: at once), ...
+  // ... at a point in time (at once, if it has passed), ...
   template <class Duration>
   Schedule schedule(std::chrono::sys_time<Duration> at, std::string_view callback,
                     const Json& payload = nullptr, const ScheduleOptions& options = {}) {
@@ -186,7 +184,7 @@ class ScheduleCalls {
     request.when_ms = to_milliseconds(at.time_since_epoch(), "date");
     return create_schedule(request, callback, payload, options);
   }
-  // ... or whenever the clock of a place shows what the expression says.
+  // ... or whenever the clock of a time zone matches the expression.
   Schedule schedule(const Cron& cron, std::string_view callback, const Json& payload = nullptr,
                     const ScheduleOptions& options = {}) {
     hearth_schedule_request request = {};
@@ -195,8 +193,8 @@ class ScheduleCalls {
     request.time_zone = slice(std::string_view(cron.time_zone));
     return create_schedule(request, callback, payload, options);
   }
-  // Again and again. The first time is `interval` from now, the next ones as long after the end of
-  // a run.
+  // Repeatedly. The first time is `interval` from now; each next time is `interval` after the end
+  // of a run.
   template <class Rep, class Period>
   Schedule schedule_every(std::chrono::duration<Rep, Period> interval, std::string_view callback,
                           const Json& payload = nullptr, const ScheduleOptions& options = {}) {
@@ -229,21 +227,21 @@ class ScheduleCalls {
   }
   // Next due first, those that are never due last.
   [[nodiscard]] std::vector<Schedule> list_schedules(const ScheduleFilter& filter = {});
-  // False: none has this id. A run in progress goes on to its end.
+  // False: no schedule has this id. A run in progress goes on to its end.
   bool cancel_schedule(std::string_view id) {
     Activation& live = activation_of_self();
     const hearth_status status = schedule_table(live).cancel(live.host(), live.id(), slice(id));
     return found(live, status, "cancel schedule");
   }
-  // No run begins until it is resumed; what was missed meanwhile counts as a misfire. False: none
-  // has this id.
+  // No run begins until it is resumed; what was missed meanwhile counts as a misfire. False: no
+  // schedule has this id.
   bool pause_schedule(std::string_view id) {
     return pause_schedule_row(activation_of_self(), id, 1);
   }
   bool resume_schedule(std::string_view id) {
     return pause_schedule_row(activation_of_self(), id, 0);
   }
-  // One that is missing or dead is due now. False: no such schedule.
+  // Makes a missing or dead schedule due now. False: no such schedule.
   bool revive_schedule(std::string_view id) {
     Activation& live = activation_of_self();
     return found(live, schedule_table(live).retry(live.host(), live.id(), slice(id)),

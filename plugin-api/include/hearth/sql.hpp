@@ -30,7 +30,7 @@ using Blob = std::vector<std::byte>;
 
 namespace detail {
 
-// A compiled statement with its text for errors. Given back when it goes.
+// A compiled statement with its text for errors. The destructor gives it back.
 class Statement {
  public:
   Statement(Activation& activation, std::string_view sql)
@@ -50,7 +50,7 @@ class Statement {
   void bind(std::uint32_t index, std::span<const std::byte> bytes) {
     check(table_.bind_blob(host(), agent(), id_, index, slice(bytes)));
   }
-  // Templates, so that no pointer is taken for a bool and no integer for a double.
+  // Templates, so that a pointer is not taken for a bool, nor an integer for a double.
   template <std::integral T>
   void bind(std::uint32_t index, T value) {
     if constexpr (std::same_as<T, bool>) {
@@ -204,13 +204,13 @@ Row read_row(const Statement& statement) {
 
 }  // namespace detail
 
-// One statement, already begun: what it changes, it has changed. Made by Agent::sql().
+// One statement that has begun: its changes are done. Made by Agent::sql().
 //
-// Row types  a std::tuple with one element a column, a struct with HEARTH_FIELDS named as the
-//            columns, or one column's type: an integer, bool, floating-point number, std::string,
-//            Blob, Json, std::optional (NULL). As Json a BLOB is base64 text.
+// Row types  a std::tuple with one element for each column, a struct with HEARTH_FIELDS named as
+//            the columns, or one column's type: an integer, bool, floating-point number,
+//            std::string, Blob, Json, std::optional (NULL). In Json a BLOB is base64 text.
 // Lifetime   Read it in the same expression; it may not be kept across a co_await.
-// Failure    SqlError with SQLite's words. NULL without std::optional and numbers that do not fit
+// Failure    SqlError with SQLite's text. NULL without std::optional and numbers that do not fit
 //            are errors.
 class Query {
  public:
@@ -277,12 +277,12 @@ class Query {
   bool on_row_;
 };
 
-// Undoes what was written since it was made, unless commit() was called. Made by
-// Agent::transaction(); they nest.
-// Undone    Rows and the state: clients and on_state_changed hear of a state only if it is kept.
-//           Nothing else: what was sent leaves, attachments stay. Fibers, schedules and the queue
-//           cannot be changed inside (Error(INVALID)).
-// Lifetime  Inside one turn: what was written before a co_await is kept.
+// Undoes all writes since it was made, unless commit() was called. Made by Agent::transaction();
+// transactions nest.
+// Undone    Rows and the state: clients and on_state_changed see a state only if it is kept.
+//           Nothing else: frames that were sent leave, attachments stay. Fibers, schedules and the
+//           queue cannot be changed inside (Error(INVALID)).
+// Lifetime  Inside one turn: writes before a co_await are kept.
 class [[nodiscard]] Transaction {
  public:
   explicit Transaction(detail::Activation& activation)

@@ -1,6 +1,6 @@
 #pragma once
-// Server-sent events: what a browser's EventSource reads. The format is that of the HTML standard,
-// chapter "Server-sent events".
+// Server-sent events, as a browser's EventSource reads them. The format is defined in the HTML
+// standard, chapter "Server-sent events".
 
 #include <hearth/fetch.hpp>
 #include <hearth/http.hpp>
@@ -22,26 +22,26 @@ namespace detail {
 // "name: value" and a line feed.
 void append_sse_field(std::string& out, std::string_view name, std::string_view value);
 
-// A field for each line, however they end.
+// A field for each line, with any kind of line end.
 void append_sse_data(std::string& out, std::string_view data);
 
 }  // namespace detail
 
-// What is whole of a stream of events that was cut off.
+// The whole part of a stream of events that was cut off.
 struct WholeEvents {
-  std::size_t bytes = 0;  // up to behind the last whole event
-  std::string last_id;    // of those, the last id that one had: for Last-Event-ID
+  std::size_t bytes = 0;  // up to the end of the last whole event
+  std::string last_id;    // the last id in this part: for Last-Event-ID
 };
 [[nodiscard]] WholeEvents whole_events(std::string_view stream);
 
 // One event. Absent fields are left out.
 struct ServerSentEvent {
   std::string data;
-  std::string event = {};  // its type; "message" if empty (and of those that are read, in words)
-  std::string id = {};     // what a client that comes back sends as Last-Event-ID
+  std::string event = {};  // its type; "message" if empty (SseReader gives the word)
+  std::string id = {};     // a client that reconnects sends it as Last-Event-ID
 };
 
-// An answer that is a stream of events, for as long as on_request goes on:
+// An answer that is a stream of events, as long as on_request runs:
 //
 //     hearth::EventStream events(request);
 //     while (co_await events.send(next_token())) co_await sleep(50ms);
@@ -52,7 +52,7 @@ class EventStream {
  public:
   explicit EventStream(const Request& request) : out_(request.stream(head())) {}
 
-  // co_await waits until the client has taken most of what was sent; false: nobody reads any more.
+  // co_await waits until the client has taken most of what was sent. False: the client has left.
   // Failure   Error(INVALID) for a type or id of more than one line.
   [[nodiscard]] detail::DrainAwaiter send(const ServerSentEvent& event) {
     std::string text;
@@ -71,7 +71,7 @@ class EventStream {
   [[nodiscard]] detail::DrainAwaiter send(const std::string& data) {
     return send(std::string_view(data));
   }
-  // Keeps proxies from closing a stream that has nothing to say.
+  // Keeps proxies from closing an idle stream.
   [[nodiscard]] detail::DrainAwaiter keep_open() { return out_.write(":\n\n"); }
 
   [[nodiscard]] Response end() const { return out_.end(); }
@@ -87,7 +87,7 @@ class EventStream {
   ResponseStream out_;
 };
 
-// From bytes, cut anywhere, to events, as the HTML standard says. An event without data is none.
+// Makes events from bytes, cut anywhere, by the HTML standard. An event without data is none.
 //
 // Bounded   A line, and the data of an event, have at most `max_bytes`.
 class SseParser {
@@ -96,12 +96,11 @@ class SseParser {
 
   explicit SseParser(std::size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
-  // Failure   Error(LIMIT); the parser is of no use then.
+  // Failure   Error(LIMIT); the parser must not be used after that.
   void feed(std::string_view bytes);
-  // The oldest event that is complete and was not taken yet. What follows the last empty line is
-  // no event.
+  // The oldest complete event that was not taken yet. Bytes after the last empty line are no event.
   [[nodiscard]] std::optional<ServerSentEvent> take();
-  // How long a client should wait before it connects again, if the stream has said so.
+  // How long a client should wait before it reconnects, if the stream has said so.
   [[nodiscard]] std::optional<std::chrono::milliseconds> retry() const noexcept { return retry_; }
 
  private:
@@ -116,7 +115,7 @@ class SseParser {
   bool after_cr_ = false;
   std::string data_;
   std::string type_;
-  std::string id_;  // stays for the events that follow
+  std::string id_;  // stays for the next events
   std::optional<std::chrono::milliseconds> retry_;
   std::deque<ServerSentEvent> events_;
 };

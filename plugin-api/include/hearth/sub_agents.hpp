@@ -1,6 +1,6 @@
 #pragma once
-// Agents below an agent: each has its own state, database, clients and durable work, and goes when
-// the one above is destroyed. Clients reach one at .../sub/{class}/{name}.
+// Agents below an agent. Each has its own state, database, clients and durable work, and is
+// destroyed with the agent above. Clients reach one at .../sub/{class}/{name}.
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/subagents.h>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Which agent is meant.
+// Names a sub-agent.
 struct SubAgentName {
   std::string class_name;
   std::string name;
@@ -26,16 +26,16 @@ struct SubAgentEntry {
 };
 
 struct SubAgentFilter {
-  SubAgentName after = {};    // behind this one, which need not be there; empty: from the beginning
+  SubAgentName after = {};    // only agents after this one, which need not exist; empty: all
   std::uint32_t limit = 100;  // 1 to 1000
 };
 
-// Threads, Lifetime  As the agent, which gives it: sub_agents().
+// Threads, Lifetime  As the agent that gives it: sub_agents().
 class SubAgentList {
  public:
   explicit SubAgentList(detail::Activation& activation) : activation_(activation) {}
 
-  // Those right below, in the order of their names.
+  // The agents right below, in the order of their names.
   [[nodiscard]] std::vector<SubAgentEntry> list(const SubAgentFilter& filter = {}) const {
     hearth_subagents_filter wanted = {};
     wanted.struct_size = sizeof wanted;
@@ -52,13 +52,13 @@ class SubAgentList {
     }
     return all;
   }
-  // With all below it, and certain when this returns. False: there is none.
+  // Destroys it and all agents below it. Certain when this returns. False: it does not exist.
   bool destroy(std::string_view class_name, std::string_view name) {
     const hearth_status status = table().destroy(activation_.host(), activation_.id(),
                                                  detail::slice(class_name), detail::slice(name));
     return detail::found(activation_, status, "destroy a sub-agent");
   }
-  // The way to this agent, the topmost first, itself last.
+  // The path of this agent, the topmost agent first, itself last.
   [[nodiscard]] std::vector<SubAgentName> path() const {
     hearth_bytes path = {nullptr, 0};
     activation_.check(table().path(activation_.host(), activation_.id(), &path), "path");

@@ -1,5 +1,5 @@
 #pragma once
-// Task<T>: what a handler that may wait returns.
+// Task<T>: the result of a handler that may wait.
 //
 //     hearth::Task<int> slow_add(int a, int b) {
 //       co_await sleep(std::chrono::seconds(1));
@@ -7,18 +7,18 @@
 //     }
 //
 // Lifetime  A task is lazy: it runs when it is awaited (or returned to the SDK), on the agent's own
-//           thread, up to its first wait in the same call. It owns its frame. Destroying it
-//           destroys the frame with everything in it, innermost first: that is how an eviction ends
-//           work that waits.
-// Failure   What it throws comes out of the co_await. A task that goes without ever having been
-//           awaited is a mistake, also one that the agent keeps as a member until it leaves memory:
-//           the log says so, and a unit test on the mock host fails. The compiler warns of one that
-//           is dropped, but static_cast<void>(run_fiber(...)) silences it: C++ offers no more, so
-//           that is found at run time only.
+//           thread, and up to its first wait in the same call. It owns its frame. Destroying it
+//           destroys the frame with everything in it, innermost first: so an eviction ends work
+//           that waits.
+// Failure   The exception of a task comes out of the co_await. A task that is destroyed without
+//           ever having been awaited is a mistake, also a task that the agent keeps as a member
+//           until it leaves memory: the log says so, and a unit test on the mock host fails. The
+//           compiler warns of a dropped task, but static_cast<void>(run_fiber(...)) silences it. So
+//           this mistake is found only at run time.
 // A task that need not wait is made from its value, without a frame: `return 5;`, `return {};` for
 // Task<void>.
 //
-// Awaiting resumes the child in place and does not rely on tail calls, so a million awaits of tasks
+// Awaiting resumes the child in place and does not rely on tail calls. A million awaits of tasks
 // that finish at once use no stack, optimised or not.
 
 #include <hearth/detail/closure_check.hpp>
@@ -37,8 +37,8 @@ class Task;
 
 namespace detail {
 
-// Told when a task that nobody awaits has come to its end, from inside the task: it may not be
-// destroyed yet.
+// Called when a task that no coroutine awaits has ended. The call comes from inside the task, which
+// must not be destroyed yet.
 class Finished {
  public:
   virtual void on_finished() noexcept = 0;
@@ -47,7 +47,8 @@ class Finished {
   ~Finished() = default;
 };
 
-// Told of each task on its thread that goes without ever having been awaited: its code has not run.
+// Called for each task on its thread that is destroyed without ever having been awaited: its code
+// has not run.
 class TaskWatch {
  public:
   virtual void never_awaited() noexcept = 0;
@@ -55,14 +56,14 @@ class TaskWatch {
  protected:
   ~TaskWatch() = default;
 };
-// Whose code this thread runs; null where tasks may go so (their frame's event is cut off).
-// Trivial, so it does not pin the library.
+// The watch of the code that this thread runs; null where a task may be dropped (the event of its
+// frame is cut off). Trivial, so it does not pin the library.
 inline constinit thread_local TaskWatch* task_watch = nullptr;
 
 class PromiseBase {
  public:
-  // Resumes whoever awaits. By a call, not a transfer: the nesting is as deep as the chain of
-  // awaiting tasks.
+  // Resumes the awaiting coroutine. By a call, not a transfer: the nesting is as deep as the chain
+  // of awaiting tasks.
   class FinalAwaiter {
    public:
     FinalAwaiter() noexcept {}
@@ -128,7 +129,7 @@ class Promise<void> : public PromiseBase {
   void take() const { rethrow(); }
 };
 
-// Of a coroutine that is a lambda.
+// The promise of a coroutine that is a lambda.
 template <class T, class Closure>
 class ClosurePromise final : public Promise<T> {
  public:
@@ -154,7 +155,7 @@ class Frame {
   void reset() noexcept {
     const auto handle = std::exchange(handle_, nullptr);
     if (!handle) return;
-    // An exception may come between the making of a task and its co_await.
+    // An exception may be thrown after a task is made and before its co_await.
     if (task_watch && !handle.promise().has_begun() && std::uncaught_exceptions() == 0)
       task_watch->never_awaited();
     handle.destroy();
@@ -198,7 +199,7 @@ class [[nodiscard]] Task {
  public:
   using promise_type = detail::Promise<T>;  // NOLINT(readability-identifier-naming)
 
-  // A task that has its value already. No frame is made.
+  // A task that already has its value. No frame is made.
   template <class Value>
     requires(std::is_constructible_v<T, Value &&> &&
              !std::is_same_v<std::remove_cvref_t<Value>, Task> &&
@@ -209,8 +210,8 @@ class [[nodiscard]] Task {
 
   detail::TaskAwaiter<T> operator co_await() && noexcept { return detail::TaskAwaiter<T>(*this); }
 
-  // For the SDK and for tests of awaitables: runs it to its first wait; whether it has ended; its
-  // value, or its exception.
+  // For the SDK and for tests of awaitables: runs it to its first wait; says whether it has ended;
+  // gives its value, or its exception.
   void start() {
     if (frame_ && !frame_.done()) frame_.begin();
   }
@@ -261,7 +262,7 @@ inline constexpr bool kIsTask = false;
 template <class T>
 inline constexpr bool kIsTask<Task<T>> = true;
 
-// What awaiting a T gives: T itself if it is no Task.
+// The result of awaiting a T: T itself if it is no Task.
 template <class T>
 struct TaskTraits {
   using Value = T;
@@ -286,7 +287,7 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 
 }  // namespace hearth
 
-// Of a lambda: its parameters, with itself before them.
+// The traits of a lambda: its parameters, with itself before them.
 template <class T, class Closure, class... Parameters>
   requires hearth::detail::kIsLambda<std::remove_const_t<Closure>>
 struct std::coroutine_traits<hearth::Task<T>, Closure&, Parameters...> {

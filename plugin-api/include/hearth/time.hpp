@@ -13,13 +13,13 @@
 
 namespace hearth {
 
-// What now() gives. Time(std::chrono::milliseconds(n)) is the one with the Unix time of n ms.
+// The type of now(). Time(std::chrono::milliseconds(n)) has the Unix time of n ms.
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;
 
 namespace detail {
 
-// Whole milliseconds, never less than what was given. What is no number, or would not fit, is
-// refused here: the conversions of <chrono> would make anything of it.
+// Whole milliseconds, never less than the given time. Rejects what is no number or does not fit:
+// the conversions of <chrono> would give any value for it.
 template <class Rep, class Period>
 std::int64_t to_milliseconds(std::chrono::duration<Rep, Period> time, const char* what) {
   const double estimate = std::chrono::duration<double, std::milli>(time).count();
@@ -50,10 +50,10 @@ inline Json to_json_text(const std::optional<std::string>& text) {
   return text ? Json(*text) : Json();
 }
 
-// Not parse_json(): the host wraps values that may have used up all the depth that is allowed.
+// Not parse_json(): the host wraps values that may already have the full allowed depth.
 Json parse_record(std::string_view text);
 
-// `value` under the name that the table gives it; the first one for a word of a later version.
+// The word of `value` in the table; the first one for a word of a later version.
 template <class Enum, class Table>
 Enum find_word(const Table& table, std::string_view word) {
   for (const auto& [value, name] : table) {

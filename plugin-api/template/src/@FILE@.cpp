@@ -1,9 +1,9 @@
 // The agent class @CLASS@: clients reach one at /agents/@NAME@/ANY-NAME.
 //
-//   methods   greet(who = "world") -> "hello, world"; count_down(n) streams n, n-1, ... 1
+//   methods   greet(name = "world") -> "hello, world"; count_down(n) streams n, n-1, ... 1
 //   frames    come back unchanged
 //   HTTP      GET answers the state
-//   state     {"greetings": how many there were}
+//   state     {"greetings": the number of calls of greet}
 //   options   greeting: the first word ("hello")
 
 #include <hearth/agent.hpp>
@@ -21,7 +21,7 @@ class @CLASS@ : public hearth::Agent {
   };
   explicit @CLASS@(Options options) : options_(std::move(options)) {}
 
-  // What clients may call.
+  // The methods that clients may call.
   static void methods(hearth::Methods<@CLASS@>& m) {
     m.add("greet", &@CLASS@::greet);
     m.stream("count_down", &@CLASS@::count_down);
@@ -29,7 +29,7 @@ class @CLASS@ : public hearth::Agent {
 
   hearth::Json initial_state() override { return State(); }
 
-  // The state is stored, and every client sees each change of it.
+  // The state is stored, and each change is sent to every client.
   std::string greet(std::optional<std::string> who) {
     State next = state<State>();
     ++next.greetings;

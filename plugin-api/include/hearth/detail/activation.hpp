@@ -1,5 +1,5 @@
 #pragma once
-// One live agent as the SDK sees it: its host, its unfinished events, its pending operations.
+// One agent in memory as the SDK sees it: its host, its unfinished events, its pending operations.
 
 #include <hearth/abi.h>
 #include <hearth/detail/host_tables.hpp>
@@ -28,23 +28,23 @@ namespace detail {
 
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final
 class Activation;
-struct Recovery;  // see fiber.hpp
-// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, see fiber_calls.hpp
+struct Recovery;  // see fiber_work.hpp
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final, see fiber_waits.hpp
 class SettledAwaiter;
-struct ClassTraits;  // what the compiler knows of an agent class: see class_of.hpp
+struct ClassTraits;  // compile-time facts about an agent class: see dispatch.hpp
 
-// Which event the running code belongs to. Restored when a wait ends.
+// The event that the running code belongs to. Restored when a wait ends.
 struct Context {
   std::uint64_t call = 0;         // 0: none, or a synchronous event
   std::uint64_t connection = 0;   // the client that the event came from
   bool on_behalf = false;         // a change of state counts as that client's
-  bool unheard = false;           // nobody but the log hears of its failure
+  bool unheard = false;           // only the log gets its failure
   std::uint64_t fiber = 0;        // the SDK's number of the fiber that runs; 0: none
-  Recovery* recovery = nullptr;   // what on_fiber_recovered is about, while it runs
+  Recovery* recovery = nullptr;   // the fiber of on_fiber_recovered, while that runs
   bool plans = false;             // on_fibers_recovered runs
-  bool retried = false;           // the host gives the event again if it fails
-  std::string_view handler = {};  // the hook, or what was called by its name
-  bool is_method = false;         // a method of the class, whose caller hears of limits
+  bool retried = false;           // the host delivers the event again if it fails
+  std::string_view handler = {};  // the hook, or the name of the called function
+  bool is_method = false;         // a method of the class, whose caller gets LIMIT as such
 };
 
 // An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
@@ -57,8 +57,8 @@ class Root : public Finished {
   Root& operator=(const Root&) = delete;
 
   void on_finished() noexcept override;
-  // Completes the event with what the coroutine gave (a fiber: ends it). Called once, after
-  // on_finished, from no coroutine.
+  // Completes the event with the coroutine's outcome (a fiber: ends it). Called once, after
+  // on_finished, outside of all coroutines.
   virtual void answer() noexcept = 0;
   [[nodiscard]] const Context& context() const noexcept { return context_; }
 
@@ -70,13 +70,13 @@ class Root : public Finished {
   Activation& activation_;
 };
 
-// A submitted operation that waits for its result. Implemented by awaiters, which live in coroutine
-// frames.
+// A submitted operation that waits for its result. Implemented by awaiters, which live in the
+// frames of coroutines.
 class PendingOperation {
  public:
   // Stores the outcome and resumes the coroutine; `this` may be gone when it returns.
   virtual void on_result(const hearth_result& result) = 0;
-  // A part of its answer; the outcome is yet to come. As on_result().
+  // A part of its answer; the outcome comes later. As on_result().
   virtual void on_part(const hearth_result& /*result*/) {}
   [[nodiscard]] virtual const Context& context() const noexcept = 0;
   virtual ~PendingOperation() = default;
@@ -86,28 +86,28 @@ class PendingOperation {
 // frame.
 class Waiter {
  public:
-  // Goes on; `this` may be gone when it returns.
+  // Resumes the coroutine; `this` may be gone when it returns.
   virtual void resume() = 0;
 
  protected:
   ~Waiter() = default;
 };
 
-// The work of a fiber that is to begin again.
+// The work of a fiber that will begin again.
 class KeptWork {
  public:
   virtual ~KeptWork() = default;
-  // Has the host go on with `fiber` and runs the work up to its first wait. Failure: HostError;
-  // then it may be tried again.
+  // Resumes `fiber` in the host and runs the work up to its first wait. Failure: HostError; then it
+  // may be tried again.
   virtual void resume(Activation& activation, const RecoveredFiber& fiber) = 0;
 };
 
 // Threads   The agent's own: every member is [instance].
-// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines; these go first,
-//           fibers before events and the newest first, while the Agent is still whole.
+// Lifetime  From create to destroy. Owns the Agent and all suspended coroutines. The coroutines are
+//           destroyed first, fibers before events and the newest first, while the Agent is intact.
 class Activation final : private TaskWatch {
  public:
-  // Defined in agent_base.hpp, where Agent is complete.
+  // Defined in agent_base.cpp.
   Activation(const ClassTraits& traits, const hearth_class& definition, const hearth_host* host,
              hearth_agent id, std::string_view name, std::string_view options);
   ~Activation();
@@ -127,7 +127,7 @@ class Activation final : private TaskWatch {
   void adopt(std::unique_ptr<Agent> agent) noexcept;
 
   // ---- errors
-  // Throws HostError with the host's words, or with `doing` where it has none.
+  // Throws HostError with the host's text, or with `doing` if there is none.
   [[noreturn]] void fail(hearth_status status, std::string_view doing) const {
     throw HostError(status, last_error(status, doing));
   }
@@ -143,22 +143,22 @@ class Activation final : private TaskWatch {
   void complete(std::uint64_t call, hearth_status status, std::string_view body) const noexcept;
   // Inside a catch block: completes the event with the exception's code and text.
   void complete_with_exception(const Context& context) noexcept;
-  // Inside a catch block: tells the agent's on_error.
+  // Inside a catch block: calls the agent's on_error.
   void tell_error(std::string_view where) noexcept;
-  // A buffer for the text of one answer at a time, kept so that most answers allocate nothing.
+  // A buffer for the text of one answer at a time. Reused, so most answers allocate nothing.
   [[nodiscard]] std::string& answer_buffer();
 
   // ---- unfinished events
   void keep(std::unique_ptr<Root> root);
-  // The number of work that belongs to no event, where an event has its call.
+  // A number for work that belongs to no event; for an event, its call is the number.
   [[nodiscard]] std::uint64_t next_own_work() noexcept { return kOwnWork | ++last_own_work_; }
   void finished(Root& root) noexcept { finished_.push_back(&root); }
   void cancel(std::uint64_t call);
-  // Answers and frees the events that have ended, and lets those go on whose wait is over. Called
+  // Answers and frees the events that have ended, and resumes coroutines whose wait is over. Called
   // last in each entry, when no coroutine runs.
   void reap() noexcept;
   [[nodiscard]] std::size_t unfinished() const noexcept { return roots_.size(); }
-  // Its wait is over; it goes on at the end of this entry, unless it is withdrawn before.
+  // Its wait is over; it is resumed at the end of this entry, unless it is withdrawn before.
   void release(Waiter& waiter) { released_.push_back(&waiter); }
   void withdraw(const Waiter& waiter) noexcept { std::erase(released_, &waiter); }
 
@@ -167,20 +167,20 @@ class Activation final : private TaskWatch {
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Root>>& fibers() noexcept {
     return fibers_;
   }
-  // By id: functions for another attempt that no name finds, and who waits for a settled record.
+  // By fiber id: functions for another attempt that have no listed name; waits for a settled
+  // record.
   [[nodiscard]] auto& kept_work() noexcept { return kept_work_; }
   [[nodiscard]] auto& settled_waiters() noexcept { return settled_waiters_; }
-  // Who waits for the end of an operation that runs, by its id.
+  // Waits for the end of a running operation, by its id.
   [[nodiscard]] auto& operation_waiters() noexcept { return operation_waiters_; }
-  // By their ids the kinds of those that run, until this run has made its first request.
+  // The kinds of running operations, by id, until their run has made its first request.
   [[nodiscard]] auto& operation_kinds() noexcept { return operation_kinds_; }
 
   // ---- operations
-  // Failure   The host's status: CLOSING while the agent is being evicted. Then no result will
-  //           come.
+  // Failure   The host's status: CLOSING while the agent is being evicted. No result comes then.
   hearth_status submit(std::uint32_t operation, hearth_bytes request, PendingOperation& pending,
                        std::uint64_t& token, std::uint64_t& host_id);
-  // `begin(token)` is what submits it: a function of an extension.
+  // `begin(token)` submits it: a function of an extension.
   template <class Begin>
   hearth_status submit_with(PendingOperation& pending, std::uint64_t& token, const Begin& begin) {
     const auto place = pending_.emplace_hint(pending_.end(), ++last_token_, &pending);
@@ -189,13 +189,13 @@ class Activation final : private TaskWatch {
     token = last_token_;
     return status;
   }
-  // The awaiter goes away before its result came.
+  // The awaiter is destroyed before its result has come.
   void forget(std::uint64_t token, std::uint64_t host_id) noexcept {
     if (pending_.erase(token) != 0) static_cast<void>(host()->cancel(host(), id_, host_id));
   }
   void on_result(const hearth_result& result);
 
-  // The host has called in: sets the context for as long as it lives, then reaps.
+  // A call of the host: sets the context for as long as it lives, then reaps.
   class Entry {
    public:
     Entry(Activation& activation, Context context) : activation_(activation), outer_(task_watch) {
@@ -214,10 +214,10 @@ class Activation final : private TaskWatch {
 
    private:
     Activation& activation_;
-    TaskWatch* outer_;  // of an agent of a test that calls another one's
+    TaskWatch* outer_;  // in a test, of the agent that has called this one
   };
 
-  // The agent is being made, or goes: a Task that its code drops is told.
+  // The agent is being created or destroyed: reports a Task that its code drops.
   class Watch {
    public:
     explicit Watch(Activation& activation) : outer_(task_watch) { task_watch = &activation; }
@@ -229,8 +229,8 @@ class Activation final : private TaskWatch {
     TaskWatch* outer_;
   };
 
-  // Code of another context runs for as long as it lives, inside an entry: a fiber that begins, one
-  // that waits for it.
+  // Runs code of another context inside an entry, for as long as it lives: a fiber that begins, or
+  // one that waits for it.
   class Scope {
    public:
     Scope(Activation& activation, Context context)
@@ -257,17 +257,17 @@ class Activation final : private TaskWatch {
   };
   [[nodiscard]] StateCache& state_cache() noexcept { return state_; }
 
-  // The instance has its first event: from now on a crash is no fiber's doing, unless the host is
-  // told that it is.
+  // The instance has its first event: from now on a crash counts for no fiber, unless the host gets
+  // another works_for().
   void tell_begin() noexcept { tell_work(Work()); }
 
-  // A warning that would say the same each time. Bounded: kMostWarnings different ones.
+  // Logs the same warning only once. Bounded: kMostWarnings different ones.
   void warn_once(const std::string& text);
 
  private:
-  // Whose work runs, as the host needs it for the record of a crash: that of a fiber, or of the
-  // hook on_fiber_recovered or on_fibers_recovered of this event. Neither: what the host takes for
-  // granted in a call.
+  // The work that runs, for the host's record of a crash: a fiber's, or that of the hook
+  // on_fiber_recovered or on_fibers_recovered of this event. Neither: the host's default for a
+  // call.
   struct Work {
     std::uint64_t fiber = 0;  // the SDK's number
     std::uint64_t recovery = 0;
@@ -275,8 +275,8 @@ class Activation final : private TaskWatch {
   };
 
   void never_awaited() noexcept override;
-  // Tells the host, if it has been told otherwise in this call. The recovery of a context may be
-  // gone: it is not looked at.
+  // Tells the host, if it has another value in this call. The recovery of a context may be gone, so
+  // this does not read it.
   void works_for(const Context& context) noexcept {
     const bool recovers = context.recovery != nullptr || context.plans;
     const Work work = {context.fiber, recovers ? context.call : 0};
@@ -284,7 +284,7 @@ class Activation final : private TaskWatch {
   }
   void tell_work(const Work& work) noexcept;
 
-  static constexpr std::uint64_t kOwnWork = std::uint64_t{1} << 63;  // no host counts so far
+  static constexpr std::uint64_t kOwnWork = std::uint64_t{1} << 63;  // no host counts that far
   static constexpr std::size_t kMostWarnings = 100;
   static constexpr std::size_t kKeptAnswer =
       65'536;  // a larger buffer is not kept for a live but idle agent
@@ -303,7 +303,7 @@ class Activation final : private TaskWatch {
   StateCache state_;
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, PendingOperation*> pending_;
-  std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call, which grow
+  std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call; calls only grow
   std::uint64_t last_own_work_ = 0;
   std::uint64_t last_fiber_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number
@@ -324,7 +324,7 @@ inline void Root::on_finished() noexcept {
 // library.
 inline constinit thread_local Activation* constructing = nullptr;
 
-// A coroutine and what to do with its value. `deliver` may own what the coroutine refers to.
+// A coroutine and a function for its value. `deliver` may own objects that the coroutine refers to.
 template <class T, class Deliver>
 class TaskRoot final : public Root {
  public:
@@ -353,7 +353,7 @@ class TaskRoot final : public Root {
   Task<T> task_;  // destroyed before deliver_
 };
 
-// Runs `task` for the event `context` and has its outcome delivered: at once if it does not wait.
+// Runs `task` for the event `context` and delivers its outcome: at once if it does not wait.
 template <class T, class Deliver>
 void drive(Activation& activation, const Context& context, Task<T> task, Deliver deliver) {
   task.start();
@@ -365,7 +365,7 @@ void drive(Activation& activation, const Context& context, Task<T> task, Deliver
   }
 }
 
-// Work that an event has left behind, and nobody waits for. A failure goes to the log.
+// Work that outlives its event, and that no caller waits for. A failure goes to the log.
 class OwnWork final : public Root {
  public:
   OwnWork(Activation& activation, Context context, Task<void> task, const char* name)
@@ -379,24 +379,24 @@ class OwnWork final : public Root {
   const char* name_;
 };
 
-// Completes an event that answers nothing.
+// Completes an event that has no answer.
 struct DeliverNothing {
   void operator()(Activation& activation, const Context& context) const {
     activation.complete(context.call, HEARTH_OK, {});
   }
 };
 
-// Inside a catch block: what to tell the caller.
+// Inside a catch block: the failure as the caller gets it.
 struct Failure {
   hearth_status status = HEARTH_E_PLUGIN;
   std::string text = "Unknown error occurred";
   std::string sql = {};   // of a SqlError
-  bool is_limit = false;  // the host has refused something that is past a limit of the agent
+  bool is_limit = false;  // the host refused something beyond a limit of the agent
 };
 
 Failure current_failure() noexcept;
 
-// Sends a part of the answer to a call. False: nobody listens any more.
+// Sends a part of the answer to a call. False: the reader has gone.
 bool emit_part(Activation& activation, std::uint64_t call, std::string_view part,
                std::string_view doing);
 

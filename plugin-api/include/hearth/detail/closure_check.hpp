@@ -1,12 +1,12 @@
 #pragma once
-// Refuses a coroutine that is a lambda with captures, unless the SDK keeps the lambda.
+// Rejects a coroutine that is a lambda with captures, unless the SDK keeps the lambda.
 //
-// A coroutine keeps its parameters, and of a lambda only a pointer to it. So a lambda with captures
-// must live as long as its coroutine does: run_fiber() and its like keep what they are given, also
-// in a std::function, std::bind() or a template around it. Any other one is gone as soon as the
-// function that made it returns, or the statement is over. One of which a kept object's type does
-// not tell, such as a std::function that is its member, is refused, too. Not seen is a template of
-// an author's that calls a copy of the lambda that it has inside.
+// A coroutine keeps its parameters, but of a lambda only a pointer to it. So a lambda with captures
+// must live as long as its coroutine. run_fiber() and similar functions keep what they are given,
+// also in a std::function, std::bind() or a template around it. Any other lambda is destroyed when
+// the function that made it returns, or the statement ends. A lambda is also rejected if the type
+// of the kept object does not show it, such as in a std::function that is its member. Not found: a
+// template of an author that calls its own copy of the lambda.
 
 #include <hearth/error.hpp>
 
@@ -32,8 +32,8 @@ inline constexpr bool kIsLambda = type_text<T>().find("= (lambda at ") != std::s
 template <class T>
 inline constexpr char kTypeTag = 0;
 
-// Whether an object of type T is that of the tag, or a template that was made for it and so has it
-// inside: Wrapper<Closure>.
+// Whether an object of type T is the tag's closure, or a template made for it, which has it inside:
+// Wrapper<Closure>.
 template <class T>
 struct Inside {
   static bool has(const char* tag) { return tag == &kTypeTag<T>; }
@@ -44,9 +44,9 @@ template <template <class...> class Wrapper, class... Parts>
 struct Inside<Wrapper<Parts...>> {
   static bool has([[maybe_unused]] const char* tag) { return (Inside<Parts>::has(tag) || ...); }
 };
-// std::bind() and std::bind_front(): what they bind a function to may be copied on the way, into a
-// parameter that dies. The function itself is called where it is, and a member function on the
-// object that it is bound to.
+// std::bind() and std::bind_front(): the bound arguments may be copied on the way, into a parameter
+// that is destroyed. The function itself is called in place, and a member function on the object
+// that it is bound to.
 template <class Function, class... Bound>
 struct Inside<Function(Bound...)> : Inside<Function> {};
 template <class Member, class Class, class Object, class... Bound>
@@ -66,8 +66,8 @@ bool is_binding_of(const std::type_info& whole, const std::type_info& function);
 
 // A function that its caller keeps.
 struct Kept {
-  bool (*has)(const char* tag);            // of which closures
-  const std::type_info* target = nullptr;  // of a std::function: what it holds
+  bool (*has)(const char* tag);            // which closures
+  const std::type_info* target = nullptr;  // of a std::function: its function
 
   template <class Closure>
   [[nodiscard]] bool holds() const {
@@ -77,7 +77,7 @@ struct Kept {
   }
 };
 
-// What call_kept() calls on this thread. Trivial, so it does not pin the library.
+// The function of call_kept() on this thread. Trivial, so it does not pin the library.
 inline constinit thread_local const Kept* kept_function = nullptr;
 
 // Calls a function that the caller keeps until its Task has ended.

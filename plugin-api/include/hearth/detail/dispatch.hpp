@@ -64,22 +64,22 @@ inline bool has_recovery_hook(const Activation& activation) noexcept {
   return (activation.traits().hooks & kOnFiberRecovered) != 0;
 }
 
-// This instance has the function: its work has failed here, or it was asked for here while it had
-// to wait. Then there is nothing for a hook to decide. False if it has not.
+// True if this instance has the function: its work has failed here, or it was begun here while it
+// had to wait. Then no hook decides.
 bool resume_kept(Activation& activation, const Context& context, const RecoveredFiber& fiber);
 
-// Calls the function that is listed under its name. False: none is.
+// Calls the function that is listed under its name. False: none is listed.
 bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber);
 
-// This version has nothing to go on with: the host keeps the fiber for one that has. What
-// hearth.fibers/1 has begun it would offer again and again for this, so that one goes, with a
-// warning.
+// This version cannot continue the fiber: the host keeps it for a version that can. A fiber of
+// hearth.fibers/1 would be offered again without end after this status, so it is removed instead,
+// with a warning.
 inline hearth_status unknown_fiber(const RecoveredFiber& fiber) noexcept {
   return fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
 }
 
-// A class without the hook that does not list the name refuses the event: for a host that means
-// that this version does not know the fiber, and not that the hook has failed.
+// A class without the hook that does not list the name refuses the event. For a host that means
+// that this version does not know the fiber, not that the hook has failed.
 hearth_status dispatch_recovery(Activation& activation, const Context& outer,
                                 const hearth_event& event);
 
@@ -107,19 +107,19 @@ struct DeliverUnknown {
 void dispatch_operation_unknown(Activation& activation, const Context& context,
                                 const hearth_event& event);
 
-// How the SDK deals with one kind of event, beside what host and SDK agree on (event_rules.hpp).
+// The SDK's rules for one kind of event, beside those that it shares with the host
+// (event_rules.hpp).
 struct EventHandler {
   std::uint32_t kind;
   std::uint32_t hook;     // the bit of the hook that it leads to; 0: none
-  bool is_always_ours;    // looked at whether or not the class has the hook
+  bool is_always_ours;    // handled whether or not the class has the hook
   std::string_view name;  // of that hook, or of the kind
   bool is_unheard;        // its failure reaches no caller, client or other event
-  // Begins an asynchronous event. Exceptions before the first wait come out of here. Null:
-  // synchronous.
+  // Begins an asynchronous event. Throws the exceptions before the first wait. Null: synchronous.
   hearth_status (*begin)(Activation&, const Context&, const hearth_event&);
 };
 
-// A hook that takes nothing of the event but what `Start` reads, and answers nothing.
+// A hook that takes only what `Start` reads from the event, and has no answer.
 template <auto Start>
 hearth_status begin_hook(Activation& activation, const Context& context,
                          const hearth_event& event) {

@@ -1,5 +1,5 @@
 #pragma once
-// How a fiber is begun, continued, or found.
+// Begins, continues and finds fibers.
 
 #include <hearth/detail/fiber_waits.hpp>
 #include <hearth/fiber_options.hpp>
@@ -15,28 +15,28 @@ namespace hearth::detail {
 
 void check_fiber_options(const FiberOptions& options);
 
-// The function that is listed under `name`, with `input`; null if there is none. In dispatch.hpp.
+// The function that is listed under `name`, with `input`; null if there is none. In dispatch.cpp.
 std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
                                        const Json& input);
-// The same, if there must be one. Failure: Error(INVALID).
+// The same, but throws Error(INVALID) if there is none.
 std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
                                        const Json& input);
 
 // The class decides itself how interrupted fibers go on. In dispatch.hpp.
 bool has_recovery_hook(const Activation& activation) noexcept;
 
-// What the host has made of a start.
+// The host's answer to a start.
 struct OpenedFiber {
   FiberRow row;  // handle 0: the work is not the caller's
   FiberRecord record;
 };
 
-// The interrupted fiber goes on, under its id and with its checkpoint.
+// Continues the interrupted fiber, under its id and with its checkpoint.
 FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber);
 
-// The interrupted fiber that one called `name` continues if it is begun now: that of the hook that
-// runs, once, if neither is told apart by more than the name. What a listed function is begun with
-// must be the same; a function that is given has it in itself.
+// The interrupted fiber that a fiber called `name` continues if it is begun now: the fiber of the
+// running hook, once, if only the name distinguishes the two. For a listed function the input must
+// be the same; a given function has its input in itself.
 inline const RecoveredFiber* continued_by(const Activation& activation, std::string_view name,
                                           const Json& input, const FiberOptions& options,
                                           bool is_listed) {
@@ -65,7 +65,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   request.policy = static_cast<std::uint32_t>(FiberPolicy(options.policy));
   if (options.keep_record) request.flags |= HEARTH_FIBER_KEEP_RECORD;
   if (options.turn) request.flags |= HEARTH_FIBER_TURN;
-  // Whoever asks for it can do the work, but a class with the hook wants to be asked first.
+  // The caller can do the work, but a class with the hook decides first.
   if (!parent.empty() || !has_recovery_hook(activation)) request.flags |= HEARTH_FIBER_TAKE_UP;
   request.name = slice(name);
   if (options.id) request.id = slice(std::string_view(*options.id));
@@ -90,7 +90,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   return opened;
 }
 
-// It has to wait before it goes on, and nothing but this function can do its work.
+// The fiber must wait before it goes on, and only this function can do its work.
 template <class Function>
 void keep_for_later(Activation& activation, const OpenedFiber& opened, std::string_view parent,
                     Function function) {
@@ -101,7 +101,7 @@ void keep_for_later(Activation& activation, const OpenedFiber& opened, std::stri
       std::make_unique<KeptFunction<Function>>(fiber_context(activation), std::move(function));
 }
 
-// A fiber that another one waits for has the same key in each run that begins with the same
+// A fiber that another fiber waits for. Its key is the same in each run that begins with the same
 // checkpoint, so that it is not begun twice.
 struct ChildFiber {
   std::string parent;
@@ -111,7 +111,7 @@ struct ChildFiber {
 ChildFiber child_options(Activation& activation, const std::string& name, Json input,
                          FiberOptions options);
 
-// What a settled record says to who has waited for its value.
+// The value of a settled record, for a caller that has waited for it.
 template <class Value>
 Value value_of(const FiberRecord& record) {
   if (record.status != FiberStatus::kCompleted)

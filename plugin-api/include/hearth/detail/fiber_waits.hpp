@@ -1,5 +1,5 @@
 #pragma once
-// Who waits for a fiber, and the end of one, which lets them go on.
+// Waits for a fiber, and its end, which resumes them.
 
 #include <hearth/detail/fiber_work.hpp>
 #include <hearth/fiber_options.hpp>
@@ -61,8 +61,8 @@ class [[nodiscard]] SettledAwaiter final : public Waiter {
   bool gone_ = false;
 };
 
-// Waits for a fiber that was just begun, or for its cancel. Lives in the frame of run_fiber();
-// destroyed while the fiber runs (the caller was cancelled, or the fiber was) it leaves it alone.
+// Waits for a fiber that was just begun, or for its cancel. Lives in the frame of run_fiber(). If
+// it is destroyed while the fiber runs (the caller or the fiber was cancelled), the fiber goes on.
 class EndAwaiter final : public EndWaiter {
  public:
   EndAwaiter(Activation& activation, FiberRoot& fiber) noexcept
@@ -95,15 +95,15 @@ class EndAwaiter final : public EndWaiter {
   std::optional<FiberRecord> cancelled_;
 };
 
-// Nothing changes `record` any more: whoever waits for it goes on, and its function is not needed.
+// `record` is final: resumes all waits for it, and drops its function.
 void fiber_settled(Activation& activation, const FiberRecord& record);
 
 // By id or by key; the other is empty.
 std::optional<FiberRecord> find_record(const Activation& activation, std::string_view id,
                                        std::string_view key);
 
-// Records are about to be removed, and the host tells nobody of those any more: whoever waits for
-// one that is settled gets it now, as the host still knows it. One look a fiber that is waited for.
+// Call before records are removed, since the host reports a removed record to no wait: resumes the
+// waits for settled records with the host's current record. One look-up for each awaited fiber.
 void tell_waiters(Activation& activation);
 
 hearth_fiber_filter to_fiber_filter(const FiberFilter& filter);
@@ -112,7 +112,7 @@ hearth_fiber_filter to_fiber_filter(const FiberFilter& filter);
 class DeliverRecovered {
  public:
   explicit DeliverRecovered(std::unique_ptr<Recovery> recovery) : recovery_(std::move(recovery)) {}
-  // What the hook has left alone goes on by its name, if there is one: see dispatch.hpp.
+  // A fiber that the hook did not decide goes on by its name, if that is listed: see dispatch.hpp.
   void operator()(Activation& activation, const Context& context) const;
 
  private:
@@ -139,7 +139,7 @@ class DeliverPlan {
   void operator()(Activation& activation, const Context& context, const RecoveryPlan& plan) const {
     const Json body = {{"order", plan.order}, {"parallel", plan.parallel}, {"skip", plan.skip}};
     activation.complete(context.call, HEARTH_OK, to_text(body));
-    if (!plan.skip.empty()) tell_waiters(activation);  // of records that have gone with it
+    if (!plan.skip.empty()) tell_waiters(activation);  // of records that the plan has removed
   }
 
  private:

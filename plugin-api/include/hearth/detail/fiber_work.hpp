@@ -1,5 +1,5 @@
 #pragma once
-// A fiber that runs in this instance: its function, its end, and what an interrupted one is.
+// A fiber that runs in this instance: its function, its end, and the data of an interrupted one.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber.hpp>
@@ -23,22 +23,22 @@ namespace hearth::detail {
 struct Recovery {
   RecoveredFiber fiber;
   bool continued = false;
-  std::optional<FiberOutcome> outcome;  // of one that is not continued
+  std::optional<FiberOutcome> outcome;  // of a fiber that is not continued
 };
 
 Recovery read_recovery(std::string_view name, std::string_view body);
 
-// Who waits for the end of a fiber.
+// A wait for the end of a fiber.
 class EndWaiter : public Waiter {
  public:
-  // It was cancelled: its work may go on, and nobody waits for that.
+  // The fiber was cancelled: its work may go on, but this wait ends.
   virtual void cancelled(const FiberRecord& record) = 0;
 
  protected:
   ~EndWaiter() = default;
 };
 
-// A fiber that runs in this instance, without what depends on its function.
+// A fiber that runs in this instance, without the parts that depend on its function.
 class FiberRoot : public Root {
  public:
   FiberRoot(Activation& activation, const Context& context, FiberRow row)
@@ -48,13 +48,13 @@ class FiberRoot : public Root {
   [[nodiscard]] hearth_fiber handle() const noexcept { return fiber_.row_.handle; }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   bool request_stop() { return !ended_ && fiber_.stop_.request_stop(); }
-  // `waiter` is resumed when the fiber has ended; then the fiber goes.
+  // `waiter` is resumed when the fiber has ended; then the fiber is destroyed.
   void wait(EndWaiter* waiter) noexcept { waiter_ = waiter; }
   void cancelled(const FiberRecord& record) {
     record_ = record;
     if (waiter_) std::exchange(waiter_, nullptr)->cancelled(record);
   }
-  // The key of the next of its fibers of this name: the same in each run that begins with the same
+  // The key of its next child fiber of this name: the same in each run that begins with the same
   // checkpoint.
   std::string next_child_key(const std::string& name);
   // After its end, or a cancel: the record, if the host has taken it.
@@ -64,18 +64,18 @@ class FiberRoot : public Root {
   }
 
   void answer() noexcept override;
-  // Nobody waits: a failure goes to the log.
+  // No wait gets the failure, so it goes to the log.
   void report() noexcept;
 
  protected:
-  // Takes the outcome out of the coroutine and frees it.
+  // Moves the outcome out of the coroutine and frees that.
   virtual void collect() noexcept = 0;
   // The value as JSON, empty for none. After collect(), if that brought no error.
   [[nodiscard]] virtual std::string result() const = 0;
   // The function, for another attempt at the work; null: it is found by its name.
   [[nodiscard]] virtual std::unique_ptr<KeptWork> keep() = 0;
-  // The work has ended: its record with this turn. It stays open if only the agent's own end has
-  // ended the work.
+  // The work has ended: writes its record with this turn. The record stays open if the work ended
+  // only because the agent is destroyed.
   void end() noexcept;
   void fail(std::exception_ptr error) noexcept { error_ = std::move(error); }
 
@@ -83,29 +83,29 @@ class FiberRoot : public Root {
   static constexpr std::size_t kLongestKey = 256;
 
   [[nodiscard]] std::string why() const noexcept;
-  void settle() noexcept;  // in fiber_calls.hpp
+  void settle() noexcept;  // in fiber_waits.cpp
 
   FiberContext fiber_;
   EndWaiter* waiter_ = nullptr;
   std::exception_ptr error_;
   std::optional<FiberRecord> record_;
   bool ended_ = false;
-  bool settled_before_ = false;  // by a cancel: nobody asks what the work came to
+  bool settled_before_ = false;  // by a cancel: the outcome of the work is dropped
 };
 
 bool is_closing(const std::exception_ptr& error) noexcept;
 
-// What a fiber's function gives: a value, or a Task of one.
+// The value of a fiber's function: a value, or a Task of one.
 template <class Function>
 struct FiberFunction {
-  using Result = void;  // it is none: see check_fiber_function()
+  using Result = void;  // it is no function: see check_fiber_function()
 };
 template <class Function>
   requires(std::is_invocable_v<Function&, FiberContext&>)
 struct FiberFunction<Function> {
   using Result = std::invoke_result_t<Function&, FiberContext&>;
 };
-// A class with no operator() of any kind. (One of a class that is final is not looked for.)
+// A class with no operator() of any kind. (A final class is not checked.)
 struct AnyCall {
   void operator()();
 };
@@ -131,37 +131,37 @@ using FiberResult = typename FiberFunction<Function>::Result;
 template <class Function>
 using FiberValue = TaskValue<FiberResult<Function>>;
 
-// Whether it is work to be done, and not the input of work that has a name.
+// Whether it is a function to run, and not the input of a listed one.
 template <class What>
 inline constexpr bool kIsFiberWork =
     std::is_invocable_v<std::decay_t<What>&, FiberContext&> ||
     (!kMakesJson<std::decay_t<What>> && !kIsData<std::decay_t<What>>);
 
-// What is kept as the result. Of a value that JSON cannot hold: null.
+// The stored result. Null for a value that JSON cannot hold.
 template <class Value>
 inline constexpr bool kIsResult = kIsOptional<Value> || std::is_constructible_v<Json, const Value&>;
 template <>
 inline constexpr bool kIsResult<void> = true;
 
-// What another run of its parent can be given in the place of the fiber's own value.
+// The value that another run of the parent gets instead of the fiber's own value.
 template <class Value>
 inline constexpr bool kIsKept = kIsResult<Value> && kReadsJson<Value>;
 template <>
 inline constexpr bool kIsKept<void> = true;
 
-// A fiber's function with all that it needs, before its row is there.
+// A fiber's function with everything that it needs, before its row exists.
 class BoundFiber {
  public:
   BoundFiber() = default;
   virtual ~BoundFiber() = default;
   BoundFiber(const BoundFiber&) = delete;
   BoundFiber& operator=(const BoundFiber&) = delete;
-  // Runs the work up to its first wait. If it has ended already, whoever called forgets it. Once.
+  // Runs the work up to its first wait. If it has ended already, the caller forgets it. Once.
   virtual FiberRoot& begin(Activation& activation, Context context, FiberRow row) = 0;
 };
 
-// The function of a fiber that failed and has retries left. Not stored: a new instance asks the
-// hook.
+// The function of a fiber that failed and has retries left. Not stored: in a new instance the hook
+// decides.
 template <class Function>
 class KeptFunction final : public KeptWork {
  public:
@@ -201,7 +201,7 @@ class FiberWork final : public FiberRoot {
     }
     end();
   }
-  // Once, after the end.
+  // Call once, after the end.
   Value take() {
     rethrow();
     if constexpr (!kVoid) return std::move(*value_);
@@ -242,7 +242,7 @@ class FiberWork final : public FiberRoot {
   std::optional<std::conditional_t<kVoid, Nothing, Value>> value_;
 };
 
-// The work up to its first wait. If it has ended already, whoever called forgets it.
+// Runs the work up to its first wait. If it has ended already, the caller forgets it.
 template <bool IsNamed, class Function>
 FiberWork<Function, IsNamed>& begin_fiber(Activation& activation, Context context, FiberRow row,
                                           Function function) {
@@ -278,7 +278,7 @@ struct FiberBinder {
     else
       return false;
   }();
-  // A coroutine keeps its parameters, not what they refer to.
+  // A coroutine keeps its parameters, but not the objects that they refer to.
   static constexpr bool kSafe =
       !kIsTask<Result> || kCount != 2 ||
       !std::is_reference_v<std::tuple_element_t<0, std::tuple<Parameters...>>>;
@@ -327,15 +327,15 @@ NamedFiber make_named_fiber(const char* name, Pointer pointer) {
 
 FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept;
 
-// What a fiber that is begun now takes over from the event that runs.
+// The context of a fiber that is begun now, taken over from the event that runs.
 Context fiber_context(const Activation& activation) noexcept;
 
-// For a fiber that nobody waits for.
+// For a fiber that no caller waits for.
 void leave_alone(Activation& activation, FiberRoot& fiber);
 
 FiberContext& running_fiber(Activation& activation);
 
-// If its work runs in this instance it is asked to stop, and who waits for it goes on.
+// If its work runs in this instance, asks it to stop, and ends the waits for it.
 void stop_cancelled(Activation& activation, const FiberRecord& record);
 
 }  // namespace hearth::detail

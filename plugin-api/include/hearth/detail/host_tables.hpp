@@ -44,7 +44,7 @@ inline hearth_bytes slice(std::span<const std::byte> bytes) noexcept {
 // Borrowed: valid as long as the slice is.
 std::string_view view(hearth_bytes bytes) noexcept;
 
-// An extension that the host does not have is null here; need() turns its use into a clear error.
+// A missing extension of the host is null here; need() turns its use into a clear error.
 struct HostTables {
   const hearth_host* host = nullptr;
   const hearth_agent_v1* agent = nullptr;

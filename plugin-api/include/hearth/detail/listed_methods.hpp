@@ -1,5 +1,5 @@
 #pragma once
-// What the host reads of a list of methods.
+// A list of methods in the form that the host reads.
 
 #include <hearth/ext/methods_2.h>
 #include <hearth/method.hpp>

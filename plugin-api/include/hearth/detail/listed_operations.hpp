@@ -1,5 +1,5 @@
 #pragma once
-// What the host reads of a class's kinds of operations.
+// A class's kinds of operations in the form that the host reads.
 
 #include <hearth/ext/operations.h>
 #include <hearth/method.hpp>

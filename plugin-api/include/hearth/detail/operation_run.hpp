@@ -1,5 +1,5 @@
 #pragma once
-// How operation() asks the ledger, waits, acts, and writes down what came of it.
+// Steps of operation(): it asks the ledger, waits, acts, and settles.
 
 #include <hearth/detail/fiber_work.hpp>
 #include <hearth/operation.hpp>
@@ -21,10 +21,10 @@ inline const hearth_operations_v1& operation_table(const Activation& activation)
 // The kind as the class has listed it. In dispatch.hpp. Failure: Error(INVALID).
 const OperationKind& listed_operation(const Activation& activation, std::string_view name);
 
-// Those that have joined it ask the ledger again.
+// Calls that have joined it ask the ledger again.
 void release_joined(Activation& activation, const std::string& id);
 
-// What the ledger is asked for.
+// A question to the ledger.
 struct OperationRequest {
   std::string kind;
   std::string arguments;  // JSON
@@ -33,7 +33,7 @@ struct OperationRequest {
   std::uint64_t cost = 0;
 };
 
-// What it has decided.
+// The ledger's decision.
 struct OperationDecision {
   std::uint32_t decision = HEARTH_OPERATION_UNKNOWN;
   int attempt = 1;
@@ -42,12 +42,12 @@ struct OperationDecision {
   std::string result;
 };
 
-// Asks when awaited. What is to be run goes on when the ledger's row is durable.
-// Lifetime  In the frame of operation(). Destroyed while it waits, it takes the operation back:
-//           nothing has been done, but by an attempt before.
+// Asks when awaited. An operation to run goes on when the ledger's row is durable.
+// Lifetime  In the frame of operation(). If it is destroyed while it waits, it takes the operation
+//           back: only an earlier attempt may have done anything.
 class [[nodiscard]] BeginAwaiter final : public PendingOperation {
  public:
-  // `id`: of one that was begun before; empty: the ledger finds it.
+  // `id`: of an operation that was begun before; empty: the ledger finds it.
   BeginAwaiter(Activation& activation, const OperationRequest& request, const OperationKind& kind,
                std::string id)
       : activation_(activation), request_(request), kind_(kind) {
@@ -123,7 +123,7 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
   std::uint64_t host_id_ = 0;
 };
 
-// Waits until an operation that runs in this instance has ended, however that comes.
+// Waits until an operation that runs in this instance has ended, in whatever way.
 // Lifetime  In the frame of operation().
 class [[nodiscard]] JoinAwaiter final : public Waiter {
  public:
@@ -156,11 +156,11 @@ class [[nodiscard]] JoinAwaiter final : public Waiter {
   std::coroutine_handle<> waiting_;
 };
 
-// An operation that runs, or about which the other side is asked. If it goes without an outcome
-// (its caller was cancelled), it was cut off.
+// An operation that runs, or is probed. If it is destroyed without an outcome (its caller was
+// cancelled), it was cut off.
 class OperationRun {
  public:
-  // `kind`: of a run; null: the other side is asked.
+  // `kind`: of a run; null: a probe.
   OperationRun(Activation& activation, const OperationDecision& decision, const OperationKind* kind)
       : activation_(activation), id_(decision.id), operation_(decision.operation) {
     if (kind != nullptr) activation_.operation_kinds()[id_] = kind;
@@ -172,14 +172,14 @@ class OperationRun {
   OperationRun(const OperationRun&) = delete;
   OperationRun& operator=(const OperationRun&) = delete;
 
-  // What it is now.
+  // Settles it, and returns its new state.
   OperationState settle(std::uint32_t outcome, std::string_view body) {
     activation_.check(tell(outcome, body), "settle an operation");
     return state_;
   }
-  // Inside a catch block: what it was that has failed.
+  // Inside a catch block: settles it after a failure.
   OperationState fail(std::uint32_t outcome) {
-    // The agent's own end has ended it: the next instance judges it.
+    // The agent's own end has ended it: the next instance decides.
     if (is_closing(std::current_exception())) {
       operation_ = 0;
       return OperationState::kInterrupted;

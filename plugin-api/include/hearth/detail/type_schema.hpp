@@ -1,6 +1,6 @@
 #pragma once
-// JSON schemas of C++ types. Of each type there is constant data only; one function, the same for
-// all, makes text of it. So a method costs the compiler no code for its schema.
+// JSON schemas of C++ types. Each type has only constant data; one function for all types makes the
+// text. So the schema of a method adds no code to compile.
 
 #include <hearth/fields.hpp>
 
@@ -26,13 +26,13 @@ enum class SchemaKind : std::uint8_t {
   kObject,    // with parts that have names
 };
 
-// What JSON a type is read from and written as.
+// The JSON of a C++ type, for reading and writing.
 struct TypeSchema {
   SchemaKind kind = SchemaKind::kAny;
   const TypeSchema* const* parts = nullptr;
   std::size_t count = 0;
   std::string_view names = {};     // of the parts: "start, greeting"
-  std::string_view required = {};  // those without which the object is not read
+  std::string_view required = {};  // names without which the object is rejected
 };
 
 template <class T>
@@ -44,7 +44,7 @@ inline constexpr TypeSchema kTypeSchema = make_type_schema<T>();
 template <class... T>
 inline constexpr const TypeSchema* kTypeSchemas[sizeof...(T) + 1] = {&kTypeSchema<T>..., nullptr};
 
-// What HEARTH_FIELDS tells of its fields.
+// The fields that HEARTH_FIELDS lists.
 template <class... Fields>
 struct FieldTypes {
   static constexpr TypeSchema named(std::string_view names) {
@@ -59,7 +59,7 @@ struct FieldTypesOf {
 // The order is that of read_json() and of append_result().
 template <class T>
 constexpr TypeSchema make_type_schema() {
-  // NOLINTNEXTLINE(bugprone-branch-clone): it must not come to the others
+  // NOLINTNEXTLINE(bugprone-branch-clone): it must not reach the others
   if constexpr (std::same_as<T, Json>) {
     return {};
   } else if constexpr (std::same_as<T, bool>) {
@@ -83,7 +83,7 @@ constexpr TypeSchema make_type_schema() {
   }
 }
 
-// Of one method.
+// The schema of one method.
 struct MethodSchema {
   const TypeSchema* const* arguments;
   std::size_t count;         // of arguments
@@ -93,13 +93,13 @@ struct MethodSchema {
 // Writes schemas as JSON text.
 class SchemaText {
  public:
-  // Text longer than this is not used: what is cut short is no schema any more.
+  // Longer text is not used: a shortened schema is invalid.
   static constexpr std::size_t kMaxBytes = 16384;
 
-  // Of the array of arguments. Empty if it would be too long.
+  // The schema of the array of arguments. Empty if it would be too long.
   static std::string of_arguments(const MethodSchema& method);
 
-  // Empty if there is none, or if it would be too long.
+  // The schema of the result. Empty if there is none, or if it would be too long.
   static std::string of_result(const MethodSchema& method);
 
  private:
@@ -121,12 +121,12 @@ class SchemaText {
 
   void append_object(const Outer& here);
 
-  // A name of C++ needs no escapes.
+  // A C++ name needs no escapes.
   static void append_quoted(std::string& out, std::string_view name);
 
   std::string take() { return out_.size() > kMaxBytes ? std::string() : std::move(out_); }
 
-  const bool written_;  // what the class writes; else what it reads
+  const bool written_;  // for JSON that the class writes; else for JSON that it reads
   std::string out_;
 };
 

@@ -16,10 +16,10 @@
 //     agent.evict();                             // suspended work is destroyed; storage stays
 //     EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
 //
-// Storage, durable work and extensions are those of the server. It keeps the rules of abi.h more
-// strictly than a server does: bytes that were lent are overwritten as soon as the rule allows,
-// functions are refused on wrong threads, and a refused event may not be completed. Events have no
-// time-outs. Link with Hearth::testing (hearth_add_plugin_test does).
+// Storage, durable work and extensions are those of the server. The mock host is stricter than a
+// server about the rules of abi.h: it overwrites lent bytes as soon as the rule allows, refuses
+// functions on wrong threads, and a refused event may not be completed. Events have no timeouts.
+// Link with Hearth::testing (hearth_add_plugin_test does).
 
 #include <hearth/agent.hpp>
 #include <hearth/testing/library.hpp>
@@ -62,13 +62,13 @@ class Call {
     if (call_->status != HEARTH_OK) throw CallError(call_->status, call_->body);
     return call_->body.empty() ? Json() : parse_json(call_->body);
   }
-  // What it has streamed so far.
+  // The parts that it has streamed so far.
   [[nodiscard]] std::vector<Json> parts() const {
     std::vector<Json> all;
     for (const std::string& part : call_->parts) all.push_back(parse_json(part));
     return all;
   }
-  // The caller gave up.
+  // The caller gives up.
   void cancel() { agent_->cancel(*call_); }
 
  private:
@@ -82,7 +82,7 @@ template <class T>
 inline constexpr hearth_class kClassUnderTest =
     hearth::detail::class_table<T>("AgentUnderTest", "0.0.0");
 
-// "ChatRoom" for rooms::ChatRoom: how agents of one host call those of T.
+// "ChatRoom" for rooms::ChatRoom: the name by which other agents of the host call agents of T.
 template <class T>
 constexpr std::string_view class_name_of() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -114,18 +114,18 @@ class Client {
   void send(std::string_view text) { agent_->receive(*client_, text, false); }
   void send_binary(std::string_view bytes) { agent_->receive(*client_, bytes, true); }
 
-  // The frames that the agent has sent, without those of the protocol: all of them, or those since
-  // they were last taken.
+  // The frames that the agent has sent, without those of the protocol. received() gives all of
+  // them, take_received() those since its last call.
   [[nodiscard]] const std::vector<ReceivedFrame>& received() const { return client_->received; }
   [[nodiscard]] std::vector<ReceivedFrame> take_received() {
     return std::exchange(client_->received, {});
   }
-  // The state as this client has seen it last; null before the first.
+  // The last state that this client got; null before the first.
   [[nodiscard]] Json state() const {
     const auto& text = client_->state;
     return text ? parse_json(*text) : Json();
   }
-  // Asks for a new state. What came back as an error is in errors().
+  // Asks for a new state. errors() has the rejections.
   void set_state(const Json& next) { agent_->set_state(*client_, to_text(next)); }
   [[nodiscard]] const std::vector<std::string>& errors() const { return client_->errors; }
 
@@ -152,15 +152,15 @@ class Client {
   std::shared_ptr<detail::ClientRecord> client_;
 };
 
-// The answer to an HTTP request, as far as it has come.
+// The answer to an HTTP request, as far as it has arrived.
 struct HttpAnswer {
   bool done = false;    // false: on_request waits
-  unsigned status = 0;  // 0: nothing has come yet
+  unsigned status = 0;  // 0: nothing has arrived yet
   Headers headers;
   std::string body;
 
   [[nodiscard]] Json json() const { return parse_json(body); }
-  // Of the header called `name`, in any case; empty: there is none.
+  // The value of the header `name`, in any case; empty: it is missing.
   [[nodiscard]] std::string header(std::string_view name) const {
     const auto lower = [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -197,7 +197,7 @@ class HttpCall {
     if (call_->done && call_->status == HEARTH_OK) answer.body += call_->body;
     return answer;
   }
-  // The answer was begun and has failed then: the client sees that something is missing.
+  // The answer has begun and then failed: the client notices that it is incomplete.
   [[nodiscard]] bool cut() const {
     return call_->done && call_->status != HEARTH_OK && !call_->parts.empty();
   }
@@ -233,22 +233,23 @@ class AgentHandle {
   Call start_raw(std::string_view method, const std::string& arguments) {
     return Call(*agent_, agent_->call(0, method, arguments, {}));
   }
-  // By a client of /objects whose token has these claims, as if the server had verified it.
+  // Calls as a client of /objects whose token has these claims, as if the server had verified them.
   template <class... Arguments>
   Call start_as(const Json& claims, std::string_view method, const Arguments&... arguments) {
     return Call(*agent_,
                 agent_->call(0, method, detail::argument_list(arguments...), claims_text(claims)));
   }
 
-  // A client with "?query"; `id` is made up if empty. `claims`: of its token, as if the server had
-  // verified it; null: it has none. Look at closed() if the agent may refuse it.
+  // Connects a client with "?query"; an empty `id` is made up. `claims`: those of its token, as if
+  // the server had verified it; null: none. Check closed() if the agent may refuse it.
   Client connect(std::string_view query = {}, std::string id = {}, Headers headers = {},
                  const Json& claims = {}) {
     return Client(*agent_,
                   agent_->connect(query, std::move(id), std::move(headers), claims_text(claims)));
   }
 
-  // request() for the answer as it is at once, start_request() for one that waits for the clock.
+  // request() gives the immediate answer; use start_request() for an answer that waits for the
+  // clock.
   HttpAnswer request(std::string_view method, std::string_view path = {},
                      const std::string& body = {}, Headers headers = {}, const Json& claims = {}) {
     return start_request(method, path, body, std::move(headers), claims).answer();
@@ -259,38 +260,38 @@ class AgentHandle {
     return HttpCall(agent_->request(method, path, body, std::move(headers), claims_text(claims)));
   }
 
-  // What is stored, or the initial state.
+  // The stored state, or the initial state.
   [[nodiscard]] Json state() const {
     const auto text = agent_->state();
     return text ? parse_json(*text) : Json();
   }
-  // Rows of a query on the agent's database, as arrays of columns. It may do what the agent's own
-  // SQL may. Throws runtime_error with SQLite's words.
+  // Rows of a query on the agent's database, as arrays of columns. The query may do what the
+  // agent's own SQL may. Throws runtime_error with SQLite's text.
   [[nodiscard]] Json sql(const std::string& text) const { return parse_json(agent_->query(text)); }
 
-  // Out of memory at once, as an eviction without a grace: suspended work is destroyed. A server
-  // then repeats on_connect and the calls of idempotent methods that were in progress; here nobody
-  // repeats them, and they stay without an answer: call again.
+  // Evicts it at once, without a grace: suspended work is destroyed. A server then repeats
+  // on_connect and the calls of idempotent methods that were in progress. The mock host does not,
+  // and they stay without an answer: call again.
   void evict() { agent_->evict(0, 0); }
-  // Out of memory after on_evict has ended, or `grace` is over.
+  // Evicts it when on_evict has ended or `grace` is over.
   void evict(EvictReason reason, std::chrono::milliseconds grace) {
     agent_->evict(static_cast<std::uint32_t>(reason),
                   static_cast<std::uint64_t>(std::chrono::nanoseconds(grace).count()));
   }
-  // As if the server was killed: nothing of the agent runs on, its clients are gone without a word.
-  // Its interrupted fibers are recovered when it wakes: with the next event, or as soon as
+  // Like a crash of the server: no work of the agent goes on, and its clients are gone without a
+  // close. Its interrupted fibers are recovered when it wakes: at the next event, or as soon as
   // Host::advance() lets time pass.
   void kill() { agent_->kill(); }
-  // Its library is replaced: out of memory, and from the next event on an agent of T.
+  // Replaces its library: it leaves memory, and from the next event on it is an agent of T.
   template <class T>
   void become() {
     become(detail::kClassUnderTest<T>);
   }
-  // The same with a class out of a library, see Host::load().
+  // The same with a class from a library, see Host::load().
   void become(const hearth_class& definition) { agent_->become(definition); }
   // The schema version of its data; 0: none.
   [[nodiscard]] std::uint32_t schema_version() const { return agent_->schema_version(); }
-  // Into memory, as by an event that does nothing.
+  // Brings it into memory, like an event without effects.
   void wake() { agent_->wake(); }
   // Its fibers, oldest first: those that run, those that were interrupted, and the dead ones.
   [[nodiscard]] std::vector<FiberRecord> fibers() const { return agent_->fibers(); }
@@ -298,7 +299,7 @@ class AgentHandle {
   [[nodiscard]] Json fiber_records() const { return parse_json(agent_->fiber_records()); }
   [[nodiscard]] Json schedules() const { return parse_json(agent_->schedules()); }
   [[nodiscard]] Json queue() const { return parse_json(agent_->queue()); }
-  // The steps of its durable work so far, as a server's log names them: "fiber:run:started import",
+  // The steps of its durable work so far, named as in a server's log: "fiber:run:started import",
   // "fiber:run:failed no such page", "schedule:missing_callback remind".
   [[nodiscard]] const std::vector<std::string>& steps() const { return agent_->steps(); }
   // References that are held by keep_alive().
@@ -312,15 +313,15 @@ class AgentHandle {
   [[nodiscard]] std::size_t unfinished() const { return agent_->unfinished(); }
   [[nodiscard]] std::size_t clients() const { return agent_->clients(); }
 
-  // From now on as with `calls: serial` in the file of its class: one call or request at a time.
-  // Of a circle of calls it knows the part that one call has led to; one that two calls have begun
-  // apart ends with their time.
+  // From now on like `calls: serial` in the file of its class: one call or request at a time. A
+  // circle of calls is found only if one call has led to all of it. One that two separate calls
+  // have begun ends with their timeout.
   void set_serial(bool serial) { agent_->set_serial(serial); }
-  // As if the file of its class had these: when it comes into memory the next time.
+  // Sets the options of its class's file from the next time on that it comes into memory.
   void set_options(const Json& options) { agent_->set_options(to_text(options)); }
 
-  // An agent right below this one, as sub_agent<...>() of its code reaches it. Those that the code
-  // makes itself are of a class that the test has used before.
+  // An agent right below this one, as sub_agent<...>() of its code reaches it. Before its code
+  // itself makes such agents, the test must have used their class.
   template <class T>
   AgentHandle create_below(std::string_view name, const Json& options = Json::object()) {
     detail::MockAgent& below =
@@ -329,16 +330,16 @@ class AgentHandle {
     below.wake();
     return AgentHandle(below);
   }
-  // What a client hears that asks for an agent right below: on_sub_agent. It lets the client
-  // through if the status is below 400. (connect() of that agent does not ask.)
+  // The answer of on_sub_agent to a client that asks for an agent right below. A status below 400
+  // lets the client through. (connect() of that agent does not ask.)
   HttpAnswer ask_for_sub_agent(std::string_view agent_class, std::string_view name,
                                std::string_view query = {}, Headers headers = {}) {
     return HttpCall(agent_->ask_for_sub_agent(agent_class, name, query, std::move(headers)))
         .answer();
   }
 
-  // The C++ object, for agents made with Host::create<T>(). What is done with it belongs to the
-  // next turn.
+  // The C++ object, for agents made with Host::create<T>(). Changes by the test belong to the next
+  // turn.
   template <class T>
   [[nodiscard]] T& as() {
     if (agent_->instance() == nullptr) agent_->wake();
@@ -353,18 +354,18 @@ class AgentHandle {
   detail::MockAgent* agent_;
 };
 
-// Lifetime  Outlives its handles. Destroys all agents. A Task that one of them has kept and never
-//           awaited ends the process then, with a line on stderr: the test has failed.
-// Threads   One: the one that made it.
+// Lifetime  Outlives its handles. Destroys all agents. If an agent has kept a Task and never
+//           awaited it, the process ends then, with a line on stderr: the test has failed.
+// Threads   One: the thread that made it.
 class Host {
  public:
-  // An agent of a class that is compiled into the test. Throws what create or on_start failed with.
+  // An agent of a class that is compiled into the test. Throws the exception of create or on_start.
   template <class T>
   AgentHandle create(std::string name, const Json& options = Json::object()) {
     return create_as(detail::kClassUnderTest<T>, std::string(detail::class_name_of<T>()),
                      std::move(name), options);
   }
-  // An agent of a class out of a library, see load().
+  // An agent of a class from a library, see load().
   AgentHandle create(const hearth_class& definition, std::string name,
                      const Json& options = Json::object()) {
     return create_as(definition, definition.name, std::move(name), options);
@@ -377,7 +378,7 @@ class Host {
   void advance(std::chrono::nanoseconds time) {
     host_->advance(static_cast<std::uint64_t>(time.count()));
   }
-  // Only the wall's clock jumps.
+  // Sets the wall clock alone.
   void set_wall(std::chrono::sys_time<std::chrono::milliseconds> time) {
     host_->set_wall(time.time_since_epoch().count());
   }
@@ -388,18 +389,18 @@ class Host {
   // Lines that agents have written so far: "info text".
   [[nodiscard]] const std::vector<std::string>& log() const { return host_->log(); }
 
-  // From now on submit() fails with this; HEARTH_OK ends it.
+  // From now on submit() fails with this status; HEARTH_OK ends it.
   void fail_submit(hearth_status status) { host_->fail_submit(status); }
   // From now on no fiber can begin; HEARTH_OK ends it.
   void fail_start_fiber(hearth_status status) { host_->fail_start_fiber(status); }
-  // Offloaded work waits until it is let go.
+  // Holds offloaded work until it is called with false.
   void hold_offload(bool hold) { host_->hold_offload(hold); }
 
-  // Who answers requests of agents to other servers, once the turn that made them is over:
+  // Answers requests of agents to other servers, once the turn that made them is over:
   //     host.on_fetch([](const SentRequest& request) {
   //       return FetchReply{.status = 404, .body = "no " + request.url};
   //     });
-  // Nobody is asked otherwise, and requests fail. Every name of a credential will do.
+  // Without it, requests fail. Every name of a credential is accepted.
   void on_fetch(std::function<FetchReply(const SentRequest&)> reply) {
     host_->on_fetch(std::move(reply));
   }

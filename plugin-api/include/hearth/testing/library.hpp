@@ -13,7 +13,7 @@
 
 namespace hearth::testing {
 
-// Failure   The constructor throws what the dynamic loader, the entry symbol or init() said no to.
+// Failure   The constructor throws the error of the dynamic loader, the entry symbol or init().
 // Lifetime  Outlives the agents of its classes. unload() or the destructor ends it.
 class Library {
  public:
@@ -40,14 +40,14 @@ class Library {
   ~Library() { unload(); }
 
   [[nodiscard]] const hearth_plugin& plugin() const { return *plugin_; }
-  // Throws if there is none of that name.
+  // Throws if no class has that name.
   [[nodiscard]] const hearth_class& find_class(std::string_view name) const {
     for (std::uint32_t i = 0; i < plugin_->class_count; ++i) {
       if (plugin_->get_class(i)->name == name) return *plugin_->get_class(i);
     }
     throw std::runtime_error("no class " + std::string(name));
   }
-  // Ends it. False: deinit() said that something still runs.
+  // Unloads it. False: deinit() said that something still runs.
   bool unload() {
     if (!handle_) return true;
     const bool ended = plugin_->deinit() == HEARTH_OK;

@@ -1,8 +1,8 @@
 #pragma once
-// What stands behind Host (host.hpp): the server's own storage, durable work and extensions, with a
-// clock that the test moves. It is a static library, Hearth::testing. Tests use host.hpp.
+// The implementation of Host (host.hpp): the server's own storage, durable work and extensions,
+// with a clock that the test moves. It is a static library, Hearth::testing. Tests use host.hpp.
 //
-// Only what the standard library and the ABI have crosses between the two, so that one library
+// Only types of the standard library and of the ABI cross between the two, so that one library
 // serves tests of either compiler, with sanitizers or without.
 
 #include <hearth/abi.h>
@@ -21,7 +21,7 @@
 
 namespace hearth::testing {
 
-// A frame as a client got it.
+// A frame that a client got.
 struct ReceivedFrame {
   std::string payload;
   bool binary = false;
@@ -62,7 +62,7 @@ struct SentRequest {
   bool follow_redirects = false;
   bool http2 = false;
 
-  // Of the header called `name`, as it is written there; empty: there is none.
+  // The value of the header `name`, spelled exactly so; empty: it is missing.
   [[nodiscard]] std::string header(std::string_view name) const {
     for (const auto& [key, value] : headers) {
       if (key == name) return value;
@@ -71,9 +71,9 @@ struct SentRequest {
   }
 };
 
-// What comes of it.
+// The answer to it, or its failure.
 struct FetchReply {
-  // Instead of an answer, or after the pieces that have come.
+  // Instead of an answer, or after the pieces.
   struct Failure {
     hearth_status code = HEARTH_E_BUSY;
     std::uint32_t phase = HEARTH_FETCH_PHASE_CONNECT;
@@ -81,18 +81,18 @@ struct FetchReply {
     std::string text = "the test says so";
   };
 
-  unsigned status = 200;  // 0: no head comes
+  unsigned status = 200;  // 0: there is no head
   Headers headers = {};
   std::string body = {};
   std::vector<std::string> pieces = {};    // of the body, after `body`
-  std::chrono::milliseconds after = {};    // until the head comes, as Host::advance() counts
+  std::chrono::milliseconds after = {};    // until the head, in time of Host::advance()
   std::chrono::milliseconds between = {};  // and between two pieces
   std::optional<Failure> failure = {};
 };
 
 namespace detail {
 
-// An event that was handed to the agent, and what became of it.
+// An event that was delivered to the agent, and its outcome.
 struct CallRecord {
   std::uint64_t id = 0;
   bool done = false;
@@ -120,8 +120,8 @@ struct ClientRecord {
 
 // One agent, in memory or not.
 //
-// Each function but the questions ends when nothing is due any more; it throws runtime_error if
-// that never comes, or the agent's storage fails.
+// Each function except the questions returns when nothing is due any more. It throws runtime_error
+// if that never happens, or if the agent's storage fails.
 class MockAgent {
  public:
   MockAgent() = default;
@@ -129,10 +129,10 @@ class MockAgent {
   MockAgent(const MockAgent&) = delete;
   MockAgent& operator=(const MockAgent&) = delete;
 
-  // ---- events; those that the agent does not begin at once wait for its start
+  // ---- events; they wait until the agent has started
   // `client`: the number of the client that calls; 0: the call comes from outside of any
-  // connection. The arguments need not be JSON. `claims`: of its token, if the call comes through
-  // no connection; empty: none.
+  // connection. The arguments need not be JSON. `claims`: those of its token, if the call comes
+  // through no connection; empty: none.
   virtual std::shared_ptr<const CallRecord> call(std::uint64_t client, std::string_view method,
                                                  std::string_view arguments,
                                                  std::string claims) = 0;
@@ -147,12 +147,13 @@ class MockAgent {
   virtual void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) = 0;
 
   // ---- life
-  // Into memory, as by an event that does nothing. Throws runtime_error: why it cannot start.
+  // Brings it into memory, like an event without effects. Throws runtime_error: why it cannot
+  // start.
   virtual void wake() = 0;
-  // With a grace of 0 at once, else after EVICT has ended or the grace is over.
+  // With a grace of 0 at once, else when EVICT has ended or the grace is over.
   virtual void evict(std::uint32_t reason, std::uint64_t grace_ns) = 0;
   virtual void kill() = 0;
-  // From the next event on of another class.
+  // Its class from the next event on.
   virtual void become(const hearth_class& definition) = 0;
   [[nodiscard]] virtual void* instance() const = 0;  // null: it is not in memory
   [[nodiscard]] virtual int activations() const = 0;
@@ -160,7 +161,7 @@ class MockAgent {
 
   // ---- questions
   [[nodiscard]] virtual std::optional<std::string> state() = 0;
-  // Rows as a JSON array of arrays. Throws runtime_error: SQLite's words.
+  // Rows as a JSON array of arrays. Throws runtime_error with SQLite's text.
   [[nodiscard]] virtual std::string query(const std::string& sql) = 0;
   [[nodiscard]] virtual std::vector<FiberRecord> fibers() = 0;
   // JSON arrays, as the extensions give them: the oldest first, schedules by their time.
@@ -173,22 +174,23 @@ class MockAgent {
   [[nodiscard]] virtual std::size_t unfinished() const = 0;
   [[nodiscard]] virtual std::size_t clients() const = 0;
 
-  // From now on as with `calls: serial` in the file of its class.
+  // From now on like `calls: serial` in the file of its class.
   virtual void set_serial(bool serial) = 0;
   virtual void set_options(std::string options) = 0;
 
   // ---- agents below
-  // One right below this one, made if need be. Throws runtime_error: none can be called so.
+  // An agent right below this one, created if necessary. Throws runtime_error: the
+  // name is invalid, or too many agents would stand above it.
   virtual MockAgent& below(const hearth_class& definition, std::string agent_class,
                            std::string_view name, std::string options) = 0;
-  // A client asks for one of this class and name; SUB_AGENT.
+  // A client asks for an agent of this class and name; SUB_AGENT.
   virtual std::shared_ptr<const CallRecord> ask_for_sub_agent(std::string_view agent_class,
                                                               std::string_view name,
                                                               std::string_view query,
                                                               Headers headers) = 0;
 };
 
-// Threads   The one that made it, but for what abi.h lets other threads do.
+// Threads   The thread that made it, except for functions that abi.h allows on other threads.
 class MockHost {
  public:
   MockHost() = default;
@@ -196,11 +198,11 @@ class MockHost {
   MockHost(const MockHost&) = delete;
   MockHost& operator=(const MockHost&) = delete;
 
-  // Its agents are in a directory of its own below $TMPDIR, which goes with it.
+  // Its agents are in a directory of its own below $TMPDIR, which it removes at its end.
   [[nodiscard]] static std::unique_ptr<MockHost> make();
 
-  // What it gives lives as long as the host, and so must the definition. `agent_class`: how others
-  // call it. The agent that another one's call has made is given once.
+  // The result lives as long as the host, and so must the definition. `agent_class`: its name for
+  // other agents. If a call of another agent has created the agent, add() gives it, but only once.
   virtual MockAgent& add(const hearth_class& definition, std::string agent_class, std::string name,
                          std::string options) = 0;
   [[nodiscard]] virtual const hearth_host* table() const = 0;
@@ -213,7 +215,7 @@ class MockHost {
   virtual void seed(std::uint64_t seed) = 0;
   [[nodiscard]] virtual const std::vector<std::string>& log() const = 0;
 
-  // What these functions answer instead of doing anything, until HEARTH_OK.
+  // The status that these functions return instead of doing anything, until HEARTH_OK.
   virtual void fail_submit(hearth_status status) = 0;
   virtual void fail_start_fiber(hearth_status status) = 0;
   virtual void hold_offload(bool hold) = 0;
