@@ -7,16 +7,16 @@
 #
 # C and C++ sources. Needs clang 19, or g++ 12 within the subset that plugin-api/README.md names.
 #
-# HEARTH_PRECOMPILE (ON): what C++ sources include of Hearth is compiled once a target, and not again
-# with each change of a line. With OFF, or the target property DISABLE_PRECOMPILE_HEADERS, each source
-# compiles it. The sources include <hearth/agent.hpp> all the same.
+# HEARTH_PRECOMPILE (ON): the headers of Hearth are compiled once for each target, not for each source
+# or change. With OFF, or the target property DISABLE_PRECOMPILE_HEADERS, each source compiles them.
+# In both cases the sources include <hearth/agent.hpp>.
 option(HEARTH_PRECOMPILE "Precompile the headers of Hearth for plugins and their tests" ON)
-# A plugin with sanitizers can only be loaded by a server with the same ones; a test can have its own.
+# A server loads a plugin with sanitizers only if it has the same ones; a test can have its own.
 set(HEARTH_SANITIZE_TESTS "" CACHE STRING "Comma-separated sanitizers of unit tests of plugins: address,undefined | thread")
 
 set(HEARTH_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map CACHE INTERNAL "The version script of plugins")
 
-# The sanitizers of the server must be in everything that it loads.
+# Everything that the server loads must have the server's sanitizers.
 function(hearth_sanitize target sanitizers)
   if(sanitizers)
     target_compile_options(${target} PRIVATE -fsanitize=${sanitizers} -fno-omit-frame-pointer)
@@ -78,7 +78,7 @@ function(hearth_add_plugin_test name)
   include(GoogleTest)
   add_executable(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE HEARTH_NO_ENTRY)
-  # plugin_api first: the JSON of the class under test is that of its library, and not the host's.
+  # plugin_api first: the class under test uses the JSON code of its library, not the host's.
   target_link_libraries(${name} PRIVATE Hearth::plugin_api Hearth::testing GTest::gtest_main ${CMAKE_DL_LIBS})
   hearth_precompile(${name} hearth/agent.hpp hearth/testing/host.hpp gtest/gtest.h)
   if(HEARTH_SANITIZE_TESTS)

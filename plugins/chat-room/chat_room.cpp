@@ -1,13 +1,13 @@
-// A chat room: broadcast, tags, attachments, a table of its own, and a state that says who is here.
+// A chat room: broadcast, tags, attachments, a table of its own, and a state with the people in it.
 //
 //   connect    /agents/chat-room/NAME?nick=ann    (without nick: guest-1, guest-2, ...)
 //              refused with 4400 for a bad nick, 4409 for one that is taken
-//   client ->  {"type":"say","text":"hi"}                     to everybody
-//              {"type":"whisper","to":"bob","text":"psst"}    to one; not kept
+//   client ->  {"type":"say","text":"hi"}                     to every client
+//              {"type":"whisper","to":"bob","text":"psst"}    to one client; not stored
 //   -> client  {"type":"message","id":7,"nick":"ann","text":"hi","at":1767312000000}
 //              {"type":"whisper","nick":"ann","text":"psst"}
 //              {"type":"joined","nick":"ann"}   {"type":"left","nick":"ann"}
-//              {"type":"error","message":"..."}               only to the one that caused it
+//              {"type":"error","message":"..."}               only to the client that caused it
 //   state      {"people":["ann","bob"]}; clients cannot change it
 //   methods    history(before_id?, limit = 50) -> [{"id","nick","text","at"}, ...], oldest first
 //   options    history_limit: messages kept (1000); max_message_length: in bytes (2000)
@@ -40,7 +40,7 @@ class ChatRoom : public hearth::Agent {
 
   Json initial_state() override { return {{"people", Json::array()}}; }
 
-  // Sockets outlive the agent in memory, but not the server: look who is really here.
+  // Sockets outlive the agent in memory, but not the server: check which clients are connected now.
   hearth::Task<void> on_start() override { return show_people(); }
 
   // Tags can only be given now. The attachment stays with the socket, also through an eviction.
@@ -62,7 +62,7 @@ class ChatRoom : public hearth::Agent {
     return show_people();
   }
 
-  // Whatever is wrong with a frame is the business of the one who sent it.
+  // An error in a frame is sent only to its sender.
   hearth::Task<void> on_message(Connection client, hearth::Message message) override {
     try {
       obey(client.attachment(), hearth::read_json<Frame>(message.json(), "frame"));
@@ -72,12 +72,12 @@ class ChatRoom : public hearth::Agent {
     return {};
   }
 
-  // A new state from a client (`source`) is not wanted; from this agent itself it is.
+  // Rejects a new state of a client (`source`), and accepts one of this agent itself.
   void validate_state(const Json&, std::optional<Connection> source) override {
     if (source) throw hearth::Error(HEARTH_E_FORBIDDEN, "only the room changes its state");
   }
 
-  // One page, to be read backwards: pass the first id of this page as before_id of the next.
+  // One page, oldest message first. To read further back, pass its first id as before_id.
   Json history(std::optional<std::int64_t> before_id, std::optional<int> limit) {
     return sql("SELECT * FROM (SELECT id, nick, text, at FROM messages WHERE id < ifnull(?, 1e18) "
                "ORDER BY id DESC LIMIT max(1, min(ifnull(?, 50), 200))) ORDER BY id",
@@ -100,7 +100,7 @@ class ChatRoom : public hearth::Agent {
                           nick.get<std::string>(), frame.text, at)
                           .last_insert_rowid();
       sql("DELETE FROM messages WHERE id <= ?", id - options_.history_limit);
-      // Leaves when the row is on disk: nobody reads what a crash could still take back.
+      // Leaves when the row is on disk: no client reads a message that a crash could still undo.
       broadcast(Json(
           {{"type", "message"}, {"id", id}, {"nick", nick}, {"text", frame.text}, {"at", at}}));
     } else if (frame.type == "whisper" && !connections("nick:" + frame.to).empty()) {

@@ -2,7 +2,7 @@
 //
 //   methods   increment(by = 1) -> new count, get(), reset(), echo(value), count_to(n, interval_ms)
 //             streams 1..n
-//   frames    what is no frame of the protocol comes back unchanged
+//   frames    a frame that is no frame of the protocol comes back unchanged
 //   HTTP      GET answers {"count": n}; POST increments and answers the same
 //   options   start: the count of a new counter (0)
 
@@ -23,8 +23,8 @@ class Counter : public hearth::Agent {
   };
   explicit Counter(Options options) : start_(options.start) {}
 
-  // What clients may call, one line each. Those that only read are run once more if a new version
-  // of this library cuts them off. The texts are for whoever asks what the class can do.
+  // The methods that clients may call, one line each. If a new version of this library cuts off a
+  // method that only reads, the server runs it again. The texts describe the methods to callers.
   static void methods(hearth::Methods<Counter>& m) {
     m.add("increment", &Counter::increment, "Adds a number, or 1, and gives the new count.");
     m.add("get", &Counter::get, hearth::kReadOnly, "The count.");
@@ -33,7 +33,7 @@ class Counter : public hearth::Agent {
     m.stream("count_to", &Counter::count_to, "Counts to N, with MS milliseconds between numbers.");
   }
 
-  // Shown to clients until somebody sets a state; not stored.
+  // Shown to clients until a state is set; not stored.
   hearth::Json initial_state() override { return State{start_}; }
 
   // An optional parameter may be left out. set_state stores the state and sends it to every client.
@@ -52,7 +52,7 @@ class Counter : public hearth::Agent {
 
   hearth::Json echo(hearth::Json value) { return value; }
 
-  // A streaming method: each send() is one part of the answer, the value returned is the last.
+  // A streaming method: each send() is one part of the answer, the returned value is the last.
   // While it sleeps, the agent handles other events.
   hearth::Task<int> count_to(hearth::Stream& out, int n, int interval_ms) {
     for (int i = 1; i <= n; ++i) {
@@ -62,7 +62,7 @@ class Counter : public hearth::Agent {
     co_return n;
   }
 
-  // Nothing to wait for here, so it is a plain function: `return {}` is a task that has ended.
+  // It does not wait, so it is a plain function: `return {}` is a task that has ended.
   hearth::Task<void> on_message(hearth::Connection client, hearth::Message message) override {
     client.send(message);
     return {};

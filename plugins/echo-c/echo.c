@@ -1,5 +1,5 @@
 /*
- * An agent in plain C, with nothing but abi.h: what every binding to another language has to do.
+ * An agent in plain C, with only abi.h: the tasks of every binding to another language.
  *
  *   frames    come back as they came
  *   methods   reverse(text) -> the text backwards
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host's tables, looked up once in init and constant from then on. */
+/* The host's tables, looked up once in init and constant after that. */
 static const hearth_connections_v1* connections;
 static const hearth_state_v1* state;
 
-/* One agent. In memory from create to destroy; what must survive that is in its state. */
+/* One agent. In memory from create to destroy; data that must survive that is in its state. */
 typedef struct echo {
   const hearth_host* host;
   hearth_agent agent;
@@ -27,10 +27,10 @@ static hearth_bytes text(const char* s) {
   return (hearth_bytes){s, strlen(s)};
 }
 
-/* Reads n from {"echoed":n}. Clients may write any state; what is not understood counts as 0. */
+/* Reads n from {"echoed":n}. Clients may write any state; an unknown form counts as 0. */
 static unsigned long echoed(const echo* self) {
   hearth_bytes json = {NULL, 0};
-  char copy[64]; /* what the host lends has no final NUL and is good only for a moment */
+  char copy[64]; /* lent bytes have no final NUL and are valid only for a moment */
   if (state->get(self->host, self->agent, &json) != HEARTH_OK || json.len >= sizeof copy) return 0;
   memcpy(copy, json.ptr, json.len);
   copy[json.len] = 0;
@@ -40,7 +40,7 @@ static unsigned long echoed(const echo* self) {
 static hearth_status complete(const echo* self, const hearth_event* event, hearth_status status,
                               hearth_bytes body) {
   self->host->complete(self->host, self->agent, event->call, status, body);
-  return HEARTH_OK; /* the event was accepted, whatever became of it */
+  return HEARTH_OK; /* the event was accepted, whatever its outcome */
 }
 
 static hearth_status on_message(const echo* self, const hearth_event* event) {
@@ -51,7 +51,7 @@ static hearth_status on_message(const echo* self, const hearth_event* event) {
   return complete(self, event, HEARTH_OK, text(""));
 }
 
-/* Arguments are a JSON array. A real plugin has a JSON library; this takes ["plain text"] only. */
+/* Arguments are a JSON array. A real plugin has a JSON library; this takes only ["plain text"]. */
 static hearth_status reverse(const echo* self, const hearth_event* event) {
   const char* in = event->body.ptr;
   const size_t len = event->body.len;
@@ -86,7 +86,7 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
     case HEARTH_EVENT_START:
     case HEARTH_EVENT_CONNECT:
     case HEARTH_EVENT_CLOSE: return complete(instance, event, HEARTH_OK, text(""));
-    default: return HEARTH_E_UNSUPPORTED; /* also what later versions add */
+    default: return HEARTH_E_UNSUPPORTED; /* also events of later versions */
   }
 }
 
@@ -104,7 +104,7 @@ static hearth_status create(const hearth_class* self, const hearth_host* host, h
 static void destroy(void* instance) {
   free(instance);
 }
-/* Nothing ever waits, so nothing is cancelled and no result comes. */
+/* Nothing ever waits, so no event is cancelled and no result comes. */
 static void on_cancel(void* instance, uint64_t call) {
   (void)instance, (void)call;
 }

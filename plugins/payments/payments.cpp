@@ -1,30 +1,30 @@
-// Charges and refunds at a payment provider, and webhooks that tell others of them. Each effect
-// outside is an operation of the ledger: whatever crashes, none of them happens twice in silence.
+// Charges and refunds at a payment provider, and webhooks that report them. Each effect outside is
+// an operation of the ledger: after any crash, none of them happens twice unnoticed.
 //
-//   methods   charge(order, cents) -> payment      begins the charge. Asked again it gives what
-//             there is, and goes on with a charge that has stopped; other cents are refused
-//             refund(order) -> payment             the same, of a payment that is paid
+//   methods   charge(order, cents) -> payment      begins the charge. A second call gives the
+//             payment, and goes on with a charge that has stopped; other cents are rejected
+//             refund(order) -> payment             the same, for a payment that is paid
 //             payment(order) -> {"order", "cents", "status", "receipt", "refund", "note"}; the last
-//             three as far as there are any
-//             subscribe(url), unsubscribe(url) -> was it there
+//             three only if they exist
+//             subscribe(url), unsubscribe(url) -> true if it was subscribed
 //             deliveries(order) -> [{"url", "event", "status"}]
-//   status    charging, paid, refused, refunding, refunded, or unknown: nobody can know whether the
-//             provider has done it. `note` names the operation. Once `hearth resolve` has said that
-//             it was done, payment() says so too; if it was not, ask for it again
-//   frames    {"type": "payment", and the payment} to everyone after each change
+//   status    charging, paid, refused, refunding, refunded, or unknown: it cannot be known whether
+//             the provider has executed it. `note` names the operation. After `hearth resolve` says
+//             that it was executed, payment() says so too; if it was not, call the method again
+//   frames    {"type": "payment", and the payment} to every client after each change
 //   webhooks  POST {"event": "paid" or "refunded", "order", "cents"} to each URL, with Webhook-Id.
 //             status of a delivery: pending, delivered, refused or unknown
 //   options   provider: its URL
-//             keys: what the provider makes of an Idempotency-Key. "honoured": it does a key once;
-//             "listed": it can be asked for a key; "ignored": neither. What is open when it is
-//             changed goes on as it was begun
+//             keys: how the provider treats an Idempotency-Key. "honoured": it executes a key once;
+//             "listed": it can be asked for a key; "ignored": neither. After a change of this
+//             option, charges in progress go on as they were begun
 //             credential: a name under egress.secrets; timeout_ms: of a request, 30000
 //             settles_within_ms: "listed": how long the provider may go on with a request whose
 //             sender was killed or has given up, 60000. Until then its 404 proves nothing
 //
 // The provider: POST /charges {"order", "cents"} and POST /refunds {"order", "cents", "receipt"}
 // give {"receipt"}; 400 to 499: it has refused. "listed": GET of the same path with the key gives
-// what POST gave, or 404.
+// the answer of POST, or 404.
 
 #include <hearth/agent.hpp>
 
@@ -137,7 +137,7 @@ class Payments : public hearth::Agent {
         .rows<Delivery>();
   }
 
-  // The fiber that has begun it may be over, and write down nothing any more.
+  // The fiber that began it may be over, and then writes nothing down any more.
   hearth::Task<void> on_operation_unknown(const hearth::OperationRecord& operation) override {
     if (operation.key) {
       const std::string what = operation.kind.substr(0, operation.kind.find('.'));
@@ -159,7 +159,7 @@ class Payments : public hearth::Agent {
   static constexpr int kMostHooks = 100;
   static constexpr int kRetries = 5;
 
-  // What a webhook is told, and whom.
+  // The content of a webhook, and its receiver.
   struct Notice {
     std::string url;
     std::string event;
@@ -174,10 +174,10 @@ class Payments : public hearth::Agent {
     HEARTH_FIELDS(what, operation)
   };
 
-  // ---- what each effect is, and what becomes of it ----------------------------------------------
+  // ---- the kinds of effects, and their outcomes -------------------------------------------------
 
-  // A charge and a refund exist three times, for what the provider makes of keys decides what may
-  // be done after a crash.
+  // A charge and a refund exist three times: how the provider treats keys decides what may be done
+  // after a crash.
   static void operations(hearth::Methods<Payments>& m) {
     using hearth::Effect;
     for (const char* const kind : {"charge", "refund"}) {
@@ -190,7 +190,7 @@ class Payments : public hearth::Agent {
     for (const char* const kind : {"charge.listed", "refund.listed"}) {
       m.operation(kind, {.effect = Effect::kProbe,
                          .same = "the order: it is the key of the operation",
-                         .interrupted = "asks for the key, until the request can land no more",
+                         .interrupted = "asks for the key, until the request can no longer arrive",
                          .upstream = "does it twice, so it is asked first",
                          .unknown = "the payment is unknown, and says so to its clients"});
     }
@@ -199,15 +199,15 @@ class Payments : public hearth::Agent {
                          .same = "the order: it is the key of the operation",
                          .interrupted = "nothing: it may have been done",
                          .upstream = "does it twice",
-                         .unknown = "the payment is unknown until somebody has looked"});
+                         .unknown = "the payment is unknown until an operator has checked"});
     }
     m.operation("webhook", {.effect = Effect::kUnsafe,
                             .same = "the fiber of this notice",
                             .interrupted = "nothing: the receiver may have acted on it",
-                            .upstream = "is not known; it can compare Webhook-Id",
+                            .upstream = "is not known; the receiver can compare Webhook-Id",
                             .unknown = "the delivery is unknown, and the payment stands"});
   }
-  // Of the kinds that fit the option `keys`.
+  // The ending of the kinds that fit the option `keys`.
   static std::optional<std::string> suffix_of(const std::string& keys) {
     if (keys == "honoured") return "";
     if (keys == "listed" || keys == "ignored") return "." + keys;
@@ -216,8 +216,8 @@ class Payments : public hearth::Agent {
 
   // ---- the work ---------------------------------------------------------------------------------
 
-  // Each of these is called anew after a crash. The operation is then answered from the ledger,
-  // asked for again, or unknown. Its result, the payment and the notices are one commit.
+  // Each of these is called again after a crash. Then the ledger answers the operation, or it is
+  // tried again, or it is unknown. Its result, the payment and the notices are one commit.
   hearth::Task<void> run_charge(std::string order, hearth::FiberContext&) {
     const Payment known = payment(order);
     if (known.receipt) co_return;
@@ -253,8 +253,8 @@ class Payments : public hearth::Agent {
   }
 
   // Charges and refunds whose outcome is not known yet, and the option `keys` that each was begun
-  // with: under another one it would be another operation, and could happen twice. The first
-  // version had no such table: of what it has begun the ledger knows the kind.
+  // with: with another value it would be another operation, and could happen twice. The first
+  // version had no such table: for its operations the ledger has the kind.
   void make_open_moves() {
     sql("CREATE TABLE open_moves(payment TEXT NOT NULL, what TEXT NOT NULL, "
         "keys TEXT NOT NULL, PRIMARY KEY(payment, what))");
@@ -269,8 +269,8 @@ class Payments : public hearth::Agent {
       filter.after = page.back().id;
     }
   }
-  // An operation of this kind was begun for `order`. One that somebody has resolved may be open
-  // too: the payment does not know of it before it is asked for again.
+  // An operation of this kind was begun for `order`. A resolved one may be open too: the payment
+  // does not know the resolution before the operation is called again.
   void note_begun(const std::string& kind, const std::string& order) {
     const std::size_t dot = kind.find('.');
     const std::string keys = dot == std::string::npos ? "honoured" : kind.substr(dot + 1);
@@ -280,12 +280,12 @@ class Payments : public hearth::Agent {
         kind.substr(0, dot), keys, order);
   }
 
-  // What came of a charge or a refund.
+  // The outcome of a charge or a refund.
   struct Outcome {
     bool is_known = true;
     std::optional<std::string> receipt = std::nullopt;  // none: it was refused
-    std::optional<std::string> note = std::nullopt;     // why there is none
-    std::string operation = {};                         // if it is not known
+    std::optional<std::string> note = std::nullopt;     // why there is no receipt
+    std::string operation = {};                         // if the outcome is not known
 
     [[nodiscard]] std::string status(const char* if_done, const char* if_refused) const {
       if (!is_known) return "unknown";
@@ -321,12 +321,12 @@ class Payments : public hearth::Agent {
   static Outcome unknown_outcome(const std::string& id, std::string note) {
     return {.is_known = false, .note = std::move(note), .operation = id};
   }
-  // Who resolves an operation by hand may know of no receipt.
+  // An operator who resolves an operation by hand may have no receipt.
   static std::string receipt_of(const hearth::Json& result) {
     return result.is_string() ? result.get<std::string>() : "by hand";
   }
 
-  // Each outcome comes here, and some twice: from the fiber, and from what is told or looked up.
+  // Each outcome comes here, some twice: from the fiber, and from a hook or a look-up.
   void finish(const std::string& what, Payment known, const Outcome& outcome) {
     const bool is_charge = what == "charge";
     std::optional<std::string>& receipt = is_charge ? known.receipt : known.refund;
@@ -345,7 +345,7 @@ class Payments : public hearth::Agent {
     if (is_news) change(known);
     if (receipt) tell_hooks(known, is_charge ? "paid" : "refunded");
   }
-  // Whether somebody has said since that what is unknown of `order` was done.
+  // Whether an operator has resolved the unknown operation of `order` as executed.
   bool take_resolution(const std::string& order) {
     const auto moves = sql("SELECT what, operation FROM unknown_moves WHERE payment = ?", order)
                            .rows<UnknownMove>();
@@ -359,7 +359,8 @@ class Payments : public hearth::Agent {
 
   // ---- requests ---------------------------------------------------------------------------------
 
-  // What throws here and is not NotExecuted may have been done: the ledger decides.
+  // A request that throws here may have been executed, unless it throws NotExecuted: the ledger
+  // decides.
   hearth::Task<hearth::Json> ask_provider(std::string path, std::string key, std::string keys,
                                           hearth::Json details) {
     hearth::FetchRequest request{.method = "POST",
@@ -373,9 +374,9 @@ class Payments : public hearth::Agent {
     co_return answer.at("receipt");
   }
 
-  // A key that the provider has not yet may belong to a request that it still works on. So it is
-  // asked again when that request must be settled. The wait is slept, from now on: the clock may be
-  // set meanwhile, and a request of a run that has ended was sent before.
+  // If the provider does not know a key yet, it may still work on its request. So it is asked again
+  // when that request must be settled. The wait is a sleep that begins now: the clock may be set
+  // meanwhile, and a request of an ended run was sent earlier.
   hearth::Task<hearth::Probed> look_it_up(std::string path, std::string key) {
     auto found = co_await look_once(path, key);
     if (!found) {
@@ -407,17 +408,17 @@ class Payments : public hearth::Agent {
     co_await send(std::move(request), "ignored");
   }
 
-  // Whether nothing has come of a request with this status. Behind a key an earlier attempt may
-  // have had its effect: then only what was decided about the payment itself says so, and not that
-  // it is too early, too much, or that the credential has changed.
+  // Whether a request with this status certainly had no effect. With a key, an earlier attempt may
+  // have had one: then only a status about the payment itself is a refusal, not "too early", "too
+  // many" or a changed credential.
   static bool is_refusal(unsigned status, const std::string& keys) {
     if (status < 400 || status > 499) return false;
     if (keys != "honoured") return true;
     return status == 400 || status == 402 || status == 403 || status == 404 || status == 422;
   }
-  // A request that has an effect. NotExecuted: it has certainly none. Of one with `op` that did not
-  // leave the ledger knows whether an earlier one may have had its effect. `keys`: what the
-  // receiver makes of its key.
+  // Sends a request that has an effect. NotExecuted: it certainly had none. If a request with `op`
+  // did not leave, the ledger knows whether an earlier one may have had its effect. `keys`: how the
+  // receiver treats its key.
   hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request, std::string keys) {
     const bool has_key = !request.op.empty();
     try {
@@ -439,7 +440,7 @@ class Payments : public hearth::Agent {
     return error.code() == HEARTH_E_BUSY;
   }
 
-  // ---- what is known ----------------------------------------------------------------------------
+  // ---- stored data ------------------------------------------------------------------------------
 
   std::optional<Payment> find(const std::string& order) {
     auto rows = sql("SELECT id AS \"order\", cents, status, receipt, refund, note FROM payments "
@@ -468,7 +469,7 @@ class Payments : public hearth::Agent {
     if (is_new) log.info("the notice that ", notice.order, " is ", notice.event, " is ", status);
   }
 
-  // A fiber each, so that a slow receiver holds up no other.
+  // One fiber for each receiver, so that a slow one does not hold up the others.
   void tell_hooks(const Payment& known, const std::string& event) {
     for (const std::string& url : sql("SELECT url FROM hooks ORDER BY url").rows<std::string>()) {
       sql("INSERT INTO deliveries VALUES(?, ?, ?, 'pending')", known.order, event, url);

@@ -1,11 +1,11 @@
-// A rate limiter as an object: one for each of those who are limited, called with plain HTTP.
+// A rate limiter as an object: one for each limited client, called with plain HTTP.
 //
 //   methods   take(cost = 1) -> {"allowed", "remaining", "retry_after_ms"}
-//             peek() -> the same, and nothing is taken
+//             peek() -> the same, without taking a token
 //             reset(): the bucket is full again
-//   options   capacity: tokens that a full bucket has (10); per_second: how many come back (1)
+//   options   capacity: tokens of a full bucket (10); per_second: tokens that are added (1)
 //
-// The bucket is two numbers, kept by key: the tokens at a moment, and that moment. Nothing runs
+// The bucket is two numbers, stored by key: the tokens at a moment, and that moment. Nothing runs
 // between calls.
 
 #include <hearth/agent.hpp>
@@ -68,7 +68,7 @@ class RateLimiter : public hearth::Agent {
     throw hearth::Error(HEARTH_E_INVALID, "a cost is more than 0 and at most the capacity");
   }
 
-  // A clock that was set back gives nothing, and takes nothing.
+  // If the clock was set back, no token is added or removed.
   [[nodiscard]] Bucket bucket_now() {
     const std::int64_t now_ms = now().time_since_epoch().count();
     const auto stored = kv().get<Bucket>("bucket");

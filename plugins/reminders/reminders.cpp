@@ -1,13 +1,13 @@
-// Reminders that come in time: after a delay, at a date, or by the clock on somebody's wall.
+// Reminders at a time: after a delay, at a date, or by the local clock of a time zone.
 //
-//   methods   remind_in(text, seconds) -> id           0.5 is half a second
+//   methods   remind_in(text, seconds) -> id                    0.5 is half a second
 //             remind_at(text, unix_ms) -> id
-//             remind_when(text, cron, time_zone = UTC) -> id      ("0 9 * * mon-fri",
-//             "Europe/Berlin") list() -> [{"id", "text", "type", "next", "paused"}] cancel(id),
-//             pause(id), resume(id) -> was there one fired() -> [{"text", "due", "at"}], oldest
-//             first
-//   frames    {"type": "reminder", "id", "text", "due", "at"} to everyone, in time
-//   table     fired(text, due, at): each that has come. Times are Unix milliseconds
+//             remind_when(text, cron, time_zone = UTC) -> id    "0 9 * * mon-fri", "Europe/Berlin"
+//             list() -> [{"id", "text", "type", "next", "paused"}]
+//             cancel(id), pause(id), resume(id) -> true if it exists
+//             fired() -> [{"text", "due", "at"}], oldest first
+//   frames    {"type": "reminder", "id", "text", "due", "at"} to every client, at its time
+//   table     fired(text, due, at): each reminder that was sent. Times are Unix milliseconds
 
 #include <hearth/agent.hpp>
 
@@ -41,7 +41,7 @@ class Reminders : public hearth::Agent {
     check(text);
     return schedule(hearth::Time(std::chrono::milliseconds(unix_ms)), "remind", text).id;
   }
-  // The same text at the same times is one reminder, however often it is asked for.
+  // The same text at the same times is one reminder, even if it is requested again.
   std::string remind_when(const std::string& text, const std::string& cron,
                           const std::optional<std::string>& time_zone) {
     check(text);
@@ -51,7 +51,7 @@ class Reminders : public hearth::Agent {
   hearth::Json list() {
     hearth::Json all = hearth::Json::array();
     for (const hearth::Schedule& each : list_schedules({.limit = 1'000})) {
-      const hearth::Json record = each;  // as the server has it; clients need less
+      const hearth::Json record = each;  // the server's record; clients need less
       all.push_back({{"id", each.id},
                      {"text", each.payload},
                      {"type", record.at("type")},
@@ -77,7 +77,7 @@ class Reminders : public hearth::Agent {
 
  private:
   // The row and the end of the schedule are one commit: a reminder that is in the table does not
-  // come again. Who hears of it hears after that.
+  // come again. Clients get it after that.
   void remind(const std::string& text, const hearth::ScheduleRun& run) {
     const Fired reminder = {text, run.scheduled_for.time_since_epoch().count(),
                             now().time_since_epoch().count()};

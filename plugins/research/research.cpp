@@ -1,19 +1,19 @@
-// Research that goes on by itself: work in steps that survives an eviction, a crash and an update
-// of this file.
+// Research that survives: work in steps that goes on after an eviction, a crash and an update of
+// this file.
 //
 //   methods   start(topic, steps = 5, step_ms = 1000) -> id of the run
-//             cancel(run) -> was it running, status(run)
-//             steps(run) -> [1, 2, ...] as they were done
+//             cancel(run) -> true if it was running, status(run)
+//             steps(run) -> [1, 2, ...] in the order in which they were done
 //             start_once(key, topic, steps = 5, step_ms = 1000) -> id of the run: the same for the
-//             same key, however often it is asked for; another topic under it is refused
-//             result(key) waits for the end and tells its status
-//             version() -> RESEARCH_VERSION, which tells one build of this file from the next
+//             same key, in every call; another topic with this key is rejected
+//             result(key) waits for the end and gives its status
+//             version() -> RESEARCH_VERSION, which distinguishes builds of this file
 //   state     {"runs": {run: {"topic", "completed", "total", "status", "recoveries"}}}; clients
 //             cannot change it. status: running, completed, cancelled or failed
-//   frames    {"type": "progress", "run": run, and what the state says of it} to everyone after
+//   frames    {"type": "progress", "run": run, and its entry in the state} to every client after
 //             each change
-//   table     steps(run, step, at): a row for each step that was done, so that a step done twice
-//             would show
+//   table     steps(run, step, at): a row for each completed step, so that a step done twice would
+//             show
 
 #include <hearth/agent.hpp>
 
@@ -36,8 +36,8 @@ class Research : public hearth::Agent {
   static void methods(hearth::Methods<Research>& m) {
     m.add("start", &Research::start);
     m.add("cancel", &Research::cancel);
-    // These may be asked twice, so they are: whoever waits for a result does not notice that the
-    // library is replaced.
+    // These may be repeated, and the server does so: a client that waits for a result does not
+    // notice that the library is replaced.
     m.add("status", &Research::status, hearth::kIdempotent);
     m.add("steps", &Research::steps, hearth::kIdempotent);
     m.add("start_once", &Research::start_once, hearth::kIdempotent);
@@ -55,7 +55,7 @@ class Research : public hearth::Agent {
     return start_fiber("research", order).id();
   }
 
-  // With a key and a record: who asks again gets what there is, however full the agent has become.
+  // With a key and a record: a second call gets the existing run, even if the agent is full.
   std::string start_once(const std::string& key, const std::string& topic, std::optional<int> steps,
                          std::optional<int> step_ms) {
     const Order order = checked({topic, steps.value_or(5), step_ms.value_or(1000)});
@@ -90,7 +90,7 @@ class Research : public hearth::Agent {
     return sql("SELECT step FROM steps WHERE run = ? ORDER BY rowid", run).rows<int>();
   }
 
-  // Clients read the state; what they write would not be true.
+  // Clients may only read the state.
   void validate_state(const hearth::Json&, std::optional<hearth::Connection> source) override {
     if (source) throw hearth::Error(HEARTH_E_FORBIDDEN, "the state is read-only");
   }
@@ -106,14 +106,14 @@ class Research : public hearth::Agent {
   };
   static constexpr std::size_t kMostRuns = 1'000;
 
-  // What was asked for: the input of the fiber.
+  // The input of the fiber.
   struct Order {
     std::string topic;
     int steps = 5;
     int step_ms = 1000;
     HEARTH_FIELDS(topic, steps, step_ms)
   };
-  // The checkpoint. Versions before this one had no input: their checkpoint is all there is.
+  // The checkpoint. Earlier versions had no input: they have only the checkpoint.
   struct Plan {
     std::string run;
     Progress progress;
@@ -121,7 +121,7 @@ class Research : public hearth::Agent {
     HEARTH_FIELDS(run, progress, step_ms)
     HEARTH_REQUIRED(run, progress)
   };
-  // Everything that comes from outside is checked once, here.
+  // Checks all input from outside, once.
   static Order checked(Order order) {
     check(!order.topic.empty() && order.topic.size() <= 200, "topic: 1 to 200 bytes");
     check(order.steps >= 1 && order.steps <= 10'000, "steps: 1 to 10000");
@@ -129,15 +129,15 @@ class Research : public hearth::Agent {
     return order;
   }
 
-  // For new runs only: one that was accepted goes on.
+  // For new runs only: an accepted run goes on.
   void check_room() {
     check(state().at("runs").size() < kMostRuns, "this agent has had enough runs");
   }
 
-  // Called anew after an eviction, a crash and an update, with the same order and the last
-  // checkpoint. stash() commits what was written before it in this turn: a step's row, the state
-  // and the checkpoint are on disk together or not at all. So a crash repeats at most the step that
-  // had no row yet.
+  // Called again after an eviction, a crash and an update, with the same order and the last
+  // checkpoint. stash() commits all earlier writes of this turn: a step's row, the state and the
+  // checkpoint are on disk together or not at all. So a crash repeats at most the step that had no
+  // row yet.
   hearth::Task<Progress> work(std::optional<Order> order, hearth::FiberContext& fiber) {
     Plan plan = plan_of(order, fiber);
     const std::string& run = plan.run;

@@ -1,11 +1,12 @@
 // A cache of one session as an object: values that expire, called with plain HTTP.
 //
-//   methods   set(key, value, ttl_seconds = the option's) , get(key) -> the value or null,
-//             remove(key) -> was it there, keys() -> those that have not expired, clear()
-//   options   ttl_seconds (3600): how long a value stays; max_keys (1000): past it set() is refused
-//             with LIMIT, after what has expired was removed
+//   methods   set(key, value, ttl_seconds = the option), get(key) -> the value or null,
+//             remove(key) -> true if it existed, keys() -> keys that have not expired, clear()
+//   options   ttl_seconds (3600): how long a value stays; max_keys (1000): if the cache is full
+//             after expired values were removed, set() is refused with LIMIT
 //
-// A value that has expired is never given. It is removed when the cache is full, and by keys().
+// get() never gives an expired value. Expired values are removed when the cache is full, and by
+// keys().
 
 #include <hearth/agent.hpp>
 

@@ -1,17 +1,17 @@
 /*
- * Durable work in plain C: runs of slow steps that go on by themselves after the server was killed.
+ * Durable work in plain C: runs of slow steps that go on after the server was killed.
  *
  *   run(steps, step_ms)  begins a run, one step every step_ms -> its name, "run-1"
  *   status()             -> {"runs":[{"run":"run-1","steps":[1,2],"finished":false}],
  *                            "recoveries":0,"ticks":[]}
  *   tick_in(ms)          schedules a tick: "schedule" among the ticks, once ms have passed
  *   tick_next()          queues one: "queue" among the ticks, soon
- *   hold()               takes a keep-alive reference, for ever
+ *   hold()               takes a keep-alive reference and never releases it
  *
- * A run is a fiber: a record that the host keeps while the work is under way, with a name, an input
- * and a checkpoint. Each step is a row in this agent's own table and a new checkpoint. After a kill
- * the host offers the fiber (recover() below), and the run goes on from its checkpoint. Nothing of
- * it has to be in memory.
+ * A run is a fiber: a record that the host keeps while the work is in progress, with a name, an
+ * input and a checkpoint. Each step is a row in this agent's own table and a new checkpoint. After
+ * a kill the host offers the fiber (recover() below), and the run goes on from its checkpoint,
+ * without any data in memory.
  */
 #include <hearth/abi.h>
 #include <hearth/ext/agent.h>
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host's tables, looked up once in init and constant from then on. */
+/* The host's tables, looked up once in init and constant after that. */
 static const hearth_agent_v1* life;
 static const hearth_fibers_v2* fibers;
 static const hearth_keep_alive_v1* keep_alive;
@@ -36,10 +36,10 @@ static const hearth_queue_v1* queue;
 static const hearth_schedule_v1* schedule;
 static const hearth_sql_v1* sql;
 
-/* A run whose work is under way in this instance. Its place in worker.runs is the token of its
+/* A run whose work is in progress in this instance. Its place in worker.runs is the token of its
  * sleeps. */
 typedef struct work {
-  int64_t number; /* 7 is "run-7"; 0: nobody's place */
+  int64_t number; /* 7 is "run-7"; 0: a free place */
   int64_t total, step_ms, done;
   hearth_fiber fiber;
 } work;
@@ -59,7 +59,7 @@ static hearth_bytes text(const char* s) {
   return (hearth_bytes){s, strlen(s)};
 }
 
-/* What the host lends has no final NUL. An empty text if it does not fit. */
+/* Copies lent bytes, which have no final NUL. An empty text if they do not fit. */
 static const char* copy_text(hearth_bytes bytes, char* out, size_t size) {
   const size_t len = bytes.len < size ? bytes.len : 0;
   if (len > 0) memcpy(out, bytes.ptr, len);
@@ -67,14 +67,13 @@ static const char* copy_text(hearth_bytes bytes, char* out, size_t size) {
   return out;
 }
 
-/* Completes an event. For a failure without words: the host's own about what has just gone wrong.
- */
+/* Completes an event. For a failure without a text: the host's text about its last failure. */
 static hearth_status answer(const worker* self, const hearth_event* event, hearth_status status,
                             const char* words) {
   hearth_bytes body = text(words);
   if (status < 0 && body.len == 0) self->host->last_error(AGENT(self), &body);
   self->host->complete(AGENT(self), event->call, status, body);
-  return HEARTH_OK; /* the event was accepted, whatever became of it */
+  return HEARTH_OK; /* the event was accepted, whatever its outcome */
 }
 
 /* Runs a statement with up to two numbers for its placeholders. */
@@ -91,8 +90,8 @@ static hearth_status execute(const worker* self, const char* statement_text, uin
 }
 
 /* Waits for the next step, or ends the run: its mark and the end of its fiber share the running
- * turn, so both are on disk or neither. Work that cannot go on is not lost: the agent leaves
- * memory, the fiber's record stays, and the host comes back with it. */
+ * turn, so both are on disk or neither. If the work cannot go on, it is not lost: the agent leaves
+ * memory, the fiber's record stays, and the host offers it again. */
 static void go_on(worker* self, work* run, hearth_status status) {
   const hearth_sleep_request sleep = {(uint64_t)run->step_ms};
   uint64_t id = 0;
@@ -113,7 +112,7 @@ static void go_on(worker* self, work* run, hearth_status status) {
   }
 }
 
-/* What an input and a checkpoint say of a run. */
+/* The JSON of a run, for its input and its checkpoint. */
 static const char* write_run(const work* run, char* json) {
   snprintf(json, MAX_JSON, "{\"run\":\"run-%ld\",\"done\":%ld,\"total\":%ld,\"step_ms\":%ld}",
            run->number, run->done, run->total, run->step_ms);
@@ -122,9 +121,9 @@ static const char* write_run(const work* run, char* json) {
 
 /* A step: first its row, then the checkpoint. stash commits the turn: when it returns both are on
  * disk, and until then neither. With the checkpoint first, a kill in between could lose the step.
- * What a step does outside this database, such as a message sent, comes before the checkpoint too,
- * and a kill in between makes it happen twice. A step that takes the server with it counts against
- * its own run: works_for says whose it is. */
+ * An effect outside this database, such as a message, comes before the checkpoint too, and a kill
+ * in between repeats it. If a step crashes the server, that counts against its own run: works_for
+ * names the run. */
 static void on_result(void* instance, const hearth_result* result) {
   static const char insert[] =
       "INSERT INTO steps(run, step, at) VALUES('run-' || ?, ?, "
@@ -140,15 +139,15 @@ static void on_result(void* instance, const hearth_result* result) {
   go_on(self, run, status);
 }
 
-/* A place for one more run that is under way; NULL: there is none. */
+/* A free place for one more run; NULL: there is none. */
 static work* free_place(worker* self) {
   work* run = self->runs;
   while (run < self->runs + MAX_RUNS && run->number != 0) ++run;
   return run < self->runs + MAX_RUNS ? run : NULL;
 }
 
-/* Begins the fiber of a run. Its input says all that recovery needs if it comes before the first
- * checkpoint. The record is on disk when start returns, and with it what this turn wrote before. */
+/* Begins the fiber of a run. Its input has everything that a recovery before the first checkpoint
+ * needs. When start returns, the record and all earlier writes of this turn are on disk. */
 static hearth_status begin(worker* self, work plan) {
   char json[MAX_JSON];
   hearth_bytes record = {NULL, 0};
@@ -166,7 +165,7 @@ static hearth_status begin(worker* self, work plan) {
 /* Arguments are a JSON array. A real plugin has a JSON library; two numbers are read like this. */
 static hearth_status on_run(worker* self, const hearth_event* event) {
   char json[64];
-  int length = 0; /* set by %n, when all before it was there; nine digits cannot overflow */
+  int length = 0; /* set by %n, after everything else matched; nine digits cannot overflow */
   work plan = {0};
   sscanf(copy_text(event->body, json, sizeof json), " [ %9ld , %9ld ] %n", &plan.total,
          &plan.step_ms, &length);
@@ -181,8 +180,8 @@ static hearth_status on_run(worker* self, const hearth_event* event) {
   return HEARTH_OK;
 }
 
-/* The number behind a name in JSON; -1: there is none. The names of a run are the same in its
- * checkpoint and in its input; the checkpoint comes first in what the host offers. */
+/* The number after a name in JSON; -1: there is none. A run's input and checkpoint have the same
+ * names; the checkpoint comes first in the body of the host. */
 static long number_of(const char* json, const char* name) {
   long number = -1;
   const char* found = strstr(json, name);
@@ -203,7 +202,7 @@ static hearth_status recover(worker* self, const hearth_event* event) {
   work plan = {.number = number_of(body, "\"run\":\"run-"),
                .total = number_of(body, "\"total\":"),
                .step_ms = number_of(body, "\"step_ms\":"),
-               .done = number_of(body, "\"done\":")}; /* before the first checkpoint: the input's */
+               .done = number_of(body, "\"done\":")}; /* without a checkpoint: the input's number */
   if (sscanf(body, "{\"id\":\"%36[^\"]", id) != 1 || plan.number < 1 || plan.done < 0)
     return answer(self, event, HEARTH_E_INVALID, "not a run of this class");
   work* run = free_place(self);
@@ -218,8 +217,7 @@ static hearth_status recover(worker* self, const hearth_event* event) {
 }
 
 /* A call for later. "tick" is this class's only callback, for schedules and the queue alike. Both
- * are rows of the host, written with this turn; whatever happens to this process, the call comes.
- */
+ * are rows of the host, written with this turn: the call comes, even after a crash. */
 static hearth_status on_tick_in(const worker* self, const hearth_event* event) {
   char json[32];
   int length = 0;
@@ -241,8 +239,8 @@ static hearth_status on_tick_next(const worker* self, const hearth_event* event)
   return answer(self, event, queue->push(AGENT(self), &request, &record), "");
 }
 
-/* The time has come, or the item's turn. OK: done. An error: tried again. NOT_FOUND: kept, not
- * tried soon. */
+/* A schedule is due, or an item is next. OK: done. An error: retried. NOT_FOUND: kept, not retried
+ * soon. */
 static hearth_status on_tick(const worker* self, const hearth_event* event) {
   char callback[8];
   if (strcmp(copy_text(event->name, callback, sizeof callback), "tick") != 0)
@@ -254,7 +252,7 @@ static hearth_status on_tick(const worker* self, const hearth_event* event) {
 }
 
 static hearth_status on_status(const worker* self, const hearth_event* event) {
-  static const char query[] = /* SQLite writes JSON well */
+  static const char query[] = /* SQLite can write JSON */
       "SELECT json_object('runs', json((SELECT json_group_array(json_object('run', 'run-' || id, "
       "'steps', json((SELECT json_group_array(step) FROM (SELECT step FROM steps "
       "WHERE run = 'run-' || id ORDER BY steps.rowid))), "
@@ -270,12 +268,12 @@ static hearth_status on_status(const worker* self, const hearth_event* event) {
     self->host->complete(AGENT(self), event->call, HEARTH_OK, json);
   else
     answer(self, event, status, "");
-  sql->finalize(AGENT(self), statement); /* not before: the bytes are the statement's */
+  sql->finalize(AGENT(self), statement); /* not earlier: the bytes belong to the statement */
   return HEARTH_OK;
 }
 
-/* The first that the host is told is whose work this is: no run's, so that a crash counts against
- * none of them. */
+/* First tells the host that this work belongs to no run, so that a crash counts against none of
+ * them. */
 static hearth_status on_start(const worker* self, const hearth_event* event) {
   static const char runs[] =
       "CREATE TABLE IF NOT EXISTS runs(id INTEGER PRIMARY KEY, recoveries INTEGER, finished "
@@ -313,7 +311,7 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
     case HEARTH_EVENT_CONNECT:
     case HEARTH_EVENT_MESSAGE:
     case HEARTH_EVENT_CLOSE: return answer(instance, event, HEARTH_OK, "");
-    default: return HEARTH_E_UNSUPPORTED; /* also what later versions add */
+    default: return HEARTH_E_UNSUPPORTED; /* also events of later versions */
   }
 }
 
@@ -328,12 +326,12 @@ static hearth_status create(const hearth_class* self, const hearth_host* host, h
   return HEARTH_OK;
 }
 
-/* An eviction may come at any moment, like a kill: what was under way is in the database. */
+/* An eviction may come at any moment, like a kill: work in progress is in the database. */
 static void destroy(void* instance) {
   free(instance);
 }
 
-/* Events are completed at once, so that none is cancelled. */
+/* Events are completed at once, so none is cancelled. */
 static void on_cancel(void* instance, uint64_t call) {
   (void)instance, (void)call;
 }
