@@ -5,7 +5,7 @@
 //!           remind(what, ms) -> id of the schedule
 //!           walk(steps, step_ms) -> id of the fiber
 //! state     {"reports": 2, "reminder": "the gate", "steps": [1, 2, 3], "walks": 1}
-//!           reminder: the one that came last; steps: of the walk in progress, or the last one;
+//!           reminder: the last one; steps: those of the walk in progress, or of the last one;
 //!           walks: how many have ended. Clients cannot change it
 //! requests  are answered with the state
 //! options   longest_walk: steps, 1000 if left out

@@ -1,4 +1,4 @@
-//! What the author of a class writes: the trait [`Agent`], and what its functions are given.
+//! The trait [`Agent`], which the author of a class implements, and the types of its arguments.
 
 use crate::context::Context;
 use crate::error::{Error, Result, Status};
@@ -9,10 +9,10 @@ use std::time::Duration;
 ///
 /// - One function at a time runs for an agent, on any thread of the server. So a value must be
 ///   `Send`, and nothing may be kept in thread-local variables.
-/// - Memory is a cache. An agent leaves it when it is idle, when the library is replaced and when
-///   the server stops, and `create` makes it again. Only the state, fibers and schedules last.
-/// - What a function writes is one transaction, committed before its answer leaves. An `Err` does
-///   not undo what was written before it; nor does a panic.
+/// - Memory is a cache. An agent leaves memory when it is idle, when the library is replaced and
+///   when the server stops, and `create` makes it again. Only the state, fibers and schedules last.
+/// - The writes of a function are one transaction, committed before its answer leaves. Neither an
+///   `Err` nor a panic undoes earlier writes.
 /// - After a panic the value may be half changed. The caller reads an error, the log says where the
 ///   panic was, and the server evicts the agent, so that the next event meets a new value.
 /// - A function must not block: other agents of its thread wait.
@@ -31,12 +31,12 @@ pub trait Agent: Send + Sized + 'static {
     /// version of the library that lists it.
     const FIBERS: &'static [&'static str] = &[];
 
-    /// Makes the agent, new or from what is stored. `options`: the `options` of the class's YAML
+    /// Makes the agent, new or from stored data. `options`: the `options` of the class's YAML
     /// file. Fibers cannot be started here.
     fn create(cx: &Context<'_>, options: &Value) -> Result<Self>;
 
-    /// The first event; all others wait for its end. After an `Err` the agent is destroyed, and the
-    /// next event tries again.
+    /// The first event; all other events wait for its end. After an `Err` the agent is destroyed,
+    /// and the next event tries again.
     fn on_start(&mut self, _cx: &Context<'_>) -> Result<()> {
         Ok(())
     }
@@ -52,14 +52,14 @@ pub trait Agent: Send + Sized + 'static {
         Err(Error::new(Status::NOT_FOUND, "this agent answers no requests"))
     }
 
-    /// The time of a schedule has come. An `Err` is tried again, but for `NOT_FOUND`: then the
-    /// schedule is kept for a version that knows the callback.
+    /// A schedule is due. After an `Err` the run is retried. After `NOT_FOUND` the schedule is kept
+    /// for a version that knows the callback.
     fn on_callback(&mut self, _cx: &Context<'_>, callback: &str, _run: &Run) -> Result<()> {
         Err(Error::no_callback(callback))
     }
 
-    /// One step of a fiber. What it writes and the checkpoint that it returns are one commit: after
-    /// a crash the fiber goes on from there, with no step missing and none done twice. Other events
+    /// One step of a fiber. Its writes and the checkpoint that it returns are one commit: after a
+    /// crash the fiber goes on from there, with no step missing and none done twice. Other events
     /// come between two steps. An `Err` ends the fiber, unless it has retries left.
     fn on_fiber(&mut self, _cx: &Context<'_>, fiber: &Fiber) -> Result<Step> {
         Err(Error::new(Status::NOT_FOUND, format!("Fiber {} does not exist", fiber.name)))
@@ -71,7 +71,7 @@ pub trait Agent: Send + Sized + 'static {
     }
 }
 
-/// The arguments of a call, which a client chose: their number and types are checked here.
+/// The arguments of a call, chosen by a client: these functions check their number and types.
 #[derive(Clone, Debug)]
 pub struct Args {
     values: Vec<Value>,
@@ -130,12 +130,12 @@ pub struct Request {
 /// One run of a schedule. It comes at least once: a run that a crash cut off comes again.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The id that [`Context::schedule`] gave.
+    /// The id that [`Context::schedule`] returned.
     pub id: String,
     pub payload: Value,
     /// When it was due, in milliseconds of Unix time.
     pub scheduled_for_ms: i64,
-    /// 1, and more for each try after a failure.
+    /// 1 for the first attempt, and one more for each retry.
     pub attempt: i64,
 }
 
@@ -144,23 +144,23 @@ pub struct Run {
 pub struct Fiber {
     pub id: String,
     pub name: String,
-    /// What [`Context::start_fiber`] was given.
+    /// The input of [`Context::start_fiber`].
     pub input: Value,
-    /// What the last step returned; null before the first.
+    /// The checkpoint of the last step; null before the first.
     pub checkpoint: Value,
 }
 
-/// What follows a step of a fiber.
+/// The end of a step of a fiber.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// The next step, with this checkpoint, after this time.
+    /// The fiber goes on with this checkpoint, after this time.
     Next { checkpoint: Value, wait: Duration },
-    /// Nothing: the fiber has ended with this result.
+    /// The fiber has ended with this result.
     Done(Value),
 }
 
 impl Step {
-    /// The next step follows at once. Events that wait come before it.
+    /// The next step follows at once, but after the events that wait.
     pub fn next(checkpoint: impl Into<Value>) -> Step {
         Step::next_after(checkpoint, Duration::ZERO)
     }

@@ -1,4 +1,4 @@
-//! What an agent may ask of the server.
+//! The functions of the server for an agent.
 
 use crate::agent::Fiber;
 use crate::error::{Error, Result, Status};
@@ -8,9 +8,9 @@ use crate::json::Value;
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// The agent's way to the server, for the time of one call.
+/// The server's functions for the agent, for the time of one call.
 ///
-/// It cannot be kept and cannot go to another thread. Everything that it gives is a copy.
+/// It cannot be kept and cannot go to another thread. All its results are copies.
 ///
 /// ```compile_fail
 /// fn to_a_thread<T: Send>() {}
@@ -22,15 +22,15 @@ use std::time::Duration;
 pub struct Context<'a> {
     pub(crate) host: HostAgent,
     pub(crate) name: &'a str,
-    /// The client whose event this is, or 0: a change of the state is on its behalf.
+    /// The client of this event, or 0: a change of the state counts as that client's.
     pub(crate) caller: u64,
-    /// The event that this is, or 0.
+    /// This event, or 0.
     pub(crate) call: u64,
-    /// `None` in `create`, where the host takes no operations.
+    /// `None` in `create`, where the host accepts no operations.
     pub(crate) fibers: Option<&'a FiberChanges>,
 }
 
-/// What a call leaves to do about fibers.
+/// The changes of fibers that remain to be done after a call.
 pub(crate) struct FiberChanges {
     /// The names that the class lists.
     known: &'static [&'static str],
@@ -44,26 +44,26 @@ impl FiberChanges {
     }
 }
 
-/// A fiber whose steps this instance does.
+/// A fiber whose steps run in this instance.
 pub(crate) struct RunningFiber {
     pub handle: ffi::FiberHandle,
     pub fiber: Fiber,
 }
 
-/// When a schedule is due. Its delays go on while the server is down; what was missed comes at its
-/// next start.
+/// When a schedule is due. Delays go on while the server is down; what was missed runs at its next
+/// start.
 pub enum When<'a> {
     /// Once, after this time.
     After(Duration),
     /// Once, at this moment of Unix time in milliseconds.
     At(i64),
-    /// Again and again, this long after the end of the run before; at least a millisecond.
+    /// Repeatedly, this long after the end of the last run; at least a millisecond.
     Every(Duration),
     /// By a cron expression ("0 9 * * mon-fri") in a time zone ("Europe/Berlin"; "" is UTC).
     Cron { expression: &'a str, time_zone: &'a str },
 }
 
-/// How a fiber is started, beyond its name and input.
+/// Options of a new fiber.
 #[derive(Clone, Debug, Default)]
 pub struct FiberOptions<'a> {
     /// "": none. A second start with a key that is in use gives the id of the fiber that has it.
@@ -77,10 +77,10 @@ pub struct FiberOptions<'a> {
 /// An agent that has called or notified this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentCaller {
-    /// As its code names it: "ChatRoom".
+    /// The name in its code: "ChatRoom".
     pub class: String,
     pub name: String,
-    /// The id of the notification, if it is one: a repeat has the same.
+    /// The id of the notification, if it is one: the same in each delivery.
     pub notification: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Context<'_> {
 
     // ---- state ---------------------------------------------------------------------------------
 
-    /// The state: what was set last, or the default, or null.
+    /// The state: the last one that was set, or the default, or null.
     pub fn state(&self) -> Result<Value> {
         match self.host.state() {
             Ok(json) => parse(&json),
@@ -114,16 +114,16 @@ impl Context<'_> {
         self.host.set_state(self.caller, &state.to_string())
     }
 
-    /// The state to show while none was set. It is not stored: give it in `create`.
+    /// The state to show until one is set. It is not stored: call this in `create`.
     pub fn set_default_state(&self, state: &Value) -> Result<()> {
         self.host.set_default_state(&state.to_string())
     }
 
     // ---- other agents --------------------------------------------------------------------------
 
-    /// Calls a method of another agent, which is made if need be, and waits for no answer; gives
-    /// the id of the notification. It is stored with this turn and delivered at least once, in
-    /// order for each agent. A repeat has the same id. `arguments` is an array.
+    /// Calls a method of another agent, which is created if necessary, and waits for no answer;
+    /// returns the id of the notification. It is stored with this turn and delivered at least once,
+    /// in order for each agent, with the same id each time. `arguments` is an array.
     pub fn notify(
         &self,
         class: &str,
@@ -149,8 +149,8 @@ impl Context<'_> {
 
     // ---- schedules -----------------------------------------------------------------------------
 
-    /// Has [`crate::Agent::on_callback`] called later; gives the id. `Every` and `Cron` exist once:
-    /// a request like one that is there gives the id of that one.
+    /// Calls [`crate::Agent::on_callback`] later; returns the id. `Every` and `Cron` exist once: a
+    /// second equal request returns the id of the existing schedule.
     pub fn schedule(&self, when: When<'_>, callback: &str, payload: &Value) -> Result<String> {
         let span = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let (kind, when_ms, cron, time_zone) = match when {
@@ -166,20 +166,20 @@ impl Context<'_> {
         id_of(&self.host.create_schedule(&request)?)
     }
 
-    /// `NOT_FOUND`: there is none of this id.
+    /// `NOT_FOUND`: no schedule has this id.
     pub fn cancel_schedule(&self, id: &str) -> Result<()> {
         self.host.cancel_schedule(id)
     }
 
     // ---- fibers --------------------------------------------------------------------------------
 
-    /// Starts a fiber and gives its id. It is on disk when this returns; its first step comes after
+    /// Starts a fiber and returns its id. It is on disk when this returns; its first step follows
     /// this call. `INVALID`: [`crate::Agent::FIBERS`] does not list the name.
     pub fn start_fiber(&self, name: &str, input: &Value) -> Result<String> {
         self.start_fiber_with(name, input, &FiberOptions::default())
     }
 
-    /// `CONFLICT`: the key is that of a fiber with another name or input.
+    /// `CONFLICT`: a fiber with another name or input has the key.
     pub fn start_fiber_with(
         &self,
         name: &str,
@@ -210,7 +210,7 @@ impl Context<'_> {
         Ok(id)
     }
 
-    /// Ends a fiber: none of its steps comes any more. `NOT_FOUND`: it has ended before.
+    /// Ends a fiber: no further step runs. `NOT_FOUND`: it has ended before.
     pub fn cancel_fiber(&self, id: &str, reason: &str) -> Result<()> {
         let fibers = self.fibers()?;
         self.host.cancel_fiber(id, reason)?;
@@ -242,17 +242,17 @@ impl Context<'_> {
         crate::host::log(self.agent(), level, text);
     }
 
-    /// Asks the server to take the agent out of memory after this call. Clients stay connected.
+    /// Asks the server to evict the agent after this call. Clients stay connected.
     pub fn request_eviction(&self) {
         self.host.evict();
     }
 
-    /// Destroys the agent with all that it has stored, after this call.
+    /// Destroys the agent and everything that it has stored, after this call.
     pub fn destroy(&self) -> Result<()> {
         self.host.destroy()
     }
 
-    // ---- for what is not wrapped ---------------------------------------------------------------
+    // ---- for functions that are not wrapped ----------------------------------------------------
 
     /// The host's table.
     pub fn host(&self) -> *const ffi::Host {

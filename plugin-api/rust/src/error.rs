@@ -1,4 +1,4 @@
-//! How a handler fails, and what the caller then reads.
+//! Failures of a handler, as the caller reads them.
 
 use crate::ffi;
 use std::fmt;
@@ -14,7 +14,7 @@ impl Status {
     pub const UNSUPPORTED: Status = Status(ffi::HEARTH_E_UNSUPPORTED);
     /// The host evicts the agent and takes no new work.
     pub const CLOSING: Status = Status(ffi::HEARTH_E_CLOSING);
-    /// The call, the fiber or the agent exists no more. Often normal.
+    /// The call, the fiber or the agent does not exist any more. Often normal.
     pub const GONE: Status = Status(ffi::HEARTH_E_GONE);
     /// The agent's code failed. HTTP: 500.
     pub const PLUGIN: Status = Status(ffi::HEARTH_E_PLUGIN);
@@ -26,7 +26,7 @@ impl Status {
     pub const IO: Status = Status(ffi::HEARTH_E_IO);
     /// No such method, row or callback. HTTP: 404.
     pub const NOT_FOUND: Status = Status(ffi::HEARTH_E_NOT_FOUND);
-    /// Something of this key exists and is different.
+    /// A different object with this key exists.
     pub const CONFLICT: Status = Status(ffi::HEARTH_E_CONFLICT);
     /// The caller may not do this. HTTP: 403.
     pub const FORBIDDEN: Status = Status(ffi::HEARTH_E_FORBIDDEN);

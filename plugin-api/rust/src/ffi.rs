@@ -1,10 +1,10 @@
 //! The C interface, by hand: `hearth/abi.h` and the extensions that this crate uses.
 //!
-//! The headers are the specification; names and meanings are theirs. `layout_test.rs` compares
-//! sizes, offsets, the order of the members and the numbers with the headers.
+//! The headers are the specification of names and meanings. `layout_test.rs` compares sizes,
+//! offsets, the order of the members and the numbers with the headers.
 //!
-//! For what the crate does not wrap: [`crate::Context::host`] and [`crate::Context::agent`] are the
-//! first two arguments of nearly every function of the host.
+//! For functions that the crate does not wrap: [`crate::Context::host`] and
+//! [`crate::Context::agent`] are the first two arguments of nearly every function of the host.
 
 use std::ffi::c_void;
 use std::mem::size_of;
@@ -77,8 +77,7 @@ numbers! {
 
 // ---- structs -----------------------------------------------------------------------------------
 
-/// Emits `#[repr(C)]` structs of a size that is checked, and for `layout_test.rs` where each member
-/// lies.
+/// Emits `#[repr(C)]` structs with a checked size, and for `layout_test.rs` each member's place.
 macro_rules! structs {
     ($($(#[$meta:meta])* $c_name:ident $size:literal => $name:ident {
         $($field:ident: $type:ty,)*
@@ -351,12 +350,12 @@ structs! {
 impl Bytes {
     pub const EMPTY: Bytes = Bytes { ptr: std::ptr::null(), len: 0 };
 
-    /// Lends these bytes to the host. Good as long as they are.
+    /// Lends these bytes to the host. Valid as long as they are.
     pub fn of(bytes: &[u8]) -> Bytes {
         Bytes { ptr: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
-    /// What the host lends.
+    /// The lent bytes.
     ///
     /// # Safety
     /// The bytes are read later, so they must still be lent then: copy them before the next call to
@@ -365,7 +364,7 @@ impl Bytes {
         if self.len == 0 {
             return &[]; // the pointer may be null
         }
-        // SAFETY: lent, says the caller.
+        // SAFETY: the caller guarantees that they are lent.
         unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) }
     }
 }

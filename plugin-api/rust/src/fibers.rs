@@ -1,4 +1,4 @@
-//! The fibers of an instance: who does their next step, and when.
+//! The fibers of an instance: their next step, and its time.
 //!
 //! ```text
 //! start_fiber, or offered by the host -> sleep -> on_fiber -> stash -> sleep -> ... -> settle
@@ -20,7 +20,7 @@ impl<T: Agent> Instance<T> {
     pub(crate) fn recover(&mut self, event: &Incoming<'_>) -> Result<Answer> {
         let name = event.name()?.to_owned();
         if !T::FIBERS.contains(&name.as_str()) {
-            return Ok(Answer::Refused(ffi::HEARTH_E_NOT_FOUND)); // it waits for other code
+            return Ok(Answer::Refused(ffi::HEARTH_E_NOT_FOUND)); // it waits for newer code
         }
         let body = event.json()?;
         let id = body["id"].as_text().unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ impl<T: Agent> Instance<T> {
         Ok(Answer::Done(String::new()))
     }
 
-    /// The fiber's next step comes after this time (P5), or after the longest that the host takes.
+    /// The fiber's next step comes after this time (P5), but at the latest after LONGEST_SLEEP_MS.
     pub(crate) fn arrange(&mut self, fiber: RunningFiber, wait_ms: u64) {
         let token = self.next_token;
         self.next_token += 1;
@@ -86,8 +86,8 @@ impl<T: Agent> Instance<T> {
         }
     }
 
-    /// The fiber has failed, unless the failure says that this instance is at its end: then the
-    /// fiber stays as it is, and the host offers it to the next instance.
+    /// Settles the failed fiber. If the error says that this instance ends, the fiber stays as it
+    /// is, and the host offers it to the next instance.
     fn fail(&self, running: &RunningFiber, error: &Error) {
         let settled = match error.status() {
             Status::CLOSING => Err(error.clone()),

@@ -1,4 +1,4 @@
-//! The host's tables, which `init` brings and `deinit` ends.
+//! The host's tables, from `init` to `deinit`.
 //!
 //! Threads: the tables are constant from the end of `init` to `deinit`, and every thread may read
 //! them.
@@ -53,7 +53,7 @@ pub(crate) fn tables() -> Option<&'static Tables> {
 /// Looks the tables up. `UNSUPPORTED` if the host lacks something.
 ///
 /// # Safety
-/// `host` is what `init` was given.
+/// `host` is the argument of `init`.
 pub(crate) unsafe fn start(host: *const ffi::Host) -> i32 {
     // SAFETY: as above.
     match unsafe { read_tables(host) } {
@@ -76,10 +76,10 @@ pub(crate) fn stop() {
 }
 
 /// # Safety
-/// `host` is what `init` was given.
+/// `host` is the argument of `init`.
 unsafe fn read_tables(host: *const ffi::Host) -> Option<Tables> {
-    // SAFETY: this member is always there. The table of another server may end behind it, so no
-    // more is looked at before it is known to be there.
+    // SAFETY: this member always exists. The table of another server may end after it, so nothing
+    // else is read before the size is known.
     let size = unsafe { addr_of!((*host).struct_size).read() } as usize;
     if size < size_of::<ffi::Host>() {
         return None;

@@ -1,5 +1,5 @@
-//! The host's functions for one agent, with Rust's types: what is lent is copied, and a negative
-//! status is an [`Error`] with the host's words.
+//! The host's functions for one agent, with Rust's types: lent bytes are copied, and a negative
+//! status is an [`Error`] with the host's text.
 //!
 //! Threads: inside a call of the host for this agent. Elsewhere the host answers `WRONG_THREAD` and
 //! does nothing.
@@ -17,7 +17,7 @@ pub(crate) struct HostAgent {
     pub id: u64,
 }
 
-// Below, every argument is lent for the call alone, which is what the host asks for.
+// Below, every argument is lent only for the call, as the host requires.
 
 impl HostAgent {
     fn check(&self, status: i32) -> Result<()> {
@@ -36,7 +36,7 @@ impl HostAgent {
         Err(Error::new(Status(status), words))
     }
 
-    /// Copies what a function of the host lends through its last argument.
+    /// Copies the bytes that a function of the host lends through its last argument.
     fn lent(&self, call: impl FnOnce(&mut Bytes) -> i32) -> Result<String> {
         let mut text = Bytes::EMPTY;
         self.check(call(&mut text))?;
@@ -47,8 +47,8 @@ impl HostAgent {
 
     // ---- events and operations -----------------------------------------------------------------
 
-    /// Completes an event; with `call` 0, gives the text of the error that is about to be returned.
-    /// Nothing depends on what the host says to it: `GONE` is normal.
+    /// Completes an event; with `call` 0, sets the text of the error that is about to be returned.
+    /// The host's status is ignored: `GONE` is normal.
     pub fn complete(&self, call: u64, status: i32, body: &str) {
         let body = text(body);
         // SAFETY: see above.
@@ -67,7 +67,7 @@ impl HostAgent {
         self.check(status)
     }
 
-    /// Asks for eviction. A host that refuses is evicting the agent already.
+    /// Asks for eviction. If the host refuses, it is evicting the agent already.
     pub fn evict(&self) {
         // SAFETY: see above.
         unsafe { (self.tables.agent.evict)(self.tables.host, self.id) };
@@ -138,7 +138,7 @@ impl HostAgent {
         self.lent(|out| unsafe { (table.notify)(self.tables.host, self.id, &request, out) })
     }
 
-    /// The record of the agent that the event comes from. `NOT_FOUND`: from none.
+    /// The record of the agent that the event comes from. `NOT_FOUND`: it comes from no agent.
     pub fn calling_agent(&self, call: u64) -> Result<String> {
         let table = self.calls()?;
         // SAFETY: see above.
@@ -186,7 +186,7 @@ impl HostAgent {
 
     // ---- fibers --------------------------------------------------------------------------------
 
-    /// Gives the handle (0: the fiber was there, and is not this call's to do) and the record.
+    /// Returns the handle (0: the fiber existed, and its work is not this call's) and the record.
     pub fn start_fiber(&self, request: &FiberRequest<'_>) -> Result<(FiberHandle, String)> {
         let request = ffi::FiberStart {
             struct_size: size_of::<ffi::FiberStart>() as u32,
@@ -224,12 +224,12 @@ impl HostAgent {
         self.check(unsafe { stash(self.tables.host, self.id, handle, text(json)) })
     }
 
-    /// What this call does from now on is the work of this fiber (0: of none): if it takes the
-    /// server with it, that counts for this fiber and for no other. Told once, each further call
-    /// begins as the work of none.
+    /// From now on this call does the work of this fiber (0: of no fiber): a crash of the server
+    /// counts for this fiber alone. After the first use, each further call begins as the work of no
+    /// fiber.
     pub fn works_for(&self, handle: FiberHandle) {
         let works_for = self.tables.fibers.works_for;
-        // SAFETY: see above. What fails, in an agent that is at its end, is not missed.
+        // SAFETY: see above. A failure of an agent that is being destroyed does not matter.
         let _ = unsafe { works_for(self.tables.host, self.id, handle, 0) };
     }
 
@@ -259,7 +259,7 @@ pub(crate) struct Callee<'a> {
     pub method: &'a str,
 }
 
-/// What `create_schedule` asks for; `kind` is a `HEARTH_SCHEDULE_*`.
+/// The request of `create_schedule`; `kind` is a `HEARTH_SCHEDULE_*`.
 pub(crate) struct Schedule<'a> {
     pub kind: u32,
     pub when_ms: i64,
@@ -269,7 +269,7 @@ pub(crate) struct Schedule<'a> {
     pub payload: &'a str,
 }
 
-/// What `start_fiber` asks for; "" is none.
+/// The request of `start_fiber`; "" is none.
 pub(crate) struct FiberRequest<'a> {
     pub name: &'a str,
     pub key: &'a str,

@@ -24,12 +24,12 @@ pub(crate) struct Instance<T> {
     pub(crate) host: HostAgent,
     name: String,
     agent: T,
-    /// The fibers whose steps this instance does, by the token of the sleep before their next step.
+    /// The fibers whose steps run in this instance, by the token of the sleep before the next step.
     pub(crate) fibers: BTreeMap<u64, RunningFiber>,
     pub(crate) next_token: u64,
 }
 
-/// What becomes of an event.
+/// The outcome of an event.
 pub(crate) enum Answer {
     /// It was accepted and is completed with this body.
     Done(String),
@@ -88,7 +88,7 @@ pub(crate) unsafe extern "C" fn destroy<T: Agent>(instance: *mut c_void) {
     // SAFETY: made by `create`, and given back once.
     let instance = unsafe { Box::from_raw(instance.cast::<Instance<T>>()) };
     let agent = instance.host.id;
-    // If a destructor panics, the log says so; what it has not freed is lost.
+    // If a destructor panics, the log says so; the rest of its memory is lost.
     let _ = guard(agent, move || drop(instance));
 }
 
@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn on_event<T: Agent>(
     if outcome.is_err() {
         host.evict();
     }
-    // A synchronous event is over when this returns; of others this says that they were accepted.
+    // A synchronous event is over when this returns; for other events OK means accepted.
     if event.call == 0 {
         status
     } else {
@@ -197,12 +197,12 @@ impl<T: Agent> Instance<T> {
                 nothing(self.run(0, event.call, |agent, cx| agent.on_callback(cx, callback, &run))?)
             }
             ffi::HEARTH_EVENT_FIBER_RECOVERED => self.recover(event),
-            // What the crate does not wrap, and what later versions of the host add.
+            // Events that the crate does not wrap, and events of later versions of the host.
             _ => Ok(Answer::Refused(ffi::HEARTH_E_UNSUPPORTED)),
         }
     }
 
-    /// Calls the agent, and does what the call leaves to do about fibers.
+    /// Calls the agent, and then does the remaining changes of fibers.
     pub(crate) fn run<R>(
         &mut self,
         caller: u64,

@@ -1,14 +1,14 @@
-//! JSON values: what clients send, and what the host stores.
+//! JSON values: from clients, and in the host's storage.
 //!
-//! [`Value::parse`] reads text and `to_string()` writes it. Text that the host would refuse is
-//! refused here too: more than [`MAX_DEPTH`] levels, a number that no `f64` holds, half of a
-//! surrogate pair.
+//! [`Value::parse`] reads text and `to_string()` writes it. Text that the host would reject is
+//! rejected here too: more than [`MAX_DEPTH`] levels, a number that does not fit an `f64`, half
+//! of a surrogate pair.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::ops::Index;
 
-/// Arrays and objects inside each other, at most: `HEARTH_MAX_JSON_DEPTH` of `json_rules.h`.
+/// Most levels of arrays and objects: `HEARTH_MAX_JSON_DEPTH` of `json_rules.h`.
 pub const MAX_DEPTH: usize = 256;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Sets a member. What is not an object becomes an object with this member alone.
+    /// Sets a member. A value that is no object becomes an object with only this member.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
         if !matches!(self, Value::Object(_)) {
             *self = Value::Object(BTreeMap::new());

@@ -6,7 +6,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(unsafe_op_in_unsafe_fn)]
 
-// A panic must unwind to be caught: aborted, it takes the server with it.
+// A panic must unwind to be caught: an abort would end the server.
 #[cfg(not(panic = "unwind"))]
 compile_error!("hearth catches panics, so it cannot be built with panic = \"abort\"");
 
@@ -34,8 +34,8 @@ pub use json::Value;
 
 /// Makes a library of agent classes: `hearth_plugin!("greeter", "1.0.0", Greeter);`
 ///
-/// Once in a library, at its top level. The name and the version are the library's; a class is
-/// called what its type is called. Emits the symbol `hearth_plugin_v1` and the ELF note.
+/// Once in a library, at its top level. The name and the version are the library's; a class has the
+/// name of its type. Emits the symbol `hearth_plugin_v1` and the ELF note.
 #[macro_export]
 macro_rules! hearth_plugin {
     ($name:literal, $version:literal, $first:ident $(, $more:ident)* $(,)?) => {

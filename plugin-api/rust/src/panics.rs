@@ -1,18 +1,18 @@
 //! Panics stay inside the library: one that crossed the C interface would abort the server.
 //!
-//! [`guard`] is the only door between the host and code that may panic. What a panic says goes to
-//! the server's log, by a hook, and nowhere else: callers read a fixed text.
+//! [`guard`] is the only way from the host into code that may panic. The text of a panic goes only
+//! to the server's log, by a hook; callers read a fixed text.
 //!
-//! A caught panic does not keep the library in memory. The hook is what makes that true: the one
-//! that the standard library starts with names the current thread, which leaves a destructor for
-//! the end of that thread, and the dynamic loader keeps the library until then.
+//! A caught panic does not keep the library in memory, thanks to the hook. The standard library's
+//! own hook names the current thread. That leaves a destructor for the end of that thread, and the
+//! dynamic loader keeps the library until then.
 
 use crate::host;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, Location};
 
-/// What a caller reads.
+/// The text for callers.
 pub(crate) const PANICKED: &str = "the agent's code panicked; the server's log says where";
 
 thread_local! {
@@ -27,14 +27,14 @@ pub(crate) struct Panicked;
 
 /// Runs `code` in a call for `agent`.
 ///
-/// After a panic the caller must not rely on what `code` was changing. The instance of an agent is
-/// given up then: the host is asked to evict it.
+/// After a panic the caller must not rely on anything that `code` was changing. The instance of an
+/// agent is then given up: the host is asked to evict it.
 pub(crate) fn guard<R>(agent: u64, code: impl FnOnce() -> R) -> Result<R, Panicked> {
     let outer = CURRENT.with(|current| current.replace(agent));
     let outcome = panic::catch_unwind(AssertUnwindSafe(code));
     CURRENT.with(|current| current.set(outer));
     outcome.map_err(|payload| {
-        // The payload is of the agent's making, so its destructor may panic as well.
+        // The agent's code made the payload, so its destructor may panic as well.
         if let Err(second) = panic::catch_unwind(AssertUnwindSafe(move || drop(payload))) {
             std::mem::forget(second);
         }

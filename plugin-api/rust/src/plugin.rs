@@ -1,5 +1,5 @@
-//! What [`crate::hearth_plugin`] puts into a library: the exported symbol's parts and the ELF note,
-//! made while it compiles. Not for authors.
+//! The parts that [`crate::hearth_plugin`] puts into a library at compile time: the exported symbol
+//! and the ELF note. Not for authors.
 
 use crate::agent::Agent;
 use crate::ffi::{self, Class, Note, Plugin};
@@ -10,7 +10,7 @@ use std::mem::size_of;
 #[repr(transparent)]
 pub struct Classes<const N: usize>(pub [Class; N]);
 
-// SAFETY: it never changes, and what it points to neither.
+// SAFETY: it never changes, nor does what its pointers point to.
 unsafe impl<const N: usize> Sync for Classes<N> {}
 
 /// The table of a class. Both texts end with a NUL.
@@ -31,7 +31,7 @@ pub const fn class<T: Agent>(name: &'static str, version: &'static str) -> Class
     }
 }
 
-/// What the library exports as `hearth_plugin_v1`. The name and the version are in the note.
+/// The value of the exported `hearth_plugin_v1`. The name and the version are in the note.
 pub const fn plugin(
     name: &str,
     version: &str,
@@ -114,7 +114,7 @@ pub const fn note<const N: usize>(manifest: &str) -> FullNote<N> {
     }
 }
 
-/// Whether a JSON string holds it as it is.
+/// Whether a JSON string can hold it without escapes.
 const fn is_plain(text: &str) -> bool {
     let text = text.as_bytes();
     let mut at = 0;
@@ -132,7 +132,7 @@ const fn ends_with_nul(text: &str) -> bool {
     !text.is_empty() && text[text.len() - 1] == 0
 }
 
-/// Rust's identifiers may have letters that URLs have not.
+/// Rust's identifiers may have letters that URLs do not allow.
 const fn is_class_name(name: &[u8]) -> bool {
     let mut at = 0;
     while at + 1 < name.len() {

@@ -1,4 +1,4 @@
-//! What the crate promises a host and an author, on a host that notes all that is asked of it.
+//! The crate's promises to a host and to an author, on a host that records every call.
 
 #![warn(unsafe_op_in_unsafe_fn)]
 
@@ -142,12 +142,12 @@ fn probe(id: u64) -> TestAgent {
     TestAgent::create(id, "{}").expect("it can be created")
 }
 
-/// The lines that are no lines of the log.
+/// The lines that do not belong to the log.
 fn without_log(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().filter(|line| !line.starts_with("log ")).collect()
 }
 
-/// The lines of the log, without what they say about places.
+/// The lines of the log, without source places.
 fn log_of(agent: u64) -> Vec<String> {
     with_notes(agent, |notes| {
         notes.done.iter().filter(|line| line.starts_with("log ")).cloned().collect()

@@ -1,5 +1,5 @@
-//! A host for tests: it gives the tables that the crate asks for, notes what is asked of it, and
-//! fails where a test says so. One test is one agent, so tests may run side by side.
+//! A host for tests: it has the tables that the crate needs, records every call, and fails where a
+//! test says so. One test is one agent, so tests may run side by side.
 
 use hearth::ffi::*;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use std::sync::{Mutex, Once};
 pub struct Notes {
     /// "complete 7 0 [1]", "evict", "stash 9 {...}", ... in their order.
     pub done: Vec<String>,
-    /// What is answered to the functions of these names; the others succeed.
+    /// The statuses of the functions of these names; the others succeed.
     pub failing: HashMap<&'static str, i32>,
     pub state: String,
     /// The tokens of sleeps that have not ended.
     pub sleeping: Vec<u64>,
-    /// The fibers for which it was told to work.
+    /// The fibers that works_for() named.
     pub worked_for: Vec<u64>,
     lent: String,
 }
@@ -36,7 +36,7 @@ fn text(bytes: Bytes) -> String {
     String::from_utf8_lossy(unsafe { bytes.as_slice() }).into_owned()
 }
 
-/// Notes a call of a function, and gives its outcome.
+/// Records a call of a function, and returns its status.
 fn note(agent: u64, name: &'static str, what: String) -> i32 {
     with_notes(agent, |notes| {
         notes.done.push(format!("{name} {what}").trim_end().to_owned());
@@ -189,7 +189,7 @@ unsafe extern "C" fn start_fiber(
     assert_eq!(it.struct_size as usize, size_of::<FiberStart>());
     let key = text(it.key);
     let what = format!("{} {} {} {key}", text(it.name), text(it.input), it.flags);
-    // The key "taken" is that of a fiber that is there.
+    // A fiber with the key "taken" exists.
     unsafe { *fiber = if key == "taken" { 0 } else { 9 } };
     lend(agent, r#"{"id":"f-1"}"#.to_owned(), record);
     note(agent, "start", what)
@@ -232,7 +232,7 @@ unsafe extern "C" fn cancel_fiber(
     note(agent, "cancel_fiber", format!("{} {}", text(id), text(reason)))
 }
 
-/// For what the crate does not call.
+/// For functions that the crate does not call.
 unsafe extern "C" fn never() {
     std::process::abort();
 }
@@ -292,7 +292,7 @@ pub fn host(struct_size: u32, abi_major: u16) -> *const Host {
     }))
 }
 
-/// What this program exports to a host.
+/// The plugin that this program exports to a host.
 pub fn plugin() -> &'static Plugin {
     extern "C" {
         static hearth_plugin_v1: Plugin;
@@ -329,7 +329,7 @@ impl TestAgent {
         }
     }
 
-    /// Gives it an event; what `on_event` returns.
+    /// Delivers an event; returns the status of `on_event`.
     pub fn event(&self, kind: u32, call: u64, name: &str, body: &str) -> i32 {
         let event = Event {
             struct_size: size_of::<Event>() as u32,
@@ -345,7 +345,7 @@ impl TestAgent {
         unsafe { (self.class.on_event)(self.instance, &event) }
     }
 
-    /// A call with the number 1; what was done because of it.
+    /// A call with the number 1; returns the records that it caused.
     pub fn call(&self, method: &str, args: &str) -> Vec<String> {
         self.take();
         assert_eq!(self.event(HEARTH_EVENT_CALL, 1, method, args), HEARTH_OK);
@@ -364,7 +364,7 @@ impl TestAgent {
         unsafe { (self.class.on_result)(self.instance, &result) }
     }
 
-    /// Ends the oldest sleep; what was done because of it.
+    /// Ends the oldest sleep; returns the records that it caused.
     pub fn wake(&self, status: i32) -> Vec<String> {
         self.take();
         let token = with_notes(self.id, |notes| notes.sleeping.remove(0));
@@ -377,7 +377,7 @@ impl TestAgent {
         with_notes(self.id, |notes| notes.failing.insert(function, status));
     }
 
-    /// What was done since the last look.
+    /// The records since the last call.
     pub fn take(&self) -> Vec<String> {
         with_notes(self.id, |notes| std::mem::take(&mut notes.done))
     }
