@@ -4,9 +4,9 @@
  * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the
  * two includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
  *
- * A plugin is a shared library that exports ONE data symbol, `hearth_plugin_v1`, and carries ONE
- * ELF note with the same facts (HEARTH_PLUGIN_NOTE), so that the host knows what a file is before
- * it runs any of it. Everything else is hidden by a version script (plugin-api/cmake/plugin.map).
+ * A plugin is a shared library. It exports ONE data symbol, `hearth_plugin_v1`, and carries ONE ELF
+ * note with the same facts (HEARTH_PLUGIN_NOTE). The host reads the note before it runs any code of
+ * the file. A version script hides all other symbols (plugin-api/cmake/plugin.map).
  *
  *     file found -> note read -> hearth_plugin_v1 checked -> init(host, config)           [loader]
  *     an agent is needed -> create -> START -> CONNECTING/CONNECT/MESSAGE/CALL/... events
@@ -32,8 +32,8 @@
  * expects text, the host rejects invalid UTF-8 with HEARTH_E_INVALID. JSON is nested at most
  * HEARTH_MAX_JSON_DEPTH levels deep (hearth/json_rules.h), its numbers fit a double, and escaped
  * surrogates come in pairs. The host rejects other JSON with HEARTH_E_INVALID; arguments of a CALL
- * and the state are never such JSON. The body of a MESSAGE or a REQUEST is unchecked: it is what
- * the client has sent.
+ * and the state are never such JSON. The body of a MESSAGE or a REQUEST is unchecked: the
+ * client's own bytes.
  *
  * Errors. Functions return 0 (or a positive value, where their comment says so) or a negative
  * HEARTH_E_*. Codes are stable, texts are not. No exception, panic or longjmp may cross this
@@ -106,8 +106,8 @@ typedef uint64_t hearth_agent;
 struct hearth_host;
 struct hearth_class;
 
-/* ---- what the host tells an agent ------------------------------------------------------------ */
 /* ---- events: the host calls an agent --------------------------------------------------------- */
+
 /*
  * Kinds of events. "asynchronous" kinds have `call` != 0. If on_event returns HEARTH_OK the event
  * is accepted and must be completed exactly once (hearth_host.complete), inside on_event or later.
@@ -125,8 +125,8 @@ enum {
 
   /* synchronous. A client wants to connect. name: request target ("/agents/counter/a?x=1"). The
    * plugin may set tags and flags and read request headers (hearth.connections/1). An error refuses
-   * the client: FORBIDDEN with close code 4403, any other error with 1011. To use another code,
-   * call close() of that extension and return OK. UNSUPPORTED accepts the client. */
+   * the client (FORBIDDEN: close code 4403, else 1011). To use another code, call close() of that
+   * extension and return OK. UNSUPPORTED accepts the client. */
   HEARTH_EVENT_CONNECTING = 2,
 
   /* asynchronous. The client is connected and has its handshake frames. name: as above. The
@@ -221,10 +221,10 @@ enum {
   HEARTH_OP_OFFLOAD = 2 /* ext/offload.h */
 };
 
-/* ---- what an agent may ask of the host ------------------------------------------------------- */
+/* ---- the host's functions: an agent calls the host ------------------------------------------- */
 
 /*
- * One table a loaded library, unchanging, valid from init to the end of deinit. Every function
+ * One table for each loaded library, constant, valid from init to the end of deinit. Every function
  * takes the table itself first: the host needs no global state to serve it.
  */
 typedef struct hearth_host {
@@ -239,8 +239,8 @@ typedef struct hearth_host {
   const void* (*get_extension)(const struct hearth_host* host, const char* id);
 
   /* Completes an accepted event. status HEARTH_OK: `body` is the answer that the event's kind asks
-   * for. status < 0: `body` is a text for the caller (at most 4 KiB are used). What the agent wrote
-   * to storage before this call is committed before the answer leaves.
+   * for. status < 0: `body` is a text for the caller (at most 4 KiB are used). The agent's earlier
+   * writes to storage are committed before the answer leaves.
    * `call` 0 with an error: sets the text of the error that create or a synchronous event is about
    * to return.
    * Errors:
@@ -288,7 +288,7 @@ typedef struct hearth_host {
                           uint64_t bytes);
 } hearth_host;
 
-/* ---- what a plugin provides ------------------------------------------------------------------ */
+/* ---- the plugin's side ----------------------------------------------------------------------- */
 
 /* hearth_class.flags */
 enum {
@@ -307,8 +307,8 @@ typedef struct hearth_class {
   const char* version; /* the author's own, for people: "1.2.0". NUL-terminated. */
 
   /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of
-   * the class's YAML file as JSON ("{}" if there is none). May use the host's direct functions, but
-   * not submit(): FORBIDDEN. On error nothing was made and *instance is not read. [instance] */
+   * the class's YAML file as JSON ("{}" if it has none). May use the host's direct functions, but
+   * not submit() (FORBIDDEN). On error nothing was made, and *instance is not read. [instance] */
   hearth_status (*create)(const struct hearth_class* self, const hearth_host* host,
                           hearth_agent agent, hearth_bytes name, hearth_bytes options,
                           void** instance);
@@ -322,10 +322,9 @@ typedef struct hearth_class {
    */
   hearth_status (*on_event)(void* instance, const hearth_event* event);
 
-  /* The host has given up on an accepted event, because its deadline has passed: `call` is dead,
-   * complete() for it answers GONE. (A client that leaves does not end the work it asked for;
-   * emit() then answers GONE, and what complete() gives is dropped.) The plugin should stop the
-   * work. [instance] */
+  /* The host has given up on an accepted event, because its deadline has passed: complete() for
+   * `call` returns GONE, and the plugin should stop the work. (If a client leaves, there is no
+   * on_cancel: emit() then returns GONE, and the body of complete() is dropped.) [instance] */
   void (*on_cancel)(void* instance, uint64_t call);
 
   /* A result of an operation, or a post. Unknown tokens must be ignored. [instance] */

@@ -76,7 +76,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // ---- override what you need; what you do not override costs nothing ---------------------------
+  // ---- hooks: override what you need; the others cost nothing -----------------------------------
   // Coroutines keep their parameters only by value.
   // NOLINTBEGIN(performance-unnecessary-value-param)
 

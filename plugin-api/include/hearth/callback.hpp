@@ -44,7 +44,7 @@ struct Delivery {
   ~Delivery();  // in dispatch.hpp, where both are complete
 };
 
-// Completes the event, and keeps what the callback refers to.
+// Completes the event, and keeps the objects that the callback refers to.
 class DeliverCallback {
  public:
   explicit DeliverCallback(std::unique_ptr<const Delivery> delivery)

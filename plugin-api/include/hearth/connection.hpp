@@ -1,5 +1,5 @@
 #pragma once
-// The agent's WebSocket clients, and what they send.
+// The agent's WebSocket clients, and their frames.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>

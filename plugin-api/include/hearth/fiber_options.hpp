@@ -53,7 +53,7 @@ class FiberPolicyOption {
 struct FiberOptions {
   TextOption id = std::nullopt;   // nullopt: the host makes one
   TextOption key = std::nullopt;  // both: 1 to 256 bytes
-  // Only for a function that is not listed: what a hook needs to begin it again.
+  // Only for a function that is not listed: the data that a hook needs to begin it again.
   Json input = nullptr;
   Json metadata = nullptr;  // for people and lists
   FiberPolicyOption policy = FiberPolicy::kJoin;
@@ -68,7 +68,7 @@ struct FiberOptions {
   TimeOption max_retry_delay = std::chrono::minutes(5);
 };
 
-// What list_fibers() and delete_fibers() look for. A field left alone does not restrict.
+// The filter of list_fibers() and delete_fibers(). A field with its default does not restrict.
 struct FiberFilter {
   std::vector<FiberStatus> statuses = {};  // any of these
   std::string name = {};

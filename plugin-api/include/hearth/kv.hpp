@@ -31,7 +31,7 @@ struct KvEntry {
   Json value;
 };
 
-// What Kv::list() looks for. A field left alone does not restrict.
+// The filter of Kv::list(). A field with its default does not restrict.
 struct KvFilter {
   std::string prefix = {};
   std::string after = {};     // only keys after this one, which need not exist

@@ -1,5 +1,5 @@
 #pragma once
-// What a coroutine of an agent can wait for: an operation that the host carries out.
+// Waits of a coroutine for an operation of the host.
 
 #include <hearth/abi.h>
 #include <hearth/detail/activation.hpp>

@@ -58,7 +58,7 @@ struct OperationRecord {
   [[nodiscard]] std::string warning() const;
 };
 
-// What list_operations() looks for. A field left alone does not restrict.
+// The filter of list_operations(). A field with its default does not restrict.
 struct OperationFilter {
   std::vector<OperationState> states = {};
   std::string kind = {};

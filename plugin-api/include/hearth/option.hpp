@@ -1,7 +1,7 @@
 #pragma once
 // The types of options. Code reads them as an int, std::chrono::milliseconds, a bool and a
 // std::optional<std::string>. A value of another kind does not compile, and the compiler's message
-// says what to write, not which overloads there are.
+// says what to write instead of listing overloads.
 
 #include <hearth/error.hpp>
 

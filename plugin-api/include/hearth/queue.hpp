@@ -42,7 +42,7 @@ struct QueueItem {
   std::optional<std::string> last_error;
 };
 
-// What list_queue() looks for. A field left alone does not restrict.
+// The filter of list_queue(). A field with its default does not restrict.
 struct QueueFilter {
   std::string callback = {};
   std::optional<QueueState> state = std::nullopt;

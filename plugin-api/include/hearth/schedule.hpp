@@ -114,7 +114,7 @@ struct Schedule {
   bool created = false;  // by the call that gave it; false: it existed before
 };
 
-// What list_schedules() looks for. A field left alone does not restrict.
+// The filter of list_schedules(). A field with its default does not restrict.
 struct ScheduleFilter {
   std::optional<ScheduleType> type = std::nullopt;
   std::string callback = {};
@@ -233,7 +233,7 @@ class ScheduleCalls {
     const hearth_status status = schedule_table(live).cancel(live.host(), live.id(), slice(id));
     return found(live, status, "cancel schedule");
   }
-  // No run begins until it is resumed; what was missed meanwhile counts as a misfire. False: no
+  // No run begins until it is resumed; occurrences missed meanwhile count as a misfire. False: no
   // schedule has this id.
   bool pause_schedule(std::string_view id) {
     return pause_schedule_row(activation_of_self(), id, 1);

@@ -108,7 +108,7 @@ void tell_waiters(Activation& activation);
 
 hearth_fiber_filter to_fiber_filter(const FiberFilter& filter);
 
-// Completes the event, and keeps what the hook refers to.
+// Completes the event, and keeps the objects that the hook refers to.
 class DeliverRecovered {
  public:
   explicit DeliverRecovered(std::unique_ptr<Recovery> recovery) : recovery_(std::move(recovery)) {}
@@ -119,7 +119,7 @@ class DeliverRecovered {
   std::unique_ptr<Recovery> recovery_;
 };
 
-// Completes the event, and keeps what the hook refers to.
+// Completes the event, and keeps the objects that the hook refers to.
 class DeliverSettled {
  public:
   explicit DeliverSettled(std::unique_ptr<const FiberRecord> fiber) : fiber_(std::move(fiber)) {}

@@ -1,7 +1,7 @@
 /*
  * hearth.http/1: the rest of an HTTP request (HEARTH_EVENT_REQUEST) and the head of its response.
  *
- * The body of the response is what emit() sent, followed by what complete() gets. Without
+ * The body of the response is the parts of emit(), followed by the body of complete(). Without
  * set_status the status is 200. An event completed with an error is answered 500 (NOT_FOUND 404,
  * INVALID 400, FORBIDDEN 403, ...) with {"error":{"code","message"}}. `call` names the event;
  * functions answer GONE once it is completed.

@@ -21,7 +21,7 @@ extern "C" {
 
 #define HEARTH_EXT_KV "hearth.kv/1"
 
-/* What list() looks for. A zero or empty field does not restrict. */
+/* The filter of list(). A zero or empty field does not restrict. */
 typedef struct hearth_kv_filter {
   uint32_t struct_size;
   uint32_t limit;      /* 1 to 1000; 0: 100 */

@@ -111,7 +111,7 @@ typedef struct hearth_fiber_request {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_request) == 112, "frozen");
 
-/* What list() and remove() look for. A zero or empty field does not restrict. */
+/* The filter of list() and remove(). A zero or empty field does not restrict. */
 typedef struct hearth_fiber_filter {
   uint32_t struct_size;
   uint32_t statuses; /* bits */

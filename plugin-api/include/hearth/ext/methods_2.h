@@ -1,11 +1,11 @@
 /*
- * "hearth.methods/2": hearth.methods/1, and what a caller must know to use the methods of a class:
+ * "hearth.methods/2": hearth.methods/1, and facts for callers about the methods of a class:
  * a description, and JSON schemas of the arguments and of the result.
  *
  * If a class gives both tables, the host reads only this one. A host that does not know this one
  * reads the other.
  *
- * A flag is a promise of the class. What the host does with each:
+ * A flag is a promise of the class. For each flag the host does this:
  *
  *   IDEMPOTENT   repeats a call that an eviction cut off, by the rules of ext/methods.h
  *   READ_ONLY    the same, and shows it to callers. The method changes nothing that outlives the

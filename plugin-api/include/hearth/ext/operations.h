@@ -141,7 +141,7 @@ typedef struct hearth_operation_begun {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_operation_begun) == 56, "frozen");
 
-/* What list() looks for. A zero or empty field does not restrict. */
+/* The filter of list(). A zero or empty field does not restrict. */
 typedef struct hearth_operation_filter {
   uint32_t struct_size;
   uint32_t states;   /* bits */

@@ -50,7 +50,7 @@ typedef struct hearth_queue_request {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_queue_request) == 56, "frozen");
 
-/* What list() and remove_all() look for. A zero or empty field does not restrict. */
+/* The filter of list() and remove_all(). A zero or empty field does not restrict. */
 typedef struct hearth_queue_filter {
   uint32_t struct_size;
   uint32_t limit; /* list: 1 to 1000; 0: 100 */

@@ -31,7 +31,7 @@
  *   completed with           what happens
  *   OK                       it has run
  *   NOT_FOUND, UNSUPPORTED   the class has no such callback (yet): the row is kept in state
- *                            "missing" and reported; it is tried again when the agent starts anew
+ *                            "missing" and reported; it is tried again when the agent starts again
  *                            and after growing waits
  *   any other error          retried by the retry options; the same if no answer comes within the
  *                            class's schedules.timeout. After the last attempt the run has failed:
@@ -143,7 +143,7 @@ typedef struct hearth_schedule_request {
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_request) == 120, "frozen");
 
-/* What list() looks for. A zero or empty field does not restrict. */
+/* The filter of list(). A zero or empty field does not restrict. */
 typedef struct hearth_schedule_filter {
   uint32_t struct_size;
   uint32_t type; /* HEARTH_SCHEDULE_* */
@@ -181,7 +181,7 @@ typedef struct hearth_schedule_v1 {
    * [instance] */
   hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 
-  /* paused 1: no run begins until paused 0; what was missed meanwhile counts as a misfire.
+  /* paused 1: no run begins until paused 0; occurrences missed meanwhile count as a misfire.
    * NOT_FOUND. [instance] */
   hearth_status (*pause)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                          uint32_t paused);
