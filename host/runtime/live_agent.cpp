@@ -302,7 +302,7 @@ void LiveAgent::trim() {
 // ---- turns --------------------------------------------------------------------------------------
 
 bool LiveAgent::dirty() const {
-  return has_unwritten_answers() || commits_.dirty([this] { return wake(); });
+  return commits_.dirty([this] { return wake(); }) || has_unwritten_answers();
 }
 
 void LiveAgent::commit() {
