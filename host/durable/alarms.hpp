@@ -1,6 +1,6 @@
 #pragma once
-// The alarms of one live agent: calls of its own methods, each at a time. What they mean to an
-// agent's author is said in config/README.md, "Alarms".
+// The alarms of one live agent: calls of its own methods, each at a set time. config/README.md,
+// "Alarms", has their meaning for authors.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -27,7 +27,7 @@ namespace hearth::durable {
 struct AlarmRequest {
   std::string method;
   std::string arguments;   // JSON array
-  std::int64_t at_ms = 0;  // Unix time; one that has passed: now
+  std::int64_t at_ms = 0;  // Unix time; a past time: now
 };
 
 struct AlarmDelivery {
@@ -39,44 +39,46 @@ struct AlarmDelivery {
 enum class AlarmEnd { kDone, kRetry, kDead, kRemoved };
 
 struct AlarmSettings {
-  std::size_t max_alarms = 100;  // of one agent, dead ones left out
+  std::size_t max_alarms = 100;  // of one agent, without dead ones
   int max_attempts = 3;
   std::chrono::milliseconds retry_base{1'000};  // after the first failure; doubles
 };
 
-// A kind of jobs (durable/jobs.hpp). There is at most one alarm that waits for each method.
+// A kind of jobs (durable/jobs.hpp). For each method at most one alarm waits.
 //
 // state      what is on disk              leaves it by
-// waiting    the row, its time            begin_next() when its time has come; set() of the method
-//                                         takes its place
+// waiting    the row, its time            begin_next() when its time has come; set() for the same
+//                                         method replaces it
 // running    the row, claimed             ended(); a crash -> waiting, due at once: the attempt
 //                                         counts
-// dead       the row, its last error      remove(); more than kMostDead: the oldest one goes
+// dead       the row, its last error      remove(); the oldest beyond kMostDead is removed
 //
 // Promises
-//  P1 At least once  The row goes in a transaction after the call has ended. A crash between the
-//                    two runs the call again.
+//  P1 At least once  The row is removed in a transaction after the call has ended, and a crash
+//                    before that repeats the call.
 //  P2 Claim first    An attempt is counted on disk before the call begins, so that a call that
-//                    kills the process counts. No crash begins the count anew.
-//  P3 Bounded        max_alarms wait or run, and at most kMostDead are dead.
+//                    kills the process counts.
+//  P3 Bounded        At most max_alarms wait or run, and at most kMostDead are dead.
+//
+// P2: failed and crashed attempts count alike, up to max_attempts. No crash resets the count.
 //
 // Durable    As Notices.
-// Savepoints  None of it may be called while a savepoint of the agent's own is open.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
-//                                         disk.
+// Savepoints  No member may be called while a savepoint of the agent's code is open.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
 class Alarms final : public WorkPart, private CountedTries {
  public:
   static constexpr std::size_t kMostDead = 100;
   static constexpr std::size_t kMostRunning = 16;
-  // What shows a page holds it a few times over, on the agent's shard.
+  // The code that shows a page holds a few copies of it, on the agent's shard.
   static constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
          AlarmSettings settings);
 
-  // What an earlier instance left. Once, before anything else.
+  // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
   struct Set {
@@ -84,15 +86,15 @@ class Alarms final : public WorkPart, private CountedTries {
     std::string record;  // JSON, as in list()
     bool replaced = false;
   };
-  // kLimitExceeded. An alarm of the method that waits goes in the same transaction; one that runs
-  // is left alone.
+  // Replaces the waiting alarm of the method, in the same transaction; a running one stays.
+  // kLimitExceeded.
   Result<Set> set(const AlarmRequest& request);
   // A JSON array of {"id","method","args","fire_at","state","attempts","last_error"}, the next due
   // first; `fire_at` in Unix milliseconds, `state` "waiting", "running" or "dead".
   std::string list();
-  // A part of list(): at most `limit` records, of which none begins behind kMaxPageBytes.
-  // `after`: Page::next of the page before, empty for the first. An alarm that another attempt puts
-  // off meanwhile may come twice. kInvalidArgument: `after` is no such text.
+  // A part of list(): at most `limit` records, and no further one after kMaxPageBytes. `after`:
+  // Page::next of the page before, empty for the first. An alarm that a failed attempt puts off
+  // between two pages may be in both. kInvalidArgument: `after` is not from a page.
   struct Page {
     std::string records;  // JSON array
     std::string next;     // empty: there are no more
@@ -100,25 +102,25 @@ class Alarms final : public WorkPart, private CountedTries {
   Result<Page> page(std::string_view after, std::size_t limit);
   Result<void> remove(std::string_view id);  // kNotFound
 
-  // The next one that is due, claimed; nothing if none is.
+  // The next due alarm, claimed. Nothing: none is due, or kMostRunning run.
   std::optional<AlarmDelivery> begin_next();
   [[nodiscard]] bool runs(std::string_view id) const { return line_.is_claimed(id); }
-  // `error`: why the call has failed; empty: it has not.
+  // The call has ended. `error`: why it failed; empty: it did not fail.
   AlarmEnd ended(std::string_view id, std::string_view error);
-  // The instance goes on purpose: what runs is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts what runs, which does not count as an attempt.
   void interrupt_on_purpose() override { line_.give_back_all(); }
-  // Those that died of crashes since the last call.
+  // The alarms that died of crashes since the last call.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: one runs, or is due.
+  // Working: an alarm runs, or is due.
   [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
   [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
   [[nodiscard]] std::string record_json(const Job& job);
-  // Failures and crashes count alike.
+  // Counts failures and crashes alike.
   [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   void bury(Job& job, std::string_view why) override;
 

@@ -1,5 +1,5 @@
 #pragma once
-// How long to wait before trying again.
+// How long to wait before a retry.
 
 #include "base/random.hpp"
 
@@ -7,8 +7,8 @@
 
 namespace hearth::durable {
 
-// `base` after the first failure, twice as long after each further one, at most `cap`; then up to a
-// quarter is added at random, so that thousands of agents that failed together do not come back
+// `base` after the first failure, doubled with each further one, at most `cap`. To this a random
+// part of up to a quarter is added, so that thousands of agents that failed together do not retry
 // together.
 std::chrono::milliseconds back_off(int failures, std::chrono::milliseconds base,
                                    std::chrono::milliseconds cap, Random& random);

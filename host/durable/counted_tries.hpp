@@ -1,5 +1,6 @@
 #pragma once
-// The policy that most kinds of jobs share: tries that come to no end are counted.
+// The policy that most kinds of jobs share: it counts unfinished tries. A try is unfinished if the
+// process ended before the kind wrote how the try ended.
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -14,20 +15,22 @@
 
 namespace hearth::durable {
 
-// A row of the table of kinds.
+// How one kind bounds unfinished tries. A failed try is finished: the kind bounds those itself.
 struct TryRules {
   JobKind kind{};
-  JobState waits_as = JobState::kWaiting;
-  int most = 10;           // tries in a row that come to no end, until the job is given up
-  std::string_view why{};  // then; a literal, for people
-  // Before the third such try and each further one; doubles up to `cap`. The second begins at once:
-  // the first interruption need not be the job's fault. 0: no wait, and the job's time stays.
+  JobState waits_as = JobState::kWaiting;  // the state of this kind's waiting rows
+  int most = 10;           // unfinished tries in a row, after which the job is given up
+  std::string_view why{};  // the reason then; a literal, for logs and records
+  // The wait before the third try in such a row; doubles with each further one, up to `cap`. The
+  // second try begins at once: the first interruption need not be the job's fault. 0: no waits, and
+  // the job keeps its time.
   std::chrono::milliseconds base{0};
   std::chrono::milliseconds cap{0};
 };
 
-// A try is a claim (Job::claims) and, until it comes to an end, an interruption
-// (Job::interruptions). A kind overrides what differs.
+// claim() adds one to Job::claims (all tries) and one to Job::interruptions (unfinished tries in a
+// row). try_again() sets interruptions to 0. give_back() takes one from both. A kind overrides what
+// differs.
 //
 // Threads, Durable, Failure   As Jobs.
 class CountedTries : public LinePolicy<Job> {
@@ -36,9 +39,8 @@ class CountedTries : public LinePolicy<Job> {
                const TryRules& rules)
       : jobs_(database), clock_(clock), random_(random), rules_(rules) {}
 
-  // Rows that an instance which is gone had claimed wait again. No wait is longer than the longest
-  // one that the rules or the row's own policy give: a longer one was written by a clock that has
-  // been set back since.
+  // Rows that an earlier instance had claimed wait again. Shortens waits that are longer than the
+  // rules and the row's own retry policy allow: the clock was set back after they were written.
   void load();
 
   std::optional<std::int64_t> first_moment() override;
@@ -52,14 +54,14 @@ class CountedTries : public LinePolicy<Job> {
  protected:
   ~CountedTries() = default;
 
-  // The row whose try is in progress; nothing: it was removed meanwhile.
+  // The claimed row as it is on disk now; nothing: it was removed, or is not claimed any more.
   [[nodiscard]] virtual std::optional<Job> claimed_row(std::string_view id);
-  // The try has come to an end, and the job waits until `at_ms`. kLastError says why, cut to 4 KiB;
-  // without an error it stays as it is.
+  // The try has ended, and the job waits until `at_ms`. JobPart::kLastError gets `error`, cut to
+  // 4 KiB; without an error it stays as it is.
   void try_again(Job& job, std::int64_t at_ms, std::optional<std::string_view> error);
-  // The job is dead, and kLastError says why.
+  // Makes the job dead. JobPart::kLastError gets `why`.
   virtual void bury(Job& job, std::string_view why);
-  // Whether a try counts in Job::claims.
+  // Whether claim() counts in Job::claims.
   [[nodiscard]] virtual bool counts_claims() const { return true; }
   [[nodiscard]] Jobs& jobs() { return jobs_; }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }

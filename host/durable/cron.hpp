@@ -23,21 +23,24 @@ namespace hearth::durable {
 // A field is *restricted* if it leaves out a value. A day matches when its month does, and its day
 // and weekday: both if at most one of the two is restricted, either if both are.
 //
-// Daylight saving, for expressions whose hour is a * or a step of it: they follow real time. A
-// local time that is skipped is left out, one that comes twice counts twice. For all others: one
-// that is skipped is moved to the first instant after the gap, one that comes twice counts at its
-// first coming. In either case an instant is named at most once.
+// Daylight saving. Expressions whose hour is a * or a step of it follow real time.
+//
+//   local time     hour is * or */n     all others
+//   skipped        left out             moved to the first instant after the gap
+//   comes twice    matches twice        matches the first time
+//
+// An instant is named at most once in either case.
 //
 // Threads   Immutable.
 class Cron {
  public:
-  // Failure: kInvalidArgument, naming the field and what is wrong in it. Refused: more than 512
+  // Failure: kInvalidArgument; the message names the field and its mistake. Rejected: more than 512
   // bytes, reversed ranges, 5/15 (a step without a range), step 0, L, W and #, and dates that never
   // come (30 February).
   static Result<Cron> parse(std::string_view text);
 
-  // The first named instant strictly after `after_ms`; nothing if there is none before the year
-  // 10000. Both are Unix milliseconds.
+  // The first named instant strictly after `after_ms`, Unix milliseconds; nothing: there is none
+  // before the year 10000.
   // Bounded: some thousand steps, whatever the expression.
   [[nodiscard]] std::optional<std::int64_t> next(std::int64_t after_ms, const TimeZone& zone) const;
 
@@ -57,7 +60,7 @@ class Cron {
   [[nodiscard]] std::optional<std::int64_t> next_fixed(std::int64_t after,
                                                        const TimeZone& zone) const;
 
-  // One bit a value.
+  // One bit for each value.
   std::uint64_t seconds_ = 1;
   std::uint64_t minutes_ = 0;
   std::uint64_t hours_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// How many jobs of a kind an agent has, for a limit: known without a look at each row.
+// Whether an agent has fewer jobs of a kind than a limit, without reading each row.
 
 #include "durable/jobs.hpp"
 
@@ -9,14 +9,14 @@
 
 namespace hearth::durable {
 
-// It holds an upper bound, and counts the rows once only when that bound reaches the limit.
+// It holds an upper bound of the number. Only if the bound reaches the limit, it counts the rows.
 //
 // Threads    The agent's shard.  Lifetime  `jobs` outlives it.  Failure  StorageError.
 class JobCount {
  public:
   JobCount(Jobs& jobs, JobKind kind) : jobs_(jobs), kind_(kind) {}
 
-  // Whether there are fewer than `most`.
+  // Whether the agent has fewer than `most` jobs of the kind.
   [[nodiscard]] bool below(std::size_t most) {
     if (!size_) size_ = jobs_.count_bound(kind_);
     if (*size_ < most || is_exact_) return *size_ < most;
@@ -30,13 +30,13 @@ class JobCount {
   void removed(std::size_t count) {
     if (size_) *size_ -= std::min(*size_, count);
   }
-  // Some rows have gone, and how many is not known.
+  // An unknown number of rows was removed: the next below() that reaches the limit counts again.
   void removed_some() { is_exact_ = false; }
 
  private:
   Jobs& jobs_;
   const JobKind kind_;
-  std::optional<std::size_t> size_;  // or an upper bound; nothing: not known yet
+  std::optional<std::size_t> size_;  // the number or an upper bound; nothing: not read yet
   bool is_exact_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// The engine of durable work: one line of jobs. It says when the next job is due, begins tries,
-// counts and gives up, and follows the wall's clock. Each kind of jobs has a line and a policy.
+// The engine of durable work: a line holds the jobs of one kind, in the order of their times. It
+// says when the next job is due, begins and counts its tries, gives it up, and follows the wall
+// clock. Each kind has a line and a policy (see LinePolicy).
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
@@ -20,7 +21,8 @@
 
 namespace hearth::durable {
 
-// By how much the wall's clock was set since the last look: the steady clock is never set.
+// By how much the wall clock was set since followed() was called: the difference of its reading and
+// the steady clock's, which cannot be set, has changed by that.
 class ClockJump {
  public:
   explicit ClockJump(const Clock& clock) : clock_(clock), wall_less_steady_(difference()) {}
@@ -38,57 +40,61 @@ class ClockJump {
   std::int64_t wall_less_steady_;
 };
 
-// Which jumps of the wall's clock move the waits of a line. Smaller jumps are drift.
+// Which jumps of the wall clock move the waits of a line. The line ignores all others.
 enum class ClockRule {
-  kSetBack,  // by a second or more. A clock that is set ahead ends waits as the disk says.
-  kBoth      // by five seconds or more, in either direction
+  kSetBack,  // back by a second or more. A jump ahead ends waits early, at their times on disk.
+  kBoth      // back or ahead by five seconds or more
 };
 
-// A job of which no further try begins.
+// A job that the policy has given up: no further try of it begins.
 struct GivenUp {
   std::string id;
-  std::string_view why;  // a literal, for people
+  std::string_view why;  // a literal, for logs and records
 
   friend bool operator==(const GivenUp&, const GivenUp&) = default;
 };
 
-// What a kind of jobs decides. JobLine calls these functions; those that change a row write it into
-// the agent's open transaction. Row: Job, or the kind's own struct with an `id`.
+// What a kind of jobs decides. JobLine calls these functions. A function that takes a Row& writes
+// the row into the agent's open transaction. Row: Job, or the kind's own struct with an `id`.
 template <class Row>
 class LinePolicy {
  public:
-  // When the first row that waits is due, Unix milliseconds; nothing: no row waits.
+  // The time of the first waiting row, Unix milliseconds; nothing: no row waits.
   [[nodiscard]] virtual std::optional<std::int64_t> first_moment() = 0;
-  // The row that begins next. JobLine asks when first_moment() has come.
+  // The row to try next. JobLine calls this once the time of first_moment() has come.
   [[nodiscard]] virtual std::optional<Row> next_due() = 0;
-  // Why no further try of it begins; empty: one may begin.
+  // Why no further try of the row may begin, a literal; empty: one may begin.
   [[nodiscard]] virtual std::string_view why_given_up(const Row& row) const = 0;
+  // Ends the waiting of a row that why_given_up() has a reason for.
   virtual void give_up(Row& row, std::string_view why) = 0;
-  // False: no try of this row begins now. The policy has written when it is looked at again.
+  // False: no try of the row begins now, and the policy has written its next time or removed it.
   virtual bool admit(Row& /*row*/) { return true; }
-  // A try begins. It is counted before, so that a try that kills the process counts.
+  // Counts a try of the row that is about to begin, so that a try that kills the process counts.
   virtual void claim(Row& row) = 0;
-  // The host has interrupted a try: it does not count, and the row is due again.
+  // The host has interrupted the row's try: takes back its count, and the row waits again.
   virtual void give_back(Row& row) = 0;
-  // The wall's clock was set by so much: the waits that follow it move.
+  // The wall clock was set by so much: moves the waits that keep their length.
   virtual void follow(std::int64_t jump_ms) = 0;
 
  protected:
   ~LinePolicy() = default;
 };
 
+// A row is claimed while a try of it is in progress.
+//
 // state     leaves it by
 // waiting   claim() -> claimed, or given up
-// claimed   take(): the kind writes the end of the try (gone, waiting, dead); give_back_all() ->
-//           waiting; a crash -> waiting, by the load() of the next instance
+// claimed   take(), after which the kind writes the end of the try (gone, waiting or dead);
+//           give_back_all() -> waiting; a crash -> waiting, by the load() of the next instance
 //
 // Promises
 //  P1 Claim first   claim() counts a try in the transaction that the caller commits before the try
 //                   begins.
 //  P2 Bounded       claim() gives up a row that its policy allows no further try.
-//  P3 On purpose    A try that give_back_all() has interrupted counts for nothing.
-//  P4 Lean          moment(), due() and wake() do not look at the disk again before changed().
-//  P5 Clock         A jump of the wall's clock that counts changes no length of a wait.
+//  P3 On purpose    A try that give_back_all() has interrupted does not count.
+//  P4 Lean          moment(), due() and wake() read the disk at most once after each changed().
+//  P5 Clock         A jump of the wall clock that the line's ClockRule names changes the length of
+//                   no wait that LinePolicy::follow() moves.
 //
 // Threads    The agent's shard.  Lifetime  The clock and the policy outlive it.
 // Failure    StorageError, by the policy.
@@ -99,13 +105,14 @@ class JobLine {
 
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
-  // `at_once`: how many tries may be in progress.
+  // `at_once`: how many tries may be in progress at a time.
   JobLine(const Clock& clock, LinePolicy<Row>& policy, std::size_t at_once = kUnbounded,
           ClockRule rule = ClockRule::kSetBack)
       : clock_(clock), policy_(policy), at_once_(at_once), rule_(rule), jump_(clock) {}
 
   // ---- tries ----
-  // The next row that is due, claimed; nothing if no try may begin.
+  // The next due row that may begin, claimed. Nothing: there is none, or `at_once` tries are in
+  // progress.
   std::optional<Row> claim() {
     follow_clock();
     while (due()) {
@@ -124,14 +131,14 @@ class JobLine {
     }
     return std::nullopt;
   }
-  // The kind has claimed this row by itself.
+  // The kind has claimed this row without claim(). Replaces the row that is held under its id.
   void hold(Row row) {
     changed();
     std::string id = row.id;
     claimed_.insert_or_assign(std::move(id), std::move(row));
   }
-  // The row as it was claimed, whose try is over; nothing: no try of it is in progress. Another
-  // call may have changed or removed the row on disk since.
+  // The try of this row is over: the row as it was when it was claimed. Another call may have
+  // changed or removed the row on disk since. Nothing: no try of it is in progress.
   std::optional<Row> take(std::string_view id) {
     const auto found = claimed_.find(id);
     if (found == claimed_.end()) return std::nullopt;
@@ -142,19 +149,19 @@ class JobLine {
   }
   [[nodiscard]] const Claimed& claimed() const { return claimed_; }
   [[nodiscard]] bool is_claimed(std::string_view id) const { return claimed_.contains(id); }
-  // The instance goes on purpose: its tries are interrupted, and are not in progress any more.
+  // The instance ends on purpose: interrupts all tries, which do not count then.
   void give_back_all() {
     for (auto& [id, row] : std::exchange(claimed_, {})) policy_.give_back(row);
     changed();
   }
-  // Since the last call.
+  // The rows that claim() has given up since the last call.
   std::vector<GivenUp> take_given_up() { return std::exchange(given_up_, {}); }
 
   // ---- moments ----
-  // A row of the line was written.
+  // A row of the line was written: forgets the moment. The kind calls it after its own writes.
   void changed() { moment_.reset(); }
-  // The policy can look at the disk no more: wake() goes on saying what it says now. Of a database
-  // that fails it says that nothing waits.
+  // The policy cannot read the disk any more: moment() and wake() keep the moment of now. If the
+  // database fails, they keep that no row waits.
   void close() noexcept {
     try {
       (void)moment();
@@ -162,14 +169,17 @@ class JobLine {
       moment_.emplace();
     }
   }
-  // When the first row that waits is due, in the wall's time of now.
+  // The time of the first waiting row, Unix milliseconds; nothing: no row waits. It includes a
+  // jump() that the rows on disk do not have yet. With kBoth, where a jump does not move all rows
+  // alike, the moment after a jump is now: claim() then follows the clock first.
   [[nodiscard]] std::optional<std::int64_t> moment() const {
     if (!moment_) moment_ = policy_.first_moment();
     const std::int64_t by = jump();
     if (by == 0 || !*moment_) return *moment_;
     return rule_ == ClockRule::kSetBack ? **moment_ + by : now_ms();
   }
-  // By how much the clock was set since the line has followed it; 0: by nothing that counts.
+  // By how much the wall clock was set since the last follow_clock(), if the ClockRule names such a
+  // jump; else 0.
   [[nodiscard]] std::int64_t jump() const {
     constexpr std::int64_t kLeastBack = 1'000;
     constexpr std::int64_t kLeastBoth = 5'000;
@@ -178,6 +188,7 @@ class JobLine {
         rule_ == ClockRule::kSetBack ? by <= -kLeastBack : by <= -kLeastBoth || by >= kLeastBoth;
     return counts ? by : 0;
   }
+  // Has the policy move the waits by jump().
   void follow_clock() {
     const std::int64_t by = jump();
     jump_.followed();
@@ -185,13 +196,15 @@ class JobLine {
     policy_.follow(by);
     changed();
   }
-  // True if claim() would find a row.
+  // True if claim() has a row to look at: moment() has come, and fewer than `at_once` tries are
+  // in progress.
   [[nodiscard]] bool due() const {
     if (claimed_.size() >= at_once_) return false;
     const auto at = moment();
     return at && *at <= now_ms();
   }
-  // Of a line whose due rows begin in this turn: it works while a try is in progress or due.
+  // For a kind whose due rows begin at once. Working: a try is in progress, or due. at_ms: the
+  // moment, if it is in the future.
   [[nodiscard]] Wake wake() const {
     Wake wake;
     wake.working = !claimed_.empty() || due();
@@ -209,7 +222,7 @@ class JobLine {
   ClockJump jump_;
   Claimed claimed_;
   std::vector<GivenUp> given_up_;
-  // Nothing: not known since the last change.
+  // The policy's first_moment(). Nothing: not read since the last change.
   mutable std::optional<std::optional<std::int64_t>> moment_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The jobs of one agent: every piece of its durable work, in the agent's own database.
+// The jobs of one agent: all of its durable work but operations, in the agent's own database.
 
 #include "base/clock.hpp"
 #include "durable/retry_policy.hpp"
@@ -29,15 +29,15 @@ enum class JobKind : std::int64_t {
 };
 
 enum class JobState : std::int64_t {
-  kWaiting = 0,  // begins when due_at comes; without due_at it stands behind another
-  kClaimed = 1,  // by the instance that lives; one that is gone has left it: release()
+  kWaiting = 0,  // begins when due_at comes; without due_at it waits behind another job
+  kClaimed = 1,  // by this instance, or by an earlier one: see release()
   kDead = 2,
-  kUntold = 3,  // settled; the agent's code hears of it when due_at comes
+  kUntold = 3,  // settled; the agent's code is told when due_at comes
   kSettled = 4,
 };
 
-// What may be large lies beside the row, so that writing one rewrites neither the row nor the
-// others.
+// Documents: values that may be large, each stored beside the row. A write of one rewrites neither
+// the row nor other documents.
 enum class JobPart : std::int64_t {
   kInput = 1,  // or the payload
   kMetadata = 2,
@@ -46,13 +46,13 @@ enum class JobPart : std::int64_t {
   kError = 5,
   kLastError = 6,  // of the host's last try
   kScope = 7,      // of a managed fiber: see Operations::keep_scope()
-  kPassed = 8,     // of a turn that was given up, empty: a later one has begun
+  kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
 };
-// The documents from this part on are marks: ManagedFibers::once().
+// Documents from this part on are marks: see ManagedFibers::once().
 inline constexpr std::int64_t kFirstMark = 16;
 
-// A row without its documents. The columns are described in storage/agent_schema.hpp; those of
-// schedules alone are in schedule_table.hpp. Times are Unix milliseconds.
+// A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
+// those that only schedules have. Times are Unix milliseconds.
 struct Job {
   std::int64_t seq = 0;
   JobKind kind = JobKind::kFiber;
@@ -64,27 +64,27 @@ struct Job {
   std::int64_t created_at_ms = 0;
   std::optional<std::int64_t> started_at_ms{};
   std::optional<std::int64_t> ended_at_ms{};
-  std::int64_t next_at_ms = 0;  // the present step does not begin before; 0: at once
+  std::int64_t next_at_ms = 0;  // the next try does not begin before; 0: at once
   int attempts = 0;
   int claims = 0;
   int failures = 0;
   int interruptions = 0;
-  int fatal_attempts = 0;          // runs that ended the process
-  std::int64_t runs_since_ms = 0;  // in this instance; in memory only
+  int fatal_attempts = 0;          // runs that crashed the process
+  std::int64_t runs_since_ms = 0;  // when it began to run in this instance; in memory only
   RetryPolicy retry{0, std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   bool dead = false;
-  bool has_failed = false;  // the host's last try has, and left kLastError
+  bool has_failed = false;  // the host's last try failed, and left kLastError
   std::optional<std::string> status{};
   int tell_failures = 0;
   std::optional<std::string> keep{};
   std::optional<std::string> parent{};  // the id of the fiber that asked for this one
   std::optional<std::string> type{};    // of a managed fiber: see ManagedFibers
 
-  // Of a managed fiber: its record goes when it is settled; it is a turn.
+  // For managed fibers. Brief: the record is removed when the fiber is settled.
   [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }
   [[nodiscard]] bool is_turn() const { return type == "turn" || type == "kept turn"; }
 
-  // Where it stands in its line: now, if nothing says later.
+  // Waits until next_at_ms; without one it is due at once, in the order of creation.
   void wait() {
     state = JobState::kWaiting;
     due_at_ms = next_at_ms > 0 ? next_at_ms : created_at_ms;
@@ -96,15 +96,17 @@ struct Job {
 };
 
 // Promises
-//  P1 One index   What is due, what is dead and what is behind the head are neighbours in one
-//                 index: neither claiming nor looking for the next moment costs more with 10,000
-//                 jobs than with 10.
+//  P1 One index   Claiming a job and looking for the next moment cost no more with 10,000 jobs than
+//                 with 10.
 //  P2 Lazy        Reading makes nothing: an agent without work has no tables.
-//  P3 Compiled    A text of SQL is compiled once. A kind is compared as `kind = +?`: there are
-//     once        partial indexes of a kind, and SQLite compiles a statement anew with each value
-//                 of a parameter from which it could tell whether such an index serves. A kind or a
-//                 state beside a column that tells more (parent, key) has a `+` too: else SQLite
-//                 may take an index of the kind, and read all of its rows.
+//  P3 Compiled    A text of SQL is compiled once.
+//     once
+//
+// P1: due jobs, dead jobs and jobs behind the head are ranges of one index.
+// P3: a kind is compared as `kind = +?`. There are partial indexes on kinds. SQLite recompiles a
+// statement for each new value of a parameter that could decide whether such an index applies. A
+// kind or a state beside a more selective column (parent, key) has a `+` too: without it SQLite may
+// take an index of the kind, and read all of its rows.
 //
 // Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
 // Durable    Writes join the agent's implicit transaction; the caller decides when to commit.
@@ -115,69 +117,70 @@ class Jobs {
 
   explicit Jobs(storage::AgentDatabase& database) : database_(database) {}
 
-  // Gives up its statements.
+  // Releases its statements.
   void close() { statements_.clear(); }
   [[nodiscard]] bool exists();
 
   // ---- rows ----
-  // Texts of SQL are literals: each is prepared once and kept. `where` is what follows the table's
-  // name, up to the ORDER BY.
+  // Texts of SQL are literals: each is prepared once and kept. `where` is all that follows the
+  // table's name.
   [[nodiscard]] std::optional<Job> first(std::string_view where, Params params);
-  // Until `see` returns false. `see` may read by other texts than this one, but not write.
+  // Calls `see` with each row until it returns false. `see` may read with other texts than this
+  // one, but not write.
   void each(std::string_view where, Params params, const std::function<bool(Job&)>& see);
   [[nodiscard]] std::optional<Job> find(std::int64_t seq);
   [[nodiscard]] std::optional<Job> find(JobKind kind, std::string_view id);
-  // The first column of the first row; nothing if there is none, or it is null.
+  // The first column of the first row; nothing: no row, or null.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view sql, Params params);
-  // How many rows were changed, documents that went with their jobs included.
+  // The number of changed rows, with the documents that were removed with their jobs.
   std::int64_t run(std::string_view sql, Params params);
 
   // Gives the job its seq.
   void insert(Job& job);
-  // Everything that changes in its life.
+  // Writes the columns that may change.
   void update(const Job& job);
-  void erase(std::int64_t seq);  // and its documents
+  void erase(std::int64_t seq);  // with its documents
 
   // ---- traces ----
-  // To which trace a job belongs, as a traceparent. The first one stays.
+  // Sets the trace of a job, a traceparent. The first one stays.
   void keep_trace(JobKind kind, std::string_view id, std::string_view trace);
-  // Empty: to none, or there is no such job.
+  // Empty: the job has no trace, or there is no such job.
   [[nodiscard]] std::string trace_of(JobKind kind, std::string_view id);
 
   // ---- lines ----
-  // The first of a line, by its due_at; of those that fit, if `fits` is given.
+  // The job with the smallest due_at, of those that fit if `fits` is given.
   [[nodiscard]] std::optional<Job> first_due(JobKind kind, JobState state,
                                              const std::function<bool(const Job&)>& fits = {});
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
-  // What an instance that is gone had claimed, and was about to do (`settled` false) or tell
-  // (true), waits again.
+  // Jobs that an earlier instance had claimed wait again. `settled` false: those whose work was to
+  // be done; true: those that were to be told.
   void release(JobKind kind, bool settled, std::int64_t now_ms);
-  // A line moves by so much: the wall's clock was set.
+  // Moves the times of all waiting jobs: the wall clock was set.
   void shift(JobKind kind, JobState state, std::int64_t by_ms);
-  // No wait is longer than this: one that is was written by a clock that has been set back since.
-  // One that has no wait is due.
+  // Shortens waits that are longer than `cap` (and a quarter) and the job's own retry policy allow:
+  // the clock was set back after they were written. A job without next_at_ms is due.
   void bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
                    std::chrono::milliseconds cap);
 
   // ---- numbers and retention ----
-  // An upper bound of count(), at the cost of two looks into an index.
+  // An upper bound of count(), for two lookups in an index.
   [[nodiscard]] std::size_t count_bound(JobKind kind);
   [[nodiscard]] std::size_t count(JobKind kind);
-  // Those under this retention that ended at `before_ms` or earlier, longest ago first; at most
+  // The jobs with this retention that ended at `before_ms` or earlier, the earliest first; at most
   // `limit`.
   [[nodiscard]] std::vector<Job> expired(std::string_view keep, std::int64_t before_ms,
                                          std::size_t limit);
 
   // ---- documents ----
   [[nodiscard]] std::optional<std::string> document(std::int64_t seq, JobPart part);
-  // But marks.
+  // Marks are left out.
   void each_document(std::int64_t seq,
                      const std::function<void(JobPart, std::string_view body)>& see);
-  // None: it goes.
+  // No body: removes the document.
   void put(std::int64_t seq, JobPart part, std::optional<std::string_view> body);
 
-  // Before a write of one's own: makes the tables.
+  // Begins the write, and makes the tables if they are missing. For callers with SQL of their own.
   void prepare_write();
 
  private:

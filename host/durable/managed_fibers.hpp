@@ -1,6 +1,6 @@
 #pragma once
-// The records of one agent's managed fibers. What they mean to an agent's author, and the table of
-// their statuses, are in hearth/ext/managed_fibers.h.
+// The records of one agent's managed fibers. hearth/ext/managed_fibers.h has their meaning for
+// authors, and the table of their statuses.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -29,10 +29,10 @@
 
 namespace hearth::durable {
 
-// kReplaceFailed: a record that has completed is the answer, any other one is replaced.
+// kReplaceFailed: a completed record is the answer, any other settled record is replaced.
 enum class SettledKey : std::uint32_t { kJoin = 0, kReject = 1, kReplace = 2, kReplaceFailed = 3 };
 
-// The views are borrowed for the call; nothing in it was checked.
+// The views are borrowed for the call. start() checks the fields.
 struct ManagedRequest {
   SettledKey policy = SettledKey::kJoin;
   std::string_view name{};
@@ -44,15 +44,15 @@ struct ManagedRequest {
   std::uint64_t retry_base_ms = 0;
   std::uint64_t retry_max_ms = 0;
   FiberKeeping keeping = FiberKeeping::kManaged;
-  std::string_view parent{};  // the id of the fiber that waits for the value; or empty
-  bool take_up = false;       // the caller can do the work of one that was interrupted
-  bool is_turn = false;       // no parent; not of FiberKeeping::kManaged
+  std::string_view parent{};  // the id of the fiber that waits for this one's value; or empty
+  bool take_up = false;       // the caller can go on with the work of an interrupted fiber
+  bool is_turn = false;       // then without a parent, and not of FiberKeeping::kManaged
 };
 
-// What clients hear of a turn.
+// News of a turn for clients.
 struct TurnNews {
   std::string id;
-  int recovery = 0;  // which one begins, from 1; 0: the turn has ended, for it was given up
+  int recovery = 0;  // the number of the recovery that begins, from 1; 0: the turn was given up
   std::string why{};
 };
 
@@ -65,7 +65,7 @@ struct ManagedFilter {
   bool dead = false;
 };
 
-// Between two tries of telling.
+// The wait between two attempts to tell the agent's code of a settled record.
 inline constexpr std::chrono::milliseconds kTellBase{1'000};  // after the first failure; doubles
 inline constexpr std::chrono::milliseconds kLongestTellWait{300'000};
 
@@ -74,91 +74,93 @@ struct ManagedSettings {
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
   std::size_t max_records = 10'000;                   // of one agent
   std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
-  int max_tell_interruptions = 10;  // tellings in a row that nobody ended, until it is given up
+  int max_tell_interruptions = 10;  // crashes in a row during a telling, then it is given up
 };
 
-// What became of a record, for logs, counts and waiters.
+// A record after a change, for logs, counts and waiting callers.
 struct ManagedChange {
   std::string id;
   FiberStatus status{};
   std::string record;  // JSON
 };
 
-// Layered over Fibers: a managed fiber is one row, which Fibers works on until it is settled, and
-// this class from then on.
+// Layered over Fibers: a managed fiber is one row. Fibers works on the row until the fiber is
+// settled, and this class from then on. To tell a record is to deliver it to the agent's code as
+// the event kFiberSettled.
 //
 // Promises
-//  P1 One unit     A record and the progress of its work are one row. load() settles what recovery
-//                  had given up.
-//  P2 Settled      A settled status is never overwritten but by resolve(), retry() and replace.
-//  P3 Told         A settled record stays to be told (next_untold()) until told() has been called
-//                  for it, or it was replaced, retried or removed on purpose. Retention does not
-//                  touch it before. Telling is claimed before: what kills the process again and
-//                  again is told after growing waits, and given up after max_tell_interruptions.
-//                  The record then stays until it is removed.
-//  P4 Conflict     A key or id with another name or input is kConflict, never a silent hit; and so
-//                  is an id whose record has another key, or none.
+//  P1 One unit     A record and the progress of its work are one row.
+//  P2 Settled      Only resolve(), retry() and a replacing start() overwrite a settled status.
+//  P3 Told         A settled record is due for telling (next_untold()) until told(), unless it is
+//                  replaced, retried or removed before.
+//  P4 Conflict     A key or id with another name or input, or an id whose record has another key or
+//                  none, is kConflict, never a silent hit.
+//  P5 Brief        A brief record without an open parent is removed in the turn that settles it,
+//                  and not told; a dead one is told, and kept for keep_failed.
+//  P6 Parents      A brief record with an open parent is kept, untold, until the parent has another
+//                  checkpoint or is settled, so that a parent that is run again finds the value.
+//  P7 Code         A fiber that waits for code waits without limit, and counts toward max_records.
+//  P8 Turns        Each recovery of a turn, and its giving up, is in take_turn_news().
+//  P9 Once         once() is true one time for each mark of a fiber, over all its recoveries.
 //
-//  P5 Brief        A brief record goes in the turn that settles it, and is not told. One that is
-//                  dead is told, and kept for keep_failed.
-//  P6 Parents      A brief record with a parent is kept until the parent has another checkpoint or
-//                  is settled, and not told: a parent that is run again finds its value. One that
-//                  may be revived keeps it. A kept record outlives that, and gives back a key that
-//                  begins with its parent's id and a slash.
-//  P7 Code         What waits for code waits for as long as it takes, and counts among max_records.
-//  P8 Turns        Each recovery of a turn, and its end by giving it up, is in take_turn_news().
-//  P9 Once         once() says of each mark of a fiber for the first time that it is new: over all
-//                  recoveries, in the turn that does what it stands for. kMostMarks of a fiber.
+// P1: load() settles the fibers whose recovery was given up.
+// P3: Retention does not remove a record before it was told. A telling is claimed before it begins:
+// if tellings crash the process, they are repeated after growing waits. After
+// max_tell_interruptions the telling is given up, and the record stays until it is removed.
+// P6: A dead or interrupted parent may be revived, and keeps the values. A kKept record stays, but
+// loses its key at the same moment if the key begins with the parent's id and a slash.
+// P9: The mark is written in the turn that does the thing. A fiber has at most kMostMarks.
 //
-// Savepoints      None of it may be called while a savepoint of the agent's own is open: what that
-//                 rolls back is in memory here.
-// Durable, Threads, Failure   As Fibers; besides, start() and resume() take effect outside only
-//                             when they were committed.
-// Bounded         In memory: what is being told, and the ids of parents that run. A list ends at 4
-//                 MiB.
+// Savepoints      No member may be called while a savepoint of the agent's code is open: a rollback
+//                 would not reach the state in memory here.
+// Durable, Threads, Failure   As Fibers. The effects of start() and resume() leave the agent only
+//                             after the commit.
+// Bounded         In memory: the records that are being told, and the ids of running parents. A
+//                 list ends at 4 MiB.
 class ManagedFibers final : public WorkPart, private CountedTries {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                 Random& random, ManagedSettings settings);
 
-  // After Fibers::load(), once. Writes if there is something to repair.
+  // Once, after Fibers::load(). Writes only if there is something to repair.
   void load();
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
   struct Started {
-    FiberHandle fiber = 0;  // 0: the record was there
+    FiberHandle fiber = 0;  // 0: the record exists, and no work begins
     std::string id;
     std::string record;
-    bool was_there = false;    // and its work goes on with `fiber`
-    bool was_offered = false;  // its hook decides nothing any more
+    bool was_there = false;    // the record existed, and its work goes on with `fiber`
+    bool was_offered = false;  // to a hook, whose end has no effect any more
   };
   // kInvalidArgument, kConflict, kLimitExceeded: nothing was written.
   Result<Started> start(const ManagedRequest& request);
-  // `adopts`: also one that has no record, which becomes a brief one. kNotFound: not being offered
-  // now; kLimitExceeded.
+  // `adopts`: also a fiber without a record, which gets a brief one. kNotFound: the fiber is not
+  // being offered now; kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id, bool adopts = false);
-  // This fiber has stashed: it needs the values of those no more that it has waited for before.
+  // This fiber has written a checkpoint: it needs no more the values of fibers that it waited for
+  // before.
   void checkpointed(std::string_view id);
-  // kNotFound: settled before. kInvalidArgument: not a status to settle with, or a result that is
-  // no JSON; kLimitExceeded: a result too large; then it still runs. The change says kPending if
-  // the work has failed and is to begin again.
+  // The work has ended. The change is kPending if the work failed and will be retried.
+  // kNotFound: it was settled before. After other errors it still runs: kInvalidArgument: the
+  // status does not settle, or the result is no JSON; kLimitExceeded: the result is too large.
   Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body);
 
-  // By id or by key; the other is empty. kNotFound, kInvalidArgument.
+  // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.
   Result<std::string> inspect(std::string_view id, std::string_view key);
-  // A JSON array, newest first. kNotFound: no record has the id `after`. A page of more than 4 MiB
-  // ends before its limit: only an empty page is the last.
+  // A JSON array, newest first. kNotFound: no record has the id `after`. A page can end before its
+  // limit, after 4 MiB: only an empty page is the last.
   Result<std::string> list(const ManagedFilter& filter);
-  // The handle of what ran is of no use afterwards, and what was being recovered cannot be resumed.
+  // Settles an unsettled fiber as aborted. Its handle is invalid then, and it cannot be resumed.
   Result<ManagedChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<ManagedChange> resolve(std::string_view id, std::string_view outcome_json);
   Result<void> retry(std::string_view id);
-  // How many have gone. Without `statuses` and `dead`: completed, aborted, and with an error but
-  // not dead.
+  // The number of removed records. Without `statuses` and `dead`: removes those that are completed,
+  // aborted, or have an error and are not dead.
   Result<std::uint64_t> remove(const ManagedFilter& filter);
 
-  // ---- recovery: LiveAgent calls these around Fibers' own ----
+  // ---- recovery: DurableWork calls these beside those of Fibers ----
   //
   //   Fibers::begin_recovery() gives one          is_managed(id): begin_recovery(id), for the
   //                                               event's body
@@ -167,81 +169,80 @@ class ManagedFibers final : public WorkPart, private CountedTries {
   //                                               Fibers::recovered()
   //   the hook fails, Fibers::failed() says dead  is_managed(id): died(id, why), in the same turn
   [[nodiscard]] bool is_managed(std::string_view id);
-  // hearth.fibers/2 began it, and it was interrupted: a plan is asked for also if it is the only
-  // one.
+  // hearth.fibers/2 began this fiber, and it was interrupted: the agent's code is asked for a plan
+  // even if no other fiber is due.
   [[nodiscard]] bool is_planned_alone(std::string_view id);
-  // After Fibers::begin_recovery() gave this one: now recovering. (If it was cancelled between the
-  // two: the record as it is now.) The members that HEARTH_EVENT_FIBER_RECOVERED has for it, as
-  // JSON text (`"managed":{...},"reason":"..."`).
+  // After Fibers::begin_recovery() gave this fiber. Returns its members of the event
+  // HEARTH_EVENT_FIBER_RECOVERED as JSON text (`"managed":{...},"reason":"..."`). The record is as
+  // it is now, also if it was cancelled in between.
   struct Members {
     std::string json;
-    bool is_retry = false;  // its work has failed
+    bool is_retry = false;  // the work has failed, and is retried
   };
   Members begin_recovery(std::string_view id);
-  // The hook has ended well. `outcome_json`: what the event was completed with, or empty.
-  // kNotFound: it was resumed or settled in the meantime, all is well. Anything else: this is no
-  // outcome; treat it as a failed hook.
+  // The hook has ended well. `outcome_json`: the body that completed the event, or empty.
+  // kNotFound: the fiber was resumed or settled meanwhile, which is fine. Any other error: the body
+  // is no outcome; the caller treats the hook as failed.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
-  // What is being recovered waits for another version of the code. `refused`: the code said no more
-  // than that it recovers nothing. That is enough for what hearth.fibers/2 began; for what
-  // hearth.managed_fibers/1 did it means that nobody goes on. False: it still is being recovered.
+  // The recovering fiber waits for another version of the code. `refused`: the code recovers no
+  // fibers at all; then this is done only for fibers that hearth.fibers/2 began, not for those of
+  // hearth.managed_fibers/1. False: nothing was done, and the fiber is still recovering.
   bool unknown(std::string_view id, bool refused);
-  // Recovery was given up.
+  // The fiber's recovery was given up: settles it as dead.
   ManagedChange died(std::string_view id, std::string_view error);
-  // One was settled since the last call of take_settled().
+  // A fiber was settled since the last call of take_settled().
   [[nodiscard]] bool has_settled() const { return has_settled_; }
   bool take_settled() { return std::exchange(has_settled_, false); }
-  // Since the last call, in order.
+  // The news since the last call, in order.
   std::vector<TurnNews> take_turn_news() { return std::exchange(turn_news_, {}); }
-  // The last news of each turn that has been recovered and goes on, and of those that were given
-  // up, as long as their records say so and no later turn has begun; kMostStandingTurns of each,
-  // the oldest first.
+  // The last news of turns, for a client that has just connected: of turns that were recovered and
+  // go on, and of given up turns whose records are still dead and after which no turn has begun. At
+  // most kMostStandingTurns of each, the oldest first.
   static constexpr std::size_t kMostStandingTurns = 20;
   [[nodiscard]] std::vector<TurnNews> standing_turns();
 
   // ---- marks ----
   static constexpr std::size_t kMostMarks = 10'000;
-  // Whether this fiber, which runs, does it for the first time. kNotFound: it does not run;
-  // kInvalidArgument: a mark is 1 to 256 bytes of UTF-8; kLimitExceeded.
+  // True if this running fiber has not had the mark before; it has it then. kNotFound: the fiber
+  // does not run. kInvalidArgument: a mark is 1 to 256 bytes of UTF-8. kLimitExceeded.
   Result<bool> once(FiberHandle fiber, std::string_view mark);
 
   // ---- telling ----
-  static constexpr std::size_t kMostTelling = 8;  // at once
-  // The oldest settled record that has not been told, and is not being told, claimed; nothing if
-  // none is, all must wait, or kMostTelling are being told. One whose telling was interrupted too
-  // often is never told any more, and passed over.
+  static constexpr std::size_t kMostTelling = 8;  // tellings in progress
+  // The next due record that is to be told, claimed. Nothing: none is due, or kMostTelling are in
+  // progress. A record with too many crashed tellings is given up, and the next one is taken.
   std::optional<ManagedChange> next_untold();
-  // heard false: again, after growing waits that survive restarts.
+  // The telling has ended. `heard` false: it is repeated, after growing waits that survive
+  // restarts.
   void told(std::string_view id, bool heard);
-  // The instance goes on purpose: what is being told is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts the tellings, which do not count.
   void interrupt_on_purpose() override { line_.give_back_all(); }
-  // Those that next_untold() has given up since the last call.
+  // The records that next_untold() has given up since the last call.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
-  // Removes what retention says, a few at a time. True if something went. Cheap when nothing is
-  // due.
+  // Removes some expired records. True if it removed any. Cheap when none has expired.
   bool sweep();
-  // The dead ones that sweep() has removed since the last call.
+  // The ids of the dead records that sweep() has removed since the last call.
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
   // True if next_untold() would find something now.
   [[nodiscard]] bool due() const override { return line_.due(); }
-  // Untold ones: working if one is due or being told, at_ms for those that wait. The rest is in
-  // Fibers::wake().
+  // For tellings alone. Working: one is in progress, or due. at_ms: when the next one is due.
+  // Unsettled fibers are in Fibers::wake().
   [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  // ---- LinePolicy of what is to be told ----
+  // ---- LinePolicy, for tellings ----
   std::optional<Job> next_due() override;
   void give_up(Job& job, std::string_view why) override;
-  // Nothing too if it was settled once more or retried: that is another thing to tell, or none.
+  // Nothing also if the record was settled once more or retried: this telling is obsolete then.
   [[nodiscard]] std::optional<Job> claimed_row(std::string_view id) override;
-  [[nodiscard]] bool counts_claims() const override { return false; }  // they count recoveries
+  [[nodiscard]] bool counts_claims() const override { return false; }  // claims: recoveries
 
-  // A record as it is on disk, and its documents.
+  // The record as it is on disk, with its documents.
   FiberRecord record_of(const Job& job);
   std::optional<FiberRecord> find_record(std::string_view id);
-  // The small columns of it; `state` says to whom it belongs from now on.
+  // Writes the record's columns, without documents. `state`: of the row from now on.
   void store(const FiberRecord& record, JobState state);
   Result<std::optional<FiberRecord>> find_named(const ManagedRequest& request);
   Result<FiberRecord> find_one(std::string_view id, std::string_view key);
@@ -254,25 +255,25 @@ class ManagedFibers final : public WorkPart, private CountedTries {
   void note_turn(std::string_view id);
   void note_given_up(const FiberRecord& record, std::string_view why);
   [[nodiscard]] const std::vector<std::string>& given_up_turns();
-  // A later turn has begun: it says how the session stands.
+  // A later turn has begun: earlier given up turns are no news any more.
   void pass_given_up_turns();
   void erase_record(std::int64_t seq, const std::string& id);
   ManagedChange postpone(FiberRecord record, std::string_view error);
-  // Puts in what only Fibers knows while it is not settled.
+  // Of an unsettled fiber: sets the fields that only Fibers knows.
   void complete(FiberRecord& record);
   ManagedChange change_of(FiberRecord record);
-  // No telling of it is to come.
+  // Ends the telling of this record.
   void settle_row(Job& job);
 
   Fibers& fibers_;
   const ManagedSettings settings_;
-  JobLine<Job> line_;  // claimed: those that are being told
+  JobLine<Job> line_;  // claimed: the records that are being told
   JobCount count_;
   std::vector<std::string> expired_;  // ids
-  // Those that run, and for which values may be kept since their last checkpoint.
+  // Ids of running fibers for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;
   std::vector<TurnNews> turn_news_;
-  // The newest ones that still stand, by id. Nothing: not looked for yet.
+  // Ids of the given up turns for standing_turns(). Nothing: not read yet.
   std::optional<std::vector<std::string>> given_up_turns_;
   bool has_settled_ = false;
 };

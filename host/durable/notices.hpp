@@ -22,7 +22,7 @@
 
 namespace hearth::durable {
 
-// One that leaves now. The caller has checked its texts.
+// A notification to send. The caller has checked its texts.
 struct Notice {
   std::string agent_class;  // without a line break
   std::string name;
@@ -34,13 +34,13 @@ struct Notice {
 struct NoticeDelivery {
   std::string id;
   Notice notice;
-  bool is_alarm = false;  // of durable/alarms.hpp: no agent notifies, a time has come
+  bool is_alarm = false;                 // not a notification: an alarm (durable/alarms.hpp)
   std::chrono::milliseconds timeout{0};  // of the call; 0: as long as any call
 };
 
 struct NoticeOutcome {
   bool delivered = false;
-  std::string error;  // why not; or what the callee's code answered; empty: neither
+  std::string error;  // why not delivered, or the error of the callee's code; empty: neither
 };
 
 enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
@@ -48,25 +48,26 @@ enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
 // state      what is on disk              leaves it by
 // waiting    the row; due_at if it is     begin_next() when its time has come
 //            the first for its callee
-// running    the row, claimed             ended(); a crash -> waiting, interruption counted, dead
-//                                         after too many; the end of the instance on purpose ->
-//                                         waiting
+// running    the row, claimed             ended(); a crash -> waiting, interruption counted, or
+//                                         dead after too many; the end of the instance on purpose
+//                                         -> waiting
 // dead       the row, last_error          remove()
 //
 // Promises
-//  P1 Order        For each callee in the order of push(), one at a time; callees do not wait for
-//                  each other. A dead one holds nothing back.
-//  P2 At least once  The row goes in the transaction that knows of its delivery.
-//  P3 Claim first  A delivery is claimed on disk before it happens, so that one that kills the
+//  P1 Order        Each callee gets its notifications one at a time, in the order of push().
+//  P2 At least once  The row is removed in the transaction that notes its delivery.
+//  P3 Claim first  A delivery is claimed on disk before it begins, so that one that kills the
 //                  process counts.
-//  P4 Bounded      At most kMostRunning are on their way, kMostNotices in the table. One that is
-//                  not delivered kGiveUpAfter its push() is dead with the next failure.
+//  P4 Bounded      At most kMostRunning are in progress, and at most kMostNotices are in the table.
+//
+// P1: callees do not wait for each other, and a dead notification holds no other back.
+// P4: a notification that fails kGiveUpAfter its push() or later is dead.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after
 //            begin_next() before the delivery, with the turn for the others.
-// Savepoints  None of it may be called while a savepoint of the agent's own is open.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
-//                                         disk.
+// Savepoints  No member may be called while a savepoint of the agent's code is open.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
 class Notices final : public WorkPart, private CountedTries {
  public:
   static constexpr std::size_t kMostRunning = 16;
@@ -76,31 +77,33 @@ class Notices final : public WorkPart, private CountedTries {
 
   Notices(storage::AgentDatabase& database, const Clock& clock, Random& random);
 
-  // What an earlier instance left. Once, before anything else.
+  // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
-  // Its id. kLimitExceeded.
+  // The notification's id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);
-  // A JSON array, as hearth/ext/call.h has it; a page ends behind 4 MiB. kNotFound: `after`.
+  // A JSON array, as in hearth/ext/call.h; a page ends after 4 MiB. kNotFound: no notification has
+  // the id `after`.
   Result<std::string> list(std::string_view after, std::size_t limit);
   Result<void> remove(std::string_view id);  // kNotFound
 
-  // The next one to deliver, claimed; nothing if none is due.
+  // The next notification to deliver, claimed. Nothing: none is due, or kMostRunning are in
+  // progress.
   std::optional<NoticeDelivery> begin_next();
   NoticeEnd ended(std::string_view id, const NoticeOutcome& outcome);
-  // The instance goes on purpose: what is on its way is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts the deliveries, which do not count as attempts.
   void interrupt_on_purpose() override { line_.give_back_all(); }
-  // Those that died of interruptions since the last call.
+  // The notifications that died of crashes since the last call.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: one is on its way, or due.
+  // Working: a delivery is in progress, or due.
   [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  // The first one that waits for this callee has its turn: those behind it have no due_at.
+  // Makes the first waiting notification for this callee due; those behind it have no due_at.
   void advance(const std::string& callee);
   [[nodiscard]] std::string record_json(const Job& job);
   void give_up(Job& job, std::string_view why) override;

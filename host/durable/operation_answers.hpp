@@ -1,5 +1,5 @@
 #pragma once
-// What the ledger keeps of the request that an operation has sent, and of the answer to it.
+// The stored request of an operation, and the stored answer to it.
 
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
@@ -18,47 +18,47 @@ struct DispatchedRequest {
   std::string fingerprint;  // of its method, URL and body
   std::int64_t dispatched_at_ms = 0;
   std::optional<std::int64_t> status{};      // of the answer
-  std::optional<std::string> upstream_id{};  // what the other side calls the request
-  bool can_resume = false;                   // the rest of the answer can be asked for
-  bool whole = false;                        // the answer has ended, and all of it is here
-  std::uint64_t bytes = 0;                   // of its body, that are here
+  std::optional<std::string> upstream_id{};  // the other side's id of the request
+  bool can_resume = false;                   // the rest of the answer can be requested
+  bool whole = false;                        // the answer has ended, and all of it is stored
+  std::uint64_t bytes = 0;                   // of its body, that are stored
 
-  // The other side has begun a good answer, whose rest can be asked for (or is here).
+  // The other side has begun a good answer, and its rest can be requested (or is stored).
   [[nodiscard]] bool is_resumable() const {
     return can_resume && status && *status >= 200 && *status < 300;
   }
 };
 
-// One request of each operation, named by its row in cf_agents_operations.
+// One request of each operation. `operation` is its row in cf_agents_operations.
 //
 // On disk    Documents of the operation: part 3 the request, 4 the head of its answer, from 16 on
-//            the body, in pieces of kPieceBytes. They go with the operation's row.
-// Durable, Threads, Failure   As Operations, which has made the tables and begun to write.
+//            the body, in pieces of kPieceBytes. They are removed with the operation's row.
+// Durable, Threads, Failure   As Operations, which has made the tables and begun the write.
 class OperationAnswers {
  public:
-  // What comes in small pieces (a token at a time) is put together to rows of this size: each one
-  // costs as much to write as is in the row by then.
+  // Small pieces (a token at a time) are joined to rows of this size. Each append rewrites its row,
+  // so larger rows would cost more.
   static constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
-  // A larger head is kept without its headers.
+  // A larger head is stored without its headers.
   static constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 
-  // The reference outlives it.
+  // The reference outlives this object.
   explicit OperationAnswers(storage::AgentDatabase& database) : database_(database) {}
-  // Gives up what holds the database.
+  // Releases the database.
   void close() { statements_.clear(); }
 
   [[nodiscard]] std::optional<DispatchedRequest> find(std::int64_t operation);
-  // Replaces what is known of it; not its answer.
+  // Replaces the stored request, but not the answer.
   void write(std::int64_t operation, const DispatchedRequest& request);
   // The head of the answer, as JSON.
   void put_head(std::int64_t operation, std::string_view json);
   void append(std::int64_t operation, std::string_view piece);
-  // The body ends here; `bytes` is not more than there is.
+  // Cuts the body to `bytes`, which are not more than it has.
   void cut(std::int64_t operation, std::uint64_t bytes);
-  // Empty: none has come.
+  // Empty: not received.
   [[nodiscard]] std::string head(std::int64_t operation);
   [[nodiscard]] std::string body(std::int64_t operation);
-  // The request stays known.
+  // Removes the answer; the request stays.
   void drop_answer(std::int64_t operation);
   void drop(std::int64_t operation);
 
@@ -68,7 +68,7 @@ class OperationAnswers {
   void remove_from(std::int64_t operation, std::int64_t part);
 
   storage::AgentDatabase& database_;
-  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
+  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
 };
 
 }  // namespace hearth::durable

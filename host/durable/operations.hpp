@@ -1,6 +1,6 @@
 #pragma once
-// The ledger of what one agent does outside. What its rows mean to an agent's author is in
-// hearth/ext/operations.h.
+// The ledger of one agent's operations: its effects outside the server. hearth/ext/operations.h has
+// their meaning for authors.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -35,7 +35,7 @@ enum class Effect : std::uint32_t { kRead = 1, kIdempotent, kKeyed, kProbe, kUns
 // As bits, so that a filter can name several.
 enum class OperationState : std::uint32_t {
   kRunning = 1,      // in this instance
-  kInterrupted = 2,  // the row says that it was started, and it does not run
+  kInterrupted = 2,  // started, by its row, but not running
   kCompleted = 4,
   kNotExecuted = 8,
   kUnknown = 16,
@@ -48,11 +48,11 @@ enum class OperationOutcome : std::uint32_t { kCompleted = 1, kNotExecuted, kUnk
 
 enum class OperationDecision : std::uint32_t { kRun = 1, kProbe, kCompleted, kJoin, kUnknown };
 
-// What an operator says of one kind. It holds for each agent by itself.
+// An operator's settings for one kind. The limits are for each agent.
 struct OperationKindSettings {
   std::chrono::milliseconds keep{0};  // of settled rows; 0: OperationSettings::keep
-  std::size_t per_day = 0;            // operations that begin on one day of UTC; 0: any number
-  std::size_t cost_per_day = 0;       // the sum of their costs; 0: any
+  std::size_t per_day = 0;            // operations that begin on one day of UTC; 0: no limit
+  std::size_t cost_per_day = 0;       // the sum of their costs; 0: no limit
 };
 
 struct OperationSettings {
@@ -62,40 +62,40 @@ struct OperationSettings {
   std::size_t most = 100'000;  // rows
 };
 
-// The views are borrowed for the call; nothing in it was checked.
+// The views are borrowed for the call. begin() checks the fields.
 struct OperationRequest {
   Effect effect = Effect::kUnsafe;
-  FiberHandle fiber = 0;  // the one that runs; 0: none
+  FiberHandle fiber = 0;  // the running fiber whose work it is; 0: none
   std::uint64_t horizon_ms = 0;
   bool can_probe = false;
-  bool can_resume = false;  // the rest of an answer can be asked for
+  bool can_resume = false;  // the rest of an answer can be requested
   std::uint64_t cost = 0;   // in the author's unit
   std::string_view kind{};
   std::string_view arguments{};  // JSON; empty: null
   std::string_view key{};
-  std::string_view id{};          // of one that was begun before; or empty
-  std::string_view key_header{};  // of its request; empty: Idempotency-Key
+  std::string_view id{};          // of an operation that was begun before; or empty
+  std::string_view key_header{};  // the header for the key; empty: Idempotency-Key
 };
 
 // The request that a running operation is about to send.
 struct OperationSending {
   std::string_view id{};           // the operation's
-  std::string_view fingerprint{};  // of its method, URL and body; of one that resumes none
-  bool resumes = false;            // asks for the rest of a stored answer,
-  std::uint64_t from = 0;          // which stays up to here
+  std::string_view fingerprint{};  // of its method, URL and body; empty if it resumes
+  bool resumes = false;            // it requests the rest of a stored answer,
+  std::uint64_t from = 0;          // of which this many bytes stay
 };
 
-// What has come of the answer to an operation's request.
+// The received part of the answer to an operation's request.
 struct StoredAnswer {
   DispatchedRequest request;
-  std::string head;  // JSON; empty: none has come
+  std::string head;  // JSON; empty: not received
   std::string body;
 };
 
 struct OperationFilter {
   std::uint32_t states = 0;  // bits; 0: all
   std::string_view kind{};
-  std::string_view fiber{};  // a fiber's id: those of its work
+  std::string_view fiber{};  // a fiber's id: only operations of its work
   std::string_view after{};
   std::size_t limit = 50;
   std::optional<std::int64_t> begun_before_ms{};
@@ -107,23 +107,23 @@ struct OperationBegun {
   int attempt = 1;              // kRun
   std::uint64_t operation = 0;  // kRun, kProbe: for settle()
   std::string id;
-  std::string result;  // kCompleted: JSON; empty: it was not kept
+  std::string result;  // kCompleted: JSON; empty: the result was too large to keep
 };
 
-// An operation has another state.
+// An operation with a new state.
 struct OperationChange {
   std::string id;
   std::string kind;
   OperationState state = OperationState::kRunning;
 };
 
-// An operation about which the agent is to be told.
+// An unknown operation of which the agent's code is to be told.
 struct UnknownOperation {
   std::string id;
   std::string kind;
   std::string record;  // JSON
 
-  // For models and people; also the text of the client's frame.
+  // A text for models and people, also in the client's frame.
   [[nodiscard]] static std::string warning(std::string_view id) {
     return "operation " + std::string(id) + " may have executed; verify before retrying";
   }
@@ -140,70 +140,85 @@ struct UnknownOperation {
 // completed     the row and its result     sweep() -> no row
 //
 // Promises
-//  P1 Once       begin() gives kRun for a new operation, one that was certainly not executed, and
-//                one whose effect allows another run. The stricter of two effects counts: the one
-//                that it was begun with, and the one that is asked for.
-//  P2 Same       An operation of a fiber has the same id in each run of the fiber's work, though
-//                the run begins with a checkpoint: begin() counts those that completed in this run,
-//                and those that a run had used when it wrote the checkpoint (checkpointed()).
-//  P3 Conflict   A key with other arguments is kConflict. 500 and 500.0 are one number, as far as
-//                integers are exact (2^53).
-//  P4 Told       An unknown operation is told (next_untold()) until told() says that it was heard,
-//                kMostTellings times at most, once an instance.
-//  P5 Bounded    OperationSettings::most rows. When there is no room, settled ones go whose fiber
-//                cannot run again, the oldest first; then kLimitExceeded.
-//  P6 Kept       A row goes when its kind's time to keep is over, counted from when it was settled;
-//                but not while the outermost fiber of its work may run again, or one below that.
-//                An unknown row never goes by itself.
-//  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation with which the
-//                agent would exceed its kind's limits of the day. Another run of one that counts
-//                already does not count again. One that was not executed counts no more. The counts
-//                are rows, one for each day: a clock that jumps ahead and back finds what it had
-//                counted. One that is set back over midnight goes on with the day that it was.
-//  P8 One request  An operation sends one request. may_send() refuses a second one whose effect
-//                could be a second one: of a keyed operation a request with another fingerprint, or
-//                behind its horizon; of a probed or unsafe one any, but one that asks for the rest
-//                of an answer. While one is in flight it refuses any other.
-//  P11 One agent's  No two agents give an operation the same id, whatever keys and ids of fibers
-//                their code chooses; nor does an agent that was destroyed and one of its name that
-//                is made later. A copy of the agent's file gives the same ids. Rows that an earlier
-//                server has left are found under the ids that they have.
-//  P12 Given up  An interrupted operation that nobody will begin again is unknown, and told; one
-//                that might have been repeated has no row then. Nobody will once the fibers of its
-//                work are over; dead ones are. The work of one with a key is that of the fiber that
-//                has begun it last. One of no fiber is waited for: a keyed one until its horizon,
-//                any other for kLongestInterruption. wake() plans those moments. A keyed one behind
-//                its horizon, or begun by a clock that was set back since, and an unsafe one are
-//                given up at once; but not one that goes on with its answer (P10). If somebody
-//                begins it all the same, such as a fiber that was revived, a probed one is asked
-//                for, and a keyed one runs whose key the other side still knows.
-//  P9 Not sent   If a run is cut off before it has begun (never_begins()), or whose request
-//                (may_send()) has not left, its operation is not executed, whatever its effect; but
-//                not if an earlier run may have acted, or the agent has sent something else behind
-//                that request (sent_elsewhere()).
-//  P10 Partial   Of the answer to a request the first max_result_bytes are kept until the operation
-//                is settled. With the beginning of a good answer whose rest can be asked for, an
-//                operation may run again, whatever its effect; but one of a fiber only as long as
-//                the outermost fiber of its work is not over, or one below that is not.
+//  P1 Once       begin() gives kRun for a new operation, for one that was certainly not executed,
+//                and for one whose effect allows another run.
+//  P2 Same       An operation of a fiber has the same id in each run of the fiber's work.
+//  P3 Conflict   A key with other arguments is kConflict.
+//  P4 Told       An unknown operation is told (next_untold()) once in each instance until told()
+//                says that it was heard, at most kMostTellings times.
+//  P5 Bounded    There are at most OperationSettings::most rows.
+//  P6 Kept       A settled row is removed when the time to keep of its kind is over, but not while
+//                its work may run again; an unknown row stays.
+//  P7 Budget     begin() is kLimitExceeded, and writes nothing, for an operation that would exceed
+//                its kind's limits of the day.
+//  P8 One request  may_send() rejects a second request of an operation if it could act a second
+//                time, and any request while another one is in flight.
+//  P9 Not sent   An operation that is cut off before its run began (never_begins()) or before its
+//                request left (may_send()) is not executed, whatever its effect.
+//  P10 Partial   Of the answer to a request, the first max_result_bytes are kept until the
+//                operation is settled.
+//  P11 One agent's  No two agents give an operation the same id, whatever keys and fiber ids their
+//                code chooses.
+//  P12 Given up  An interrupted operation that will not be begun again becomes unknown and is told;
+//                if its effect is kRead or kIdempotent, its row is removed instead.
 //
-// On disk    cf_agents_operations and cf_agents_operation_documents (part 1: arguments, 2: result;
-//            0, empty: it was given up, and nobody has said that it cannot be known; the others
-//            are in operation_answers.hpp), made with the first operation;
-//            cf_agents_operation_days with the first that a limit counts. cf_agents_meta's
-//            `incarnation` is a part of each id.
+// P1: An operation has two effects: the one that it was begun with, and the one of the new request.
+// The stricter of them counts.
+// P2: A run may begin at a checkpoint. To find the id, begin() counts equal operations: those that
+// completed in this run, and those that a run had used when it wrote the checkpoint
+// (checkpointed()).
+// P3: 500 and 500.0 are one number, as far as integers are exact (2^53).
+// P5: To make room, the oldest settled rows of fibers that cannot run again are removed. If there
+// are none: kLimitExceeded.
+// P6: The time runs from when the operation was settled. "Its work may run again" means the
+// outermost fiber of its work, or a fiber below that.
+// P7: Another run of a counted operation does not count again. An operation that was not executed
+// does not count. There is one row of counts for each day: a clock that jumps ahead and back finds
+// the old counts. After a clock was set back over midnight, the later day goes on.
+// P8: A request that resumes a stored answer is allowed with each effect. Other second requests:
+//
+//   effect              rejected
+//   kRead, kIdempotent  never
+//   kKeyed              with another fingerprint, or after the horizon
+//   kProbe, kUnsafe     always
+//
+// P9: Not if an earlier run may have acted, or if the agent sent something else after that request
+// (sent_elsewhere()).
+// P10: An operation that has the beginning of a good answer whose rest can be requested may run
+// again, whatever its effect. For an operation of a fiber, the outermost fiber of its work or one
+// below that must still be open.
+// P11: This includes an agent that was destroyed and a later one of its name. A copy of an agent's
+// file gives the same ids. Rows of an earlier server are found under the ids that they have.
+// P12: When an interrupted operation is given up:
+//
+//   of a fiber's work     when all fibers of the work are over; dead ones are over. Of an operation
+//                         with a key, it is the work of the fiber that has begun it last
+//   keyed                 at its horizon; at once if the clock was set back since it began
+//   unsafe                at once
+//   other, of no fiber    kLongestInterruption after it began
+//
+// An operation that can go on with its answer (P10) is given up neither at its horizon nor as an
+// unsafe one; without a fiber it has at least kLongestInterruption. wake() plans these moments. A
+// revived fiber, or other code, may still begin an operation that was given up. Then begin() gives
+// kProbe, or kRun for a keyed operation whose key the other side still knows.
+//
+// On disk    cf_agents_operations and cf_agents_operation_documents, made with the first operation;
+//            cf_agents_operation_days, made with the first that a limit counts. cf_agents_meta's
+//            `incarnation` is a part of each id. Documents: part 0, empty: it was given up, and may
+//            still be begun again (P12); 1: arguments; 2: result; others: operation_answers.hpp.
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
-// Savepoints None of it may be called while a savepoint of the agent's own is open.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
-//                                         disk.
+// Savepoints No member may be called while a savepoint of the agent's code is open.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
 class Operations final : public WorkPart {
  public:
   static constexpr std::size_t kMaxArgumentBytes = std::size_t{64} << 10;
   static constexpr int kMostTellings = 10;
   static constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
-  // A caller outside of a fiber that has not come back within a day does not come back.
+  // A caller that is no fiber begins an interrupted operation again within a day, or never.
   static constexpr std::chrono::milliseconds kLongestInterruption = std::chrono::hours(24);
 
-  // The references outlive it.
+  // The references outlive this object.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
              Random& random, const OperationSettings& settings)
       : database_(database),
@@ -215,100 +230,105 @@ class Operations final : public WorkPart {
         answers_(database) {}
 
   [[nodiscard]] bool exists();
-  // What an earlier instance left. Once, before anything else.
+  // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
-  // P12. When a fiber has ended: it may have been the one that would have run it again; and when
-  // has_lost().
+  // Gives up operations as P12 says. The caller calls it after a fiber has ended, which may have
+  // been the last of its work, and when has_lost().
   void give_up_lost();
-  // The moment of one may have come.
+  // The moment to give up an operation may have come.
   [[nodiscard]] bool has_lost() const {
     return must_look_ || (next_loss_ms_ && *next_loss_ms_ <= now_ms());
   }
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   void close() override;
-  // An operation that was cut off counts nothing: see begin().
+  // Nothing to do: operations have no count of interrupted runs.
   void interrupt_on_purpose() override {}
 
-  // kInvalidArgument, kConflict, kLimitExceeded; kNotFound: no operation has the id, or the fiber
-  // has ended.
+  // Decides what the caller is to do, and writes the row for a new run. kInvalidArgument,
+  // kConflict, kLimitExceeded. kNotFound: no operation has the id, or the fiber has ended.
   Result<OperationBegun> begin(const OperationRequest& request);
-  // What it is then. kNotFound: it does not run. kInvalidArgument: the result is no JSON, and it
-  // still runs. kLimitExceeded: the result is too large, and it has completed without it.
+  // A run has ended. Returns the operation's new state. kNotFound: it does not run.
+  // kInvalidArgument: the result is no JSON, and the operation still runs. kLimitExceeded: the
+  // result is too large, and the operation has completed without it.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
-  // One that begin() has given, and which waits to begin, never does. settle() follows.
+  // A run that begin() allowed and that waits to begin will not begin. settle() follows.
   void never_begins(std::uint64_t operation);
-  // It begins when `wait`, an operation of the agent, has ended; and never if that is cancelled.
+  // The run begins when `wait`, an operation that the agent has submitted, has ended, and never if
+  // `wait` is cancelled.
   void waits_for(std::uint64_t operation, std::uint64_t wait);
   void cancelled(std::uint64_t wait);
-  // The file of a running operation, named by its id in the agent's own directory of files, which
-  // is made: the same in each attempt. It goes with the operation's row. kNotFound: it does not
-  // run; kUnavailable: the directory cannot be made.
+  // The path of a running operation's file: its id, in the agent's directory of files, which is
+  // made. It is the same in each attempt. The file is removed with the operation's row. kNotFound:
+  // the operation does not run. kUnavailable: the directory cannot be made.
   Result<std::string> path_of(std::string_view id);
 
   // ---- the request that it sends (operations_requests.cpp) ----
-  // The name of the header for its id. kNotFound: it does not run. kConflict: it has sent another
-  // one, one is in flight, its horizon is over, or there is nothing to ask the rest of.
+  // Whether the operation may send this request. Returns the name of the header for its id.
+  // kNotFound: it does not run. kConflict: P8, or there is no stored answer to resume.
   // kInvalidArgument: a probe runs.
   Result<std::string> may_send(const OperationSending& sending);
-  // What may_send() has allowed is about to leave with this turn. It is in flight as long as what
-  // this gives is kept.
+  // The request that may_send() allowed leaves with this turn. It is in flight as long as the
+  // caller keeps the returned pointer.
   [[nodiscard]] std::shared_ptr<const void> dispatched(const OperationSending& sending);
-  // The rest is of the request that was dispatched last, in this order. Ignored if the operation
-  // runs no more. `head`: JSON. `fits` false: it is not the part of the answer that the request has
-  // asked for.
+  // The next members are about the request that was dispatched last, and come in this order.
+  // Ignored if the operation does not run any more. `head`: JSON. `fits` false: this is not the
+  // part of the answer that the request asked for.
   void answered(std::string_view id, std::int64_t status,
                 const std::optional<std::string>& upstream_id, std::string_view head,
                 bool fits = true);
   void received(std::string_view id, std::string_view piece);
   void answer_ended(std::string_view id);
-  // ... has failed, and nothing of it has left.
+  // The request has failed, and nothing of it has left.
   void not_sent(std::string_view id);
-  // What may_send() has allowed could not be made, so that nothing was dispatched.
+  // The request that may_send() allowed could not be made, so nothing was dispatched.
   void not_made(std::string_view id);
-  // The agent has sent a fetch without `op`, a call or a notification. Any operation that runs may
-  // have sent it, so none of them counts as not executed because its own request has not left.
+  // The agent has sent a fetch without `op`, a call or a notification. Any running
+  // operation may have sent it: from now on an unsent request does not prove that its operation was
+  // not executed.
   void sent_elsewhere();
-  // kNotFound: none has the id, or it has sent nothing through the ledger.
+  // The stored answer. kNotFound: no operation has the id, or it has sent no request.
   Result<StoredAnswer> answer(std::string_view id);
 
-  // This fiber has written a checkpoint: another run of its work begins behind what this run has
-  // used.
+  // This fiber has written a checkpoint: the next run of its work begins after the operations that
+  // this run has used.
   void checkpointed(std::string_view fiber);
 
-  // JSON, as hearth/ext/operations.h has it. kNotFound.
+  // JSON, as in hearth/ext/operations.h. kNotFound.
   Result<std::string> inspect(std::string_view id);
-  // Ends with the record with which it reaches kMaxPageBytes. kNotFound: `after`.
+  // A page ends with the record that reaches kMaxPageBytes. kNotFound: no operation has the id
+  // `after`.
   Result<std::string> list(const OperationFilter& filter);
-  // It ended there, though the limit would allow more: ask again behind its last one.
+  // The page ended at kMaxPageBytes: ask again for the records after its last one.
   [[nodiscard]] static bool is_cut_short(std::string_view page) {
     return page.size() > kMaxPageBytes;
   }
-  // Whether resolve() would do it.
+  // Whether resolve() would succeed.
   [[nodiscard]] Result<void> may_resolve(std::string_view id, OperationOutcome outcome,
                                          std::string_view result, std::string_view note,
                                          std::string_view actor);
-  // kNotFound; kConflict: it runs, or is settled; kInvalidArgument; kLimitExceeded.
+  // An actor settles an unknown or interrupted operation. kNotFound; kConflict: it runs, or is
+  // settled; kInvalidArgument; kLimitExceeded.
   Result<void> resolve(std::string_view id, OperationOutcome outcome, std::string_view result,
                        std::string_view note, std::string_view actor);
 
   // ---- telling ----
-  // The next one to tell of, claimed.
+  // The next unknown operation to tell the agent's code of. Nothing: none, or one is being told.
   std::optional<UnknownOperation> next_untold();
   void told(std::string_view id, bool was_heard);
-  // Those that are unknown; the newest kMostStanding, the oldest of these first. Without records.
+  // The newest kMostStanding unknown operations, the oldest of them first. Without records.
   static constexpr std::size_t kMostStanding = 20;
   [[nodiscard]] std::vector<UnknownOperation> standing_unknown();
-  // Since the last call, in order.
+  // The changes since the last call, in order.
   std::vector<OperationChange> take_changes() { return std::exchange(changes_, {}); }
 
-  // Removes rows that have had their time, some at a time. Cheap when there are none.
+  // Removes some of the expired rows. Cheap when there are none.
   void sweep();
 
   [[nodiscard]] bool due() const override { return has_untold() || has_lost(); }
-  // Working: the agent is to be told of one, or one runs that is given up once the process ends.
-  // at_ms: when the next one is given up, or before that; unknown_operations: one may be not
-  // settled. Both are exact after close(), so that they cost no write for each operation.
+  // Working: the agent is to be told of an operation, or one runs that a restart would give up.
+  // at_ms: when the next one is given up, or earlier. unknown_operations: present if one may be
+  // unsettled. Both are exact only after close(), so that operations cost no writes for them.
   [[nodiscard]] Wake wake() const override;
 
  private:
@@ -319,13 +339,13 @@ class Operations final : public WorkPart {
     std::string kind;
     Effect effect = Effect::kUnsafe;
     std::string state;
-    std::optional<std::string> root;  // the id of the outermost fiber whose work it is
+    std::optional<std::string> root;  // the id of the outermost fiber of its work
     std::optional<std::string> scope;
     std::optional<std::string> key;
-    std::string likeness;  // of its kind and arguments
-    std::int64_t n = 0;    // known of a new one only
+    std::string likeness;  // hash of its kind and arguments
+    std::int64_t n = 0;    // set only for a new row
     std::int64_t cost = 0;
-    std::optional<std::int64_t> day;  // on which it counts; none: it does not
+    std::optional<std::int64_t> day;  // of the budget that it counts in; nothing: none
     int attempts = 1;
     std::int64_t started_at_ms = 0;
     std::optional<std::int64_t> horizon_at_ms;
@@ -333,20 +353,20 @@ class Operations final : public WorkPart {
     std::optional<std::string> settled_by;
     std::optional<std::string> note;
   };
-  // Whose work a fiber belongs to.
+  // The place of a fiber's work: below which outermost fiber, and where.
   struct Scope {
     std::string root;  // the id of the outermost fiber
     std::string path;
-    std::int64_t unkept = 0;  // the fiber's row, if it does not say this yet and is to; or 0
+    std::int64_t unkept = 0;  // the fiber's row, if the scope is to be stored with it; or 0
   };
   using Roots = std::set<std::string, std::less<>>;
-  // A hash of an operation's kind and arguments: as it is now, and as an earlier server made it.
+  // A hash of an operation's kind and arguments: of this server, and of earlier ones.
   struct Likeness {
     std::string now;
     std::string before;
   };
   struct Arguments {
-    std::string json;  // as it is kept
+    std::string json;  // as stored
     Likeness likeness{};
   };
   struct Running {
@@ -362,18 +382,18 @@ class Operations final : public WorkPart {
     std::string key_header{};
     bool can_resume = false;
     bool is_anew = false;    // no earlier run may have acted
-    bool is_probe = false;   // the other side is asked
-    std::uint64_t wait = 0;  // see waits_for(); 0: for none
-    // ---- of its request ----
+    bool is_probe = false;   // it asks the other side whether the operation was executed
+    std::uint64_t wait = 0;  // see waits_for(); 0: none
+    // ---- its request ----
     std::weak_ptr<const void> in_flight{};
-    bool unsent = false;       // all that it was to send has certainly not left
-    bool is_repeated = false;  // another one that may have left was dispatched before it
-    bool resumes = false;      // it asks for the rest of an answer
-    bool was_refused = false;  // and does not get it
+    bool unsent = false;       // nothing of it has left, for certain
+    bool is_repeated = false;  // an earlier request of the operation may have left
+    bool resumes = false;      // it requests the rest of an answer
+    bool was_refused = false;  // the other side did not send that rest
     std::uint64_t received = 0;
     std::uint64_t kept = 0;
   };
-  // Rows that a run of a fiber has used since its last checkpoint, by their arguments and kind.
+  // Rows that a run of a fiber has used since its last checkpoint, by their likeness.
   using Used = std::map<std::string, std::set<std::int64_t>, std::less<>>;
 
   void prepare_write();
@@ -383,31 +403,31 @@ class Operations final : public WorkPart {
 
   // ---- fibers (operations_fibers.cpp) ----
   [[nodiscard]] Scope scope_of(const std::string& fiber, int depth = 0);
-  // The place of a fiber's work stays the same when the fibers above it have gone.
+  // Stores the scope, so that it stays the same when the fibers above are removed.
   void keep_scope(const Scope& scope);
-  // Whether the fiber with this id, or one below it, may still begin the operation again. Nullopt:
-  // the operation belongs to no fiber.
+  // Whether the fiber `root`, or one below it, may still begin the operation again. True for
+  // nothing: the operation belongs to no fiber.
   [[nodiscard]] bool may_go_on(const std::optional<std::string>& root);
   [[nodiscard]] bool may_go_on(const std::string& root, const Roots& of_open);
-  // The outermost ones above the fibers below others that are not over.
+  // The outermost fibers above all unfinished fibers that have a parent.
   [[nodiscard]] Roots roots_of_open();
-  // ... or that an operator may let run again: what they have done is kept for them.
+  // The same, also above dead and interrupted ones: an operator may let those run again.
   [[nodiscard]] Roots roots_of_needed();
-  // Of the fibers that a condition of SQL (a literal) names.
+  // The outermost fibers above those that a condition of SQL (a literal) selects.
   [[nodiscard]] Roots roots_of(std::string_view fibers);
 
   // ---- which one it is (operations_identity.cpp) ----
   [[nodiscard]] static Result<Arguments> read_arguments(const OperationRequest& request);
   Result<Row> identify(const OperationRequest& request, const Likeness& likeness,
                        const std::optional<Scope>& scope);
-  // One that an earlier server has begun, under the id that it gave it.
+  // The row of an operation that an earlier server began, under the id that it made.
   std::optional<Row> find_earlier(const OperationRequest& request, const Likeness& likeness,
                                   const std::optional<Scope>& scope);
-  // Which of the equal ones of the fiber's work comes next.
+  // The number of the next one among equal operations of the fiber's work, from 1.
   [[nodiscard]] std::int64_t next_n(const Scope& scope, FiberHandle fiber,
                                     const std::string& likeness);
-  // Which of all agents that ever have this class and name: a random word, which insert() keeps if
-  // the file has none.
+  // A random word that tells this agent from all others that ever have its class and name. insert()
+  // stores it if the file has none.
   [[nodiscard]] const std::string& incarnation();
   void keep_incarnation();
 
@@ -420,37 +440,38 @@ class Operations final : public WorkPart {
   enum class Begin : std::uint8_t { kAnew, kAgain, kProbe };
   std::uint64_t add_running(const Row& row, const OperationRequest& request, Begin how);
   [[nodiscard]] Running* find_running(std::string_view id);
-  // Another run of it would go on with an answer that has begun.
+  // Another run would go on with an answer that has begun.
   [[nodiscard]] bool is_resumable(std::int64_t seq);
-  // What is known of a run that was cut off: kCutOff if it may be begun again.
+  // The outcome of a run that was cut off. kCutOff: the operation may be begun again.
   [[nodiscard]] OperationOutcome outcome_of_cut(const Running& running);
-  // The other side still knows the key of one that was begun then.
+  // The other side still knows the key of an operation that began at `started_at_ms`.
   [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
                                   const std::optional<std::int64_t>& horizon_at_ms) const {
     const std::int64_t now = now_ms();
     return horizon_at_ms && now >= started_at_ms && now < *horizon_at_ms;
   }
-  // Of one that is settled.
+  // For a settled operation. `was_executed` true: the request stays.
   void forget_answer(std::int64_t seq, bool was_executed);
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);
-  // Its row is about to say something else.
+  // The row is about to get another state.
   void leave_unknown(const Row& row);
   // ---- giving up (operations_lost.cpp) ----
-  // When one is given up that does not go on with its answer; nothing: when its fibers are over.
+  // When an interrupted operation that cannot resume its answer is given up; nothing: when its
+  // fibers are over.
   [[nodiscard]] static std::optional<std::int64_t> loss_ms(
       Effect effect, bool has_root, std::int64_t started_at_ms,
       const std::optional<std::int64_t>& horizon_at_ms);
   [[nodiscard]] std::optional<std::int64_t> loss_ms(const Row& row);
   [[nodiscard]] bool is_lost(const Row& row, const Roots& of_open);
   void give_up(const Row& row);
-  // One has begun, or was cut off: wake() knows when it is given up.
+  // An operation has begun, or was cut off: wake() plans its moment.
   void plan_loss(std::optional<std::int64_t> at_ms) {
     next_loss_ms_ = earliest(next_loss_ms_, at_ms);
   }
   [[nodiscard]] std::optional<std::int64_t> find_next_loss();
-  // Rows that are 'started'.
+  // The rows with the state 'started'.
   [[nodiscard]] std::vector<Row> started_rows();
   [[nodiscard]] bool has_untold() const { return !untold_.empty() && !telling_; }
   [[nodiscard]] Result<void> make_room();
@@ -462,16 +483,16 @@ class Operations final : public WorkPart {
   };
   [[nodiscard]] const OperationKindSettings* limits_of(std::string_view kind) const;
   [[nodiscard]] Spent spent_today(std::string_view kind);
-  // Counts one more, and writes it. The day on which it counts; none: its kind has no limit.
-  // kLimitExceeded.
+  // Counts one more operation, on disk. Returns the day of the count; nothing: its kind has no
+  // limit. kLimitExceeded.
   [[nodiscard]] Result<std::optional<std::int64_t>> spend(std::string_view kind,
                                                           std::uint64_t cost);
-  // Of one that has counted; any other is left alone.
+  // Takes back the count of an operation that has counted.
   void give_back(const Row& row);
 
   // ---- retention ----
   [[nodiscard]] std::int64_t keep_ms(std::string_view kind) const;
-  // When the first settled row has had its time.
+  // When the first settled row expires.
   [[nodiscard]] std::optional<std::int64_t> next_expiry_ms();
 
   void note_state(const std::string& id, const std::string& kind, OperationState state);
@@ -496,20 +517,20 @@ class Operations final : public WorkPart {
   bool exists_ = false;
   std::string incarnation_;
   bool incarnation_is_kept_ = false;
-  bool has_days_ = false;         // the table of budgets is there
+  bool has_days_ = false;         // the table of budgets exists
   bool may_be_open_ = false;      // a row may be 'started' or 'unknown'
   std::int64_t unknown_now_ = 0;  // rows
-  // None is given up before, unless its fibers end; nothing: none ever.
+  // No operation is given up before this, unless its fibers end; nothing: none at all.
   std::optional<std::int64_t> next_loss_ms_;
-  bool must_look_ = false;  // one was cut off whose fibers may be over already
-  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
+  bool must_look_ = false;  // an operation was cut off whose fibers may be over already
+  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
   std::map<std::uint64_t, Running> running_;
   std::map<std::string, std::uint64_t, std::less<>> running_ids_;
   std::uint64_t last_operation_ = 0;
   std::map<FiberHandle, Used> used_;
-  std::deque<std::int64_t> untold_;  // in this instance
+  std::deque<std::int64_t> untold_;  // rows to tell in this instance
   bool telling_ = false;
-  // No row has its time over from the first of these moments to the second. Wall time.
+  // No row expires between these two moments. Wall time.
   std::int64_t swept_at_ms_ = 0;
   std::int64_t next_sweep_ms_ = 0;
   std::vector<OperationChange> changes_;

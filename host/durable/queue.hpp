@@ -1,5 +1,5 @@
 #pragma once
-// The queue of one live agent. What it means to an agent's author is said in hearth/ext/queue.h.
+// The queue of one live agent. hearth/ext/queue.h has its meaning for authors.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -23,7 +23,7 @@
 
 namespace hearth::durable {
 
-// The views are borrowed for the call; nothing in it was checked.
+// The views are borrowed for the call. push() checks the fields.
 struct QueueRequest {
   std::string_view callback{};
   std::string_view payload{};  // JSON; empty: null
@@ -45,10 +45,10 @@ struct QueueSettings {
   std::chrono::milliseconds timeout{300'000};  // of one delivery
   std::size_t max_items = 100'000;             // of one agent, dead letters included
   std::size_t max_payload_bytes = std::size_t{1} << 20;
-  int max_interruptions = 10;  // crashes in a row in the middle of one item, until it is dead
+  int max_interruptions = 10;  // crashes in a row during one item, after which it is dead
 };
 
-// An item that is delivered now.
+// An item to deliver.
 struct QueueDelivery {
   std::string id;
   std::string callback;
@@ -65,35 +65,35 @@ struct QueueEnd {
 // waiting    the row, next_at                   begin_next() when it is the first and its time has
 //                                               come
 // running    the row, claimed                   ended(); a crash -> waiting, interruption counted,
-//                                               dead after too many; the end of the instance on
-//                                               purpose -> waiting
+//                                               or dead after too many; the end of the instance
+//                                               on purpose -> waiting
 // dead       the row, last_error                retry() -> waiting, at the end
 //
 // Promises
-//  P1 Order        Items are delivered in the order of push(), one at a time; one that waits to be
-//                  tried again holds back those behind it, a dead one does not.
-//  P2 At least once  The row goes in the transaction that reports its end; never because of the
-//                    host's own failure.
-//  P3 Claim first  A delivery is claimed on disk before it happens, so that one that kills the
+//  P1 Order        Items are delivered one at a time, in the order of push(); an item that waits
+//                  for its retry holds back those behind it, a dead item does not.
+//  P2 At least once  The row is removed in the transaction that reports its end, never for a
+//                    failure of the host.
+//  P3 Claim first  A delivery is claimed on disk before it begins, so that one that kills the
 //                  process counts.
 //  P4 Kept         An item that cannot be done (no such callback, attempts used up) becomes a dead
-//                  letter, with its reason.
+//                  letter, with the reason.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after
 //            begin_next() before the delivery, with the turn for the others.
-// Savepoints  None of it may be called while a savepoint of the agent's own is open: what that
-//             rolls back is in memory here.
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
-//                                         disk.
-// Bounded    In memory: the head of the queue only, whatever its length. A list ends at 4 MiB.
+// Savepoints  No member may be called while a savepoint of the agent's code is open: a rollback
+//             would not reach the state in memory here.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
+// Bounded    In memory is only the running item, whatever the queue's length. A list ends at 4 MiB.
 class Queue final : public WorkPart, private CountedTries {
  public:
   Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
         QueueSettings settings);
 
-  // What an earlier instance left. Once, before anything else.
+  // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
   struct Pushed {
@@ -103,43 +103,44 @@ class Queue final : public WorkPart, private CountedTries {
   // kInvalidArgument, kLimitExceeded.
   Result<Pushed> push(const QueueRequest& request);
   Result<std::string> get(std::string_view id);  // kNotFound
-  // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page of more
-  // than 4 MiB ends before its limit: only an empty page is the last.
+  // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page can end
+  // before its limit, after 4 MiB: only an empty page is the last.
   Result<std::string> list(const QueueFilter& filter);
-  // What runs goes on to its end, which is then kRemoved. kNotFound.
+  // A delivery of the item that runs goes on; its end is then kRemoved. kNotFound.
   Result<void> remove(std::string_view id);
-  // How many have gone.
+  // Removes all that match. The number of removed items.
   Result<std::uint64_t> remove_all(const QueueFilter& filter);
-  // A dead letter goes to the end of the queue. kNotFound: no dead letter has this id.
+  // Moves a dead letter to the end of the queue. kNotFound: no dead letter has this id.
   Result<void> retry(std::string_view id);
 
-  // The item to deliver now, claimed; nothing if one is running, none waits, or the first one's
-  // time has not come. An item that was interrupted too often is dead from now on, and passed over.
+  // The item to deliver now, claimed. Nothing: an item runs, none waits, or the time of the first
+  // has not come. An item with too many crashes becomes dead, and the next one is
+  // taken.
   std::optional<QueueDelivery> begin_next();
-  // The delivery has ended. `missing`: the class has no such callback. `error` is a text for
-  // people, empty when done. kRemoved too if the delivery was interrupted on purpose.
+  // The delivery has ended. `missing`: the class has no such callback. `error`: a text for logs and
+  // records, empty when done. kRemoved also if the delivery was interrupted on purpose.
   QueueEnd ended(bool done, bool missing, std::string_view error);
-  // The instance goes on purpose: what runs is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts the delivery, which does not count as an attempt.
   void interrupt_on_purpose() override;
-  // Items that died of interruptions since the last call.
+  // The items that died of crashes since the last call.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   // True if begin_next() would find something now.
   [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: one runs, or is due. at_ms: when the first one's time comes.
+  // Working: an item runs, or is due. at_ms: the time of the first item.
   [[nodiscard]] Wake wake() const override { return line_.wake(); }
 
  private:
-  // What a walk looks for; what is not set does not restrict.
+  // Which rows to visit; a field that is not set excludes none.
   struct Query {
     std::string_view callback{};
     std::optional<bool> dead{};
     std::optional<std::int64_t> only{};    // the row with this seq
-    std::optional<std::int64_t> except{};  // any but this one
+    std::optional<std::int64_t> except{};  // all but the row with this seq
     std::int64_t after = 0;                // with a greater seq
   };
 
-  // The head alone has a due_at: what stands behind it is no reason to wake.
+  // Gives the head its due_at, if no item runs. Items behind the head have none, and wake no agent.
   void promote();
   Result<Query> query_of(const QueueFilter& filter);
   std::uint64_t remove_all_of(const Query& query);

@@ -8,8 +8,8 @@
 
 namespace hearth::durable {
 
-// It ends behind the record with which it has `limit` records, or `most_bytes` or more: a page that
-// is not the last has at least one record.
+// The page is full once it has `limit` records, or `most_bytes` or more. So each page but the last
+// has at least one record.
 class RecordPage {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
@@ -18,13 +18,13 @@ class RecordPage {
       : limit_(limit), most_bytes_(most_bytes) {}
 
   [[nodiscard]] bool full() const { return count_ >= limit_ || text_.size() >= most_bytes_; }
-  // False: the page is full now.
+  // False: the page is full now, and takes no further record.
   bool add(std::string_view record) {
     if (count_++ > 0) text_ += ',';
     text_ += record;
     return !full();
   }
-  // The array. The page is of no use afterwards.
+  // The array. Once, at the end.
   [[nodiscard]] std::string take() {
     text_ += ']';
     return std::move(text_);

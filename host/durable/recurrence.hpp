@@ -1,5 +1,5 @@
 #pragma once
-// When a schedule that comes again and again is due.
+// When a recurring schedule is due.
 
 #include "base/error.hpp"
 #include "durable/cron.hpp"
@@ -12,35 +12,35 @@
 
 namespace hearth::durable {
 
-// More missed occurrences than these are not counted: 1,000 stands for 1,000 or more.
+// Counts of missed occurrences stop here: 1,000 means 1,000 or more.
 inline constexpr std::uint32_t kMostCounted = 1'000;
 
-// The occurrences of one schedule: those of a cron expression in its time zone, or every so many
-// milliseconds. Times are Unix milliseconds. Cheap to make, immutable.
+// The occurrences of one schedule: of a cron expression in its time zone, or of an interval. Times
+// are Unix milliseconds. Cheap to make, immutable.
 //
-// Bounded   No member's cost grows with the length of the time that it is asked about, beyond
-//           kMostCounted steps of a cron expression (some tens of thousand for first_of_last).
+// Bounded   The length of a span of time costs a member at most kMostCounted steps of a cron
+//           expression (first_of_last: some tens of thousand).
 class Recurrence {
  public:
   // Failure: as Cron::parse() and `find_zone`.
   static Result<Recurrence> cron(
       std::string_view expression, std::string_view time_zone,
       Result<TimeZone> (*find_zone)(std::string_view name) = &TimeZone::find);
-  // At `anchor`, and every `length` before and after it. `length` is 1 or more.
+  // An occurrence at `anchor`, and one every `length` before and after it. `length` is 1 or more.
   static Recurrence every(std::int64_t length, std::int64_t anchor);
 
-  // The first occurrence strictly after a moment; nothing if it is never due again.
+  // The first occurrence strictly after a moment; nothing: there is none.
   [[nodiscard]] std::optional<std::int64_t> next(std::int64_t after) const;
-  // How many occurrences lie in (after, until]; at most kMostCounted.
+  // The number of occurrences in (after, until]; at most kMostCounted.
   [[nodiscard]] std::uint32_t count(std::int64_t after, std::int64_t until) const;
-  // The first of the last `n` occurrences in (after, until]; of all of them if there are fewer.
+  // The first of the last `n` occurrences in (after, until]; if there are fewer, the first of all.
   [[nodiscard]] std::optional<std::int64_t> first_of_last(std::uint32_t n, std::int64_t after,
                                                           std::int64_t until) const;
 
-  // Where to look for the occurrence that follows the one at `last`, when it is `now`: after both
-  // of them. If the clock was set back since, what the clock shows a second time comes a second
-  // time only for cron expressions that follow real time, and for all if it was set back by more
-  // than three hours: then it was wrong before.
+  // The moment after which to look for the occurrence that follows the one at `last`: `last` or
+  // `now`, whichever is later. If the clock was set back since `last`, it shows some times twice,
+  // and this is `now` in three cases. Intervals and cron expressions that follow real time repeat.
+  // All others repeat if the clock was set back by more than three hours: then it was wrong before.
   [[nodiscard]] std::int64_t search_from(std::int64_t last, std::int64_t now) const;
 
  private:
@@ -54,7 +54,7 @@ class Recurrence {
   [[nodiscard]] std::uint32_t count_up_to(std::uint32_t most, std::int64_t after,
                                           std::int64_t until) const;
 
-  std::optional<ByCron> cron_;  // none: every length_
+  std::optional<ByCron> cron_;  // nothing: every length_
   std::int64_t length_ = 1;
   std::int64_t anchor_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// How often a schedule's run or a queue item is tried again, and how long it waits in between.
+// How often a schedule's run or a queue item is retried, and how long it waits in between.
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -17,12 +17,12 @@ struct RetryPolicy {
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
 
-// The policy that a request asks for; 0 takes the default of that field. Failure: kInvalidArgument,
-// in words: more than 1,000 attempts, a base above the cap, a cap above one day.
+// The policy of a request; 0 takes the default of that field. Failure: kInvalidArgument, and the
+// message says why: more than 1,000 attempts, a base above the cap, a cap above one day.
 Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base_ms,
                                   std::uint64_t cap_ms);
 
-// The wait after failure number `attempt` (from 1): anything from 0 up to, not including,
+// The wait after failure number `attempt` (from 1): random, from 0 to below
 // min(2^attempt * base, cap).
 std::chrono::milliseconds retry_wait(const RetryPolicy& policy, int attempt, Random& random);
 

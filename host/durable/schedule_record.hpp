@@ -1,5 +1,5 @@
 #pragma once
-// Schedules as the JSON that an agent's author sees.
+// Schedules as JSON for authors.
 
 #include "durable/schedule_table.hpp"
 
@@ -12,10 +12,10 @@ namespace hearth::durable {
 // "waiting", "running", "paused", "missing" or "dead".
 std::string_view state_of(const ScheduleRow& row) noexcept;
 
-// A record, as hearth/ext/schedule.h describes it. `payload` is JSON and stands in it as it is.
+// A record, as in hearth/ext/schedule.h. `payload` is JSON, and is copied unchanged.
 std::string schedule_record(const ScheduleRow& row, std::string_view payload);
 
-// The body of the event that runs it now.
+// The body of the event that runs the schedule now.
 std::string run_body(const ScheduleRow& row, std::string_view payload, std::int64_t late_ms);
 
 }  // namespace hearth::durable

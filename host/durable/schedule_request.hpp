@@ -1,5 +1,5 @@
 #pragma once
-// From what an agent asks for to the row that will be kept.
+// From an agent's request to the row of a schedule.
 
 #include "base/error.hpp"
 #include "durable/recurrence.hpp"
@@ -10,22 +10,20 @@
 
 namespace hearth::durable {
 
-// The row for a request that came at `now_ms`: all but its id and seq. It is due for the first time
-// at row.time.
+// The row for a request that came at `now_ms`, without its id and seq. It is first due at row.time.
 //
-// Failure   kInvalidArgument: what was asked for has no meaning or is out of its range (the message
-//           says what). kLimitExceeded: the payload is too large. kUnavailable: no time zones on
-//           this machine.
+// Failure   kInvalidArgument: a value has no meaning or is out of range; the message says which.
+//           kLimitExceeded: the payload is too large. kUnavailable: this machine has no time zones.
 Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
                                      const ScheduleSettings& settings, std::int64_t now_ms);
 
-// Whether a request that is alike is the same schedule.
+// Whether the request and an equal one before it make only one schedule.
 bool is_idempotent(const ScheduleRequest& request);
 
-// When a row of type cron or interval is due.
+// The occurrences of a row of type cron or interval.
 //
-// Failure   kInvalidArgument: its zone is gone, for good. kUnavailable: zones cannot be looked up
-//           now.
+// Failure   kInvalidArgument: its zone does not exist any more. kUnavailable: zones cannot be
+//           looked up now.
 Result<Recurrence> recurrence_of(const ScheduleRow& row, const ScheduleSettings& settings);
 
 }  // namespace hearth::durable

@@ -16,32 +16,32 @@
 
 namespace hearth::durable {
 
-// One row: a schedule, or one run of a schedule whose runs may overlap (it has a parent then, and
-// is over after this run). All times are Unix milliseconds.
+// One row: a schedule, or one run of a schedule whose runs may overlap. Such a run has a parent,
+// and its row is removed after the run. All times are Unix milliseconds.
 //
-// In cf_agents_jobs (storage/agent_schema.hpp) it has kind 3, and these columns of its own:
+// In cf_agents_jobs (storage/agent_schema.hpp) the row has kind 3. Only schedules have these
+// columns:
 //
 //     parent TEXT, type TEXT ('delay', 'at', 'cron', 'interval'), length_ms INTEGER, cron TEXT,
 //     time_zone TEXT, fixed_rate INTEGER, misfire, misfire_limit, overlap, paused INTEGER,
 //     missing INTEGER,                how often in a row the class had no such callback, or this
-//                                     machine no time zones
-//     running INTEGER,                runs that were begun and are not over, by this instance or by
-//                                     one that is gone
-//     scheduled_for INTEGER,          the occurrence that `next_at` is about (a try of it may be
+//                                     machine had no time zones
+//     running INTEGER,                unfinished runs of this instance or of an earlier one
+//     scheduled_for INTEGER,          the occurrence that `next_at` belongs to (a retry of it is
 //                                     later)
-//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run,
-//                                     and when the next one is could not be found out at `set_at`,
-//                                     when it ended
-//     missed INTEGER,                 occurrences that it stands for, or that were skipped before
-//                                     it
-//     begun_at INTEGER,               when that occurrence was begun first; 0: not yet
-//     catch_up_until INTEGER,         occurrences up to here were missed and run one by one
-//     set_at INTEGER,                 when `next_at` was decided on
+//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run
+//     and
+//                                     ended at `set_at`, and the next one could not be found out
+//     missed INTEGER,                 occurrences that this run stands for, or that were skipped
+//                                     before it
+//     begun_at INTEGER,               when that occurrence first began; 0: not yet
+//     catch_up_until INTEGER,         occurrences up to here were missed, and run one by one
+//     set_at INTEGER,                 when `next_at` was set
 //     last_run INTEGER
 //
-// Of the common ones: name is the callback, key the likeness, next_at the time (NULL: never),
-// attempts the tries of the occurrence that have failed, interruptions times in a row that a begun
-// run came to no end, claims the runs.
+// Common columns: name: the callback. key: the likeness. next_at: the time; NULL: never. attempts:
+// failed tries of the occurrence. interruptions: unfinished runs in a row. claims: the number of
+// runs.
 struct ScheduleRow {
   std::int64_t seq = 0;
   std::string id;
@@ -78,16 +78,16 @@ struct ScheduleRow {
   std::optional<std::string> last_error;
   std::optional<std::string> known_error;  // as it is on disk
 
-  // Gone after its run.
+  // The row is removed after its run.
   [[nodiscard]] bool is_one_shot() const {
     return !parent.empty() || type == ScheduleType::kDelay || type == ScheduleType::kAt;
   }
-  // Its runs may be beside each other; then each is a row of its own.
+  // Its runs may overlap. Each run is a row of its own then.
   [[nodiscard]] bool may_overlap() const {
     return parent.empty() && overlap == Overlap::kAllow &&
            (type == ScheduleType::kCron || fixed_rate);
   }
-  // Waits for a length of time rather than for what the clock shows.
+  // Waits for a length of time, not for a time of the wall clock.
   [[nodiscard]] bool waits_a_length() const {
     return type == ScheduleType::kDelay || type == ScheduleType::kInterval || attempts > 0 ||
            missing > 0;
@@ -101,44 +101,45 @@ class ScheduleTable {
  public:
   explicit ScheduleTable(storage::AgentDatabase& database) : database_(database), jobs_(database) {}
 
-  // Gives up its statements.
+  // Releases its statements.
   void close();
 
-  // All rows, in the order of creation. Makes nothing: an agent without the table has none.
+  // All rows, in the order of creation. Makes no table: without one there are no rows.
   [[nodiscard]] std::vector<ScheduleRow> load();
   [[nodiscard]] std::optional<ScheduleRow> find(std::int64_t seq);
-  [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // no run of a parent
+  [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // only schedules
   [[nodiscard]] std::string payload(std::int64_t seq);  // JSON; "null" if there is no row
   [[nodiscard]] std::vector<std::int64_t> children(std::string_view parent);
-  // The oldest schedule that is like it and waits, is paused or missing, or comes again after its
-  // run. A dead one is none.
+  // The oldest schedule with this likeness that is not dead, and that waits, is paused or missing,
+  // or recurs after its run.
   [[nodiscard]] std::optional<std::int64_t> find_alike(std::string_view likeness);
-  // The oldest dead one that is like it.
+  // The oldest dead schedule with this likeness.
   [[nodiscard]] std::optional<std::int64_t> find_dead(std::string_view likeness);
-  // Those that the filter asks for, next due first; none if `after` names no schedule.
+  // The schedules that match the filter, next due first. Empty also if no schedule has the id
+  // `after`.
   [[nodiscard]] std::vector<std::int64_t> list(const ScheduleFilter& filter);
 
-  // Of those that wait and are neither paused nor claimed: the first by its time.
+  // The waiting row with the earliest time, without paused and claimed rows.
   [[nodiscard]] std::optional<Job> first_due();
-  // At least so many are due.
+  // True if at least so many rows are due.
   [[nodiscard]] bool is_crowded(std::int64_t now_ms, std::uint64_t least);
 
   struct Crowd {
     std::string callback;
-    std::string id;  // of one of them
+    std::string id;  // of one of the rows
     std::uint64_t rows = 0;
   };
-  // Callbacks of which at least `least` one-shot rows are due.
+  // The callbacks with at least `least` due one-shot rows.
   [[nodiscard]] std::vector<Crowd> crowds(std::int64_t now_ms, std::uint64_t least);
 
   // Gives the row its seq.
   void insert(ScheduleRow& row, std::string_view payload);
-  // Everything that changes in the life of a row; what it was made with stays.
+  // Writes the columns that may change.
   void update(const ScheduleRow& row);
   void erase(std::int64_t seq);
-  // The runs of one schedule are another's from now on.
+  // Makes the runs of `parent` those of the schedule `heir`.
   void hand_over_children(std::string_view parent, std::string_view heir);
-  // The wall's clock was moved by so much: whatever waits for a length of time moves with it.
+  // The wall clock was set by so much: moves the times of all rows that wait for a length of time.
   void shift(std::int64_t by_ms);
 
  private:
@@ -149,7 +150,7 @@ class ScheduleTable {
 
   storage::AgentDatabase& database_;
   Jobs jobs_;
-  // The ones that every run needs.
+  // The statements that every run needs.
   std::unique_ptr<storage::Statement> find_;
   std::unique_ptr<storage::Statement> update_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The words in which schedules are asked for, run and reported.
+// The types of requests, runs and reports of schedules.
 
 #include "base/error.hpp"
 #include "durable/time_zone.hpp"
@@ -27,7 +27,7 @@ std::string_view to_string(Misfire misfire) noexcept;
 // "skip", "queue", "allow".
 std::string_view to_string(Overlap overlap) noexcept;
 
-// What an agent asks for. The views are borrowed for the call; nothing in it was checked.
+// An agent's request. The views are borrowed for the call. checked_schedule() checks the fields.
 struct ScheduleRequest {
   ScheduleType type{};
   std::string_view callback;
@@ -50,7 +50,7 @@ struct ScheduleFilter {
   std::string_view callback{};
   std::string_view state{};
   std::int64_t from_ms = 0;
-  std::int64_t until_ms = 0;  // 0: none
+  std::int64_t until_ms = 0;  // 0: no bound
   std::string_view after{};
   std::size_t limit = 100;
 };
@@ -60,12 +60,12 @@ struct ScheduleSettings {
   std::size_t max_schedules = 10'000;          // of one agent
   std::size_t max_running = 32;                // of one agent at once
   std::size_t max_payload_bytes = std::size_t{1} << 20;
-  int max_interruptions = 10;  // crashes in a row in the middle of its runs, until a row is dead
-  // Where zones are looked up; tests give one that fails.
+  int max_interruptions = 10;  // crashes in a row during its runs, after which a row is dead
+  // Looks up time zones; tests set one that fails.
   Result<TimeZone> (*find_zone)(std::string_view name) = &TimeZone::find;
 };
 
-// A run that begins now.
+// A run to deliver.
 struct ScheduleRun {
   std::uint64_t run = 0;  // names it in ended(); never reused
   std::string id;
@@ -78,7 +78,7 @@ struct ScheduleRun {
 
 enum class RunOutcome { kDone, kFailed, kMissing };
 
-// What became of a schedule after a run, for logs and counts.
+// The state of a schedule after a run, for logs and counts.
 struct ScheduleEnd {
   std::string id;
   std::string callback;

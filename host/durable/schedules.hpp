@@ -1,6 +1,5 @@
 #pragma once
-// The schedules of one live agent. What they mean to an agent's author is said in
-// hearth/ext/schedule.h.
+// The schedules of one live agent. hearth/ext/schedule.h has their meaning for authors.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -27,48 +26,47 @@ namespace hearth::durable {
 // state      what is on disk                              leaves it by
 // waiting    the row, its time                            begin_due() once the time has come
 // running    the row, claimed                             ended(); a crash -> waiting, due at once,
-//                                                         interruption counted, dead after too
+//                                                         interruption counted, or dead after too
 //                                                         many; the end of the instance on
 //                                                         purpose -> waiting, due at once
 // paused     the row, paused                              pause(false)
-// missing    the row, a time after growing waits          begin_due(); load() makes it due at once.
-//                                                         Also when this machine cannot say when a
-//                                                         cron row is due, for want of its time
-//                                                         zones
-// dead       the row, no time                             retry(); create(), if it is idempotent
-//                                                         and like it: the new row takes its place
+// missing    the row, a time after growing waits          begin_due(); load() makes it due at once
+// dead       the row, no time                             retry(); an idempotent create() that is
+//                                                         alike replaces it
+//
+// A row is missing if the class has no such callback, or if this machine has no time zones now to
+// find out when a cron row is due.
 //
 // Promises
 //  P1 Claim first   A run is claimed on disk before it is delivered, so that a run that kills the
 //                   process counts.
-//  P2 At least once  A one-shot row goes in the transaction that reports its run, or when it is too
-//                   late for misfire kSkip; never because of the host's own failure.
+//  P2 At least once  A one-shot row is removed in the transaction that reports its run, or when it
+//                   is too late for misfire kSkip, but never for a failure of the host.
 //  P3 Next          A recurring row gets its next time in the transaction that reports the run.
-//  P4 Clock         When the wall's clock is set back or ahead, intervals and delays that wait keep
-//                   their length as well as they can: none waits longer than its own length from
-//                   now, and none runs more than once for the jump. While an instance lives it
-//                   measures a jump by the steady clock and moves them by it; a row that another
-//                   instance left is bounded by its length from now. What follows the wall is said
-//                   in hearth/ext/schedule.h.
-//  P5 Fair          Due rows begin in the order of their times; one that runs holds no other up,
-//                   up to max_running.
+//  P4 Clock         If the wall clock is set, no interval or delay waits longer than its length
+//                   from now, and none runs more than once for the jump.
+//  P5 Fair          Due rows begin in the order of their times, and up to max_running run at once.
+//
+// P4: A live instance measures a jump by the steady clock, and moves the waits by it. The wait of a
+// row from an earlier instance is bounded by its length from now. hearth/ext/schedule.h says what
+// follows the wall clock.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after
-//            begin_due() before the run is delivered, with the turn for the others (which is also
-//            when begin_due() gave nothing: it may have put off a row, or followed the clock).
-// Threads    The agent's shard.  Failure  Result for what a caller does wrong, StorageError for the
-//                                         disk.
-// Bounded    In memory: what runs. On disk nothing until the first is made. No call but load() and
-//            the first after a jump of the clock looks at all rows.
+//            begin_due() before the run is delivered, with the turn for the others. A begin_due()
+//            that returns nothing may have written too: put off a row, or followed the clock.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
+// Bounded    In memory: the runs in progress. On disk: nothing until the first schedule is made.
+//            Only load() and the first call after a jump of the clock read all rows.
 class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
  public:
   Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
             ScheduleSettings settings);
 
-  // What an earlier instance left. Once, before anything else. Writes where a run was left or the
-  // clock was set back.
+  // Takes over the rows of an earlier instance. Once, before any other member. Writes a row if its
+  // run was interrupted, or the clock was set back.
   void load();
-  // Gives up what holds the database; only wake() and the counts may be called afterwards.
+  // Releases the database. Afterwards only wake() and the counts may be called.
   void close() override;
 
   struct Created {
@@ -76,38 +74,38 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
     std::string id;
     bool created = true;
   };
-  // An idempotent request like a row that is not dead gives that row. A like row that is dead goes
-  // in the same transaction as the new one is made, which takes over what runs of it are not over.
+  // If an idempotent request is like an existing row that is not dead, returns that row. If it is
+  // like a dead row, the new row replaces that in one transaction, and takes over its unfinished
+  // runs.
   Result<Created> create(const ScheduleRequest& request);
   Result<std::string> get(std::string_view id);
-  // JSON array of at most 1,000 records and 8 MiB; empty if `after` names none.
+  // A JSON array of at most 1,000 records and 8 MiB; empty: no schedule has the id `after`.
   std::string list(const ScheduleFilter& filter);
   Result<void> cancel(std::string_view id);
   Result<void> pause(std::string_view id, bool paused);
   Result<void> retry(std::string_view id);
 
-  // The next run that is due, claimed; nothing if none is or enough run.
+  // The next due run, claimed. Nothing: none is due, or max_running run.
   std::optional<ScheduleRun> begin_due();
-  // A run that begin_due() gave has ended. `error` is a text for people; up to 4 KiB of it are
-  // kept.
+  // A run of begin_due() has ended. `error`: a text for logs and records, cut to 4 KiB.
   ScheduleEnd ended(std::uint64_t run, RunOutcome outcome, std::string_view error);
-  // The instance goes on purpose: what runs is interrupted, and that counts for nothing. Nothing
-  // begins any more, and wake() is what is to be done after it.
+  // The instance ends on purpose: interrupts the runs, which do not count as tries. No run begins
+  // any more, and wake() is then for the next instance.
   void interrupt_on_purpose() override;
 
-  // Occurrences that were skipped or left out since the last call (misfire, overlap), rows that
-  // died, and rows that were looked at in vain because there are no time zones now: for logs.
+  // For logs: occurrences that were skipped since the last call (misfire, overlap), rows that died,
+  // rows that were put off because there are no time zones now, and many rows due at once.
   struct Note {
     std::string id;
     std::string callback;
     enum class What { kMissed, kOverlapped, kDead, kPutOff, kManyDue } what{};
     std::uint64_t count = 1;
-    std::string reason{};  // of kDead and kPutOff, for people
+    std::string reason{};  // for kDead and kPutOff
   };
   std::vector<Note> take_notes();
 
   [[nodiscard]] bool due() const override;
-  // Running: work that ends with this instance. And when the next row is due.
+  // Working: a run is in progress, which ends with this instance. at_ms: when the next row is due.
   [[nodiscard]] Wake wake() const override;
   [[nodiscard]] std::size_t running() const;
   [[nodiscard]] std::size_t size() const;
@@ -123,8 +121,8 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   std::optional<ScheduleRow> next_due() override;
   [[nodiscard]] std::string_view why_given_up(const ScheduleRow& row) const override;
   void give_up(ScheduleRow& row, std::string_view why) override;
-  // Runs that may be beside each other get a row each: the schedule itself goes on to its next
-  // time, and the new row is the next one that is due.
+  // If runs may overlap, each run gets a row of its own, which is due next, and the schedule goes
+  // on to its next time.
   bool admit(ScheduleRow& row) override;
   void claim(ScheduleRow& row) override;
   void give_back(ScheduleRow& row) override;
@@ -137,7 +135,7 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   void store(ScheduleRow& row);
   void insert(ScheduleRow& row, std::string_view payload);
   void remove(const ScheduleRow& row);
-  // Nothing: it was removed while it ran.
+  // The row as it is on disk now. Nothing: it was removed while it ran.
   [[nodiscard]] std::optional<ScheduleRow> row_of(const ScheduleRow& claimed);
   std::string record_of(const ScheduleRow& row);
   void note(const ScheduleRow& row, Note::What what, std::uint64_t count, std::string reason = {});
@@ -168,12 +166,12 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   const ScheduleSettings settings_;
 
   std::size_t size_ = 0;      // schedules
-  std::size_t children_ = 0;  // runs beside each other
+  std::size_t children_ = 0;  // rows of overlapping runs
   JobLine<ScheduleRow> line_;
-  std::map<std::uint64_t, Run> running_;  // also those whose row was removed meanwhile
+  std::map<std::uint64_t, Run> running_;  // also runs whose row was removed meanwhile
   std::uint64_t last_run_ = 0;
   bool going_ = false;    // interrupt_on_purpose() was called
-  bool crowded_ = false;  // and that was noted
+  bool crowded_ = false;  // many rows are due at once, and a note says so
   std::vector<Note> notes_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// When an agent must next be awake, without a client or an agent that asks for it.
+// When an agent must next be awake for its own work, with no request from outside.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,34 +7,34 @@
 
 namespace hearth::durable {
 
-// The moment of what waits for another version of its class, whose coming wakes it: the year 2255,
-// which a duration in nanoseconds still holds.
+// The moment of work that waits for another version of the class. A new version wakes the agent.
+// The moment is in the year 2255, which a duration in nanoseconds still holds.
 inline constexpr std::int64_t kNextVersion = 9'000'000'000'000;
 [[nodiscard]] constexpr bool is_next_version(std::int64_t at_ms) {
-  return at_ms >= kNextVersion / 10 * 9;  // a clock that is set moves all moments
+  return at_ms >= kNextVersion / 10 * 9;  // setting the clock moves all moments
 }
 
-// Everything that an agent must do later, as one value. It is a pure function of the agent's rows
-// and of what it holds in memory; the host keeps the last one in its wake index.
+// Everything that an agent must do later, as one value. It follows from the agent's rows and its
+// state in memory alone. The host keeps the last value in its wake index.
 struct Wake {
-  // Work is under way in memory. While the process lives nothing needs to wake it; after the
-  // process was replaced its work was interrupted, and the agent is woken at once.
+  // The agent has work in progress in memory, and is awake. After a restart of the process this
+  // work was interrupted, and the agent is woken at once.
   bool working = false;
 
   // The earliest moment at which a row is due, Unix milliseconds.
   std::optional<std::int64_t> at_ms;
 
-  // The agent may have operations that are not settled, and so many of them are unknown. It does
-  // not wake the agent: administrators find it by this.
+  // The number of unknown operations, if the agent may have unsettled ones. It wakes no agent:
+  // administrators find the agent by it.
   std::optional<std::int64_t> unknown_operations{};
 
   // Nothing wakes the agent.
   [[nodiscard]] bool none() const { return !working && !at_ms; }
-  // The index need not know the agent.
+  // The index need not have an entry for the agent.
   [[nodiscard]] bool is_empty() const { return none() && !unknown_operations; }
 
-  // True if the index must know this wake before the agent commits: with `known` in its place it
-  // would come too late.
+  // True if the index must get this wake before the agent commits: the wake that it has, `known`,
+  // would be too late.
   [[nodiscard]] bool earlier_than(const Wake& known) const {
     if (working && !known.working) return true;
     if (unknown_operations && unknown_operations > known.unknown_operations) return true;
@@ -52,7 +52,7 @@ inline std::optional<std::int64_t> earliest(std::optional<std::int64_t> a,
   return std::min(*a, *b);
 }
 
-// What must be so if the one or the other may be true.
+// The wake that covers both.
 inline Wake either(const Wake& a, const Wake& b) {
   return Wake{a.working || b.working, earliest(a.at_ms, b.at_ms),
               std::max(a.unknown_operations, b.unknown_operations)};

@@ -1,6 +1,6 @@
 #pragma once
-// When each cold agent of a shard must next be awake: in memory, ordered by time, beside the
-// directory's table.
+// When each cold agent of a shard must next be awake: in memory, ordered by time, over the
+// directory's table on disk.
 
 #include "base/random.hpp"
 #include "durable/wake.hpp"
@@ -19,12 +19,14 @@
 namespace hearth::durable {
 
 // Promises
-//  P1 Safe side   What is on disk may wake an agent without need, and never misses one: the caller
-//                 writes a nearer wake before the agent's commit, and a later one or none after it.
-//  P2 Restart     Agents that were working when the process ended are due at once, and so are
-//                 those that wait for another version, which may have come. More than
-//                 kSpreadFrom of them are due within as many milliseconds, at random: what all of
-//                 them ask others for does not come at once, and no name is always the last.
+//  P1 Safe side   The wakes on disk may wake an agent without need, but never miss one: the caller
+//                 writes an earlier wake before the agent's commit, and a later one or none after
+//                 it.
+//  P2 Restart     Agents that were working when the process ended are due at once, as are agents
+//                 that wait for another version, which may be there now.
+//
+// P2: If there are more than kSpreadFrom of them, each is due at a random time within as many
+// milliseconds. So their requests to others do not come all at once, and no name is always last.
 //
 // Threads    One shard's.  Failure  StorageError from the directory.
 class WakeIndex {
@@ -34,51 +36,50 @@ class WakeIndex {
 
   static constexpr std::size_t kSpreadFrom = 100;
 
-  // Reads what an earlier process left, for those agents that `mine` says are this shard's. Once.
+  // Reads the wakes that an earlier process left, for the agents of this shard (`mine`). Once.
   void load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine,
             Random& random);
 
-  // What the index says of an agent; none() if nothing.
+  // The wake of an agent; none() if the index has none.
   [[nodiscard]] Wake find(const storage::AgentKey& key) const;
 
-  // On disk when it returns. While an agent works the disk says that it is due at once after a
-  // restart; of its rows' moments the disk then has the earliest since the work began, so that work
-  // which takes turns with waits costs no write each time.
+  // On disk when it returns. While an agent works, its entry on disk says that it is due at once
+  // after a restart. The entry then keeps the earliest moment since the work began: so work that
+  // alternates with waits costs no write each time.
   void set(const storage::AgentKey& key, const Wake& wake);
 
   // In memory only: the agent is gone, and the directory has forgotten its wake already.
   void forget(const storage::AgentKey& key);
 
-  // In memory only: look at this agent again at `at_ms`, whatever the index says. For wakes that
-  // failed, and for agents that were evicted in the middle of their work.
+  // In memory only: look at this agent again at `at_ms`, whatever its wake. For wakes that failed,
+  // and for agents that were evicted in the middle of their work.
   void look_again(const storage::AgentKey& key, std::int64_t at_ms);
 
-  // The agent is being looked at: it is not due again until set() or look_again() says so.
+  // The caller is looking at the agent: it is not due again before set() or look_again().
   void taken(const storage::AgentKey& key);
 
-  // In memory only: the agents of a class that must be awake by now and were put off, and those
-  // that wait for another version of it, are looked at at `now_ms`.
+  // In memory only. Makes agents of a class due at `now_ms`: those that must be awake by now and
+  // were put off, and those that wait for another version.
   void hurry(const std::string& agent_class, std::int64_t now_ms);
 
-  // The clock was set back by `by_ms`: what was to be looked at is looked at so much earlier. In
-  // memory only.
+  // In memory only. The clock was set back by `by_ms`: all agents are due that much earlier.
   void bring_forward(std::int64_t by_ms);
 
-  // An agent that is due at `now_ms`: the classes take turns (by taken()), and of one class the
-  // longest due comes first.
+  // An agent that is due at `now_ms`. The classes take turns (see taken()); within a class the
+  // agent that has been due longest comes first.
   [[nodiscard]] std::optional<storage::AgentKey> due(std::int64_t now_ms) const;
-  // When the next one is due; absent if none is.
+  // When the next agent is due; nothing: no agent is to be looked at.
   [[nodiscard]] std::optional<std::int64_t> next_ms() const;
 
-  // The agents that must be awake at some time.
+  // The number of agents that must be awake at some time.
   [[nodiscard]] std::size_t size() const { return must_wake_; }
-  // The unknown operations of all agents.
+  // The number of unknown operations of all agents.
   [[nodiscard]] std::int64_t unknown_operations() const { return unknown_operations_; }
 
  private:
   struct Known {
     Wake wake;
-    std::optional<std::int64_t> at_on_disk;  // that of `wake`, or an earlier one
+    std::optional<std::int64_t> at_on_disk;  // the moment of `wake`, or an earlier one
   };
   void schedule(const storage::AgentKey& key, std::optional<std::int64_t> at_ms);
   void count(const Wake& wake, int sign);
@@ -87,10 +88,10 @@ class WakeIndex {
   using InOrder = std::set<std::pair<std::int64_t, std::string>>;  // time and name
   std::map<storage::AgentKey, Known> wakes_;
   std::map<storage::AgentKey, std::int64_t> moments_;  // when to look at the agent
-  std::map<std::string, InOrder> in_order_;            // the same, by class and time; none is empty
+  std::map<std::string, InOrder> in_order_;            // the same, by class; no set is empty
   std::size_t must_wake_ = 0;
   std::int64_t unknown_operations_ = 0;
-  std::string last_class_;  // the one that had its turn
+  std::string last_class_;  // the class that had the last turn
 };
 
 }  // namespace hearth::durable

@@ -1,5 +1,5 @@
 #pragma once
-// One kind of an agent's durable work, as the whole of it sees each kind.
+// One kind of an agent's durable work, as DurableWork uses it.
 
 #include "durable/wake.hpp"
 
@@ -8,13 +8,13 @@ namespace hearth::durable {
 // Threads    The agent's shard.  Failure  StorageError.
 class WorkPart {
  public:
-  // Gives up what holds the database; only wake() may be called afterwards.
+  // Releases the database. Afterwards only wake() may be called.
   virtual void close() = 0;
-  // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts the work in progress, which does not count as a try.
   virtual void interrupt_on_purpose() = 0;
-  // True if something of it would probably begin now.
+  // True if some work would probably begin now.
   [[nodiscard]] virtual bool due() const = 0;
-  // When it must be awake again.
+  // When the agent must be awake again for this kind.
   [[nodiscard]] virtual Wake wake() const = 0;
 
  protected:
