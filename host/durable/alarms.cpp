@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kCrashedAgain = "the server crashed again and again in its middle";
 
-// Where an alarm stands in the list: whether it is dead, its time and its seq. It says what comes
-// behind it even when the alarm itself is gone.
+// An alarm's place in the list: whether it is dead, its time and its seq. The place is valid even
+// after the alarm was removed.
 using AlarmPlace = std::array<std::int64_t, 3>;
 
 std::string place_of(const Job& job) {
@@ -83,7 +83,7 @@ Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   job.name = request.method;
   job.key = request.method;
   job.created_at_ms = now_ms();
-  job.next_at_ms = std::max<std::int64_t>(request.at_ms, 1);  // 0 would be: none
+  job.next_at_ms = std::max<std::int64_t>(request.at_ms, 1);  // 0 means no time
   job.wait();
   jobs().insert(job);
   jobs().put(job.seq, JobPart::kInput, request.arguments);
@@ -185,7 +185,7 @@ AlarmEnd Alarms::ended(std::string_view id, std::string_view error) {
     jobs().erase(job->seq);
     return AlarmEnd::kDone;
   }
-  // Another alarm of the method was set while this one ran: a method has one that waits.
+  // A method has at most one waiting alarm, and another was set while this one ran.
   if (job->claims >= settings_.max_attempts || waiting_of(job->name)) {
     bury(*job, error);
     return AlarmEnd::kDead;

@@ -18,17 +18,17 @@ namespace {
 
 constexpr std::size_t kMaxFiberNameBytes = 256;
 constexpr std::size_t kMaxFiberErrorBytes = 4096;
-// As long as the crashes of a class are counted (plugins/versions/version_facts.hpp).
+// The same time as for the crashes of a class (plugins/versions/version_facts.hpp).
 constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
 constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
-// Whether it counts that this one is about to run, or to be offered. Retries of a turn are bounded
-// by themselves, and its clients hear of its recoveries by their numbers.
+// Whether the next run or offer of the fiber counts in Job::claims. A retry of a turn does not:
+// retries have a bound of their own, and clients see the numbers of recoveries.
 bool is_counted(const Job& job) {
   return !job.is_turn() || job.failures == 0 || job.status != "pending";
 }
 
-// A recovery that is not the fault of the work is not counted.
+// Takes back the count of a recovery that is no fault of the work.
 void give_back_recovery(Job& job) {
   if (is_counted(job)) job.claims = std::max(0, job.claims - 1);
 }
@@ -87,7 +87,7 @@ FiberRow Fibers::row_of(std::string_view id) const {
   return recovering == line_.claimed().end() ? kNoFiber : recovering->second.seq;
 }
 
-// One that is not over, whether anything runs or not.
+// A fiber that is not over, whether it runs or not.
 std::optional<Job> Fibers::find_open(std::string_view id) {
   for (const JobKind kind : kFiberKinds) {
     auto job = jobs_.find(kind, id);
@@ -112,7 +112,7 @@ Job Fibers::end_running(std::map<FiberHandle, Job>::iterator running) {
   return job;
 }
 
-// What belongs to the record stays as it is.
+// Writes only the columns of Fibers, none of the record's.
 void Fibers::write(const Job& job) {
   jobs_.run(
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, next_at = ?4, attempts = ?5, claims = "
@@ -158,8 +158,8 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
       return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
     const std::optional<Job> old = line_.take(replaces);
     const std::optional<std::string> snapshot = jobs_.document(old->seq, JobPart::kSnapshot);
-    // A continuation that dies before its first checkpoint has made no progress: its attempts go on
-    // counting.
+    // A continuation that dies before its first checkpoint has made no progress, so it inherits the
+    // counts.
     job.attempts = old->attempts;
     job.claims = old->claims;
     job.fatal_attempts = old->fatal_attempts;
@@ -180,8 +180,8 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
                                            std::to_string(settings_.max_snapshot_bytes) + " bytes"};
   }
   Job& job = found->second;
-  // The checkpoint that it was recovered from is no progress: a fiber that dies right behind it
-  // would be tried for ever.
+  // The checkpoint that the fiber was recovered from is no progress. If it counted as such, a fiber
+  // that dies right after it would be tried for ever.
   if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return job.id;
   jobs_.put(job.seq, JobPart::kSnapshot, json);
   const bool is_proven = job.fatal_attempts > 0 && now_ms() - job.runs_since_ms >= kProvenAfterMs;
@@ -212,7 +212,7 @@ void Fibers::give_back(Job& job) {
   write(job);
 }
 
-// What is being recovered goes on being so: wake() then says that work was interrupted.
+// Recovering fibers stay claimed, so that wake() says that work was interrupted.
 void Fibers::interrupt_on_purpose() {
   for (auto& [handle, job] : running_) give_back(job);
   for (Job job : std::views::values(line_.claimed())) {
@@ -352,7 +352,7 @@ bool Fibers::claim_uncounted(std::string_view id) {
 
 void Fibers::recovered(std::string_view id) {
   const auto found = line_.claimed().find(id);
-  // Replaced by its continuation, or it runs again, or has ended and waits for the next try.
+  // Not claimed: a continuation replaced the fiber, or it runs again, or it waits for a retry.
   if (found == line_.claimed().end() || found->second.kind == JobKind::kManaged) return;
   jobs_.erase(found->second.seq);
   line_.take(id);
@@ -360,7 +360,7 @@ void Fibers::recovered(std::string_view id) {
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   std::optional<Job> job = line_.take(id);
-  if (!job) return {};  // it goes on in a continuation, which speaks for itself
+  if (!job) return {};  // a continuation goes on with the work
   error = error.substr(0, kMaxFiberErrorBytes);
   if (job->attempts >= settings_.max_attempts) {
     give_up(*job, error);
@@ -469,7 +469,7 @@ void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
 }
 
 void Fibers::erase(std::string_view id) {
-  // `id` may be the row's own: it is not looked at once that has gone.
+  // `id` may point into the row, and is not read after that is removed.
   std::erase_if(left_over_, [id](const LeftOver& each) { return each.id == id; });
   if (auto job = jobs_.find(JobKind::kFiber, id)) jobs_.erase(job->seq);
   forget_moment();

@@ -1,4 +1,4 @@
-// Fibers without a record whose recovery was given up: how they are listed, and when they go.
+// Dead fibers without a record: listing and removal.
 #include "durable/fibers.hpp"
 #include "durable/record_page.hpp"
 #include "json/json_text.hpp"
@@ -40,7 +40,7 @@ std::vector<std::string> Fibers::sweep() {
   std::vector<std::string> ids;
   for (Job& job :
        jobs_.expired(kKeepDeadFiber, now_ms() - settings_.keep_dead.count(), kDeadSweptAtOnce)) {
-    if (job.ended_at_ms < 0) {  // of a version that did not write down when they died: since now
+    if (job.ended_at_ms < 0) {  // an earlier server did not note when it died: counts from now
       job.ended_at_ms = now_ms();
       write(job);
       continue;

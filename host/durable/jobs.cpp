@@ -73,8 +73,8 @@ void Jobs::prepare_write() {
   database_.begin_write();
   if (exists()) return;
   storage::create_job_tables(database_.connection());
-  // Not remembered: a savepoint that the plugin rolls back could take them away again. The next
-  // look finds them.
+  // exists_ stays false: the plugin may roll back a savepoint, and with it these tables. The next
+  // exists() looks again.
 }
 
 Statement& Jobs::kept(std::string_view sql) {
@@ -168,7 +168,7 @@ void Jobs::insert(Job& job) {
                   "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
                   .query(params);
   if (rows.next()) job.seq = rows.integer(0);
-  while (rows.next()) {  // to its end, or the insert is not done
+  while (rows.next()) {  // SQLite completes the insert only at the end of the rows
   }
 }
 
@@ -260,7 +260,7 @@ void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
 // ---- numbers and retention ----------------------------------------------------------------------
 
 std::size_t Jobs::count_bound(JobKind kind) {
-  // Each by itself: SQLite looks up a minimum or a maximum only when it is alone.
+  // In two queries: SQLite uses the index for min() or max() only if it is alone in a query.
   const auto bound = number(
       "SELECT (SELECT max(seq) FROM cf_agents_jobs WHERE kind = +?1) - "
       "(SELECT min(seq) FROM cf_agents_jobs WHERE kind = +?1) + 1",

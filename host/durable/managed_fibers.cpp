@@ -27,7 +27,7 @@ Error bad_request(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
 }
 
-// An id or a key; empty is none.
+// Checks a name, an id or a key. Empty is allowed: none.
 Result<void> check_label(std::string_view what, std::string_view label) {
   if (label.empty()) return {};
   if (label.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) {
@@ -139,8 +139,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   record.id = job.id;
   record.key = job.key;
   record.name = job.name;
-  // A word that we do not know was written by a foreign hand: the fiber is then as good as
-  // interrupted.
+  // An unknown word was not written by this server. The fiber then counts as interrupted.
   record.status = fiber_status(job.status.value_or("")).value_or(FiberStatus::kInterrupted);
   record.dead = job.dead;
   record.keeping = keeping_of(job);
@@ -227,8 +226,8 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (!same) {
     return Error{Errc::kConflict, "a fiber of this id or key has another name or input"};
   }
-  // Else whoever asks for the key alone would start it a second time. (A new id with a known key is
-  // one that was made for this try.)
+  // Without this check, a caller that uses only the key would start the fiber a second time. (A new
+  // id with a known key is fine: the caller made it for this attempt.)
   if (!request.key.empty() && request.key != record->key)
     return Error{Errc::kConflict, "the fiber of this id has another key, or none"};
   if (record->settled() && request.policy == SettledKey::kReject) {
@@ -239,7 +238,7 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   return Started{.id = std::move(found.id), .record = std::move(found.record)};
 }
 
-// The caller brings the code for it, so there is nothing to be offered.
+// The caller has the code for the fiber, so no hook is offered it.
 Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
   const auto taken = fibers_.take_up(record.id);
   if (!taken) return taken.error();
@@ -250,7 +249,7 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
     record.next_at_ms = 0;
     jobs().run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
                std::array{Param(record.seq)});
-    parents_.insert(record.id);  // an earlier instance may have left values for it
+    parents_.insert(record.id);  // an earlier instance may have left values of its children
     if (!is_retry) note_turn(record.id);
   }
   ManagedChange found = change_of(std::move(record));
@@ -277,7 +276,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   Job job;
   job.id = request.id.empty() ? make_uuid(random()) : std::string(request.id);
   if (auto may = fibers_.may_start(request.name, job.id); may.has_error()) return may.error();
-  // Only now: what is refused leaves the old record alone.
+  // Only after the checks: a rejected request does not change the old record.
   if (replaced) erase_record(replaced->seq, replaced->id);
   job.name = request.name;
   job.key = none_if_empty(request.key);
@@ -296,7 +295,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   if (!request.input.empty()) jobs().put(job.seq, JobPart::kInput, request.input);
   if (!request.metadata.empty()) jobs().put(job.seq, JobPart::kMetadata, request.metadata);
   count_.added();
-  // What the caller gets is the receipt: accepted, and about to begin.
+  // The caller gets a receipt: the fiber is accepted, and about to begin.
   FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
   record.started_at_ms.reset();
@@ -314,7 +313,7 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
   record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
   store(*record, JobState::kClaimed);
-  parents_.insert(record->id);  // an earlier instance may have left values for it
+  parents_.insert(record->id);  // an earlier instance may have left values of its children
   return handle;
 }
 
@@ -389,8 +388,8 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
     return change_of(std::move(record));
   }
   if (is_needed && record.parent)
-    parents_.insert(*record.parent);  // it may have stashed while this one ran
-  // What may be revived needs their values.
+    parents_.insert(*record.parent);  // it may have written a checkpoint while this one ran
+  // A fiber that may be revived needs the values of its children.
   if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
   store(record, goes ? JobState::kSettled : JobState::kUntold);
   return change_of(std::move(record));
@@ -402,9 +401,9 @@ bool ManagedFibers::has_open_parent(const FiberRecord& record) {
   return parent && !parent->ended_at_ms;
 }
 
-// The values that were kept for a fiber, which needs them no more. What is open goes on by itself,
-// and what keeps its record gives back the key that only this fiber knows: the same key may stand
-// for another place in its run.
+// Removes the kept values of a fiber that does not need them any more. Open children go on. A child
+// that keeps its record loses a key that only this fiber uses: in a later run the same key may mean
+// another place.
 void ManagedFibers::remove_children(std::string_view parent) {
   const std::int64_t removed = jobs().run(
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
@@ -498,7 +497,7 @@ ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
           is_retry};
 }
 
-// One recovery of it begins, which is counted.
+// A counted recovery of the fiber begins.
 void ManagedFibers::note_turn(std::string_view id) {
   const auto job = jobs().find(JobKind::kManaged, id);
   if (job && job->is_turn()) turn_news_.push_back({job->id, std::max(job->claims, 1)});

@@ -1,4 +1,4 @@
-// What a fiber's work does once, however often it is recovered.
+// Marks: things that a fiber's work does only once, however often it is recovered.
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "durable/managed_fibers.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxMarkBytes = 256;
 
-// Where a mark stands among the documents of its fiber: 62 bits of its hash, behind the others.
+// The part number of a mark's document: 62 bits of its hash, after the numbers of other documents.
 std::int64_t part_of(std::string_view mark) {
   const Sha256Digest digest = sha256(mark);
   std::uint64_t number = 0;
@@ -32,7 +32,7 @@ Result<bool> ManagedFibers::once(FiberHandle fiber, std::string_view mark) {
     return Error{Errc::kInvalidArgument, "what is done once has a name of 1 to 256 bytes of UTF-8"};
   const auto job = jobs().find(JobKind::kManaged, *id);
   if (!job) return Error{Errc::kNotFound, "the fiber has ended"};
-  // Two marks of one hash are two: the next free place is that of the second.
+  // If two marks have one hash, the second gets the next free number.
   for (std::int64_t part = part_of(mark);; ++part) {
     const auto there = jobs().document(job->seq, static_cast<JobPart>(part));
     if (there && *there == mark) return false;

@@ -1,4 +1,4 @@
-// How the records of managed fibers are looked at, removed, kept, and told to the agent's code.
+// The records of managed fibers: listing, removal, retention, and telling the agent's code.
 #include "base/assert.hpp"
 #include "durable/back_off.hpp"
 #include "durable/managed_fibers.hpp"
@@ -100,7 +100,7 @@ Result<std::string> ManagedFibers::list(const ManagedFilter& filter) {
   }
   const std::array params{Param(after), Param(filter.name), Param(filter.before_ms),
                           Param(std::int64_t{filter.dead}), Param(std::int64_t{statuses})};
-  // Those that are open have a line of their own, and what is settled may be much more.
+  // Open records have an index of their own; there may be many more settled ones.
   const bool open_only = (statuses & ~kOpenBits) == 0;
   RecordPage page(limit);
   const auto see = [&](const Job& job) {
@@ -163,7 +163,8 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   const bool by_default = filter.statuses == 0;
   constexpr std::uint32_t kSettledByDefault =
       bit(FiberStatus::kCompleted) | bit(FiberStatus::kError) | bit(FiberStatus::kAborted);
-  // What waits for somebody's decision goes only by name.
+  // Records that wait for a decision (dead or interrupted) are removed only if the filter names
+  // them.
   const std::int64_t dead = filter.dead ? 1 : by_default ? -1 : 0;
   const std::size_t limit = filter.limit == 0 ? kRemovedByDefault : filter.limit;
   std::vector<std::pair<std::int64_t, std::string>> gone;
@@ -184,8 +185,8 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
 
 // ---- telling ------------------------------------------------------------------------------------
 
-// A record that is being told may have been settled once more: that telling waits for the end of
-// this one.
+// A record that is being told may have been settled once more. Its next telling waits for the end
+// of this one.
 std::optional<Job> ManagedFibers::next_due() {
   return jobs().first_due(JobKind::kManaged, JobState::kUntold,
                           [this](const Job& job) { return !line_.is_claimed(job.id); });
@@ -198,7 +199,7 @@ void ManagedFibers::settle_row(Job& job) {
   line_.changed();
 }
 
-// Retention leaves it alone, because it was not told.
+// Sets no Job::keep: retention does not remove a record that was not told.
 void ManagedFibers::give_up(Job& job, std::string_view /*why*/) {
   settle_row(job);
 }

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kNoticeRetryBase{1'000};
 constexpr std::chrono::milliseconds kNoticeRetryCap{300'000};
 constexpr std::string_view kNoticeCrashedAgain = "the server crashed again and again in its middle";
 
-// Of the callee, as the row's key. A class has no line break.
+// The row's key: the callee. A class has no line break.
 std::string key_of(const Notice& notice) {
   return notice.agent_class + "\n" + notice.name;
 }

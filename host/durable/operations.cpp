@@ -21,7 +21,7 @@ constexpr std::size_t kMaxKindBytes = 64;
 constexpr std::size_t kMaxOperationKeyBytes = 256;
 constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
-// A day's sum stays far from an overflow.
+// So small that a day's sum cannot overflow.
 constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
 
 Error bad_operation(std::string why) {
@@ -51,7 +51,7 @@ Result<void> check_operation(const OperationRequest& request) {
   return {};
 }
 
-// A text of code that has failed must not fail for its bytes as well.
+// The text may be any bytes of failed code: makes it valid UTF-8.
 std::string note_of(std::string_view text) {
   text = cut_text(text, kMaxOperationNoteBytes);
   if (is_valid_utf8(text)) return std::string(text);
@@ -71,7 +71,7 @@ void Operations::close() {
       if (!has_lost()) next_loss_ms_ = find_next_loss();
     }
   } catch (const StorageError&) {  // agent boundary
-    may_be_open_ = true;           // the index may keep the agent without need
+    may_be_open_ = true;           // safe: the index may list the agent without need
   }
   statements_.clear();
   answers_.close();
@@ -135,7 +135,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   }
   if (scope) keep_scope(*scope);
   if (row->seq == 0) return insert(*std::move(row), request, scope, arguments->json);
-  // A row with a key alone is the work of the fiber that begins it last.
+  // A row with only a key is the work of the fiber that has begun it last.
   if (!row->scope) row->root = scope ? std::optional(scope->root) : std::nullopt;
   return decide(*std::move(row), request);
 }
@@ -166,7 +166,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
                               Param(row.started_at_ms), nullable(row.horizon_at_ms),
                               Param(row.cost), nullable(row.day)});
     if (rows.next()) row.seq = rows.integer(0);
-    while (rows.next()) {  // to its end, or the insert is not done
+    while (rows.next()) {  // SQLite completes the insert only at the end of the rows
     }
   }
   put(row.seq, OperationPart::kArguments, arguments);
@@ -215,7 +215,7 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
   return begun;
 }
 
-// `anew`: nothing is known of it outside.
+// `anew`: the operation certainly had no effect yet.
 OperationBegun Operations::run(Row row, const OperationRequest& request, bool anew) {
   if (anew) {
     row.effect = request.effect;
@@ -273,7 +273,7 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
   return last_operation_;
 }
 
-// The next one that is equal is another operation.
+// Marks the row as used: the next equal request of this run is another operation.
 void Operations::use(FiberHandle fiber, std::string_view likeness, std::int64_t seq) {
   if (fiber == 0 || fibers_.managed_id(fiber) == nullptr) return;
   used_[fiber][std::string(likeness)].insert(seq);
@@ -382,7 +382,7 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   const auto row = find(id);
   if (!row) return Error{Errc::kNotFound, "no operation has this id"};
   const bool has_result = outcome == OperationOutcome::kCompleted;
-  // Copies, for they may lie in a row that the first of these statements ends.
+  // Copies: the views may point into a row that the first of these statements ends.
   const std::string its_result(result.empty() ? "null" : result);
   const std::string its_note(note);
   const std::string its_actor(actor);

@@ -1,4 +1,4 @@
-// What an agent may begin of one kind on one day.
+// The limits on an agent's operations of one kind on one day.
 #include "base/escape.hpp"
 #include "durable/operations.hpp"
 
@@ -13,7 +13,7 @@ using storage::Rows;
 
 namespace {
 
-// Rows of one kind: so many days a clock can jump to, and each still knows what was counted.
+// Rows of one kind: a clock can jump among so many days, and each keeps its counts.
 constexpr std::int64_t kMostDays = 8;
 constexpr std::int64_t kDayMs = std::chrono::milliseconds(std::chrono::days(1)).count();
 
@@ -40,7 +40,7 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
     has_days_ = find.query().next();
     if (!has_days_) return none;
   }
-  // A clock that was set back over midnight gives nobody a second budget.
+  // Setting the clock back over midnight gives no second budget.
   Rows rows = kept(
                   "SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?1 AND day "
                   "IN (?2, ?2 + 1) ORDER BY day DESC LIMIT 1")

@@ -1,4 +1,4 @@
-// The fibers whose work operations are: which one that is, and when none needs a row any more.
+// The fibers that operations belong to: which fiber it is, and whether one may still run again.
 #include "base/sha256.hpp"
 #include "durable/operations.hpp"
 #include "json/json.hpp"
@@ -15,8 +15,8 @@ constexpr int kDeepestScope = 32;
 
 }  // namespace
 
-// A fiber that another one waits for has the same key in each run of that one, and not the same id:
-// one that has failed is replaced.
+// A child fiber has the same key in each run of its parent, but not the same id: a failed child is
+// replaced.
 Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
   const auto job = jobs_.find(JobKind::kManaged, fiber);
   if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
@@ -27,7 +27,7 @@ Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
   Scope scope = scope_of(*job->parent, depth + 1);
   scope.unkept = job->seq;
   std::string_view own = job->key ? std::string_view(*job->key) : std::string_view(job->id);
-  const std::string of_parent = *job->parent + "/";  // whose id is another one in its next run
+  const std::string of_parent = *job->parent + "/";  // a parent's id may change with its next run
   if (own.starts_with(of_parent)) own.remove_prefix(of_parent.size());
   scope.path += "/";
   scope.path += own;
@@ -42,7 +42,7 @@ void Operations::keep_scope(const Scope& scope) {
             dump_json(Json{{"root", scope.root}, {"path", scope.path}}));
 }
 
-// A fiber may outlive the ones that wait for it.
+// A fiber may outlive the fibers that wait for it.
 bool Operations::may_go_on(const std::optional<std::string>& root) {
   return !root || may_go_on(*root, {}) || roots_of_open().contains(*root);
 }

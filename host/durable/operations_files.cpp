@@ -1,4 +1,4 @@
-// The files of operations, and how they go with their rows.
+// The files of operations, which are removed with their rows.
 #include "durable/operations.hpp"
 
 #include <filesystem>
@@ -8,7 +8,7 @@ namespace hearth::durable {
 
 namespace fs = std::filesystem;
 
-// An id is a hash in hexadecimal digits: no name that comes from outside is part of a path.
+// An id is a hash in hexadecimal digits, so no text from outside is part of a path.
 Result<std::string> Operations::path_of(std::string_view id) {
   const Running* const running = find_running(id);
   if (running == nullptr) return Error{Errc::kNotFound, "no operation of this id runs"};
@@ -21,8 +21,8 @@ Result<std::string> Operations::path_of(std::string_view id) {
   return (directory / running->id).native();
 }
 
-// Files first: the commit may fail and leave the row, which is settled and needs no file. A file
-// whose row is gone would stay for ever.
+// Removes the files before the commit. If the commit fails, the row stays, but it is settled and
+// needs no file. A file whose row was removed first could stay for ever.
 std::int64_t Operations::remove_rows(std::string_view sql, std::span<const storage::Param> params) {
   std::vector<std::string> gone;
   {

@@ -1,4 +1,4 @@
-// Which operation a request is about: what makes two of them one, and their ids.
+// Which operation a request is about: when two requests are one operation, and the ids.
 #include "base/sha256.hpp"
 #include "durable/operations.hpp"
 #include "json/json.hpp"
@@ -14,12 +14,12 @@ using storage::Rows;
 
 namespace {
 
-// A part of each id, so that another way to make them never gives the same ones.
+// A part of each id, so that another way to make ids never gives the same ones.
 constexpr const char* kIdVersion = "hearth.operations/1 id 2";
-// Such ids did not say whose the operation is. Rows keep them.
+// Ids of earlier servers, without the agent. Their rows keep them.
 constexpr const char* kEarlierIdVersion = "hearth.operations/1";
 
-// 500 and 500.0 are one value: what is integral becomes an integer, as far as those are exact.
+// 500 and 500.0 are one value: integral numbers become integers, as far as doubles are exact.
 void make_integral(Json& value) {
   constexpr double kMostExact = 9'007'199'254'740'992;  // 2^53
   if (value.is_number_float()) {
@@ -44,14 +44,14 @@ Result<Operations::Arguments> Operations::read_arguments(const OperationRequest&
     return id_of(Json::array({std::string(request.kind), std::move(canonical)}));
   };
   Arguments arguments;
-  arguments.json = dump_json(*json);  // its members are in their order
+  arguments.json = dump_json(*json);  // its members are sorted
   arguments.likeness.before = likeness_of(arguments.json);
   make_integral(*json);
   arguments.likeness.now = likeness_of(dump_json(*json));
   return arguments;
 }
 
-// What is not on disk yet may be there the next time: the file's first commit writes one.
+// Reads it again until it is on disk: the file's first commit writes one.
 const std::string& Operations::incarnation() {
   if (incarnation_is_kept_) return incarnation_;
   if (database_.exists()) {
@@ -65,8 +65,8 @@ const std::string& Operations::incarnation() {
   return incarnation_;
 }
 
-// In the transaction of the first row whose id it is a part of. If that is the file's first one, it
-// has just got another word.
+// Writes the word in the transaction of the first row whose id has it. If that transaction is the
+// file's first, it has just written another word, which this one replaces.
 void Operations::keep_incarnation() {
   if (incarnation_.empty() || incarnation_is_kept_) return;
   kept(
@@ -111,7 +111,7 @@ std::optional<Operations::Row> Operations::find_earlier(const OperationRequest& 
   return std::nullopt;
 }
 
-// The row as it is, or as it would be: then it has no seq.
+// The existing row, or a new one without a seq.
 Result<Operations::Row> Operations::identify(const OperationRequest& request,
                                              const Likeness& likeness,
                                              const std::optional<Scope>& scope) {

@@ -1,4 +1,4 @@
-// Operations that nobody will begin again: when that is certain, and what becomes of them.
+// Operations that are given up, because they will not be begun again (P12).
 #include "durable/operations.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
   const auto loss = loss_ms(row.effect, row.root.has_value(), row.started_at_ms, row.horizon_at_ms);
   const bool has_horizon = row.effect == Effect::kKeyed && row.horizon_at_ms;
   if (!has_horizon || !is_resumable(row.seq) || !may_go_on(row.root)) return loss;
-  // It needs its key no more.
+  // It goes on with its answer, and does not need its key.
   if (row.root) return std::nullopt;
   return std::max(loss.value_or(0), row.started_at_ms + kLongestInterruption.count());
 }
@@ -60,7 +60,7 @@ void Operations::give_up_lost() {
   next_loss_ms_ = find_next_loss();
 }
 
-// One that runs and whose moment has passed has none: its own end says what became of it.
+// A running operation whose moment has passed has no further moment: its own end decides.
 std::optional<std::int64_t> Operations::find_next_loss() {
   std::optional<std::int64_t> next;
   if (!exists()) return next;

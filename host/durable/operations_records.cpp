@@ -1,4 +1,4 @@
-// The rows of operations: how they are read and listed, how the agent is told, and when they go.
+// The rows of operations: reading, listing, telling the agent's code, and removal.
 #include "durable/operations.hpp"
 #include "json/json.hpp"
 #include "json/json_text.hpp"
@@ -25,7 +25,7 @@ constexpr std::array kOperationTables = {
     "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0, day INTEGER)",
     "CREATE TABLE IF NOT EXISTS cf_agents_operation_documents(operation INTEGER NOT NULL, "
     "part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(operation, part)) WITHOUT ROWID",
-    // How many equal ones are behind the last checkpoint, and which belong to a fiber.
+    // To count the equal operations before the last checkpoint, and to list those of a fiber.
     "CREATE INDEX IF NOT EXISTS cf_agents_operations_scope ON "
     "cf_agents_operations(scope, likeness, behind, n) WHERE scope IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS cf_agents_operations_state ON "
@@ -83,7 +83,7 @@ bool Operations::exists() {
 void Operations::prepare_write() {
   database_.begin_write();
   if (exists()) return;
-  jobs_.prepare_write();  // retention looks at the fibers' rows
+  jobs_.prepare_write();  // retention reads the fibers' rows
   for (const char* const sql : kOperationTables)
     storage::Statement(database_.connection(), sql).execute();
   exists_ = true;
@@ -267,7 +267,7 @@ std::optional<UnknownOperation> Operations::next_untold() {
         .execute(std::array{Param(seq), Param(std::int64_t{kMostTellings})});
     Rows rows = kept("SELECT 1 FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
                     .query(std::array{Param(seq)});
-    if (!rows.next()) continue;  // it was told often enough
+    if (!rows.next()) continue;  // it was told kMostTellings times
     telling_ = true;
     return UnknownOperation{row->id, row->kind, record_json(*row)};
   }
@@ -311,14 +311,13 @@ Wake Operations::wake() const {
 
 // ---- retention ----------------------------------------------------------------------------------
 
-// No fiber of the work that a row belongs to can run again. Parameter 1: roots_of_needed(), as
-// JSON.
+// True if no fiber of the row's work can run again. Parameter 1: roots_of_needed(), as JSON.
 #define HEARTH_NO_FIBER_NEEDS                                                              \
   "AND NOT EXISTS (SELECT 1 FROM cf_agents_jobs j WHERE j.id = o.root AND j.kind = 2 AND " \
   "(j.ended_at IS NULL OR j.dead OR j.status = 'interrupted')) "                           \
   "AND (root IS NULL OR root NOT IN (SELECT value FROM json_each(?1))) "
 
-// A row with a key has none of whose end it can be known that nobody needs it any more.
+// Leaves rows with a key alone: no end of a fiber shows that their keys are not used any more.
 std::int64_t Operations::remove_for_room() {
   prepare_write();
   const std::string needed = dump_json(Json(roots_of_needed()));
@@ -362,7 +361,7 @@ void Operations::sweep() {
     keeps += ':' + std::to_string(settings.keep.count());
   }
   keeps += '}';
-  // One that is settled from now on has at least the shortest time.
+  // A row that is settled from now on is kept at least for the shortest time.
   const std::int64_t latest = now + shortest.count();
   swept_at_ms_ = now;
   next_sweep_ms_ = std::min(latest, next_expiry_ms().value_or(latest));
@@ -393,7 +392,7 @@ std::int64_t Operations::number(std::string_view sql) {
 Result<void> Operations::make_room() {
   if (!exists()) return {};
   const auto most = static_cast<std::int64_t>(settings_.most);
-  // An upper bound first, at the cost of two looks into the table's index.
+  // First an upper bound, for two lookups in the table's index.
   if (number("SELECT max(seq) - min(seq) + 1 FROM cf_agents_operations") < most) return {};
   if (number("SELECT count(*) FROM cf_agents_operations") < most) return {};
   if (remove_for_room() > 0) return {};

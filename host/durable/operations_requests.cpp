@@ -1,4 +1,4 @@
-// The request that an operation sends, and what the ledger keeps of the answer.
+// The request that an operation sends, and the stored answer.
 #include "durable/operations.hpp"
 #include "json/json.hpp"
 
@@ -67,7 +67,7 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
 std::shared_ptr<const void> Operations::dispatched(const OperationSending& sending) {
   Running& running = *find_running(sending.id);
   prepare_write();
-  // The request owns it: when the request is destroyed, none is in flight any more.
+  // The request owns the pointer. Once the request is destroyed, none is in flight.
   const auto in_flight = std::make_shared<const char>();
   running.in_flight = in_flight;
   running.unsent = false;
@@ -78,7 +78,7 @@ std::shared_ptr<const void> Operations::dispatched(const OperationSending& sendi
     answers_.cut(running.seq, sending.from);
     return in_flight;
   }
-  // What was sent before may have acted: nothing is certain of this one's beginning.
+  // An earlier request may have acted, so this run is not the first any more.
   running.is_repeated = answers_.find(running.seq).has_value();
   if (running.is_repeated) running.is_anew = false;
   answers_.drop(running.seq);
@@ -100,8 +100,9 @@ void Operations::answered(std::string_view id, std::int64_t status,
   prepare_write();
   if (running->resumes) {
     running->was_refused = status < 200 || status >= 300 || !fits;
-    if (!running->was_refused) return;  // the head is the one that it began with
-    // What may run again begins anew then; of the rest nobody knows more than is here.
+    if (!running->was_refused) return;  // the stored head stays
+    // The rest cannot be requested any more. Operations whose effect allows another run lose the
+    // stored part, and begin it anew. The others keep it.
     request->can_resume = false;
     answers_.write(running->seq, *request);
     if (running->effect <= Effect::kKeyed) answers_.drop_answer(running->seq);

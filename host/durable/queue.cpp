@@ -29,7 +29,7 @@ Error not_found(const char* what) {
   return Error{Errc::kNotFound, what};
 }
 
-// Whether the payload is an object with this member of this value.
+// Whether the payload is an object whose member has this value.
 bool has_member(std::string_view payload, const QueueFilter& filter) {
   std::array<WantedMember, 1> wanted{{{filter.member, {}}}};
   if (!scan_json_object(payload, wanted) || wanted[0].json.empty()) return false;
@@ -43,7 +43,7 @@ bool has_member(std::string_view payload, const QueueFilter& filter) {
   "AND (?3 IS NULL OR seq = ?3) AND (?4 IS NULL OR seq <> ?4)"
 constexpr std::string_view kItems = HEARTH_QUEUE_CONDITION " ORDER BY seq";
 
-// Of Queue::Query.
+// The parameters of HEARTH_QUEUE_CONDITION, from a Queue::Query.
 template <class Query>
 std::array<Param, 5> params_of(const Query& query) {
   const auto number = [](const auto& value) {
@@ -230,7 +230,7 @@ std::uint64_t Queue::remove_all_of(const Query& query) {
   return static_cast<std::uint64_t>(*count);
 }
 
-// A bounded number after the other: neither the rows nor their keys are all in memory.
+// In portions, so that neither all rows nor all their keys are in memory.
 std::uint64_t Queue::remove_matching(Query query, const QueueFilter& filter) {
   std::uint64_t removed = 0;
   std::vector<std::int64_t> found;

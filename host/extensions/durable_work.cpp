@@ -14,9 +14,9 @@ constexpr std::size_t kMaxWarned = 100;
 constexpr int kSweepsAtOnce = 10;
 constexpr std::chrono::minutes kSweepEvery{1};
 constexpr std::string_view kWasDead = "dead, and kept as long as fibers.keep_failed says";
-constexpr std::chrono::milliseconds kLookAgain{1'000};  // at work that is due and cannot begin
+constexpr std::chrono::milliseconds kLookAgain{1'000};  // at due work that cannot begin
 
-// By value: error() gives a copy.
+// Returns by value, because error() gives a copy.
 std::string error_text(const Result<std::string_view>& outcome) {
   return outcome ? std::string() : outcome.error().message;
 }
@@ -32,7 +32,7 @@ bool is_missing(const Result<std::string_view>& outcome) {
 
 std::string name_in(std::string_view record) {
   std::array wanted = {WantedMember{"name", {}}};
-  // What the record holds may have used up all the depth that is allowed.
+  // The record's values may be nested as deep as is allowed: one more level is too deep.
   if (!scan_unbounded_json_object(record, wanted) || wanted[0].json.empty()) return {};
   return decode_json_string(wanted[0].json);
 }
@@ -156,7 +156,7 @@ std::string DurableWork::trace_of(const DueWork& work) {
     case EventKind::kQueueItem: return jobs_.trace_of(JobKind::kItem, work.id);
     case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kManaged, work.id);
     case EventKind::kFiberRecovered: return trace_of_fiber(work.id);
-    default: return {};  // a plan is about all fibers
+    default: return {};  // a plan, or an operation
   }
 }
 
@@ -254,7 +254,7 @@ std::optional<DueWork> DurableWork::next_unknown() {
                  std::nullopt};
 }
 
-// What retention removes goes in small portions, when nothing else is to be done.
+// Removes expired records in small portions, when no other work is due.
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
@@ -299,7 +299,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   for (const durable::WorkPart* part : parts_) {
     std::optional<std::int64_t> its = part->wake().at_ms;
     if (its && *its <= now) {
-      // The moment of recovery may be that of a fiber whose hook goes on, and hide the later one of
+      // The past moment may be of a fiber whose hook still runs. It hides the later moment of
       // another fiber that could begin beside it.
       const bool waits_for_permit =
           part == &fibers_ && (offers_.empty() || offers_.size() >= parallel_);
@@ -402,7 +402,7 @@ std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
 
 void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
   if (alarms_ && alarms_->runs(id)) return alarm_ended(id, outcome);
-  if (!notices_) return;  // it was an alarm, and was removed meanwhile
+  if (!notices_) return;  // it was an alarm that was removed meanwhile
   using Next = durable::NoticeEnd;
   const Next next = notices_->ended(id, outcome);
   stop_point("notice.end.written");
@@ -472,7 +472,7 @@ void DurableWork::report(DurableEvent event, std::string_view id, std::string_vi
     try {
       if (trace.empty()) trace = trace_of(event, id);
     } catch (const StorageError&) {
-      trace.clear();  // the line counts; whoever reads or writes next finds that storage has failed
+      trace.clear();  // the line matters more; the next read or write will throw too
     }
   }
   whose.agent_class = agent_.agent_class;

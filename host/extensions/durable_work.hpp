@@ -1,6 +1,7 @@
 #pragma once
-// The durable work of one live agent as one thing: fibers, managed fibers, schedules and the queue.
-// It says what is due next and what becomes of it; LiveAgent delivers it.
+// The durable work of one live agent: fibers, managed fibers, schedules, the queue, notifications,
+// alarms and operations. It says which work begins next, and writes how it ended. LiveAgent
+// delivers the work.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -35,65 +36,68 @@ namespace hearth::extensions {
 
 class AgentCalls;
 
-// One thing that is due and begins now, as an event.
+// A piece of work that is due and begins now, as an event.
 struct DueWork {
   EventKind kind{};
-  std::string id;         // of the schedule, the item or the fiber; of a plan of several: none
-  std::uint64_t run = 0;  // kSchedule: which run; kFiberRecovered: which offer
+  std::string id;  // of the schedule, item, fiber or operation; empty: a plan of several fibers
+  std::uint64_t run = 0;  // kSchedule: the run's number; kFiberRecovered: the offer's
   std::string name;       // of the event
   std::string body;
   std::chrono::milliseconds timeout{};
-  std::optional<DurableEvent> step;  // to be reported once it is on disk that it begins
-  std::string trace{};               // under which it was begun: keep_trace()
+  std::optional<DurableEvent> step;  // LiveAgent reports it once the claim is on disk
+  std::string trace{};               // the trace that it belongs to: see keep_trace()
 };
 
-// kind               at once                       ends as (outcome of the event)
-// kSchedule          schedules.max_running         OK, NOT_FOUND or UNSUPPORTED (no such callback),
-//                    any other error
+// kind               in progress at once           outcomes of the event
+// kSchedule          schedules.max_running         OK; NOT_FOUND, UNSUPPORTED: no such callback;
+//                                                  any other error
 // kQueueItem         1                             the same
-// kFiberSettled      8                             OK or UNSUPPORTED: told; else told again later
-// kOperationUnknown  1                             OK, NOT_FOUND or UNSUPPORTED: told; else told
-//                                                  again by the next instance
-// kFibersRecovered   1, once an instance (P6)      OK with a plan; anything else: no plan
-// kFiberRecovered    1, or as the plan says        OK (with an outcome if it is managed),
-//                    UNSUPPORTED (refused), NOT_FOUND (no such name), any other error;
-//                                                  or before, by continued()
+// kFiberSettled      8                             OK, UNSUPPORTED: told; else told again later
+// kOperationUnknown  1                             OK, NOT_FOUND, UNSUPPORTED: told; else the next
+//                                                  instance tells it again
+// kFibersRecovered   1, once an instance (P6)      OK: a plan; else no plan
+// kFiberRecovered    1, or as the plan says        OK, with an outcome if managed; UNSUPPORTED: the
+//                                                  class recovers no fibers; NOT_FOUND: no such
+//                                                  name; any other error. Or continued() before
 //
 // Promises
-//  P1 Fair       Of the kinds that are due each has its turn: one that is always due again holds
-//                back none of the others.
-//  P2 Claimed    What next() gives is claimed in the open transaction. It is delivered after the
-//                caller has committed that.
-//  P3 One turn   ended() writes into the open transaction: the end of a piece of work commits with
-//                its last writes.
-//  P4 Planned    When several fibers are to be recovered, or one of hearth.fibers/2, the plan is
-//                asked for before the first is offered. The oldest is claimed before that, so that
-//                a plan that kills the process is followed by a wait, as a hook is.
-//  P5 Lean       An agent that has none of it costs one look at its database when it is loaded, if
-//                it has one.
-//  P6 Poison     After a crash in a plan, or in the work of a fiber, a plan is asked for each fiber
-//                alone, right before that fiber is offered. So it is known which one ends the
-//                process: a crash in a plan of several counts for none of them.
+//  P1 Fair       The kinds take turns: a kind that is always due holds back no other kind.
+//  P2 Claimed    next() claims its work in the open transaction, which the caller commits before it
+//                delivers the work.
+//  P3 One turn   ended() writes into the open transaction, so the end of a piece of work commits
+//                with its last writes.
+//  P4 Planned    If several fibers are to be recovered, or one of hearth.fibers/2, the agent's code
+//                is asked for a plan before the first fiber is offered.
+//  P5 Lean       An agent without durable work costs one look at its database when it is loaded, if
+//                it has a database.
+//  P6 Poison     After a crash in a plan or in a fiber's work, a plan is asked for each fiber
+//                alone, right before that fiber is offered.
+//
+// P4: The oldest fiber is claimed before the plan. So after a plan that kills the process the
+// fibers wait, as after such a hook.
+// P6: So the crash record names the fiber. A crash in a plan of several fibers counts for none.
 //
 // Threads    The agent's shard.  Lifetime  close() before the database is closed.
 // Failure    StorageError.
 class DurableWork {
  public:
-  // The references outlive it; `agent` is whom the reports are about.
+  // The references outlive this object. `agent`: the agent of this work, named in the reports.
   DurableWork(storage::AgentDatabase& database, const storage::AgentKey& agent, const Clock& clock,
               Random& random, const ClassSettings& settings, DurableEvents& events,
               StopPointsAtCommit& stops);
 
-  // Whose events the lines of the log name. It outlives the last report. Without it they name none.
+  // Log lines name the event in progress from `calls`, which outlives the last report. Without it
+  // they name none.
   void use(const AgentCalls& calls) { calls_ = &calls; }
-  // What an earlier instance left. Once, before anything else. `ended`: as Fibers::load().
+  // Takes over the rows of an earlier instance. Once, before any other member. `ended`: as in
+  // Fibers::load().
   void load(const std::optional<durable::EndedProcess>& ended = std::nullopt);
-  // Gives up what holds the database; only wake() and the questions may be called afterwards.
+  // Releases the database. Afterwards only wake() and the other const members may be called.
   void close();
-  // The instance goes on purpose: what is in progress is interrupted, and that counts for nothing.
+  // The instance ends on purpose: interrupts the work in progress, which does not count as a try.
   void interrupt_on_purpose();
 
-  // ---- the parts; each but the first is made when it is first asked for ----
+  // ---- the parts; each but the first is made at its first use ----
   durable::Fibers& fibers() { return fibers_; }
   durable::ManagedFibers& managed();
   durable::Schedules& schedules();
@@ -105,77 +109,76 @@ class DurableWork {
   void checkpointed(std::string_view fiber_id);
   // The agent has sent a fetch without `op`, a call or a notification.
   void sent_elsewhere();
-  // It has cancelled what it had submitted, which has not ended.
+  // The agent has cancelled an operation that it had submitted and that has not ended.
   void cancelled(OperationId operation);
   [[nodiscard]] bool is_managed(std::string_view fiber_id);
-  // A fiber that is being offered goes on in this instance (a managed one was resumed, another one
-  // replaced), which is on disk: its recovery is over. The end of its hook, whenever it comes,
-  // decides nothing any more.
+  // An offered fiber goes on in this instance, and this is on disk: a managed fiber was resumed,
+  // any other was replaced. Its recovery is over, and the later end of its hook has no effect.
   void continued(std::string_view fiber_id);
-  // What clients are to hear of turns, since the last call.
+  // The news of turns for clients, since the last call.
   std::vector<durable::TurnNews> take_turn_news() {
     return managed_ ? managed_->take_turn_news() : std::vector<durable::TurnNews>();
   }
-  // What a client that has just come is to hear of turns and of operations.
+  // The news of turns and the unknown operations, for a client that has just connected.
   std::vector<durable::TurnNews> standing_turns() {
     return managed_ ? managed_->standing_turns() : std::vector<durable::TurnNews>();
   }
   std::vector<durable::UnknownOperation> standing_unknown() {
     return operations_ ? operations_->standing_unknown() : std::vector<durable::UnknownOperation>();
   }
-  // A schedule without a word on repetition was made while the agent started: told once a callback.
+  // Warns, once for each callback: while the agent started, it made a schedule that does not say
+  // whether it is idempotent.
   void warn_of_duplicates(std::string_view callback);
 
   // ---- for the parts' own steps ----
   [[nodiscard]] Random& random() const { return random_; }
-  // A line of the log, and a count. The line has the trace that the agent's code is under, or else
-  // that of the work.
+  // Writes a log line and counts the event. The line has the trace of the agent's code, or else the
+  // trace of the work.
   void report(DurableEvent event, std::string_view id, std::string_view detail = {});
-  // What next() will give of this piece of work belongs to this trace (a traceparent), unless it
-  // has one already. Empty: to none, and nothing is written.
+  // Sets the trace (a traceparent) of a piece of work, for the DueWork of next(). A trace that it
+  // has already stays. Empty: writes nothing.
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
-  // That of a fiber, by its id; empty: it has none.
+  // The trace of a fiber, by its id; empty: it has none.
   [[nodiscard]] std::string trace_of_fiber(std::string_view id);
-  // The operations that have another state since the last call.
+  // Reports the operations with a new state since the last call.
   void report_operations();
-  // Named when what is written now has been committed.
+  // Reaches the stop point once the open transaction has been committed.
   void stop_at_commit(StopPoint place) { stops_.add(place); }
 
   // ---- what is due ----
-  // The next thing that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
+  // The next work that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
   std::optional<DueWork> next(bool may_recover);
-  // The next notification that leaves now, claimed as P2 says. It is no event of this agent. An
-  // alarm leaves like a notification to the agent itself, and is a call that it gets from no agent.
+  // The next alarm or notification that leaves now, claimed as P2 says. It is no event of this
+  // agent. An alarm leaves like a notification to the agent itself, as a call without a caller.
   std::optional<durable::NoticeDelivery> next_notice();
-  // Its callee has answered, or could not be reached.
+  // The callee has answered, or could not be reached.
   void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);
-  // What next() gave is over.
+  // Work of next() has ended.
   void ended(const DueWork& work, const Result<std::string_view>& outcome);
 
-  // next(false) would probably find something.
+  // True if next(false) would probably find work.
   [[nodiscard]] bool due() const;
-  // next(true) would find something to recover.
+  // True if next(true) would find a fiber to recover.
   [[nodiscard]] bool recovery_due() const;
-  // The plan is in progress, or a hook that has not continued its fiber.
+  // A plan is in progress, or a hook that has not continued its fiber.
   [[nodiscard]] bool recovering() const { return planning_ || !offers_.empty(); }
-  // Nothing of it is there, and nothing ever was in this instance.
+  // The agent has no durable work, and had none in this instance.
   [[nodiscard]] bool empty() const;
-  // No work is under way that only memory knows. (Runs and hooks are events in progress; their
-  // agent is not idle.)
+  // No fiber runs. (Runs of schedules and hooks are events in progress: their agent is not idle.)
   [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
 
-  // When the agent must be awake again: the parts' wakes together. Each part has its own in memory
-  // (JobLine, P4), so that no turn looks at the disk for it.
+  // When the agent must be awake again: the wakes of all parts. Each part has its wake in memory
+  // (JobLine, P4), so that no turn reads the disk for it.
   [[nodiscard]] durable::Wake wake() const;
-  // When to look at next() again, though nothing happens meanwhile: work that is due and cannot
-  // begin is looked at now and then, recovery that is due is not: it waits for a permit.
+  // When to call next() again if no event comes before. Due work that cannot begin now is looked at
+  // again after a second. Due recovery is not: it waits for a permit.
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const;
 
  private:
   struct Offer {
     std::string id;
-    std::uint64_t number;  // of the same fiber there may be another one, whose hook has decided
-    bool is_retry;         // its work has failed, and begins again: that is no recovery
+    std::uint64_t number;  // tells apart two offers of one fiber: an older hook may still run
+    bool is_retry;         // its work has failed and is retried, which is no recovery
   };
 
   std::optional<DueWork> next_of_any(bool may_recover);
@@ -202,7 +205,7 @@ class DurableWork {
   void report_notes();
   template <class Part>
   void report_given_up(const std::unique_ptr<Part>& part, DurableEvent event);
-  // Makes the part when it is first asked for. `more`: for its constructor, after the database.
+  // Makes the part at its first use. `more`: for its constructor, after the database.
   template <class Part, class... More>
   Part& made(std::unique_ptr<Part>& part, More&&... more);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
@@ -224,23 +227,23 @@ class DurableWork {
   std::unique_ptr<durable::Notices> notices_;
   std::unique_ptr<durable::Alarms> alarms_;
   std::unique_ptr<durable::Operations> operations_;
-  std::vector<durable::WorkPart*> parts_;  // all that are made; fibers_ first
+  std::vector<durable::WorkPart*> parts_;  // the parts that exist; fibers_ first
 
-  // Of notifications that are on their way, by id.
+  // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
-  unsigned turn_ = 0;  // whose turn it was
+  unsigned turn_ = 0;  // the kind that had the last turn
   SteadyTime next_sweep_{};
 
   // ---- recovery ----
-  std::vector<Offer> offers_;  // those whose hooks are to decide
+  std::vector<Offer> offers_;  // offered fibers whose hooks have to decide
   std::uint64_t last_offer_ = 0;
-  bool planned_ = false;       // the plan was asked for
-  bool planning_ = false;      // and is in progress
+  bool planned_ = false;       // the agent's code was asked for the plan
+  bool planning_ = false;      // a plan is in progress
   bool plans_singly_ = false;  // P6
   std::size_t parallel_ = 1;
-  std::optional<durable::Interrupted> held_;          // claimed before the plan was asked for
-  std::vector<std::string> order_;                    // of the plan, until held_ has had its place
+  std::optional<durable::Interrupted> held_;          // claimed before the plan, not yet offered
+  std::vector<std::string> order_;                    // the plan's order, until held_ is offered
   std::unique_ptr<std::vector<std::string>> warned_;  // callbacks, see warn_of_duplicates()
 };
 

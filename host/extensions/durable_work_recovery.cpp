@@ -1,4 +1,4 @@
-// The recovery of an agent's fibers: the plan, the offers, and what becomes of them. The rest:
+// The recovery of an agent's fibers: the plan, the offers, and their ends. Other members:
 // durable_work.cpp.
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
@@ -32,7 +32,7 @@ std::vector<std::string> texts_in(const Json& plan, const char* member) {
 std::optional<Interrupted> DurableWork::next_interrupted() {
   if (!held_) return fibers_.begin_recovery();
   const std::string held_id = held_->id;
-  // The one that was claimed before the plan was known has its place in it like the others.
+  // The fiber that was claimed before the plan has a place in the plan's order like the others.
   const auto place = [this](std::string_view id) { return std::ranges::find(order_, id); };
   const std::string next_id = fibers_.next_due_id();
   if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.begin_recovery();
@@ -40,7 +40,7 @@ std::optional<Interrupted> DurableWork::next_interrupted() {
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
   const auto standing = fibers_.find(held_id);
   if (standing && standing->recovering) return held;
-  fibers_.recovered(held_id);  // it was cancelled meanwhile: there is no hook to wait for
+  fibers_.recovered(held_id);  // it was cancelled meanwhile, and needs no hook
   return fibers_.begin_recovery();
 }
 
@@ -125,12 +125,12 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
         std::clamp<std::int64_t>(parallel->get<std::int64_t>(), 1, kMaxParallel));
   }
   for (const std::string& id : texts_in(*plan, "skip")) skip(id);
-  if (plans_singly_) return;  // one has no order
+  if (plans_singly_) return;  // a single fiber has no order
   order_ = texts_in(*plan, "order");
   fibers_.plan(order_);
 }
 
-// The plan says that it is not to be recovered: it is let go, as by a hook that does nothing.
+// The plan says not to recover this fiber: ends it as a hook that does nothing would.
 void DurableWork::skip(const std::string& id) {
   if (!held_ || held_->id != id) {
     if (!fibers_.claim_uncounted(id)) return;
@@ -155,7 +155,7 @@ void DurableWork::continued(std::string_view fiber_id) {
 void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   const std::string& id = work.id;
   const auto offer = std::ranges::find(offers_, work.run, &Offer::number);
-  if (offer == offers_.end()) {  // its hook is over; for the rest the work speaks for itself
+  if (offer == offers_.end()) {  // continued() came before: only the hook is over
     if (!outcome || is_managed(id)) return;
     stop_point("fiber.recovered.written");
     return stops_.add("fiber.recovered.committed");
@@ -171,8 +171,8 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);
   if (is_managed(id)) {
     const auto change = managed_->recovered(id, refused ? std::string_view() : *outcome);
-    // Not found: it was cancelled in its hook. The hook has no say any more, and has not failed
-    // either.
+    // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
+    // failed.
     if (!change && change.error().code != Errc::kNotFound)
       return hook_failed(id, change.error().message);
   }
