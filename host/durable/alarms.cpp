@@ -14,7 +14,7 @@ using storage::Param;
 
 namespace {
 
-constexpr std::string_view kCrashedAgain = "the server crashed again and again in its middle";
+constexpr std::string_view kCrashedAgain = "the server crashed again and again during its call";
 
 // An alarm's place in the list: whether it is dead, its time and its seq. The place is valid even
 // after the alarm was removed.
@@ -125,7 +125,7 @@ std::string Alarms::list() {
 
 Result<Alarms::Page> Alarms::page(std::string_view after, std::size_t limit) {
   const auto last = read_place(after);
-  if (!last) return Error{Errc::kInvalidArgument, "the cursor is of no page of alarms"};
+  if (!last) return Error{Errc::kInvalidArgument, "the cursor is not from a page of alarms"};
   RecordPage records(limit, kMaxPageBytes);
   std::string here;
   std::string next;

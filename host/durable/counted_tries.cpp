@@ -35,7 +35,7 @@ std::string_view CountedTries::why_given_up(const Job& job) const {
 
 void CountedTries::claim(Job& job) {
   if (counts_claims()) ++job.claims;
-  ++job.interruptions;  // until its end is known
+  ++job.interruptions;  // try_again() resets it
   if (job.interruptions > 1 && rules_.base.count() > 0)
     job.next_at_ms =
         now_ms() + back_off(job.interruptions - 1, rules_.base, rules_.cap, random_).count();

@@ -63,7 +63,7 @@ Error bad_item(const Field& field, std::string_view item, std::string_view why) 
 std::optional<int> parse_number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // from_chars would read a sign.
+  // from_chars would accept a sign.
   const bool digits = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   if (text.empty() || !digits || error != std::errc() || end != text.data() + text.size())
     return {};
@@ -82,7 +82,7 @@ std::optional<int> value_of(const Field& field, std::string_view text) {
   return parse_number(text);
 }
 
-// What L, W and # mean to other schedulers: better a clear word than "not a number".
+// L, W and # have a meaning in other schedulers, so they get an error of their own.
 bool is_foreign(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return true;
   const char last = text.empty() ? '\0' : text.back();
@@ -112,12 +112,12 @@ struct Range {
   int last = 0;
 };
 
-// 7 is a second name of Sunday: what ends with the field ends with Saturday.
+// The last value of a field. 7 is a second name of Sunday, so the weekdays end with Saturday.
 int end_of(const Field& field) {
   return &field == &kWeekday ? 6 : field.last;
 }
 
-// What stands before the step.
+// The part of an item before the step.
 Result<Range> parse_range(const Field& field, std::string_view item, std::string_view base) {
   if (base == "*" || base == "?") return Range{field.first, end_of(field)};
   const std::size_t dash = base.find('-');
@@ -127,7 +127,7 @@ Result<Range> parse_range(const Field& field, std::string_view item, std::string
   const Result<int> last = parse_value(field, item, base.substr(dash + 1));
   if (!last) return last.error();
   Range range{*first, *last};
-  // Sunday by its name also ends the week: fri-sun.
+  // Sunday by name may also end a range: fri-sun.
   if (&field == &kWeekday && range.last == 0 && range.first > 0 &&
       !parse_number(base.substr(dash + 1)))
     range.last = 7;
@@ -219,7 +219,7 @@ Result<Cron> Cron::parse(std::string_view text) {
   Cron cron;
   const Result<void> parsed = cron.parse_fields(text);
   if (!parsed) return parsed.error();
-  if (!cron.can_ever_match()) return bad_expression("no month that is named has such a day");
+  if (!cron.can_ever_match()) return bad_expression("no month of the expression has such a day");
   return cron;
 }
 
@@ -276,7 +276,7 @@ bool Cron::matches(sys_days day) const {
   return either ? on_day || on_weekday : on_day && on_weekday;
 }
 
-// The first matching second of a day that matches, at or after one; -1: none.
+// The first matching second of a matching day, at or after `from`; -1: none.
 int Cron::second_of_day(int from) const {
   const int from_hour = from / 3600;
   for (int hour = at_least(hours_, from_hour); hour >= 0; hour = at_least(hours_, hour + 1)) {
@@ -291,7 +291,7 @@ int Cron::second_of_day(int from) const {
   return -1;
 }
 
-// The first match after a local time. Goes on by the largest field that does not match.
+// The first match after a local time. Advances the largest field that does not match.
 std::optional<std::int64_t> Cron::next_local(std::int64_t after) const {
   // 29 February is absent for eight years around 2100; nothing is rarer.
   constexpr std::chrono::years kFarthest{9};
@@ -314,14 +314,14 @@ std::optional<std::int64_t> Cron::next_local(std::int64_t after) const {
   }
 }
 
-// Where the clock is not changed, local time is real time: so stretch by stretch.
+// Within a stretch the clock is not changed, so local time is real time there.
 std::optional<std::int64_t> Cron::next_real(std::int64_t after, const TimeZone& zone) const {
   while (true) {
     const TimeZone::Stretch stretch = zone.stretch(after);
     const std::optional<std::int64_t> local = next_local(after + stretch.offset);
     if (!local) return std::nullopt;
     if (*local - stretch.offset < stretch.until) return *local - stretch.offset;
-    // The instant before the change is past; the change itself may be the next one.
+    // No match before the change of the clock. The instant of the change itself may match.
     const TimeZone::Stretch following = zone.stretch(stretch.until);
     const std::optional<std::int64_t> there = next_local(stretch.until + following.offset - 1);
     if (!there) return std::nullopt;
@@ -337,8 +337,8 @@ std::optional<std::int64_t> Cron::next_fixed(std::int64_t after, const TimeZone&
     if (!found) return std::nullopt;
     const std::int64_t instant = zone.instant(*found);
     if (instant > after) return instant;
-    // The second coming of a local time: what is left of it counted at the first. On to the time
-    // after the clock was set back.
+    // This local time comes a second time, and its matches counted the first time. Go on after the
+    // repeated hour.
     const TimeZone::Stretch before = zone.stretch(instant);
     local = std::max(*found, before.until + before.offset - 1);
   }

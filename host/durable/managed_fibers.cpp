@@ -105,7 +105,7 @@ ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, c
                    {.kind = JobKind::kManaged,
                     .waits_as = JobState::kUntold,
                     .most = settings.max_tell_interruptions,
-                    .why = "interrupted again and again while it was told",
+                    .why = "interrupted again and again while its agent was told",
                     .base = kTellBase,
                     .cap = kLongestTellWait}),
       fibers_(fibers),

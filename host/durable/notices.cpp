@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kNoticeRetryBase{1'000};
 constexpr std::chrono::milliseconds kNoticeRetryCap{300'000};
-constexpr std::string_view kNoticeCrashedAgain = "the server crashed again and again in its middle";
+constexpr std::string_view kNoticeCrashedAgain =
+    "the server crashed again and again during its delivery";
 
 // The row's key: the callee. A class has no line break.
 std::string key_of(const Notice& notice) {

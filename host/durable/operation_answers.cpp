@@ -27,7 +27,7 @@ storage::Statement& OperationAnswers::kept(std::string_view sql) {
   return *statement;
 }
 
-// Bytes, for a body is any.
+// Stores bytes: a body need not be UTF-8.
 void OperationAnswers::put(std::int64_t operation, std::int64_t part, std::string_view body) {
   kept(
       "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "

@@ -39,7 +39,7 @@ Result<void> check_operation(const OperationRequest& request) {
   if (!is_label(request.key, kMaxOperationKeyBytes))
     return bad_operation("an operation's key is at most 256 bytes of UTF-8");
   if (request.effect < Effect::kRead || request.effect > Effect::kUnsafe)
-    return bad_operation("an operation has an effect that there is not");
+    return bad_operation("an operation's effect is read, idempotent, keyed, probe or unsafe");
   if ((request.effect == Effect::kKeyed) != (request.horizon_ms > 0))
     return bad_operation("an operation has a horizon if its effect is keyed, and only then");
   if (!request.key_header.empty() && !is_http_token(request.key_header))

@@ -36,7 +36,7 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
   if (running == nullptr) return Error{Errc::kNotFound, "no operation of this id runs"};
   if (running->is_probe) {
     return Error{Errc::kInvalidArgument,
-                 "a probe asks about an operation: its request is none of the operation's"};
+                 "a probe asks about an operation, and cannot send the operation's request"};
   }
   if (!running->in_flight.expired()) {
     return Error{Errc::kConflict,

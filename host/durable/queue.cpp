@@ -60,7 +60,7 @@ Queue::Queue(storage::AgentDatabase& database, const Clock& clock, Random& rando
     : CountedTries(database, clock, random,
                    {.kind = JobKind::kItem,
                     .most = settings.max_interruptions,
-                    .why = "interrupted again and again in the middle of its work",
+                    .why = "interrupted again and again during its delivery",
                     .base = std::chrono::milliseconds(1'000),
                     .cap = std::chrono::milliseconds(300'000)}),
       settings_(settings),
@@ -161,10 +161,10 @@ std::string Queue::record_json(const Job& job) {
 
 Result<Queue::Query> Queue::query_of(const QueueFilter& filter) {
   if (filter.member.empty() != filter.value.empty()) {
-    return refused("a member of the payload is looked for together with its value");
+    return refused("a filter by a member of the payload needs the member's name and value");
   }
   if (!filter.value.empty() && !is_json(filter.value)) {
-    return refused("the value that is looked for must be JSON");
+    return refused("the value of the filter must be JSON");
   }
   std::int64_t running = -1;
   for (const auto& [id, job] : line_.claimed()) {

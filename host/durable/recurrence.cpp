@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kCorrection = 3 * 3'600'000;
 
-// How many whole lengths after the anchor the last occurrence at or before a moment is.
+// The number of whole lengths from the anchor to the last occurrence at or before a moment.
 std::int64_t lengths_until(std::int64_t moment, std::int64_t anchor, std::int64_t length) {
   const std::int64_t distance = moment - anchor;
   const std::int64_t whole = distance / length;
@@ -54,8 +54,8 @@ std::uint32_t Recurrence::count(std::int64_t after, std::int64_t until) const {
 std::optional<std::int64_t> Recurrence::first_of_last(std::uint32_t n, std::int64_t after,
                                                       std::int64_t until) const {
   if (n == 0 || count_up_to(1, after, until) == 0) return std::nullopt;
-  // The latest moment after which there are still n of them, by halves: an expression is only ever
-  // read forwards.
+  // Binary search for the latest moment that is followed by n occurrences: an expression can only
+  // be searched forwards.
   std::int64_t enough = after;
   std::int64_t too_few = until;
   if (count_up_to(n, enough, until) < n) return next(after);

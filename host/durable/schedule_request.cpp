@@ -20,7 +20,7 @@ Error invalid(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
 }
 
-// One blank between the fields, so that expressions are compared by what they say.
+// One blank between the fields, so that expressions with other blanks are equal.
 std::string tidy(std::string_view expression) {
   std::string out;
   bool blank = false;
@@ -80,7 +80,7 @@ Result<std::int64_t> first_time(const ScheduleRequest& request, const ScheduleRo
   return *at;
 }
 
-// Equal for requests that are alike, and for no others. Times of one-shot schedules do not count.
+// Equal only for requests that are alike. The times of one-shot schedules are not compared.
 std::string likeness_of(const ScheduleRow& row, const Json& payload) {
   std::string text(to_string(row.type));
   const auto add = [&text](std::string_view part) {

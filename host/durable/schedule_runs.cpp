@@ -1,4 +1,4 @@
-// The runs of schedules: what begins, and what comes after. The rest: schedules.cpp.
+// The runs of schedules: how they begin and end. Other members: schedules.cpp.
 #include "base/assert.hpp"
 #include "durable/back_off.hpp"
 #include "durable/schedule_record.hpp"
@@ -14,8 +14,7 @@ namespace {
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
 constexpr std::size_t kMaxRunErrorBytes = 4'096;
 constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
-// Until a class that lacks a callback is asked again, or time zones that cannot be read are looked
-// up again.
+// The wait before the next attempt when the class lacks the callback, or time zones cannot be read.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
 constexpr std::chrono::milliseconds kMissingCap{3'600'000};
 
@@ -32,7 +31,7 @@ void note_failure(ScheduleRow& row, std::string_view error) {
 std::optional<std::int64_t> following(const ScheduleRow& row, const Recurrence& recurrence,
                                       std::int64_t now) {
   const auto at = recurrence.next(recurrence.search_from(row.scheduled_for, now));
-  // None waits longer than its own length, also if the clock was set back.
+  // P4: no interval waits longer than its length, even if the clock was set back.
   if (at && row.fixed_rate) return std::min(*at, now + row.length_ms);
   return at;
 }
@@ -102,7 +101,7 @@ bool Schedules::admit(ScheduleRow& row) {
   return false;
 }
 
-// So many rows of one kind are rarely meant: they pile up where a schedule is made on each start.
+// So many rows of one callback are rarely intended: they pile up if each start makes a schedule.
 void Schedules::note_crowds(std::int64_t now) {
   if (!table_.is_crowded(now, kCrowd)) {
     crowded_ = false;
@@ -116,8 +115,8 @@ void Schedules::note_crowds(std::int64_t now) {
   }
 }
 
-// Whether an occurrence that was never begun runs now, as the misfire policy says. If not, the row
-// has its next time, or is gone. Of those that do, row.missed tells for how many others they stand.
+// Whether an occurrence that was never begun runs now, by the misfire policy. If not, the row has
+// its next time, or was removed. If it runs, row.missed is the number of others that it stands for.
 bool Schedules::may_run(ScheduleRow& row, std::int64_t now) {
   const bool too_late = row.misfire == Misfire::kSkip && now - row.scheduled_for > kTooLate;
   if (row.is_one_shot()) {
@@ -156,7 +155,7 @@ bool Schedules::may_run(ScheduleRow& row, std::int64_t now) {
   return true;
 }
 
-// If too many runs of the schedule are not over, this one is left out.
+// Makes a row for this run. If max_running runs of the schedule are unfinished, skips this one.
 void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) return die_or_put_off(row, recurrence.error(), now);
@@ -184,7 +183,7 @@ void Schedules::claim(ScheduleRow& row) {
   row.running = 1;
   row.owed = true;
   if (row.begun_at == 0) row.begun_at = now_ms();
-  ++row.interruptions;  // until it has come to an end
+  ++row.interruptions;  // ended() resets it
   store(row);
   if (row.parent.empty()) return;
   if (std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent))) {
@@ -197,7 +196,7 @@ void Schedules::claim(ScheduleRow& row) {
 
 void Schedules::die(ScheduleRow& row, std::string reason) {
   note(row, Note::What::kDead, 1, reason);
-  if (!row.parent.empty()) {  // what an author sees is the schedule
+  if (!row.parent.empty()) {  // the author sees only the schedule: that is dead
     std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent));
     remove(row);
     if (!parent) return;
@@ -210,8 +209,8 @@ void Schedules::die(ScheduleRow& row, std::string reason) {
   store(row);
 }
 
-// This machine cannot say now when the row is due. It is kept as it is and looked at again, like
-// one whose callback is missing.
+// This machine cannot find out now when the row is due. The row waits and is tried again, like a
+// row whose callback is missing.
 void Schedules::put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
   note(row, Note::What::kPutOff, 1, why.message);
   ++row.missing;
@@ -225,7 +224,7 @@ void Schedules::die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t 
   die(row, why.message);
 }
 
-// The next occurrence, of which nothing is known yet.
+// Sets the time of the next occurrence, and resets what belonged to the last one.
 void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now) {
   row.attempts = 0;
   row.missed = 0;
@@ -243,7 +242,7 @@ void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::
   note(row, Note::What::kDead, 1, *row.last_error);
 }
 
-// The next of the occurrences that were missed and run one by one, if there is one.
+// Goes on to the next missed occurrence, where these run one by one. False: there is none.
 bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now) {
   if (row.catch_up_until <= row.scheduled_for) return false;
   const auto at =
@@ -254,8 +253,8 @@ bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::in
   return true;
 }
 
-// The run ended at `ended_at`, and the next time is as it was then, also if it is found out only
-// now: what has passed by then is missed like any other.
+// The run ended at `ended_at`. The next time is computed for that moment, even if this is possible
+// only now: occurrences that have passed since are missed like any others.
 void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
@@ -273,8 +272,8 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
     set_next(row, ended_at + row.length_ms, ended_at);
     return store(row);
   }
-  // Up to there the misfire policy has spoken: until its beginning, or, of those that were run one
-  // by one, until the first began.
+  // The misfire policy has handled the occurrences up to `from`: the beginning of this run, or of
+  // the first of the occurrences that were run one by one.
   const bool was_caught_up = row.catch_up_until >= row.scheduled_for;
   const std::int64_t from =
       was_caught_up ? row.catch_up_until : std::max(row.scheduled_for, row.begun_at);
@@ -356,7 +355,7 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
 ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
                                  std::string_view error) {
   if (outcome == RunOutcome::kMissing) {
-    // The schedule waits for its callback, from the occurrence that did not find it.
+    // The schedule waits for its callback, beginning with the occurrence that did not find it.
     remove(child);
     if (parent.dead) {
       store(parent);
@@ -372,7 +371,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
   }
   ++parent.runs;
   parent.missing = 0;
-  if (!parent.dead) parent.last_error.reset();  // else it says why the schedule died
+  if (!parent.dead) parent.last_error.reset();  // of a dead one: the reason of its death
   if (outcome == RunOutcome::kFailed) note_failure(parent, error);
   ScheduleEnd end = end_run(child, outcome, error);
   end.id = parent.id;

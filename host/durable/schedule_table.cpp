@@ -21,7 +21,7 @@ constexpr std::string_view kColumns =
     "attempts, interruptions, begun_at, catch_up_until, set_at, created_at, claims, failures, "
     "last_run, has_failed";
 
-// Of the column `owed`.
+// Values of the column `owed`.
 constexpr std::int64_t kOwed = 1;
 constexpr std::int64_t kOver = 2;
 
@@ -76,7 +76,7 @@ ScheduleRow row_of(const Rows& rows) {
   row.runs = rows.integer(column++);
   row.failures = rows.integer(column++);
   row.last_run = integer_or_none(rows, column++);
-  if (rows.integer(column) != 0) row.last_error.emplace();  // it is read by fill_in()
+  if (rows.integer(column) != 0) row.last_error.emplace();  // fill_in() reads it
   return row;
 }
 
@@ -88,7 +88,7 @@ Param number(Number value) {
   return Param(static_cast<std::int64_t>(value));
 }
 
-// A row that is neither claimed nor paused nor dead is due at its time, and a reason to wake.
+// Only rows that are not claimed, paused or dead are due at their time, and wake the agent.
 JobState state_of_row(const ScheduleRow& row) {
   if (row.dead) return JobState::kDead;
   return row.running > 0 && !row.may_overlap() ? JobState::kClaimed : JobState::kWaiting;
@@ -202,7 +202,7 @@ std::optional<std::int64_t> ScheduleTable::find_dead(std::string_view likeness) 
 std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
   std::vector<std::int64_t> result;
   if (!has_table()) return result;
-  // A row without a time comes after all others, as if it were due at the end of time.
+  // Rows without a time come last.
   constexpr std::string_view kTime = "coalesce(next_at, 9223372036854775807)";
   std::string sql =
       "SELECT seq FROM cf_agents_jobs INDEXED BY cf_agents_jobs_time "
@@ -218,7 +218,7 @@ std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
   if (filter.from_ms != 0) restrict_to("next_at >= ?", filter.from_ms);
   if (filter.until_ms != 0) restrict_to("next_at < ?", filter.until_ms);
   if (!filter.after.empty()) {
-    // Says what the next condition says as well, but so that SQLite begins at that place.
+    // Follows from the next condition, but lets SQLite begin at that place of the index.
     restrict_to(std::string(kTime) + " >= (SELECT " + std::string(kTime) +
                     " FROM cf_agents_jobs WHERE id = ? AND kind = 3)",
                 filter.after);
@@ -299,7 +299,7 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
                           Param(row.created_at)};
   Rows rows = insert.query(params);
   if (rows.next()) row.seq = rows.integer(0);
-  while (rows.next()) {  // to its end, or the insert is not done
+  while (rows.next()) {  // SQLite completes the insert only at the end of the rows
   }
   jobs_.put(row.seq, JobPart::kInput, payload);
   row.known_error.reset();

@@ -1,5 +1,4 @@
-// What an agent asks of its schedules, and how they follow the clock. Their runs:
-// schedule_runs.cpp.
+// Schedules: the agent's requests, and how rows follow the clock. Runs: schedule_runs.cpp.
 #include "durable/schedules.hpp"
 
 #include "durable/schedule_record.hpp"
@@ -76,7 +75,7 @@ std::string Schedules::record_of(const ScheduleRow& row) {
 
 // ---- the wall's clock ---------------------------------------------------------------------------
 
-// The clock was set back while the row waited for a length of time.
+// Bounds the wait of a row that waits for a length of time: the clock was set back meanwhile.
 void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
   const std::int64_t longest = row.attempts > 0 ? row.retry.cap.count() : row.length_ms;
   if (!row.time || *row.time - now <= longest) return;
@@ -84,23 +83,23 @@ void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
   row.scheduled_for = std::min(row.scheduled_for, *row.time);
 }
 
-// The clock was set back to `now` while the row waited; `last` is what it showed before.
+// Finds the time of a cron row again: the clock was set back from `last` to `now` while it waited.
 void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
-  if (!recurrence) return;  // told when it is due
+  if (!recurrence) return;  // reported when the row is due
   const auto at = recurrence->next(recurrence->search_from(last, now));
   if (!at || !row.time || *at >= *row.time) return;
   row.time = row.scheduled_for = *at;
 }
 
-// An occurrence is owed, and nothing could run it from `from` to `now`: what came meanwhile is
-// missed like any other.
-// Failure: kUnavailable, and nothing is changed: it must be reckoned later.
+// An occurrence is owed that no instance could run from `from` to `now`. Other occurrences in this
+// time are missed like any others.
+// Failure: kUnavailable; the row is unchanged, and the caller must try again later.
 Result<void> Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
     if (recurrence.error().code == Errc::kUnavailable) return recurrence.error();
-    return {};  // told after the run
+    return {};  // reported after the run
   }
   const std::uint32_t others = recurrence->count(std::max(row.scheduled_for, from), now);
   if (others == 0) return {};
@@ -113,11 +112,11 @@ Result<void> Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std:
   return {};
 }
 
-// A row that an earlier instance left.
+// Takes over a row of an earlier instance.
 void Schedules::take_up(ScheduleRow& row) {
   const std::int64_t now = now_ms();
   bool changed = false;
-  if (row.running > 0) {  // by an instance that is gone
+  if (row.running > 0) {  // in an earlier instance
     row.running = 0;
     if (row.time && !row.may_overlap()) row.time = std::min(*row.time, now);
     changed = true;
@@ -137,7 +136,7 @@ void Schedules::take_up(ScheduleRow& row) {
   }
   if (row.begun_at != 0 && !row.is_one_shot() && !row.over) {
     const bool reckoned = reckon_absence(row, row.begun_at, now).has_value();
-    row.set_at = reckoned ? now : std::min(row.begun_at, now);  // else when it begins
+    row.set_at = reckoned ? now : std::min(row.begun_at, now);  // else admit() tries again
     row.begun_at = 0;
     changed = true;
   }
@@ -253,12 +252,12 @@ Result<void> Schedules::retry(std::string_view id) {
   const std::int64_t ended_at = row->set_at;  // if it is over
   row->set_at = now_ms();
   row->time = row->set_at;
-  if (row->over) {  // what is due now is the look for its next time, after the run that it had
+  if (row->over) {  // the run is done; due now is only the search for the next time
     row->set_at = ended_at;
     store(*row);
     return {};
   }
-  // The caller asks for it, so it is not too late; what came in between is reckoned as ever.
+  // The caller asks for the run, so it is not too late. Occurrences in between are missed as usual.
   row->owed = row->misfire == Misfire::kSkip;
   row->begun_at = 0;
   store(*row);
@@ -274,7 +273,7 @@ bool Schedules::due() const {
 Wake Schedules::wake() const {
   Wake wake;
   wake.working = !running_.empty();
-  // What is due while enough runs is begun by the end of a run.
+  // If max_running run, the end of a run begins the next due row.
   if (!full()) wake.at_ms = line_.moment();
   return wake;
 }

@@ -50,20 +50,20 @@ date::sys_info info_at(const date::time_zone& zone, std::int64_t instant) {
   return zone.get_info(date::sys_seconds(seconds(instant)));
 }
 
-// How far back a moment in a year that is not listed is looked up; 0 in the years that are.
+// How far back to look up a moment of an unlisted year; 0 in listed years.
 std::int64_t seconds_to_model(const date::time_zone& zone, std::int64_t second) {
   const year late = year_of(second);
   if (late <= kLastListedYear) return 0;
-  // A zone whose clock rests goes on resting: an earlier model year might know changes that were
-  // abolished.
+  // A zone that changes its clock no more stays so: an earlier model year may have changes that
+  // were abolished.
   const date::sys_info last = info_at(zone, first_second(kLastListedYear) + 24 * 3600);
   const bool rests =
       last.end.time_since_epoch().count() >= first_second(kLastListedYear + std::chrono::years(1));
   return first_second(late) - first_second(rests ? kLastListedYear : model_of(late));
 }
 
-// The database, read once. That it is read before any look is said here and not left to the
-// library: a ThreadSanitizer sees only what this code does.
+// The database, read once. The static is here, although the library has one, so that
+// ThreadSanitizer sees that the read comes before any use.
 const date::tzdb& database() {
   static const date::tzdb& read = date::get_tzdb();
   return read;
@@ -78,7 +78,7 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
     return Error{Errc::kInvalidArgument,
                  name.size() <= kMaxZoneNameBytes && printable
                      ? "there is no time zone \"" + std::string(name) + "\""
-                     : "the name of the time zone is none: names are like Europe/Berlin"};
+                     : "this is no name of a time zone: names are like Europe/Berlin"};
   };
   if (name.size() > kMaxZoneNameBytes) return unknown();
   // The library throws, and reads a zone's file only when it is first asked for an instant.
@@ -112,7 +112,7 @@ TimeZone::Stretch TimeZone::stretch(std::int64_t instant) const {
   const std::int64_t back = seconds_to_model(*zone_, instant);
   Stretch found = stretch_of(info_at(*zone_, instant - back));
   if (back == 0) {
-    // What the list says about the time after its end is no promise.
+    // The list is not reliable for the time after its end.
     found.until = std::min(found.until, first_second(kLastListedYear + std::chrono::years(1)));
     return found;
   }

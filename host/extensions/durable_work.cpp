@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxWarned = 100;
 constexpr int kSweepsAtOnce = 10;
 constexpr std::chrono::minutes kSweepEvery{1};
-constexpr std::string_view kWasDead = "dead, and kept as long as fibers.keep_failed says";
+constexpr std::string_view kWasDead = "dead for as long as fibers.keep_failed, and removed";
 constexpr std::chrono::milliseconds kLookAgain{1'000};  // at due work that cannot begin
 
 // Returns by value, because error() gives a copy.
@@ -139,8 +139,7 @@ void DurableWork::warn_of_duplicates(std::string_view callback) {
   warned_->emplace_back(callback);
   report(DurableEvent::kScheduleDuplicateWarning, "",
          "\"" + std::string(callback) +
-             "\" is scheduled whenever the agent starts, each time anew; say whether it is "
-             "idempotent");
+             "\" is scheduled anew at each start of the agent; set whether it is idempotent");
 }
 
 // ---- what is due --------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
       refused || (outcome.has_error() && outcome.error().code == Errc::kNotFound);
   if (is_unknown && managed_ && managed_->unknown(id, refused)) {
     return report(DurableEvent::kFiberUnknown, id,
-                  "this version of the class does not go on with it: it waits for one that does");
+                  "this version of the class cannot go on with it: it waits for another version");
   }
   if (!outcome && !refused) return hook_failed(id, outcome.error().message);
   if (is_managed(id)) {
