@@ -268,6 +268,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   void give_up(Job& job, std::string_view why) override;
   // Counts a recovery. If it kills the process, the next one waits as after any other failure.
   void claim(Job& job) override;
+  // Takes back the counts. The row stays claimed, until the load() of the next instance.
   void give_back(Job& job) override;
   void follow(std::int64_t jump_ms) override;
 

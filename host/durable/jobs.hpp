@@ -53,6 +53,15 @@ inline constexpr std::int64_t kFirstMark = 16;
 
 // A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
 // those that only schedules have. Times are Unix milliseconds.
+//
+//   counter         (managed) fiber                 item, notification, alarm     schedule
+//   attempts        recoveries since progress       -                             failed tries of
+//                                                                                 the occurrence
+//   claims          recoveries in all               deliveries begun              ended runs
+//   failures        failed runs of the work         failed deliveries             failed runs
+//                                                   (alarm: not counted)
+//   interruptions   unfinished tellings in a row    unfinished ones in a row      unfinished ones
+//   fatal_attempts  runs that crashed the process   -                             -
 struct Job {
   std::int64_t seq = 0;
   JobKind kind = JobKind::kFiber;
@@ -69,7 +78,7 @@ struct Job {
   int claims = 0;
   int failures = 0;
   int interruptions = 0;
-  int fatal_attempts = 0;          // runs that crashed the process
+  int fatal_attempts = 0;
   std::int64_t runs_since_ms = 0;  // when it began to run in this instance; in memory only
   RetryPolicy retry{0, std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   bool dead = false;
@@ -164,7 +173,7 @@ class Jobs {
                    std::chrono::milliseconds cap);
 
   // ---- numbers and retention ----
-  // An upper bound of count(), for two lookups in an index.
+  // An upper bound of count(), at the cost of two lookups in an index.
   [[nodiscard]] std::size_t count_bound(JobKind kind);
   [[nodiscard]] std::size_t count(JobKind kind);
   // The jobs with this retention that ended at `before_ms` or earlier, the earliest first; at most

@@ -154,7 +154,10 @@ class ManagedFibers final : public WorkPart, private CountedTries {
   Result<std::string> list(const ManagedFilter& filter);
   // Settles an unsettled fiber as aborted. Its handle is invalid then, and it cannot be resumed.
   Result<ManagedChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
+  // Settles a dead or interrupted fiber with this outcome. kNotFound: it is neither.
   Result<ManagedChange> resolve(std::string_view id, std::string_view outcome_json);
+  // A dead or interrupted fiber is to be recovered again, with new counts. kNotFound: it is
+  // neither.
   Result<void> retry(std::string_view id);
   // The number of removed records. Without `statuses` and `dead`: removes those that are completed,
   // aborted, or have an error and are not dead.
@@ -164,7 +167,7 @@ class ManagedFibers final : public WorkPart, private CountedTries {
   //
   //   Fibers::begin_recovery() gives one          is_managed(id): begin_recovery(id), for the
   //                                               event's body
-  //   Fibers::take_passed_over() gives its id     is_managed(id): died(id, why), in the same turn
+  //   Fibers::take_given_up() gives its id        is_managed(id): died(id, why), in the same turn
   //   the hook ends well, or is not there         is_managed(id): recovered(id, body), not
   //                                               Fibers::recovered()
   //   the hook fails, Fibers::failed() says dead  is_managed(id): died(id, why), in the same turn

@@ -283,9 +283,8 @@ class Operations final : public WorkPart {
   void not_sent(std::string_view id);
   // The request that may_send() allowed could not be made, so nothing was dispatched.
   void not_made(std::string_view id);
-  // The agent has sent a fetch without `op`, a call or a notification. Any running
-  // operation may have sent it: from now on an unsent request does not prove that its operation was
-  // not executed.
+  // The agent has sent a fetch without `op`, a call or a notification. Any running operation may
+  // have sent it: from now on an unsent request does not prove that its operation was not executed.
   void sent_elsewhere();
   // The stored answer. kNotFound: no operation has the id, or it has sent no request.
   Result<StoredAnswer> answer(std::string_view id);

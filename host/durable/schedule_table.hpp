@@ -30,8 +30,7 @@ namespace hearth::durable {
 //     scheduled_for INTEGER,          the occurrence that `next_at` belongs to (a retry of it is
 //                                     later)
 //     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run
-//     and
-//                                     ended at `set_at`, and the next one could not be found out
+//                                     until `set_at`, and the next one is not known yet
 //     missed INTEGER,                 occurrences that this run stands for, or that were skipped
 //                                     before it
 //     begun_at INTEGER,               when that occurrence first began; 0: not yet

@@ -73,8 +73,8 @@ struct DueWork {
 //  P6 Poison     After a crash in a plan or in a fiber's work, a plan is asked for each fiber
 //                alone, right before that fiber is offered.
 //
-// P4: The oldest fiber is claimed before the plan. So after a plan that kills the process the
-// fibers wait, as after such a hook.
+// P4: The oldest fiber is claimed before the plan. So a plan that kills the process is followed by
+// that fiber's wait, like a hook that kills it.
 // P6: So the crash record names the fiber. A crash in a plan of several fibers counts for none.
 //
 // Threads    The agent's shard.  Lifetime  close() before the database is closed.
