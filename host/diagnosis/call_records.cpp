@@ -18,22 +18,21 @@
 namespace hearth::diagnosis {
 namespace {
 
-// As many shards as there can be, and as many threads for jobs.
+// The largest number of shards, and the same number of threads for jobs.
 constexpr std::size_t kMaxThreads = 512;
 
-// Of a fiber: the library has not told. Rows count from 1.
+// A fiber's row: the library has not said which. Rows count from 1.
 constexpr std::int64_t kUntold = -1;
 
-// A handler that finds its way around in the records, and a stack overflow that comes at the wrong
-// moment.
+// Enough for the crash handler, also after a stack overflow.
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-// Written by its thread, read by a handler on that thread or by any other thread. `number` is odd
-// while a call runs; a reader that finds the same odd number before and after has read the fields
-// of one call. Release stores keep the fields between the two changes of it, acquire loads keep the
-// reading between the two looks.
+// Its thread writes it. A signal handler on that thread and all other threads read it. `number` is
+// odd while a call runs. A reader that finds the same odd number before and after reading has read
+// the fields of one call. Release stores keep the fields between the two changes of `number`;
+// acquire loads keep the reads between the two looks at it.
 struct alignas(64) CallSlot {
   std::atomic<std::uint64_t> number{0};
   std::atomic<pid_t> system_thread{0};
@@ -58,14 +57,14 @@ namespace {
 constinit std::array<CallSlot, kMaxThreads> slots;
 constinit thread_local CallSlot* slot_of_thread = nullptr;  // no wrapper: a handler reads it
 
-// Held while somebody looks at owners that may be going.
+// Held while a thread reads owners that another thread may destroy.
 Mutex& owners_mutex() {
   static Mutex mutex;
   return mutex;
 }
 
-// What a thread has from its first call on: a slot, and a stack on which a handler can run when the
-// thread's own is used up.
+// A thread's slot and its signal stack, made at its first call. A handler runs on the signal stack
+// when the thread's own stack is used up.
 class ThreadRecord {
  public:
   ThreadRecord() : stack_(std::make_unique<std::byte[]>(kSignalStackBytes)) {
@@ -82,8 +81,8 @@ class ThreadRecord {
   }
   ~ThreadRecord() {
     if (slot_of_thread != nullptr && slot_of_thread->number.load() % 2 != 0) {
-      // The call has ended its thread: exit() runs this first. Whoever comes after it still finds
-      // the call.
+      // The call itself ends its thread: exit() runs this destructor first. Leave the slot as it
+      // is, so that later exit handlers still find the call.
       const std::byte* const kept = stack_.release();
       HEARTH_FORGIVE_LEAK(kept);
       return;
@@ -100,13 +99,13 @@ class ThreadRecord {
   stack_t before_{};
 };
 
-// Null: there are too many threads.
+// Null: all slots are in use.
 CallSlot* claim_slot() {
   static thread_local const ThreadRecord record;
   return slot_of_thread;
 }
 
-// The words behind the end of the text are left as they are.
+// Words after the end of the text are not written.
 void publish(const AgentLabel& label, CallSlot::Label& into) noexcept {
   for (std::size_t i = 0; i < into.size(); ++i) {
     const std::uint64_t word = label.words()[i];
@@ -143,7 +142,7 @@ std::string_view text_until_zero(const std::array<char, AgentLabel::kBytes>& byt
   return all.substr(0, all.find('\0'));
 }
 
-// False: no call runs there, or it ended while we looked.
+// False: no call runs there, or the call ended during the read.
 bool read(const CallSlot& slot, RunningCall& into) noexcept {
   const std::uint64_t number = slot.number.load(std::memory_order_acquire);
   if (number % 2 == 0) return false;
@@ -263,8 +262,8 @@ bool has_call_record() noexcept {
 }
 
 void for_each_call(const std::function<void(const RunningCall&)>& look) {
-  // A call that was running when its slot was read keeps its owner, and the owner cannot go while
-  // we hold this.
+  // An owner outlives its calls, and its destructor takes this mutex: an owner that a slot names
+  // stays valid here.
   const MutexLock keep(owners_mutex());
   for (const CallSlot& slot : slots) {
     if (!slot.taken.load(std::memory_order_acquire)) continue;

@@ -1,13 +1,12 @@
 #pragma once
-// Which call into a library each thread is in right now: for the handler of a crash, and for who
-// looks for calls that do not return.
+// Records which call into a library each thread is in. The crash handler and the watchdog read it.
 //
-// State    The records are the process's own: a signal handler can be handed nothing, and reaches
-//          only what has static storage. They are private to call_records.cpp. A thread has a
-//          record from its first call until it ends.
-// Cost     Some ten nanoseconds a call, on a cache line of the thread's own: no lock, and nothing
-//          is made.
-// Bounded  512 threads at once. A thread beyond that is not seen.
+// State    The records have static storage, because a signal handler reaches nothing else. They
+//          are private to call_records.cpp. A thread has a record from its first call until the
+//          thread ends.
+// Cost     Some ten nanoseconds a call, on a cache line of the thread's own. No lock, no
+//          allocation.
+// Bounded  512 threads at once. The calls of further threads are not recorded.
 
 #include <sys/types.h>
 
@@ -23,7 +22,7 @@
 namespace hearth::diagnosis {
 
 // Which class of which version of which library. Immutable.
-// Lifetime  Outlives the calls that name it. Its destructor waits for for_each_call().
+// Lifetime  Must outlive the calls that name it. Its destructor waits for for_each_call().
 class CallOwner {
  public:
   CallOwner(std::string library_file, std::string hash, std::uint64_t version,
@@ -32,8 +31,8 @@ class CallOwner {
   CallOwner(const CallOwner&) = delete;
   CallOwner& operator=(const CallOwner&) = delete;
 
-  const std::string library;  // the file that the person knows
-  const std::string sha256;   // of its content; empty: unknown
+  const std::string library;  // the file in the plugin directory, not the private copy
+  const std::string sha256;   // of the file's content; empty: unknown
   const std::uint64_t generation;
   const std::string agent_class;
 };
@@ -47,7 +46,7 @@ class AgentLabel {
   AgentLabel() = default;  // none
   // Keeps whole characters of UTF-8, as many as fit into kBytes.
   explicit AgentLabel(std::string_view name);
-  // Of an agent: tells it from those whose names begin as its own.
+  // For an agent: the digest distinguishes names that begin with the same characters.
   static AgentLabel with_digest(std::string_view name);
   [[nodiscard]] const Words& words() const { return words_; }
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
@@ -57,7 +56,7 @@ class AgentLabel {
   std::uint64_t digest_ = 0;
 };
 
-// The event that a call is about, and its span of a trace.
+// The event that a call delivers, and the call's span in a trace.
 struct CallEvent {
   std::uint64_t number = 0;  // as `call` in the log; 0: none
   std::array<std::uint64_t, 2> trace{};
@@ -65,17 +64,18 @@ struct CallEvent {
   std::uint8_t flags = 0;
 };
 
-// The traceparent of it, or nothing.
+// The traceparent of `event`. Empty: no span is known.
 //   Safety    Async-signal-safe.
 using TraceText = std::array<char, 55>;
 [[nodiscard]] std::string_view write_trace(const CallEvent& event, TraceText& into) noexcept;
 
 struct CallSlot;
 
-// Publishes that this thread is in a call, until it is destroyed. One inside another is not seen:
-// the outer one is.
-//   Threads   Any; works_for() the one that made it. The characters of `call` live for ever; the
-//             owner outlives the object, the labels need not.
+// Publishes that this thread is in a call, until the object is destroyed. A call inside another
+// call is not published: the record keeps the outer call.
+//   Threads   Any. works_for() only on the thread that made the object.
+//   Lifetime  The characters of `call` live for ever. The owner outlives the object. The labels
+//             are copied.
 class CallScope {
  public:
   // `fiber`: as RunningCall::fiber.
@@ -86,7 +86,7 @@ class CallScope {
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
 
-  // What runs from now on is the work of this fiber.
+  // The code that runs from now on is the work of this fiber.
   void works_for(std::optional<std::int64_t> fiber) noexcept;
 
  private:
@@ -104,30 +104,30 @@ struct RunningCall {
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
-  // The row of the fiber whose work runs, in the agent's database; 0: no fiber's; the largest: of
-  // one of several (durable/fibers.hpp); nothing: the library has not told.
+  // Row of the fiber whose work runs, in the agent's database. 0: no fiber. The largest value: one
+  // of several fibers (durable/fibers.hpp). Absent: the library has not said.
   std::optional<std::int64_t> fiber;
   CallEvent event{};
 
-  [[nodiscard]] std::string_view agent() const;  // empty: the call is about none
-  // What of the class runs: "increment", "POST", a callback; empty: the call says it all.
+  [[nodiscard]] std::string_view agent() const;  // empty: the call is for no agent
+  // Which code of the class runs: "increment", "POST", a callback. Empty: `call` says it all.
   [[nodiscard]] std::string_view method() const;
 };
 
-// The call that this thread is in. False: it is in none.
+// Writes the call that this thread is in into `into`. False: the thread is in no call.
 //   Safety    Async-signal-safe. The owner is valid until the call returns.
 bool find_running_call(RunningCall& into) noexcept;
 
-// Whether this thread has ever called into a library on the host's behalf. One that has not is no
-// thread on which the host runs libraries' code.
+// Whether this thread has ever made a call into a library. If not, it is a thread of a library or
+// of the host that never runs a library's code.
 //   Safety    Async-signal-safe.
 [[nodiscard]] bool has_call_record() noexcept;
 
-// Shows every call that runs now, of any thread. The owners are valid inside `look` only.
-//   Threads   Any. Blocks whoever unloads a class meanwhile, and nobody who calls one.
+// Calls `look` for every call that runs now, on any thread. Owners are valid inside `look` only.
+//   Threads   Any. While it runs, a thread that destroys a CallOwner waits. Calls do not wait.
 void for_each_call(const std::function<void(const RunningCall&)>& look);
 
-// The time that RunningCall::since is in.
+// The clock of RunningCall::since.
 //   Safety    Async-signal-safe.
 [[nodiscard]] std::chrono::nanoseconds call_clock() noexcept;
 

@@ -21,14 +21,14 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// Idle -> kWanted (who asks) -> kWalking (the thread) -> kDone (the thread) -> idle (who asks).
+// Idle -> kWanted (by capture()) -> kWalking, kDone (by the thread) -> idle (by capture()).
 enum Step : std::uint64_t { kIdle, kWanted, kWalking, kDone };
 constexpr std::uint64_t kStepCount = 4;
 
-// The one question there is at a time, and its answer.
+// The one question of the process, and its answer.
 struct Question {
-  // The question's number * kStepCount + its step. With the number in it, a thread that comes too
-  // late cannot take up the question that was put to another one after it had looked.
+  // The question's number * kStepCount + its step. The number keeps a thread that answers late
+  // from taking up a question that was put to another thread meanwhile.
   std::atomic<std::uint64_t> state{kIdle};
   std::atomic<std::uint64_t> thread{0};
   std::atomic<std::uint64_t> number{0};
@@ -39,7 +39,7 @@ constinit Question question;
 constinit std::atomic<bool> is_active{false};
 constinit thread_local sigjmp_buf* way_out = nullptr;
 
-// One that nothing else here uses; the system's own are the first few.
+// A real-time signal that nothing else here uses. The C library uses the first few.
 int stack_signal() {
   return SIGRTMIN + 7;
 }
@@ -53,7 +53,7 @@ std::uintptr_t interrupted_at(const ucontext_t& context) {
 }
 
 struct Walk {
-  std::uintptr_t from = 0;  // where the thread was interrupted: what is above that is the handler
+  std::uintptr_t from = 0;  // where the signal interrupted the thread: frames above are the handler
   bool is_there = false;
 };
 
@@ -70,7 +70,7 @@ _Unwind_Reason_Code on_frame(_Unwind_Context* context, void* given) {
   if (address == 0) return _URC_END_OF_STACK;
   walk.is_there = walk.is_there || address == walk.from;
   if (!walk.is_there) return _URC_NO_REASON;
-  // A return address is the first one after the call, which may belong to the next function.
+  // A return address lies after the call instruction, so it may belong to the next function.
   add_frame(is_exact != 0 ? address : address - 1);
   const bool is_full = question.count.load(std::memory_order_relaxed) == CallStacks::kMaxFrames;
   return is_full ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -91,8 +91,8 @@ void on_question(int /*signal*/, siginfo_t* /*info*/, void* context) {
   const int kept_errno = errno;
   std::uint64_t state = question.state;
   RunningCall call;
-  // The call may have returned by now, and the thread may even be another one with the number of
-  // one that has ended.
+  // The call may have returned by now. The thread may even be a new one that reuses the number of
+  // a thread that has ended.
   const bool is_meant = state % kStepCount == kWanted && find_running_call(call) &&
                         call.thread == question.thread.load() &&
                         call.number == question.number.load();
@@ -131,7 +131,7 @@ _Unwind_Reason_Code stop_at_once(_Unwind_Context* /*context*/, void* /*unused*/)
 
 CallStacks::CallStacks() : is_first_(!is_active.exchange(true)), signal_(stack_signal()) {
   if (!is_first_) return;
-  // Loads the unwinder and makes its tables, which a handler must not.
+  // Loads the unwinder and makes its tables. A handler must not do that.
   _Unwind_Backtrace(stop_at_once, nullptr);
   struct sigaction ours{};
   ours.sa_sigaction = on_question;
@@ -142,7 +142,7 @@ CallStacks::CallStacks() : is_first_(!is_active.exchange(true)), signal_(stack_s
 
 CallStacks::~CallStacks() {
   if (!is_first_) return;
-  // One that is still under way would end the process if nobody handled it.
+  // A signal that is still under way would end the process if it had no handler.
   struct sigaction ignored{};
   ignored.sa_handler = before_.sa_handler == SIG_DFL ? SIG_IGN : before_.sa_handler;
   if (before_.sa_handler == SIG_DFL) {
@@ -156,7 +156,7 @@ CallStacks::~CallStacks() {
 std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
   if (!is_first_ || is_debugged()) return {};
   const std::uint64_t before = question.state;
-  if (before % kStepCount == kWalking) return {};  // the thread asked before has yet to answer
+  if (before % kStepCount == kWalking) return {};  // the thread of the last question still walks
   const std::uint64_t first = before - before % kStepCount + kStepCount;
   question.state = first + kIdle;
   question.thread = call.thread;
@@ -165,7 +165,7 @@ std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
   std::vector<std::uintptr_t> frames;
   if (::syscall(SYS_tgkill, ::getpid(), call.system_thread, signal_) == 0 && !wait_until_done()) {
     std::uint64_t wanted = first + kWanted;
-    // It has begun at the last moment, or does not any more.
+    // Withdraw the question. If that fails, the thread has just begun to walk: wait again.
     if (question.state.compare_exchange_strong(wanted, first + kIdle) || !wait_until_done())
       return {};
   }
@@ -182,7 +182,7 @@ std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
 
 void leave_stack_walk(const siginfo_t& fault) noexcept {
   if (way_out == nullptr) return;
-  // A fault comes from the kernel; and the unwinder may abort(), which sends the signal to its own
+  // A fault comes from the kernel. The unwinder may also abort(), which sends the signal to its own
   // thread.
   const bool is_ours =
       fault.si_code > 0 || (fault.si_code == SI_TKILL && fault.si_pid == ::getpid());

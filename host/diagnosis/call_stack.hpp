@@ -1,17 +1,17 @@
 #pragma once
-// Where a call into a library stands right now: the stack of another thread of this process.
+// Captures the stack of another thread of this process that is in a call into a library.
 //
-// How     The thread is sent a signal, and its handler walks its own stack with the unwinder of the
-//         C++ runtime, which needs no frame pointers: libraries are built without. Nothing that is
-//         done there takes a lock or memory: since glibc 2.35 the unwinder finds its tables through
-//         _dl_find_object(), which is made for signal handlers, and what it does once is done in
-//         advance.
-// Danger  A stack that was overwritten can lead the unwinder to memory that is not there. That
-//         fault is no crash: who handles crashes asks leave_stack_walk() first, which gives the
-//         walk up. Nothing is lost by that jump, since it leaves only the unwinder.
+// How     CallStacks sends the thread a signal. The handler walks its own stack with the unwinder
+//         of the C++ runtime, which needs no frame pointers: libraries are built without them. The
+//         handler takes no lock and no memory. Since glibc 2.35 the unwinder finds its tables
+//         through _dl_find_object(), which is async-signal-safe. The unwinder's one-time work is
+//         done in advance.
+// Danger  An overwritten stack can lead the unwinder to unmapped memory. That fault is no crash:
+//         the crash handler calls leave_stack_walk() first, which gives the walk up. The jump is
+//         safe, because it leaves only the unwinder.
 // Effect  As with any signal, a system call in which the thread waits may return EINTR to the
-//         library (nanosleep and poll do, others are restarted: signal(7)). That is why nobody is
-//         asked but once, when it has taken too long already.
+//         library (nanosleep and poll do, others are restarted: signal(7)). That is why the
+//         watchdog captures a call only once, when the call already takes too long.
 
 #include "diagnosis/call_records.hpp"
 
@@ -26,9 +26,9 @@ namespace hearth::diagnosis {
 
 // Asks threads for their stacks.
 //
-// State      The handler is the process's. Of several objects at a time the first one asks, and the
-//            others are told nothing.
-// Threads    Made and destroyed on one; capture() on one at a time.
+// State      The handler belongs to the process. If several objects exist, the first one works and
+//            capture() of the others returns nothing.
+// Threads    Made and destroyed on one thread; capture() on one thread at a time.
 class CallStacks {
  public:
   static constexpr std::size_t kMaxFrames = 32;
@@ -39,9 +39,9 @@ class CallStacks {
   CallStacks(const CallStacks&) = delete;
   CallStacks& operator=(const CallStacks&) = delete;
 
-  // Addresses in the functions that the call is in, innermost first, at most kMaxFrames. Empty: the
-  // call has returned, the thread does not answer within twice kPatience (it blocks signals, or the
-  // kernel holds it), or a debugger is attached, which would stop at the signal.
+  // Addresses in the functions that the call is in, innermost first, at most kMaxFrames. Empty:
+  // the call has returned, or a debugger is attached (it would stop at the signal), or the thread
+  // does not answer within twice kPatience (it blocks signals, or waits in the kernel).
   [[nodiscard]] std::vector<std::uintptr_t> capture(const RunningCall& call);
 
  private:
@@ -50,8 +50,8 @@ class CallStacks {
   struct sigaction before_{};
 };
 
-// For the handler of a fault: if this thread is walking its stack, goes back there and does not
-// return. A signal that somebody else has sent meanwhile (kill) is not the walk's: it returns.
+// For the handler of a fault. If this thread is walking its stack, jumps back there and does not
+// return. Returns for a signal that another process or thread sent (kill).
 //   Safety    Async-signal-safe.
 void leave_stack_walk(const siginfo_t& fault) noexcept;
 

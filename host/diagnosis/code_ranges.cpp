@@ -41,7 +41,7 @@ int search_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
 
 }  // namespace
 
-// Never changes once it is published: who finds one finds the range that belongs to it.
+// Never changes once it is published: its owner and its range always belong together.
 struct LibraryCode {
   CallOwner owner;
   CodeRange range;
@@ -51,7 +51,7 @@ namespace {
 
 constinit std::array<std::atomic<const LibraryCode*>, kMaxLibraries> published_code{};
 
-// Owns what was unpublished last, in a ring; `unpublished` counts on.
+// A ring that owns the libraries that were unpublished last; `unpublished` counts on.
 constinit std::array<std::atomic<const LibraryCode*>, kRememberedOwners> remembered{};
 constinit std::atomic<std::size_t> unpublished{0};
 

@@ -1,11 +1,11 @@
 #pragma once
-// Where the code of each library lies, for who holds an address and must not ask the dynamic
-// loader: the handler of a crash.
+// Where the code of each library lies. For the crash handler, which has an address and must not ask
+// the dynamic loader.
 //
-// State    The table is the process's own, as the records of calls are (call_records.hpp): a
+// State    The table has static storage, as the records of calls (call_records.hpp): a signal
 //          handler reaches nothing else.
-// Bounded  2048 libraries at once, old generations included. The code of one beyond that is
-//          nobody's.
+// Bounded  2048 libraries at once, old generations included. Further libraries have no owner in the
+//          table.
 
 #include "diagnosis/call_records.hpp"
 
@@ -16,7 +16,7 @@
 
 namespace hearth::diagnosis {
 
-// The addresses from `from` to before `until`. None, if the two are equal.
+// The addresses from `from` to before `until`. Empty if the two are equal.
 struct CodeRange {
   std::uintptr_t from = 0;
   std::uintptr_t until = 0;
@@ -26,21 +26,20 @@ struct CodeRange {
   }
 };
 
-// The code of the library in which `inside` is an address. Empty: it is in none.
+// The code of the library that contains the address `inside`. Empty: no library does.
 //   Threads   Any; asks the dynamic loader.
 [[nodiscard]] CodeRange find_code_range(const void* inside);
 
 struct LibraryCode;
 
-// Publishes the code of one library until it is destroyed, which must be before the library is
+// Publishes the code of one library until the object is destroyed. Destroy it before the library is
 // unmapped.
 //
-// Threads   The loader's. A crash in the library at the very moment at which it is unpublished may
-//           be attributed to nobody.
+// Threads   The loader's. A crash in the library during the destructor may find no owner.
 class PublishedCode {
  public:
-  // `inside`: any address in the library. `owner`: who is found; its agent_class may be several,
-  // with commas between them.
+  // `inside`: any address in the library. `classes`: with commas between them; the agent_class of
+  // the owner that find_code_owner() returns.
   PublishedCode(std::string library_file, std::string hash, std::uint64_t version,
                 std::string classes, const void* inside);
   ~PublishedCode();
@@ -49,16 +48,16 @@ class PublishedCode {
 
  private:
   std::unique_ptr<const LibraryCode> code_;
-  std::size_t place_;  // in the table; behind its end: there was none
+  std::size_t place_;  // in the table; past its end: the table was full
 };
 
-// Libraries that were unpublished before the texts of one are freed: a handler that has found it
-// may be reading them on another thread.
+// The texts of this many unpublished libraries are kept: a handler on another thread may still be
+// reading them.
 inline constexpr std::size_t kRememberedOwners = 64;
 
-// Whose code is at the address. Null: nobody's, or not a library's.
-//   Safety    Async-signal-safe. The owner is valid until it, and then kRememberedOwners others,
-//             are unpublished: longer than the handler of a crash runs.
+// The owner of the code at the address. Null: no published library has the address.
+//   Safety    Async-signal-safe. The owner stays valid until it and kRememberedOwners other
+//             libraries after it are unpublished. That is longer than a crash handler runs.
 [[nodiscard]] const CallOwner* find_code_owner(std::uintptr_t address) noexcept;
 
 }  // namespace hearth::diagnosis

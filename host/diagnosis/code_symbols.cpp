@@ -27,7 +27,7 @@ constexpr std::size_t kMaxSections = 4096;
 constexpr const char* kThisProgram = "/proc/self/exe";
 constexpr std::string_view kOurFiles = "/proc/self/";
 
-// One address, what file it is in, and what is known of it.
+// One address, its file, and what is known about it.
 struct Place {
   std::uintptr_t address = 0;
   std::string file;  // empty: none
@@ -37,8 +37,8 @@ struct Place {
   bool has_function = false;
 };
 
-// dladdr() would do, but waits for whoever is loading a library; and dl_iterate_phdr() does not
-// wait for constructors.
+// dladdr() would wait while another thread loads a library. dl_iterate_phdr() does not wait for
+// constructors.
 int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   auto& places = *static_cast<std::vector<Place>*>(given);
   for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {
@@ -55,7 +55,7 @@ int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   return 0;
 }
 
-// The part of a file that is read; nothing of it is trusted.
+// The symbol tables of a file. Nothing that the file says is trusted.
 class SymbolFile {
  public:
   explicit SymbolFile(const std::string& path)
@@ -72,7 +72,7 @@ class SymbolFile {
     if (!is_ours) return;
     std::vector<Elf64_Shdr> sections(header.e_shnum);
     if (!read(header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr))) return;
-    // The full table first: the other one names only what can be seen from outside.
+    // The full table first: the dynamic one names only visible symbols.
     for (const Elf64_Word type : {Elf64_Word{SHT_SYMTAB}, Elf64_Word{SHT_DYNSYM}}) {
       for (const Elf64_Shdr& table : sections) {
         if (table.sh_type != type || table.sh_link >= sections.size()) continue;
@@ -145,8 +145,8 @@ std::string hex(std::uint64_t number) {
   return "0x" + text;
 }
 
-// The file's own name, if it can be had, of what is opened through the system's: this program, and
-// a private copy in memory.
+// The name for people of a file that is opened through /proc: this program, or a private copy in
+// memory.
 std::string readable_file(const std::string& opened) {
   std::filesystem::path file = opened;
   std::error_code failure;
@@ -172,7 +172,7 @@ std::vector<std::string> texts_of(std::vector<Place>& places) {
   std::vector<bool> is_done(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (is_done[i]) continue;
-    // All that are in the same file at once.
+    // All places of one file at once.
     std::vector<Place*> same;
     for (std::size_t k = i; k < places.size(); ++k) {
       if (places[k].file == places[i].file) same.push_back(&places[k]);

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of code as a person reads them.
+// Addresses of code as text for people: function, file and offset.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace hearth::diagnosis {
 
 inline constexpr std::size_t kMaxSymbolText = 100;
 
-// `on_event+0x1c (zoo.so+0x12f4)` for each: the function, as far as the file still names it (one
-// that was stripped does not), the file without its directory, and the distance from the beginning
-// of each. An address that is in no file is `0x7f00deadbeef`.
+// `on_event+0x1c (zoo.so+0x12f4)` for each address: the function, the file without its directory,
+// and the offset in each. A stripped file names no functions. An address that is in no file is
+// `0x7f00deadbeef`.
 //
-// Promises  Functions that other objects cannot see are found as well, by the file's symbol table:
-//           a library hides all of its own.
-// Bounded   Of a file it reads tables of at most 64 MiB, in small pieces; names are cut at
+// Promises  Hidden functions are found too, by the file's symbol table: a library hides all of its
+//           own functions.
+// Bounded   Reads at most 64 MiB of tables of a file, in small pieces. Cuts names at
 //           kMaxSymbolText bytes.
-// Threads   Any; not from a signal handler. Waits for nobody who is loading a library, however long
-//           its constructors take.
+// Threads   Any; not from a signal handler. Does not wait while another thread loads a library,
+//           however long its constructors take.
 [[nodiscard]] std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresses);
 
-// A place in the code of a file, which need not be mapped. Text: std::string_view where it is
-// borrowed.
+// A place in the code of a file. The file need not be mapped. Text: std::string_view where the
+// name is borrowed.
 template <class Text>
 struct BasicCodePlace {
   Text file;  // empty: none
@@ -34,11 +34,11 @@ struct BasicCodePlace {
 using CodePlace = BasicCodePlace<std::string>;
 using CodePlaceView = BasicCodePlace<std::string_view>;
 
-// The same for places that another process has left. Functions of a file that is not there any
-// more, or whose path is not absolute, have no names. (A file that was replaced gives wrong ones.)
+// The same for places that another process has recorded. Functions have no names if their file is
+// gone or its path is not absolute. A file that was replaced gives wrong names.
 [[nodiscard]] std::vector<std::string> name_places(std::span<const CodePlace> places);
 
-// `inner+0x8 (room.so+0x11f8) < outer+0x1c (room.so+0x12f4)`: a stack in a line.
+// `inner+0x8 (room.so+0x11f8) < outer+0x1c (room.so+0x12f4)`: a stack on one line.
 [[nodiscard]] std::string join_stack(std::span<const std::string> frames);
 
 }  // namespace hearth::diagnosis

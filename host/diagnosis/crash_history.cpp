@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names sort as the times do: thirteen digits until the year 2286.
+// Names sort by time: thirteen digits until the year 2286.
 std::string file_name(const CrashRecord& record) {
   std::string digits = std::to_string(record.time_ms);
   if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
@@ -52,8 +52,8 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
   return found;
 }
 
-// While the private copies of the libraries that the server had loaded are still there: it had no
-// time to remove them.
+// The private copies of the crashed server's libraries are still there: it had no time to remove
+// them.
 void CrashHistory::name_stack(const std::string& text, CrashRecord& record) const {
   const std::vector<CodePlace> frames = parse_frames(text);
   if (frames.empty()) return;
@@ -85,7 +85,7 @@ std::vector<fs::path> CrashHistory::files() const {
 
 void CrashHistory::forget_old() {
   const std::vector<fs::path> kept = files();
-  std::error_code failure;  // what stays is a few bytes too many
+  std::error_code failure;  // ignored: a record that stays is small
   for (std::size_t i = 0; i + kKept < kept.size(); ++i) fs::remove(kept[i], failure);
 }
 

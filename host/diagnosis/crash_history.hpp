@@ -1,6 +1,6 @@
 #pragma once
-// The records of crashes in a data directory: the one that the server before has left, and some
-// older ones.
+// The crash records in a data directory: the record of the last server process, and some older
+// ones.
 
 #include "base/error.hpp"
 #include "diagnosis/crash_record.hpp"
@@ -14,12 +14,12 @@
 namespace hearth::diagnosis {
 
 // <data>/crashes/
-//   pending          what a server that runs would write into; empty as long as it lives, gone when
-//                    it has stopped cleanly
-//   <unix ms>.crash  what earlier ones have written
+//   pending          the running server writes here when it crashes; empty until then; removed
+//                    when the server stops cleanly
+//   <unix ms>.crash  records of earlier servers
 //
 // Bounded   The last kKept records, each at most kMaxCrashFile.
-// Threads   One; and one server at a time, which the lock on the data directory sees to.
+// Threads   One. The lock on the data directory keeps other servers out.
 class CrashHistory {
  public:
   static constexpr std::size_t kKept = 20;
@@ -28,15 +28,15 @@ class CrashHistory {
 
   [[nodiscard]] std::filesystem::path pending() const { return directory_ / "pending"; }
 
-  // Makes the directory, moves what the server before has left among the older ones, with the names
-  // of the functions on its stack, and returns it. Comes before the private copies of its libraries
-  // are removed: those have the names. Absent: it has not crashed, or had no time to say why
-  // (SIGKILL, a loss of power).
+  // Makes the directory. Names the functions on the stack of the pending record, moves the record
+  // to the older ones, and returns it. Call it before the private copies of the last server's
+  // libraries are removed: they hold the names. Absent: the last server has not crashed, or it left
+  // no record (SIGKILL, a loss of power).
   //   Failure  kUnavailable, kForbidden: the directory cannot be made or written; the message is
-  //            for the operator. A file that is no record counts as none.
+  //            for the operator. A file that is no record is ignored.
   [[nodiscard]] Result<std::optional<CrashRecord>> take_pending();
 
-  // Makes the directory unless it is there. kUnavailable as above.
+  // Makes the directory if it is absent. kUnavailable as above.
   [[nodiscard]] Result<void> make_directory() const;
 
   // Newest first. Files that cannot be read are left out.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "hearth crash 1\n";
 
-// Appends to memory that is there, with nothing that a signal handler may not do.
+// Appends to a buffer. Async-signal-safe.
 class Writer {
  public:
   explicit Writer(std::span<char> buffer) : buffer_(buffer) {}
@@ -21,7 +21,7 @@ class Writer {
       if (size_ < buffer_.size()) buffer_[size_++] = c;
     }
   }
-  // What comes from a library or a client.
+  // Text from a library or a client.
   void add_foreign(std::string_view text) {
     for (const char c : text.substr(0, kMaxCrashText)) {
       const auto byte = static_cast<unsigned char>(c);
@@ -93,7 +93,7 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "running_ms") read_number(value, record.running_ms);
 }
 
-// A line without a line feed was cut off, and is left out.
+// A line without a line feed was cut off; it is ignored.
 template <class Take>
 void for_each_line(std::string_view text, const Take& take) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {

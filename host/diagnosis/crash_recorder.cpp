@@ -29,19 +29,19 @@
 namespace hearth::diagnosis {
 namespace {
 
-// -1: nobody wants a record. All that a handler reads.
+// The record's file, which a handler reads; -1: none.
 constinit std::atomic<int> record_descriptor{-1};
 constinit std::atomic<bool> is_recording{false};
-constinit std::atomic<pid_t> recorded_process{0};  // a child that a library has forked is not ours
+constinit std::atomic<pid_t> recorded_process{0};  // children that a library forks are not recorded
 constinit std::atomic<bool> is_recorded{false};
 constinit std::atomic<pid_t> recording_thread{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-// For a record that another thread is writing.
+// How long to wait for a record that another thread is writing.
 constexpr time_t kPatienceSeconds = 2;
 
-// For a standard error that nothing may read: twice as long is less than the time above, so that
-// the crash stays the verdict.
+// How long to wait for a standard error that nothing reads. Twice this is less than the time above,
+// so that the crash stays the reason of the end.
 constexpr std::chrono::milliseconds kLogPatience{400};
 
 std::string_view name_of(int signal) {
@@ -68,7 +68,7 @@ bool is_wanted() {
   return is_recording.load() && recorded_process.load() == ::getpid();
 }
 
-// Async-signal-safe. False: another thread is at it, or has been.
+// Async-signal-safe. False: another thread records its crash, or has done so.
 bool record(std::string_view reason, const RunningCall* call, std::string_view stack = {}) {
   if (!is_wanted() || is_recorded.exchange(true)) return false;
   recording_thread = ::gettid();
@@ -106,28 +106,28 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
     report.running_ms = (call_clock() - call->since).count() / 1'000'000;
   }
   std::array<char, kMaxCrashRecord>
-      buffer;  // not initialised: a handler's stack is small, and time short
+      buffer;  // not initialised: a handler's stack is small, and its time is short
   write_all(record_descriptor.load(), format_crash(report, buffer));
   await_log_written(kLogPatience);
   write_within(STDERR_FILENO, describe_crash(report, buffer), kLogPatience);
   return true;
 }
 
-// Async-signal-safe. Last of all: the stack may be broken, and to walk it the end. Our own
+// Async-signal-safe. The last step: walking a broken stack may end the process. The host's own
 // functions, which called the library, are left out.
 void record_stack(const ucontext_t* context) {
   std::array<std::uintptr_t, kMaxCrashFrames> buffer;
   const std::span<const std::uintptr_t> frames = walk_crashed_stack(context, buffer);
   std::size_t shown = frames.size();
   while (shown > 0 && find_code_owner(frames[shown - 1]) == nullptr) --shown;
-  if (shown == 0) shown = frames.size();  // it is about no library
+  if (shown == 0) shown = frames.size();  // no frame is a library's
   std::array<char, kMaxCrashFrame> line;
   for (const std::uintptr_t address : frames.first(shown))
     write_all(record_descriptor.load(), format_frame(find_place(address), line));
 }
 
-// Another thread is at its record: it ends the process when it has written. Not waited for much
-// longer than writing takes, as that thread may be stuck.
+// Another thread writes its record and then ends the process. It may be stuck, so the wait is not
+// much longer than writing takes.
 void wait_for_end() {
   const timespec patience{.tv_sec = kPatienceSeconds, .tv_nsec = 0};
   timespec left = patience;
@@ -150,8 +150,8 @@ Registers registers_of(const ucontext_t& context) {
 #endif
 }
 
-// The library to whose code the stack leads back: the first word that is an address in one. Read
-// through the system, which answers with an error where there is no memory.
+// The library to whose code the stack leads back: the first word on the stack that is an address in
+// a library. Reads through the system, which returns an error for unmapped memory.
 const CallOwner* owner_of_stack(std::uintptr_t stack) {
   constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
   std::array<std::uintptr_t, 64> words{};
@@ -174,8 +174,8 @@ const CallOwner* owner_of_stack(std::uintptr_t stack) {
 bool find_owner(const ucontext_t& context, RunningCall& into) {
   const Registers registers = registers_of(context);
   const CallOwner* owner = find_code_owner(registers.code);
-  // What has returned leaves its addresses behind on the stacks of our own threads: only those of a
-  // library say something.
+  // Calls that have returned leave addresses behind on the stacks of the host's threads. Only the
+  // stack of a library's own thread proves something.
   if (owner == nullptr && !has_call_record()) owner = owner_of_stack(registers.stack);
   if (owner == nullptr) return false;
   into.owner = owner;
@@ -193,22 +193,22 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   if (record(name_of(signal), in_call ? &call : nullptr)) {
     record_stack(static_cast<const ucontext_t*>(context));
   } else if (is_wanted() && recording_thread != ::gettid()) {
-    // Another thread crashes at this moment: it ends the process when it has written. But if this
-    // is that thread, then somebody has put our handler back since (plugins/admission/
-    // process_guard.hpp does when a library goes), and the process ends now.
+    // Another thread is crashing too. It ends the process when it has written its record. If that
+    // thread is this one, the handler was restored after the record (plugins/admission/
+    // process_guard.hpp does so when a library goes), and the process ends now.
     for (;;) ::pause();
   }
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   ::sigaction(signal, &standard, nullptr);
-  // A fault comes again when we return to the instruction. A signal that was sent (abort() sends
-  // one) must be sent again; it is delivered when we return.
+  // A fault happens again when the handler returns to the instruction. A signal that was sent
+  // (abort() sends one) must be sent again; it is delivered when the handler returns.
   if (info->si_code <= 0) ::raise(signal);
   errno = kept_errno;
 }
 
-// exit() from a library's code runs destructors of ours below the feet of other threads; and it
-// looks like success.
+// exit() from a library's code would run the host's destructors while other threads use the
+// objects, and its status may look like success.
 void on_exit_of_process() {
   RunningCall call;
   if (!is_wanted() || !find_running_call(call)) return;
@@ -222,7 +222,7 @@ void on_exit_of_process() {
 
 void watch_exit() {
   static const int registered = std::atexit(on_exit_of_process);
-  static_cast<void>(registered);  // without it only the record is missing
+  static_cast<void>(registered);  // if it failed, only the record is missing
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ CrashRecorder::CrashRecorder(const std::filesystem::path& file)
   ours.sa_sigaction = on_crash;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);
-  // A fault inside the handler is the end, and no call of the handler.
+  // A fault inside the handler ends the process instead of calling the handler again.
   for (const int signal : kSignals) ::sigaddset(&ours.sa_mask, signal);
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &ours, &before_[i]);
   watch_exit();

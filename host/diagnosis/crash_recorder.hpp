@@ -1,5 +1,5 @@
 #pragma once
-// Writes down, when this process crashes, what it was doing in whose code.
+// When this process crashes, records which library's code was running, and for which agent.
 
 #include "diagnosis/call_records.hpp"
 
@@ -11,28 +11,29 @@
 
 namespace hearth::diagnosis {
 
-// While an object lives, these leave a record (crash_record.hpp) in the file, and one line on
-// standard error:
-//   SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT   then the signal does what it does without us: a
-//                                              core, and the end
+// While an object lives, these events leave a record (crash_record.hpp) in the file, and one line
+// on standard error:
+//   SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT   then the signal takes its usual course: a core, and
+//                                              the process ends
 //   exit() from inside a call into a library   then the process ends with kExitPluginLeft
 //   end_as_hung()                              then the process ends with kExitHung
-// Outside of calls a crash is a library's if the code that crashed is (diagnosis/code_ranges.hpp);
-// and on a thread that the host calls no libraries on, if the stack leads back to such code:
-// abort() is the C library's.
-// The record has the stack, too: written last, since to walk a stack that was overwritten may be
-// the end. The first of them is recorded, if more than one thread crashes at once; the others wait
-// until it ends the process, exit() and end_as_hung() for two seconds at most.
 //
-// State      A handler is the process's: what it needs is private to crash_recorder.cpp, and
-//            belongs to the one object there is.
-// Threads    Made and destroyed on one thread while the others are in no call. end_as_hung() on
-//            any.
-// Lifetime   Of several at a time the first one does this, and the others do nothing. The
-//            destructor gives the signals back to whoever had them, and removes the file.
+// Blame     A crash inside a call belongs to the library of the call. Outside of calls it belongs
+//           to the library whose code crashed (diagnosis/code_ranges.hpp). On a thread that never
+//           called a library it belongs to the library to whose code the stack leads back: abort()
+//           itself is code of the C library.
+// Stack     The stack is written last, because walking an overwritten stack may end the process.
+// At once   If several threads crash at once, the first is recorded. The others wait until it ends
+//           the process; exit() and end_as_hung() wait for two seconds at most.
+// State     The handlers belong to the process. What they need is private to crash_recorder.cpp,
+//           and belongs to the one active object.
+// Threads   Made and destroyed on one thread while no other thread is in a call. end_as_hung() on
+//           any.
+// Lifetime  If several objects exist, the first one works and the others do nothing. The destructor
+//           restores the former signal handlers and removes the file.
 class CrashRecorder {
  public:
-  // Makes `file` anew. Without one (no space, no permission) crashes leave only the line.
+  // Makes `file` anew. If that fails (no space, no permission), crashes leave only the line.
   explicit CrashRecorder(const std::filesystem::path& file);
   ~CrashRecorder();
   CrashRecorder(const CrashRecorder&) = delete;
@@ -41,10 +42,11 @@ class CrashRecorder {
   // Makes the file if it could not be made before.
   void make_file();
 
-  // Whether there should be a file to write into, and is none.
+  // Whether the file could not be made.
   [[nodiscard]] bool lacks_file() const { return is_first_ && descriptor_ < 0; }
 
-  // A call does not return. The owner is valid. `stack`: where it is, as a text; empty: unknown.
+  // `call` does not return. Its owner must be valid. `stack`: where the call is, as text; empty:
+  // unknown.
   [[noreturn]] void end_as_hung(const RunningCall& call, std::string_view stack = {});
 
  private:

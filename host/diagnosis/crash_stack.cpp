@@ -11,7 +11,7 @@ namespace hearth::diagnosis {
 namespace {
 
 struct OwnWalk {
-  std::uintptr_t from = 0;  // what is above it is the handler; 0: nothing is
+  std::uintptr_t from = 0;  // frames above it are the handler's; 0: there are none
   std::span<std::uintptr_t> into;
   std::size_t count = 0;
 };
@@ -22,7 +22,7 @@ _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* given) {
   const std::uintptr_t address = _Unwind_GetIPInfo(context, &is_exact);
   if (address == 0) return _URC_END_OF_STACK;
   if (walk.from != 0 && walk.count == 0 && address != walk.from) return _URC_NO_REASON;
-  // A return address is the first one after the call, which may belong to the next function.
+  // A return address lies after the call instruction, so it may belong to the next function.
   walk.into[walk.count++] = is_exact != 0 ? address : address - 1;
   return walk.count == walk.into.size() ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
@@ -60,8 +60,8 @@ CodePlaceView find_place(std::uintptr_t address) noexcept {
     return {.file = {}, .offset = address};
   const link_map& map = *object.dlfo_link_map;
   std::string_view file = map.l_name;
-  // A private copy in memory (staging.hpp): the name is this process's own, and the next one must
-  // not look for functions behind it.
+  // A private copy in memory (staging.hpp): the name is valid in this process only, and the next
+  // process must not look for functions there.
   if (file.starts_with("/proc/self/")) {
     const CallOwner* const owner = find_code_owner(address);
     file = owner == nullptr ? std::string_view("memory") : std::string_view(owner->library);

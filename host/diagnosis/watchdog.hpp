@@ -22,30 +22,28 @@ struct HangLimits {
   std::chrono::milliseconds hard{60'000};  // 0: none
 };
 
-// What to say and do about the calls that run now. A call stands still while its shard does: that
-// is what is wrong with one that takes long, while jobs ("offload") may take as long as they like,
-// and are left alone.
+// Judges the calls that run now. A slow call blocks its shard. Jobs ("offload") block no shard, may
+// take any time, and are ignored.
 //
-// past soft    agent.call_slow is logged, once, with the stack of the call, and
-//              hearth_slow_calls_total{class} counts it
-// past hard    `give_up` is called, which need not return
+// past soft    logs agent.call_slow once, with the stack of the call, and counts the call in
+//              hearth_slow_calls_total{class}
+// past hard    calls `give_up`, which need not return
 //
-// A call's time is what passed between looks, at most kMaxStep of each: a process that was stopped,
-// by a debugger or by the system, was not slow.
-//
+// Time       A call's time is the sum of the times between looks, each counted as kMaxStep at most:
+//            a process that a debugger or the system stopped was not slow.
 // Threads    One.
 class SlowCalls {
  public:
   static constexpr std::chrono::milliseconds kMaxStep{1'000};
   using GiveUp = std::function<void(const RunningCall&, const std::string& stack)>;
 
-  // In which functions a call is, innermost first; empty: unknown.
+  // The functions that a call is in, innermost first; empty: unknown.
   using StackOf = std::function<std::string(const RunningCall&)>;
 
   SlowCalls(HangLimits limits, Logger& logger, Metrics& metrics, GiveUp give_up,
             StackOf stack_of = {});
 
-  // `now`: of a clock that only goes forward.
+  // `now`: from a monotonic clock.
   void look(std::chrono::nanoseconds now);
 
  private:
@@ -72,8 +70,8 @@ class SlowCalls {
   std::map<std::string, Counter*> counters_;
 };
 
-// Looks every kPeriod, on a thread of its own.
-//   Lifetime  All that it is given outlives it.
+// Calls SlowCalls::look() every kPeriod, on a thread of its own.
+//   Lifetime  The arguments outlive it.
 class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kPeriod{100};
@@ -86,15 +84,15 @@ class Watchdog {
  private:
   void watch();
 
-  CallStacks stacks_;  // the thread's
-  SlowCalls calls_;    // the thread's
+  CallStacks stacks_;  // used by the thread
+  SlowCalls calls_;    // used by the thread
   Mutex mutex_;
   Condition over_;
   bool is_over_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-// `inner+0x8 (room.so+0x11f8) < outer+0x1c (room.so+0x12f4)`: the stack of a call in a line.
+// `inner+0x8 (room.so+0x11f8) < outer+0x1c (room.so+0x12f4)`: the stack of a call on one line.
 [[nodiscard]] std::string stack_text(const std::vector<std::uintptr_t>& frames);
 
 }  // namespace hearth::diagnosis
