@@ -46,7 +46,7 @@ Json options_as_json(const std::string& options) {
 
 Setting<ClassSettings> options_setting() {
   auto setting = row("options", "mapping", "", at(&ClassSettings::options), read_options,
-                     options_as_json, "handed to the plugin, which says what it means");
+                     options_as_json, "handed to the plugin, which defines its meaning");
   setting.is_secret = true;
   return setting;
 }
@@ -66,15 +66,15 @@ constexpr const char* kServers = "that of the server file";
 
 Setting<ClassSettings> own_frame_setting() {
   auto setting = size("limits.max_frame", at(&ClassSettings::max_frame), {1U << 10U, 256U << 20U},
-                      "one WebSocket message from a client that connects from now on");
+                      "one WebSocket message from a client; for new connections");
   setting.default_words = kServers;
   return setting;
 }
 
 Setting<ClassSettings> own_timeout_setting() {
-  auto setting =
-      duration("limits.call_timeout", at(&ClassSettings::call_timeout),
-               {milliseconds(10), hours(24)}, "one event, until its caller gets a time-out");
+  auto setting = duration("limits.call_timeout", at(&ClassSettings::call_timeout),
+                          {milliseconds(10), hours(24)},
+                          "how long one event may take, before its caller gets a timeout");
   setting.default_words = kServers;
   return setting;
 }
@@ -98,26 +98,27 @@ Settings<ClassSettings> make_own_settings() {
             "further URL segments of the class: clients reach the same agents at "
             "`/agents/SEGMENT/NAME`, see [below](#aliases)"),
       yes_or_no("send_identity", at(&Class::send_identity),
-                "whether clients are told the class and the name of their agent when they connect; "
-                "[what they lack without](#clients-without-an-identity)"),
+                "whether the server tells clients the class and the name of their agent when "
+                "they connect; [what they lack without it](#clients-without-an-identity)"),
       yes_or_no("list_methods", at(&Class::list_methods),
-                "whether `GET /agents/CLASS` gives everybody the [list of the class's "
+                "whether `GET /agents/CLASS` gives every client the [list of the class's "
                 "methods](#the-list-of-methods)"),
       duration("idle_timeout", at(&Class::idle_timeout), {milliseconds(10), hours(24 * 365)},
-               "without an event, until an agent leaves memory; its sockets stay open"),
+               "how long an agent without events stays in memory; its sockets stay open"),
       duration("evict_grace", at(&Class::evict_grace), {seconds(0), minutes(5)},
-               "what `on_evict` may take, after which it is cut off; `0s`: eviction is sudden"),
+               "how long `on_evict` may take before it is cut off; `0s`: agents leave memory "
+               "without `on_evict`"),
       word("durability", at(&Class::durability),
            {{"process", Durability::kProcess}, {"power", Durability::kPower}},
            "what an acknowledged write survives: `process` (`kill -9`) or `power` (loss of "
            "power too); [what that costs](#durability-power)"),
       yes_or_no("objects", at(&Class::is_object),
                 "whether the agents are [objects](#objects): clients call them at "
-                "`/objects/SEGMENT/ID`. Three defaults are others then: `idle_timeout: 300s`, "
-                "`calls: serial`, and every object is listed as soon as it was called"),
+                "`/objects/SEGMENT/ID`. Two defaults change, `idle_timeout: 300s` and `calls: "
+                "serial`, and every object is listed as soon as it was called"),
       duration("objects_call_timeout", at(&Class::object_call_timeout),
                {milliseconds(10), hours(24)},
-               "one call over `/objects`, until its caller gets 504"),
+               "how long one call over `/objects` may take, before its caller gets 504"),
       duration("idempotency_keep", at(&Class::answers, &AnswerSettings::keep),
                {seconds(1), hours(24 * 30)},
                "how long the answer of a call with an `Idempotency-Key` is kept"),
@@ -130,70 +131,62 @@ Settings<ClassSettings> make_own_settings() {
            {1U << 10U, 16U << 20U}, "one SQL statement"),
       count("limits.max_variables", at(&Class::sql, &PluginSqlLimits::max_variables), {1, 32'766},
             "variables of one SQL statement"),
-      duration(
-          "limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
-          {milliseconds(10), minutes(10)},
-          "one SQL statement; looked at between its instructions and by the functions that "
-          "take long. A function is one instruction, and each takes time in proportion to its "
-          "arguments: `LIKE` and `GLOB` patterns have at most 200 bytes, or 1,600 over the number "
-          "of their uses where a statement has more than eight (those in views, generated "
-          "columns and triggers count for each time that they are used), two documents of "
-          "`json_patch` together some 64 KiB each, and paths of `json_set` and `json_insert` "
-          "1,000 steps; `highlight` and `snippet` refuse a row with more than 1,048,576 "
-          "matches. A full-text query has at most 256 tokens (words, or with `trigram` groups "
-          "of three letters), and one in a text that is bound to the statement 32 phrases in "
-          "all its `NEAR`s. Of a table that names no tokenizer only texts that are bound are "
-          "held to 256: name one (`tokenize=unicode61`) if the SQL makes queries of what is "
-          "stored"),
+      duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
+               {milliseconds(10), minutes(10)},
+               "how long one SQL statement may take. The server looks at the time between "
+               "instructions of the statement and inside slow functions; [some functions have "
+               "limits](#limits-of-sql-functions) instead"),
       own_frame_setting(),
       own_timeout_setting(),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},
             "events in progress at once in one agent"),
       duration("fibers.recovery_timeout", at(&Class::fibers, &FiberSettings::recovery_timeout),
-               {milliseconds(10), hours(24)}, "one recovery hook"),
+               {milliseconds(10), hours(24)}, "how long one recovery hook may take"),
       count("fibers.max_attempts", at(&Class::fibers, &FiberSettings::max_attempts), {1, 1'000'000},
-            "recoveries without progress until a fiber is dead"),
+            "recoveries without progress, until a fiber is dead"),
       count("fibers.max_recoveries", at(&Class::fibers, &FiberSettings::max_recoveries),
             {0, 1'000'000},
             "recoveries in all, with progress or without, until a fiber is dead; `0`: no "
-            "bound"),
+            "limit"),
       count("fibers.max_turn_recoveries", at(&Class::fibers, &FiberSettings::max_turn_recoveries),
-            {1, 1'000}, "recoveries in all until a turn (`FiberOptions::turn`) is given up"),
-      count(
-          "fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
-          "runs of a fiber that ended the server until it is dead; a run that lasts five minutes "
-          "and has a checkpoint begins the count anew; `0`: no bound. With 3 or more, or `0`, one "
-          "such fiber may bring its class into quarantine, which comes with the fourth crash in "
-          "five minutes: the first may be one in `on_fibers_recovered` for several fibers, which "
-          "counts for none. The server warns (`config.doubtful`)"),
+            {1, 1'000}, "recoveries in all, until a turn (`FiberOptions::turn`) is given up"),
+      count("fibers.max_crashes", at(&Class::fibers, &FiberSettings::max_crashes), {0, 1'000},
+            "runs of one fiber that crashed the server, until the fiber is dead; a run of "
+            "five minutes with a checkpoint begins the count anew; `0`: no limit. With 3 "
+            "or more, or `0`, one fiber may bring its class into quarantine, which comes "
+            "with the fourth crash in five minutes. The first of these may be a crash in "
+            "`on_fibers_recovered` for several fibers, which counts for no fiber. The "
+            "server warns of such values (`config.doubtful`)"),
       duration("fibers.retry_base", at(&Class::fibers, &FiberSettings::retry_base),
                {milliseconds(1), minutes(5)},
-               "the wait after the first failed recovery; doubles up to 5m; up to a quarter "
-               "more at random"),
+               "the wait after the first failed recovery; it doubles up to 5m, plus up to a "
+               "quarter at random"),
       count("fibers.max_running", at(&Class::fibers, &FiberSettings::max_running), {1, 100'000},
             "fibers of one agent at once"),
       duration("fibers.keep_completed", at(&Class::managed, &ManagedSettings::keep_completed),
                {seconds(0), hours(24 * 365 * 10)},
-               "how long the record of a fiber stays that was completed or aborted"),
+               "how long the record of a completed or aborted fiber stays"),
       duration("fibers.keep_failed",
                all(at(&Class::managed, &ManagedSettings::keep_failed),
                    at(&Class::fibers, &FiberSettings::keep_dead)),
                {seconds(0), hours(24 * 365 * 10)},
-               "the same for one that has failed; interrupted and dead ones with a record stay "
-               "until they are removed. And how long a dead fiber without a record stays, from "
-               "its death; `0s`: it goes at once"),
+               "how long the record of a failed fiber stays; records of interrupted and dead "
+               "fibers stay until they are removed. Also how long a dead fiber without a "
+               "record stays, from its death; `0s`: it goes at once"),
       count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
             {1, 1'000'000},
-            "records of fibers of one agent, those among them that wait for a version of the class "
-            "that goes on with them"),
+            "records of fibers of one agent, also of those that wait for a version of the "
+            "class that can continue them"),
       duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),
-               {milliseconds(10), hours(24)}, "one run of a schedule, until it has failed"),
+               {milliseconds(10), hours(24)},
+               "how long one run of a schedule may take, before it fails"),
       count("schedules.max_schedules", at(&Class::schedules, &ScheduleSettings::max_schedules),
             {1, 1'000'000}, "schedules of one agent"),
       count("schedules.max_running", at(&Class::schedules, &ScheduleSettings::max_running),
-            {1, 10'000}, "runs of one agent at once; what is due past that waits"),
+            {1, 10'000}, "runs of one agent at once; further runs that are due wait"),
       duration("queue.timeout", at(&Class::queue, &QueueSettings::timeout),
-               {milliseconds(10), hours(24)}, "one delivery of a queue item, until it has failed"),
+               {milliseconds(10), hours(24)},
+               "how long one delivery of a queue item may take, before it fails"),
       count("queue.max_items", at(&Class::queue, &QueueSettings::max_items), {1, 10'000'000},
             "items of one agent, dead letters included"),
       count("alarms.max_alarms", at(&Class::alarms, &AlarmSettings::max_alarms), {1, 10'000},
@@ -202,17 +195,17 @@ Settings<ClassSettings> make_own_settings() {
             "calls of an alarm, until it is dead"),
       duration("alarms.retry_base", at(&Class::alarms, &AlarmSettings::retry_base),
                {milliseconds(1), hours(1)},
-               "the wait after the first call of an alarm that failed; doubles"),
+               "the wait after the first failed call of an alarm; it doubles"),
       count("kv.max_keys", at(&Class::kv, &KvSettings::max_keys), {1, 1'000'000},
-            "keys that one agent keeps values under"),
+            "keys of one agent"),
       size("kv.max_value", at(&Class::kv, &KvSettings::max_value_bytes), {1U << 10U, 256U << 20U},
-           "one value that is kept by key"),
+           "the value of one key"),
       size("kv.max_total", at(&Class::kv, &KvSettings::max_total_bytes), {1U << 10U, 1U << 30U},
            "all keys and values of one agent"),
       duration("keep_alive_interval", at(&Class::keep_alive_interval), {milliseconds(10), hours(1)},
-               "the longest wait before an agent that has work under way (a keep-alive "
-               "reference, a running fiber) is woken again after a failure, see "
-               "[below](#who-is-woken-again)"),
+               "the longest wait after a failure before an agent with work in progress (a "
+               "keep-alive reference, a running fiber) is woken again, see "
+               "[below](#waking-after-a-failure)"),
   };
 }
 

@@ -51,9 +51,9 @@ Setting<Owner> name_rule(Fields<Owner, std::optional<std::string>> fields, Json 
       [absent = std::move(absent)](const std::optional<std::string>& value) {
         return value ? Json(*value) : absent;
       },
-      "the name that an agent must have for a client to reach it, made of claims of the client's "
-      "token: `\"{sub}\"`, [`\"{org}:{sub}\"`](#who-may-connect). Of agents below others it is the "
-      "topmost one's. `\"\"`: any name");
+      "the name that an agent must have for a client to reach it, made of claims of "
+      "the client's token: `\"{sub}\"`, [`\"{org}:{sub}\"`](#authentication). For an "
+      "agent below others, the name of the topmost agent counts. `\"\"`: any name");
   setting.default_words = std::move(default_words);
   return setting;
 }
@@ -113,30 +113,30 @@ Settings<ServerConfig> auth_rows() {
        },
        .of = [](Server& server) -> std::optional<std::string>& { return server.auth.rules.name; }}};
   return {
-      proof_kind(
-          std::move(type), "none",
-          "[who may connect](#who-may-connect) to agents: `none` (everybody), `token` (one of "
-          "`auth.token_file`) or `jwt` (a JSON Web Token that one of the keys has signed)"),
+      proof_kind(std::move(type), "none",
+                 "how clients of agents [authenticate](#authentication): `none` (not at all), "
+                 "`token` (one of `auth.token_file`) or `jwt` (a JSON Web Token that one of the "
+                 "keys has signed)"),
       name_rule(std::move(name), "", "`\"\"`"),
       path("auth.token_file", at(&Server::auth, &AuthConfig::token_file),
-           "tokens of clients, one a line: 16 to 512 printable characters without a space; at most "
-           "64. Read again when it changes"),
+           "tokens of clients, one a line: 16 to 512 printable characters without a "
+           "space; at most 64. The server reads the file again when it changes"),
       path("auth.keys_file", at(&Server::auth, &AuthConfig::keys_file),
-           "keys of JSON Web Tokens: a JSON Web Key Set, or PEM with public keys. Read again when "
-           "it "
-           "changes"),
+           "keys of JSON Web Tokens: a JSON Web Key Set, or PEM with public keys. The "
+           "server reads the file again when it changes"),
       text_setting("auth.keys_url", at(&Server::auth, &AuthConfig::keys_url), "URL",
                    "an https URL, or an http one of this machine", is_keys_url,
-                   "where a provider publishes its JSON Web Key Set; instead of `auth.keys_file`"),
+                   "where a provider publishes its JSON Web Key Set; use either this or "
+                   "`auth.keys_file`"),
       text_setting("auth.issuer", at(&Server::auth, &AuthConfig::issuer), "text",
-                   "what tokens have as iss", is_text, "`iss` of a token must be this"),
+                   "what tokens have as iss", is_text, "a token's `iss` must be this"),
       texts("auth.audience", at(&Server::auth, &AuthConfig::audiences),
             "texts such as [\"hearth\"]", is_text,
-            "`aud` of a token must be, or have, one of these"),
+            "a token's `aud` must be, or contain, one of these"),
       duration("auth.clock_skew", at(&Server::auth, &AuthConfig::clock_skew),
                {seconds(0), minutes(10)},
-               "how far the issuer's clock may differ from this one's; a token holds for so long "
-               "after its `exp`"),
+               "how far the issuer's clock may differ from the server's; a token stays valid "
+               "for this long after its `exp`"),
   };
 }
 
@@ -170,18 +170,18 @@ Settings<Owner> cors_rows(CorsRules Owner::* part) {
                            "visitors. Name the origins");
       },
       [](const CorsRules& rules) { return Json(rules.credentials); },
-      "whether pages may send cookies along; not with the origin `\"*\"`. A token in a header or "
-      "in "
-      "the query needs no cookies");
+      "whether these pages may send cookies; not with the origin `\"*\"`. A token in "
+      "a header or in the query needs no cookies");
   return {
       texts("cors.origins", at(part, &CorsRules::origins),
             "origins such as [\"https://app.example\"]", is_page_origin,
-            "[pages](#pages-and-names) that may read answers, and may use the server as those of "
-            "`allowed_origins`: `\"https://app.example\"`, `\"null\"`, `\"*\"`"),
+            "[pages](#pages-and-names) that may use the server, as those of "
+            "`allowed_origins`, and also read its answers: `\"https://app.example\"`, "
+            "`\"null\"`, `\"*\"`"),
       texts("cors.methods", at(part, &CorsRules::methods), "methods such as [\"GET\", \"POST\"]",
-            is_method_name, "what they may send beside simple requests"),
+            is_method_name, "methods that these pages may send, besides simple requests"),
       texts("cors.headers", at(part, &CorsRules::headers), "names of headers such as [\"X-Team\"]",
-            is_header_word, "headers that they may set; `\"*\"`: any, `Authorization` too"),
+            is_header_word, "headers that these pages may set; `\"*\"`: any, `Authorization` too"),
       std::move(credentials),
       duration("cors.max_age", at(part, &CorsRules::max_age), {seconds(0), hours(24 * 7)},
                "how long a browser may remember the answer to a preflight"),
@@ -307,9 +307,9 @@ Position place_of(const Sources& sources, std::string_view key) {
 Settings<ServerConfig> server_edge_section() {
   Settings<ServerConfig> rows{
       row("routes", "list of mappings", "", at(&ServerConfig::routes), read_routes, shown_routes,
-          "[further paths](#further-paths): a `prefix` that stands for `/agents`, a `path` that is "
-          "the `agent` of a `name`, a `path` that is refused with a `status`; the first that fits "
-          "counts")};
+          "[further paths](#further-paths); each row has a `prefix` (it stands for "
+          "`/agents`), a `path` with `agent` and `name` (the path of this agent), or a "
+          "`path` with a `status` (refused); the first match counts")};
   std::ranges::move(auth_rows(), std::back_inserter(rows));
   std::ranges::move(cors_rows(&ServerConfig::cors), std::back_inserter(rows));
   return rows;
@@ -318,8 +318,8 @@ Settings<ServerConfig> server_edge_section() {
 Settings<ClassSettings> class_edge_section() {
   Settings<ClassSettings> rows{
       proof_kind(at(&ClassSettings::auth, &AuthRules::type), "server",
-                 "[who may connect](#who-may-connect) to agents of the class: as the server's, or "
-                 "`server`: what the server says"),
+                 "how clients of the class's agents [authenticate](#authentication): one of the "
+                 "server's words, or `server`: as the server file says"),
       name_rule(at(&ClassSettings::auth, &AuthRules::name), nullptr,
                 "with `jwt` the server's, else `\"\"`")};
   std::ranges::move(cors_rows(&ClassSettings::cors), std::back_inserter(rows));

@@ -59,8 +59,8 @@ Setting<ClassSettings> proxy_setting() {
         out = node->text;
       },
       [](const std::string& value) { return Json(value); },
-      "an HTTP proxy that all requests of the class go through. Its own address is not judged by "
-      "the rules, and it is the proxy that resolves names: the rules judge the names alone");
+      "an HTTP proxy for all requests of the class. The rules do not judge the "
+      "proxy's own address. The proxy resolves names, so the rules judge only names");
 }
 
 bool is_credential_name(std::string_view name) {
@@ -113,8 +113,8 @@ Setting<ClassSettings> secrets_setting() {
         for (const auto& [name, file] : value) shown[name] = file.string();
         return shown;
       },
-      "[credentials](#credentials) that the server adds to requests: `openai: openai.key`. The "
-      "plugin knows the names alone");
+      "[credentials](#credentials) that the server adds to requests: `openai: "
+      "openai.key`. The plugin knows only the names");
 }
 
 void read_limits(const Reading& in, EgressLimits& out) {
@@ -137,30 +137,29 @@ Setting<ClassSettings> limits_setting() {
                     {"concurrent", value.concurrent},
                     {"bytes_per_day", format_size(value.bytes_per_day)}};
       },
-      "what all agents of the class may ask for together: `requests_per_minute` (of the clock; "
-      "`0`: no limit), `concurrent` (requests in progress, 1 to 100000), `bytes_per_day` (bodies "
-      "of "
-      "requests and answers, a day of UTC; `0`: no limit). Each redirect that is followed is a "
-      "request of its own. What was used is known after a restart, too");
+      "what all agents of the class may use together: `requests_per_minute` (of the "
+      "clock; `0`: no limit), `concurrent` (requests in progress, 1 to 100000), "
+      "`bytes_per_day` (bodies of requests and answers, a day of UTC; `0`: no "
+      "limit). Each redirect that is followed counts as a request. The counts "
+      "survive a restart");
 }
 
 }  // namespace
 
 Settings<ClassSettings> egress_section() {
   return {
-      patterns(
-          "egress.allow", &EgressSettings::allow,
-          "where agents may send [requests](#requests-to-other-servers) to: hosts "
-          "(`\"api.example.com\"`, `\"*.example.com\"`, `\"*\"`), addresses and networks, each "
-          "with a port or without. Empty: every public address"),
+      patterns("egress.allow", &EgressSettings::allow,
+               "where agents may send [requests](#requests-to-other-servers): hosts "
+               "(`\"api.example.com\"`, `\"*.example.com\"`, `\"*\"`), addresses and "
+               "networks, each with a port or without. Empty: every public address"),
       patterns("egress.deny", &EgressSettings::deny,
-               "the same for where they may not; it wins over `allow`"),
+               "where agents may not send requests, in the same form; it wins over `allow`"),
       proxy_setting(),
       secrets_setting(),
       limits_setting(),
       yes_or_no("egress.http2", at(&ClassSettings::egress, &EgressSettings::http2),
-                "whether requests that ask for HTTP/2 get it, over TLS and if the other side has "
-                "it. `false`: HTTP/1.1 for all; a stream of HTTP/2 that is read slowly costs the "
+                "whether requests that ask for HTTP/2 get it, over TLS and if the other side "
+                "has it. `false`: HTTP/1.1 for all; a slowly read stream of HTTP/2 costs the "
                 "server more memory"),
   };
 }

@@ -69,8 +69,8 @@ void read_kinds(const Reading& in, Kinds& out) {
 Settings<ClassSettings> operations_section() {
   return {
       duration("operations.keep", at(&ClassSettings::operations, &OperationSettings::keep), kKeep,
-               "how long the row of a settled [operation](#operations) stays, from its end; one "
-               "that is unknown stays until somebody resolves it"),
+               "how long the row of a settled [operation](#operations) stays, from its end; "
+               "the row of an unknown operation stays until it is resolved"),
       row(
           "operations.kinds", "mapping of kinds to limits", "",
           at(&ClassSettings::operations, &OperationSettings::kinds), read_kinds,
@@ -83,10 +83,11 @@ Settings<ClassSettings> operations_section() {
             }
             return shown;
           },
-          "for single kinds, such as `charge: {keep: 9600h, per_day: 100, cost_per_day: 50000}`: "
-          "`keep` (`0s`: as `operations.keep`), and what each agent may begin on a day of UTC "
-          "(`0`: any): `per_day` operations, and `cost_per_day`, in the unit of the class's code. "
-          "What would exceed one does not begin. What was used is known after a restart, too"),
+          "settings of single kinds, such as `charge: {keep: 9600h, per_day: 100, "
+          "cost_per_day: 50000}`: `keep` (`0s`: as `operations.keep`), and what each "
+          "agent may begin on a day of UTC (`0`: no limit): `per_day` operations, and "
+          "`cost_per_day`, in the unit of the class's code. An operation that would "
+          "exceed a limit does not begin. The counts survive a restart"),
   };
 }
 

@@ -84,7 +84,8 @@ Setting<ServerConfig> plugins_setting() {
         for (const auto& each : paths) list.push_back(each.string());
         return list;
       },
-      "directories of plugin libraries; one that is named here is never replaced by another");
+      "directories of plugin libraries; directories that are named here are never "
+      "replaced by the installed libraries");
   setting.default_words =
       "`[\"plugins\"]`; if there is no such directory, the libraries that were installed with "
       "`hearth`";
@@ -112,7 +113,7 @@ Setting<ServerConfig> shards_setting() {
       "shards", "`auto`, count", "1, " + std::to_string(kMaxShards), at(&ServerConfig::shards),
       read_shards,
       [](const std::optional<unsigned>& shards) { return shards ? Json(*shards) : Json("auto"); },
-      "event loops; `auto`: one a core");
+      "event loops; `auto`: one for each core");
 }
 
 // A member of a part of `net`.
@@ -142,18 +143,18 @@ bool is_network(std::string_view text) {
 }
 
 Setting<ServerConfig> certificate_setting() {
-  auto setting =
-      path("tls.certificate", at_tls(&TlsOptions::certificate),
-           "[TLS](#tls): PEM file with the server's certificate, and behind it those that lead to "
-           "its authority");
+  auto setting = path("tls.certificate", at_tls(&TlsOptions::certificate),
+                      "[TLS](#tls): PEM file with the server's certificate, followed by the "
+                      "intermediate certificates");
   setting.default_words = "none: the server speaks plain HTTP";
   return setting;
 }
 
 Setting<ServerConfig> key_setting() {
-  auto setting = path("tls.key", at_tls(&TlsOptions::key),
-                      "PEM file with the certificate's key, not encrypted, for the server's user "
-                      "alone (0600; 0640 for a group)");
+  auto setting =
+      path("tls.key", at_tls(&TlsOptions::key),
+           "PEM file with the certificate's private key, not encrypted, for the server's "
+           "user alone (0600; 0640 for a group)");
   setting.default_words = "none";
   return setting;
 }
@@ -169,20 +170,21 @@ void check_tls(const ServerConfig& config, Report& report) {
 }
 
 Setting<ServerConfig> token_file_setting() {
-  auto setting = path(
-      "admin.token_file", at(&ServerConfig::admin, &AdminConfig::token_file),
-      "the token of [administrators](../packaging/README.md#administration): one line of 16 to "
-      "512 printable characters without a space. If it is named here it must exist: the server "
-      "does not start without it, and `--check-config` says so");
+  auto setting =
+      path("admin.token_file", at(&ServerConfig::admin, &AdminConfig::token_file),
+           "the token of [administrators](../packaging/README.md#administration): one "
+           "line of 16 to 512 printable characters without a space. A file that is named "
+           "here must exist: without it `--check-config` fails and the server does not "
+           "start");
   setting.default_words = "`admin.token` in `data`, made by the server";
   return setting;
 }
 
 Setting<ServerConfig> objects_token_setting() {
-  auto setting = path("objects.token_file", at(&ServerConfig::objects, &ObjectsConfig::token_file),
-                      "a token in a file like `admin.token_file`. The server then refuses each "
-                      "request below `/objects` that does not carry it, or the administrators' "
-                      "token, [as its key](#the-key-of-objects)");
+  auto setting =
+      path("objects.token_file", at(&ServerConfig::objects, &ObjectsConfig::token_file),
+           "a token in a file like `admin.token_file`. Each request below `/objects` must "
+           "then carry it, or the administrators' token, [as its key](#the-key-of-objects)");
   setting.default_words = "none";
   return setting;
 }
@@ -195,13 +197,14 @@ Settings<ServerConfig> make_own_server_settings() {
       key_setting(),
       word("tls.min_version", at_tls(&TlsOptions::min_version),
            {{"1.2", net::TlsVersion::k12}, {"1.3", net::TlsVersion::k13}},
-           "the oldest version of TLS that is spoken"),
-      path("data", at(&Server::data), "the agents' databases; one server at a time"),
+           "the oldest version of TLS that the server accepts"),
+      path("data", at(&Server::data),
+           "directory of the agents' databases; one server at a time uses it"),
       plugins_setting(),
       yes_or_no("require_checked", at(&Server::require_checked),
-                "a library is refused (rule K1) until `hearth check --data DIR LIB.so` has "
-                "passed it, `DIR` being `data`; what has passed is kept by content, in "
-                "`<data>/checked`"),
+                "whether the server refuses a library (rule K1) until `hearth check --data DIR "
+                "LIB.so` has passed it, with `data` as `DIR`; `<data>/checked` records by "
+                "content which libraries have passed"),
       path("classes", at(&Server::classes),
            "directory of class files; must exist if it is named here"),
       shards_setting(),
@@ -212,20 +215,20 @@ Settings<ServerConfig> make_own_server_settings() {
            "[compression](#compression) of WebSocket messages for clients that offer it"),
       texts("allowed_origins", at(&Server::allowed_origins),
             "origins such as [\"https://app.example\"]", is_origin,
-            "[pages](#pages-and-names) that may use the server beside its own: "
+            "[pages](#pages-and-names) that may use the server, besides its own: "
             "`\"https://app.example\"`, `\"null\"`, `\"*\"`"),
       texts("allowed_hosts", at(&Server::allowed_hosts), "hosts such as [\"app.example\"]", is_host,
-            "[names](#pages-and-names) that the server may be asked by: `\"app.example\"`, "
-            "with or without a port, `\"*\"`"),
+            "[names](#pages-and-names) that clients may use for the server: "
+            "`\"app.example\"`, with or without a port, `\"*\"`"),
       count("limits.max_live_agents", at(&Server::runtime, &RuntimeLimits::max_live_agents),
             kPopulation,
             "agents in memory at once; fewer if the [limit of open files](#open-files) is "
             "lower"),
       count("limits.max_active_objects", at(&Server::runtime, &RuntimeLimits::max_active_objects),
             kPopulation,
-            "[objects](#objects) in memory at once, also those with WebSockets; of the whole "
-            "server. For one more the least recently used idle one hibernates; if all are busy its "
-            "caller gets 503"),
+            "[objects](#objects) in memory at once, of the whole server, also those with "
+            "WebSockets. When there is no room for another one, the least recently used "
+            "idle object hibernates; if all are busy, the new object's caller gets 503"),
       count("limits.max_connections", at(&Server::net, &NetOptions::max_connections), kPopulation,
             "open sockets; fewer if the [limit of open files](#open-files) is lower"),
       size("limits.max_frame", at(&Server::net, &NetOptions::max_frame), kMessage,
@@ -233,119 +236,126 @@ Settings<ServerConfig> make_own_server_settings() {
       size("limits.max_body", at(&Server::net, &NetOptions::max_body), kMessage,
            "one HTTP request's body"),
       size("limits.send_queue", at(&Server::net, &NetOptions::send_queue), {64U << 10U, 1U << 30U},
-           "what waits for one slow client before it is disconnected; from half of it on "
-           "the client is not read from"),
+           "what waits for one slow client, before the server disconnects it; from half "
+           "of it on the server does not read from the client"),
       size("limits.client_memory", at(&Server::runtime, &RuntimeLimits::client_memory),
            {1U << 20U, std::size_t{1} << 40U},
-           "what is held for all clients together: unfinished requests and messages, what "
-           "waits for agents or for the device, what is not read yet. Past it, a client that "
-           "needs more than 8 KiB gets 503 or 1013; what is under way goes on"),
+           "memory for all clients together: unfinished requests and messages, what waits "
+           "for agents or for the disk, what clients have not read yet. When it is full, "
+           "a client that needs more than 8 KiB gets 503 or 1013; what is in progress "
+           "continues"),
       size("limits.min_rate", at(&Server::net, &NetOptions::min_rate), {1, 1U << 20U},
-           "a second, over each 10 s: a client that sends less of an unfinished body or "
-           "message, or takes less of what waits for it, is disconnected (408, 1013)"),
+           "a second, over each 10 s: the server disconnects (408, 1013) a client that "
+           "sends less of an unfinished body or message, or reads less of what waits for "
+           "it"),
       size("limits.max_name", at(&Server::limits, &ServerLimits::max_name), {1, 1024},
-           "an agent's name"),
+           "bytes of an agent's name"),
       duration("limits.start_timeout", at(&Server::runtime, &RuntimeLimits::start_timeout),
-               kTimeout, "an agent's waking"),
+               kTimeout, "how long an agent may take to wake"),
       duration("limits.call_timeout", at(&Server::runtime, &RuntimeLimits::call_timeout), kCall,
-               "one event, until its caller gets a time-out"),
+               "how long one event may take, before its caller gets a timeout"),
       count("limits.max_waiting", at(&Server::runtime, &RuntimeLimits::max_waiting), kPopulation,
-            "events that wait for one agent to wake, or to come back with new code. Calls "
-            "and requests beyond are told `too many requests wait for this agent` (503); a "
-            "client of which many frames wait is not read from"),
+            "events that wait for one agent to wake, or to come back with new code. "
+            "Further calls and requests get `too many requests wait for this agent` (503); "
+            "the server does not read from a client with many waiting frames"),
       count("limits.recovery_share", at(&Server::runtime, &RuntimeLimits::recovery_share), {1, 100},
-            "percent of an event loop's time in which interrupted work is recovered while "
-            "clients use the loop; while none does it has all of it"),
+            "percent of an event loop's time for the recovery of interrupted work while "
+            "clients use the loop; otherwise recovery may use all of it"),
       duration("limits.shutdown_grace", at(&Server::limits, &ServerLimits::shutdown_grace), kGrace,
-               "running work, once the server is told to stop"),
+               "how long running work may continue, once the server is told to stop"),
       duration("limits.ping_interval", at(&Server::net, &NetOptions::ping_interval), kInterval,
-               "between two pings to a client; `0s`: none"),
+               "between two pings to a client; `0s`: no pings"),
       duration("limits.ping_timeout", at(&Server::net, &NetOptions::ping_timeout), kTimeout,
-               "the answer to a ping"),
+               "how long a client may take to answer a ping"),
       duration("limits.handshake_timeout", at(&Server::net, &NetOptions::handshake_timeout),
                kTimeout, "from a connection to the end of its first request's head"),
       duration("limits.http_idle_timeout", at(&Server::net, &NetOptions::http_idle_timeout),
-               kTimeout, "between two requests of one connection"),
+               kTimeout, "between two requests on one connection"),
       duration("limits.soft_hang", at(&Server::limits, &ServerLimits::soft_hang), kInterval,
-               "one call into a library, until `agent.call_slow` is logged; `0s`: it is not. "
-               "Jobs on threads of their own may take longer"),
+               "a call into a library that takes longer is logged (`agent.call_slow`); `0s`: "
+               "never. Jobs on threads of their own may take longer"),
       duration("limits.hard_hang", at(&Server::limits, &ServerLimits::hard_hang), kInterval,
-               "one call into a library, until the server ends with status 3, its supervisor "
-               "starts it again, and the class is in quarantine; `0s`: never"),
+               "when a call into a library takes longer, the server ends with status 3, its "
+               "supervisor restarts it, and the class is in quarantine; `0s`: never"),
       count("address_limits.connections", at_address(&AddressLimits::connections), kPerAddress,
-            "open at once from [one address](#limits-of-an-address); `0` here and below: no limit"),
+            "open connections of [one address](#limits-of-an-address); `0` here and below: "
+            "no limit"),
       count("address_limits.new_connections", at_address(&AddressLimits::new_connections),
-            kPerAddress, "a second"),
+            kPerAddress, "new connections a second"),
       count(
           "address_limits.messages", at_address(&AddressLimits::messages), kPerAddress,
           "WebSocket frames (a message has one or more, a ping is one) and HTTP requests a second"),
       size("address_limits.bytes", at_address(&AddressLimits::bytes), {0, std::size_t{1} << 40U},
-           "that are read, a second"),
+           "bytes that the server reads, a second"),
       count("address_limits.new_agents", at_address(&AddressLimits::new_agents), kPerAddress,
-            "agents a minute that do not exist yet"),
+            "new agents a minute"),
       texts("address_limits.exempt", at_address(&AddressLimits::exempt),
             "addresses and networks such as [\"10.0.0.5\", \"fd00::/8\"]", is_network,
             "addresses and networks without these limits: this machine, and proxies"),
       count("total_limits.new_connections", at_total(&TotalLimits::new_connections), kPerAddress,
-            "a second, [of all clients](#limits-of-an-address) that are not exempt; `0` here and "
-            "below: no limit"),
+            "new connections a second, [of all clients](#limits-of-an-address) that are "
+            "not exempt; `0` here and below: no limit"),
       count(
           "total_limits.messages", at_total(&TotalLimits::messages), kInTotal,
           "WebSocket frames (a message has one or more, a ping is one) and HTTP requests a second"),
       size("total_limits.bytes", at_total(&TotalLimits::bytes), {0, std::size_t{1} << 40U},
-           "that are read, a second"),
+           "bytes that the server reads, a second"),
       count("total_limits.new_agents", at_total(&TotalLimits::new_agents), kPerAddress,
-            "agents a minute that do not exist yet"),
+            "new agents a minute"),
       yes_or_no("reload.watch", at(&Server::reload, &ReloadConfig::watch),
-                "whether the plugin directories and the class files are watched; else the server "
-                "looks [when it is told to](#changing-it-while-the-server-runs)"),
+                "whether the server watches the plugin directories and the class files; "
+                "otherwise it looks only [when it is told "
+                "to](#changing-it-while-the-server-runs)"),
       duration("reload.quiet_time", at(&Server::reload, &ReloadConfig::quiet_time), kTimeout,
-               "how long all must be quiet in a directory before a change counts"),
+               "how long a directory must be quiet before a change counts"),
       word("reload.policy", at(&Server::reload, &ReloadConfig::policy),
            {{"evict", ReloadPolicy::kEvict}, {"drain", ReloadPolicy::kDrain}},
-           "`evict`: agents move to the new code, or the new settings, at once; `drain`: at "
-           "their next idle moment, those that try it too"),
+           "`evict`: agents move to the new code or settings at once; `drain`: each at "
+           "its next idle moment, also the agents that try the new code"),
       duration("reload.drain_deadline", at(&Server::reload, &ReloadConfig::drain_deadline), kCall,
-               "with `drain`: when they move all the same; those that try so long after the "
-               "beginning, the others so long after the trial"),
+               "with `drain`: when busy agents move too. For the agents that try the new code "
+               "it counts from the beginning, for the others from the end of the trial"),
       count("reload.trial_agents", at(&Server::reload, &ReloadConfig::trial_agents), kTrial,
             "live agents that try the new code before the others move. If fewer live, the "
-            "first that wake within `reload.probation` judge it too"),
+            "first agents that wake within `reload.probation` try it too"),
       count("reload.max_failed_percent", at(&Server::reload, &ReloadConfig::max_failed_percent),
-            {0, 100}, "how many of those may fail to start; if more do, the old code goes on"),
+            {0, 100},
+            "percent of these agents that may fail to start; if more fail, the old code "
+            "stays"),
       duration("reload.trial_time", at(&Server::reload, &ReloadConfig::trial_time), kTimeout,
-               "how long their starts are waited for"),
+               "how long the server waits for their starts"),
       duration("reload.probation", at(&Server::reload, &ReloadConfig::probation), kInterval,
-               "how long a new version must have run after all agents moved to it until it "
-               "counts as proven. If it ends the server before, or is taken back, the version "
-               "before it is served, after a restart too, until the file changes or somebody "
-               "asks for a reload. A version with a newer schema is proven once "
-               "`reload.trial_agents` have started on it: the one before could not read their "
-               "data"),
+               "how long a new version must run after all agents moved to it, until it is "
+               "proven. If it crashes the server before, or is taken back, the server serves "
+               "the version before it, also after a restart, until the file changes or an "
+               "administrator asks for a reload. A version with a newer schema is proven once "
+               "`reload.trial_agents` have started on it: the version before cannot read "
+               "their data"),
       count("reload.max_pinned", at(&Server::reload, &ReloadConfig::max_pinned), kTrial,
-            "old versions of code that cannot be unloaded (`plugin.pinned`, "
-            "`hearth_pinned_generations`). From so many on a library that would add one is "
-            "not replaced (rule R3): the version before goes on, and a restart frees them"),
+            "old versions that cannot be unloaded (`plugin.pinned`, "
+            "`hearth_pinned_generations`). Once there are this many, the server does not "
+            "replace a library that would add one (rule R3): the old version stays. A "
+            "restart frees them"),
       duration("reload.removal_grace", at(&Server::reload, &ReloadConfig::removal_grace), kGrace,
-               "how long the clients of a library that was removed wait for it to come back"),
+               "how long the clients of a removed library wait for it to come back"),
       token_file_setting(),
       objects_token_setting(),
       yes_or_no("objects.all_classes", at(&ServerConfig::objects, &ObjectsConfig::all_classes),
-                "whether each class is one of [objects](#objects) unless its class file says "
-                "`objects: false`. Then `limits.max_active_objects` holds for all agents, not "
-                "`limits.max_live_agents` alone"),
+                "whether each class is one of [objects](#objects), unless its class file says "
+                "`objects: false`. Then `limits.max_active_objects` bounds all agents, too, "
+                "besides `limits.max_live_agents`"),
       path("egress.ca_file", at(&Server::egress, &EgressConfig::ca_file),
            "PEM file with certificates of authorities that [requests of "
-           "agents](#requests-to-other-servers) trust beside the system's"),
+           "agents](#requests-to-other-servers) trust, besides the system's"),
       count("audit.max_entries", at(&Server::audit, &AuditConfig::max_entries), kEntries,
-            "entries of the [audit log](../packaging/README.md#the-audit-log) that are kept; `0`: "
-            "none"),
+            "entries of the [audit log](../packaging/README.md#the-audit-log) that the "
+            "server keeps; `0`: none"),
       duration("audit.keep", at(&Server::audit, &AuditConfig::keep), kKept,
-               "how long an entry is kept"),
+               "how long the server keeps an entry"),
       path("audit.file", at(&Server::audit, &AuditConfig::file),
-           "a file to which each entry is appended too, as a line of JSON"),
+           "a file to which the server appends each entry too, as a line of JSON"),
       word("log.level", at(&Server::log, &LogSettings::level), log_levels(),
-           "the least important lines that are logged"),
+           "the lowest level that is logged"),
       word("log.format", at(&Server::log, &LogSettings::format), log_formats(),
            "`auto`: human on a terminal, JSON otherwise"),
   };
