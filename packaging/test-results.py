@@ -29,7 +29,7 @@ def count(junit: str, failures: str) -> None:
 
 
 def durations(file: pathlib.Path) -> Iterator[tuple[float, str]]:
-    """Seconds and name of each test; of Node's only those that hold no others, which come indented."""
+    """Seconds and name of each test. Of Node's tests only those without tests inside; those are indented."""
     if file.suffix == ".xml":
         for case in tree.parse(file).getroot().iter("testcase"):
             # ctest's name ends with a comment on the parameter, GoogleTest's lacks the suite.
