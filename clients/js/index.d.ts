@@ -1,11 +1,11 @@
 /**
  * Objects of a Hearth server, over HTTP.
  *
- * Trying again: a request that got no answer, or one that says "retryable", is sent again:
- * `retries` times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer.
- * Each call has an `Idempotency-Key`, the same one each time, so the server runs it once. A removal
- * and an alarm have none: they are sent again only if the server says with 429 or 503 that it has not
- * taken them. Without an answer they may have been done, and a second removal could meet an object
+ * Retries: a request is sent again if it got no answer or the answer is "retryable": `retries`
+ * times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All attempts
+ * of a call have the same `Idempotency-Key`, so the server runs the call once. A removal and an alarm
+ * have no key: they are sent again only if the server answers 429 or 503, which says that it has not
+ * taken them. Without an answer they may have been done, and a second removal could remove an object
  * that another client has made meanwhile.
  *
  * Failure: each promise is rejected with a HearthError.
@@ -20,20 +20,20 @@ export interface HearthOptions {
   /** HEARTH_URL of the environment by default, or http://localhost:8787. */
   url?: string;
   /**
-   * The key of objects, the administrators' token, or what clients of agents prove themselves with.
-   * HEARTH_TOKEN of the environment by default.
+   * The key of objects, the administrators' token, or a token of a client of agents. HEARTH_TOKEN of
+   * the environment by default.
    */
   token?: string;
-  /** For one attempt; longer than the server's own deadline for a call, 30 s. 35,000 by default. */
+  /** For one attempt; longer than the server's deadline for a call, 30 s. 35,000 by default. */
   timeoutMs?: number;
   /** How many times a request is sent again. 3 by default. */
   retries?: number;
 }
 
 export interface Objects {
-  /** The result of the method. An array of `args` is positional, any other value the one argument. */
+  /** The result of the method. An array of `args` is positional, any other value the only argument. */
   call<Result = unknown>(className: string, id: string, call: ObjectCall): Promise<Result>;
-  /** The object, with all of its storage. */
+  /** The object, with all its storage. */
   get(className: string, id: string): Promise<ObjectInfo>;
   /** All objects, or those of a class, or with a status. */
   list(filter?: ObjectFilter): Promise<ObjectInfo[]>;
@@ -41,8 +41,8 @@ export interface Objects {
   iterate(filter?: ObjectFilter): AsyncIterableIterator<ObjectInfo>;
   /** Removes the object, its storage and its alarms. Not sent again without an answer. */
   delete(className: string, id: string): Promise<void>;
-  /** Has a method called at a time. Gives the alarm as the server keeps it. Not sent again without an
-   * answer. */
+  /** Sets an alarm: the server calls the method at a time. Returns the alarm as the server keeps it.
+   * Not sent again without an answer. */
   setAlarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
   set_alarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
 }
@@ -50,7 +50,7 @@ export interface Objects {
 export interface ObjectCall {
   method: string;
   args?: unknown;
-  /** A key of one's own makes it safe to repeat the call in another process. */
+  /** Pass one if another process must be able to repeat the call. */
   idempotencyKey?: string;
 }
 
@@ -60,7 +60,7 @@ export interface ObjectFilter {
   status?: "Active" | "Hibernating";
 }
 
-/** One of the times must be given: RFC 3339 or a Date, or a number of seconds from now. */
+/** Needs one of the times: RFC 3339 or a Date, or a number of seconds from now. */
 export interface ObjectAlarm {
   method: string;
   args?: unknown;
@@ -79,7 +79,7 @@ export interface Alarm {
 }
 
 export interface ObjectInfo {
-  /** Its own; a new object of the same name has another. */
+  /** The object's own; a new object of the same name has another. */
   id: string;
   class: string;
   className: string;
@@ -93,15 +93,15 @@ export interface ObjectInfo {
   createdAt: string;
   last_active: string;
   lastActive: string;
-  /** Of get() only. */
+  /** Only from get(). */
   storage?: Record<string, unknown>;
 }
 
 export class HearthError extends Error {
   constructor(status: number, code: string, message: string, retryable?: boolean);
-  /** Of the answer; 0: there was none. */
+  /** The status of the answer; 0: there was no answer. */
   status: number;
-  /** The server's word for why: "object_not_found", "invalid_method"... */
+  /** The reason: "object_not_found", "invalid_method"... */
   code: string;
   /** Whether the same request may succeed later. */
   retryable: boolean;

@@ -1,5 +1,5 @@
-// Calls objects of a Hearth server over HTTP. index.d.ts has what it offers; README.md how it is
-// used. Nothing but fetch is needed: Node 20 or newer, or a browser.
+// Calls objects of a Hearth server over HTTP. index.d.ts describes the interface, README.md its use.
+// Needs only fetch: Node 20 or newer, or a browser.
 
 const MAX_BACKOFF_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -30,7 +30,7 @@ export class Hearth {
     this.objects = new Objects((...request) => this.#request(...request));
   }
 
-  // The body of the answer. Sends the request again as index.d.ts says.
+  // The body of the answer. Retries as index.d.ts says.
   async #request(method, path, body, headers = {}) {
     const repeatable = method === "GET" || "Idempotency-Key" in headers;
     for (let attempt = 0; ; ++attempt) {
@@ -38,8 +38,8 @@ export class Hearth {
       if (failure.body) return failure.body;
       const { error, retryAfterMs } = failure;
       if (attempt >= this.#retries || !error.retryable) throw error;
-      // A server that says "retryable" with these has done nothing: a limit that a method has met
-      // is not retryable. A proxy ("http_error") does not know what the server has done.
+      // If the server answers these as "retryable", it has done nothing: a limit that a method
+      // reaches is not retryable. A proxy ("http_error") does not know what the server has done.
       const hasDoneNothing = [429, 503].includes(error.status) && error.code !== "http_error";
       if (!repeatable && !hasDoneNothing) throw error;
       const backoff = Math.min(100 * 2 ** attempt, MAX_BACKOFF_MS) * (0.5 + Math.random() / 2);
@@ -137,7 +137,7 @@ function pathOf(...segments) {
   return `/objects/${segments.map(encodeURIComponent).join("/")}`;
 }
 
-// crypto.randomUUID() is not there for pages without TLS.
+// Pages without TLS have no crypto.randomUUID().
 function freshKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -169,11 +169,11 @@ function parsed(text) {
 
 function errorOf(status, body) {
   if (typeof body?.error !== "string") {
-    // Of something between here and the server.
+    // The answer comes from a proxy.
     const passes = status === 429 || status === 502 || status === 503;
     return new HearthError(status, "http_error", `HTTP status ${status}`, passes);
   }
-  // In progress: the attempt before this one still runs, and its answer is what we want.
+  // In progress: the attempt before still runs. Ask again for its answer.
   const retryable = body.retryable === true || body.code === "call_in_progress";
   return new HearthError(status, body.code, body.error, retryable);
 }

@@ -5,16 +5,16 @@
     client = Hearth("http://localhost:8787")
     client.objects.call("counter", "user-1", method="increment", args=5)
 
-Trying again. A request that got no answer, or one that says "retryable", is sent again: `retries`
-times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. Each call has an
-`Idempotency-Key`, the same one each time, so the server runs it once. A removal and an alarm have
-none: they are sent again only if the server says with 429 or 503 that it has not taken them. Without
-an answer they may have been done, and a second removal could meet an object that somebody has made
-meanwhile.
+Retries. A request is sent again if it got no answer or the answer is "retryable": `retries` times,
+after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All attempts of a call
+have the same `Idempotency-Key`, so the server runs the call once. A removal and an alarm have no
+key: they are sent again only if the server answers 429 or 503, which says that it has not taken
+them. Without an answer they may have been done, and a second removal could remove an object that
+another client has made meanwhile.
 
 Redirects are refused: the token is for this server alone.
 
-Failure. HearthError for what the server has refused, ConnectionError for no answer.
+Failure. HearthError if the server refuses the request, ConnectionError if there is no answer.
 
 Threads. One Hearth may be used by many threads. It keeps no connection between two requests.
 """
@@ -38,7 +38,7 @@ _MAX_BACKOFF_SECONDS = 5.0
 
 
 class HearthError(Exception):
-    """The server refused. `code` is its word for why: "object_not_found", "invalid_method"..."""
+    """The server refused the request. `code` says why: "object_not_found", "invalid_method"..."""
 
     def __init__(self, status: int, code: str, message: str, retryable: bool = False) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class HearthError(Exception):
 
 
 class ObjectInfo:
-    """What the server says of an object. `storage` is None in lists."""
+    """An object, as the server describes it. `storage` is None in lists."""
 
     def __init__(self, data: Dict[str, Any]) -> None:
         self.id: str = data["id"]  # its own; a new object of the same name has another
@@ -73,15 +73,15 @@ class Objects:
 
     def call(self, class_name: str, object_id: str, method: str, args: Any = None, *,
              idempotency_key: Optional[str] = None) -> Any:
-        """The result of the method. A list of `args` is positional, any other value is the one
-        argument. A key of one's own makes it safe to repeat the call in another process."""
+        """The result of the method. A list of `args` is positional, any other value is the only
+        argument. Pass `idempotency_key` if another process must be able to repeat the call."""
         body = {"method": method} if args is None else {"method": method, "args": args}
         key = idempotency_key or str(uuid.uuid4())
         return self._client._request("POST", _path(class_name, object_id, "call"), body,
                                      {"Idempotency-Key": key})["result"]
 
     def get(self, class_name: str, object_id: str) -> ObjectInfo:
-        """The object, with all of its storage."""
+        """The object, with all its storage."""
         after = ""
         storage: Dict[str, Any] = {}
         while True:
@@ -117,8 +117,9 @@ class Objects:
                   fire_at: Union[str, datetime.datetime, None] = None,
                   fireAt: Union[str, datetime.datetime, None] = None,
                   delay_seconds: Optional[float] = None) -> Dict[str, Any]:
-        """Has the method called at a time: RFC 3339 or a datetime with a zone, or in so many
-        seconds. Gives the alarm as the server keeps it. Not sent again without an answer."""
+        """Sets an alarm: the server calls the method at a time (RFC 3339 or a datetime with a zone)
+        or after a number of seconds. Returns the alarm as the server keeps it. Not sent again
+        without an answer."""
         at = fireAt if fire_at is None else fire_at
         if isinstance(at, datetime.datetime):
             if at.tzinfo is None:
@@ -132,12 +133,11 @@ class Objects:
 
 
 class Hearth:
-    """A server. What is not given comes from HEARTH_URL and HEARTH_TOKEN of the environment.
+    """A server. The environment's HEARTH_URL and HEARTH_TOKEN are the defaults.
 
-    url      http://localhost:8787 by default
-    token    the key of objects, the administrators' token, or what clients of agents prove
-             themselves with
-    timeout  seconds for one attempt; longer than the server's own deadline for a call, 30 s
+    url      without HEARTH_URL: http://localhost:8787
+    token    the key of objects, the administrators' token, or a token of a client of agents
+    timeout  seconds for one attempt; longer than the server's deadline for a call, 30 s
     retries  how many times a request is sent again
     """
 
@@ -186,15 +186,15 @@ class Hearth:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        return None  # the answer is an HTTPError then
+        return None  # a redirect then becomes an HTTPError
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _may_send_again(error: HearthError, repeatable: bool) -> bool:
-    # A server that says "retryable" with these has done nothing: a limit that a method has met is
-    # not retryable. A proxy ("http_error") does not know what the server has done.
+    # If the server answers these as "retryable", it has done nothing: a limit that a method reaches
+    # is not retryable. A proxy ("http_error") does not know what the server has done.
     has_done_nothing = error.status in (429, 503) and error.code != "http_error"
     return error.retryable and (repeatable or has_done_nothing)
 
@@ -209,11 +209,11 @@ def _error_of(response: urllib.error.HTTPError) -> HearthError:
     except (ValueError, OSError, http.client.HTTPException):
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("error"), str):
-        # Of something between here and the server.
+        # The answer comes from a proxy.
         return HearthError(response.code, "http_error", f"HTTP status {response.code}",
                            response.code in (429, 502, 503))
     code = str(body.get("code", ""))
-    # The attempt before this one still runs: its answer is what we want.
+    # The attempt before still runs. Ask again for its answer.
     retryable = bool(body.get("retryable")) or code == "call_in_progress"
     return HearthError(response.code, code, body["error"], retryable)
 
