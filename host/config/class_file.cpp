@@ -25,7 +25,7 @@ using runtime::ClassSettings;
 
 constexpr std::string_view kAliases = "aliases";
 
-// An object; null stands for an empty one. An error does not show the value, which may be secret.
+// An object, or null for an empty one. Errors do not show the value, which may be secret.
 void read_options(const Reading& in, std::string& out) {
   const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kNull) return;
@@ -79,8 +79,8 @@ Setting<ClassSettings> own_timeout_setting() {
   return setting;
 }
 
-// The largest bounds are those of SQLite as Debian builds it, or well below them: a value past
-// 256 MiB would stop its shard for as long as it takes to copy.
+// The largest bounds are the limits of Debian's SQLite, or well below them: to copy a value of more
+// than 256 MiB would block its shard.
 Settings<ClassSettings> make_own_settings() {
   using Class = ClassSettings;
   using durable::AlarmSettings;
@@ -218,7 +218,7 @@ Settings<ClassSettings> make_class_settings() {
   return settings;
 }
 
-// What holds for objects where their class file says nothing.
+// The defaults of objects.
 void fill_in_object_defaults(ClassConfig& config) {
   if (!config.sources.contains("idle_timeout")) config.settings.idle_timeout = minutes(5);
   if (!config.sources.contains("calls")) config.settings.serial_calls = true;
@@ -227,7 +227,7 @@ void fill_in_object_defaults(ClassConfig& config) {
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
   constexpr std::string_view kForm =
       "a name of up to 64 letters, digits, _ and -, the first a letter or _";
-  // A file without its class has no better place for that than its beginning.
+  // If the key is missing, the mistake stands at the beginning of the file.
   const bool is_missing =
       std::ranges::find(root.entries, "class", &YamlEntry::key) == root.entries.end();
   if (is_missing && root.kind != YamlNode::Kind::kRefused) {
@@ -335,7 +335,7 @@ ClassFile read_class_file(const YamlNode& root, Report& report, bool all_are_obj
 
 std::string doubts(const ClassConfig& config) {
   const int max_crashes = config.settings.fibers.max_crashes;
-  // One more may come first, in a plan of several fibers, which counts for none of them.
+  // One more crash may come first, in a plan of several fibers; it counts for none of them.
   constexpr int kMost = kMaxClassCrashes - 1;
   if (max_crashes > 0 && max_crashes <= kMost) return {};
   return "with fibers.max_crashes: " + std::to_string(max_crashes) +

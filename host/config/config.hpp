@@ -1,8 +1,8 @@
 #pragma once
-// The configuration as values: what a server and its classes may be told, and the defaults.
+// The configuration as values: the settings of a server and its classes, with their defaults.
 //
-// Each field says its unit, its default and why that one. The rows of server_file.cpp and
-// class_file.cpp say what files call it and which values they may give it.
+// Each field has its unit, its default and the reason for the default. The rows of server_file.cpp
+// and class_file.cpp have the field's key in files and its allowed values.
 
 #include "base/client_rules.hpp"
 #include "config/source.hpp"
@@ -24,29 +24,29 @@ namespace hearth::config {
 // An agent's handle has eight bits for its shard.
 inline constexpr unsigned kMaxShards = 256;
 
-// Where a server answers. units.hpp parses and prints it.
+// The address that a server listens on. units.hpp parses and prints it.
 struct ListenAddress {
-  std::string host;        // IPv4, IPv6 without brackets, or a name; no name is looked up yet
+  std::string host;        // IPv4, IPv6 without brackets, or a name that is not looked up yet
   std::uint16_t port = 0;  // 0: the system chooses
 
   bool operator==(const ListenAddress&) const = default;
 };
 
-// Bounds that neither the network nor the runtime keeps.
+// Limits that belong neither to the network nor to the runtime.
 struct ServerLimits {
   // Bytes of an agent's name. Long enough for a URL or two UUIDs, short enough for a log line.
   std::size_t max_name = 256;
 
-  // How long turns in progress may go on once the server is told to stop. A service manager kills
-  // after 90 s by default, a container runtime after 10 s: this is for what comes before the kill.
+  // How long turns in progress may continue after the server is told to stop. By default a service
+  // manager kills after 90 s, a container runtime after 10 s.
   std::chrono::milliseconds shutdown_grace{10'000};
 
-  // How long one call into a library may keep its event loop until it is logged; 0: it is not.
-  // Others' agents wait meanwhile.
+  // A call into a library that blocks its event loop for longer is logged; 0: never. All agents of
+  // the loop wait for the call.
   std::chrono::milliseconds soft_hang{1'000};
 
-  // How long until the server ends, so that the service manager starts it again; 0: never. Longer
-  // than any honest call.
+  // After this time the server ends, so that the service manager restarts it; 0: never. Longer than
+  // any correct call.
   std::chrono::milliseconds hard_hang{60'000};
 };
 
@@ -57,92 +57,92 @@ enum class ReloadPolicy {
 
 // What happens when a library is replaced while the server runs.
 struct ReloadConfig {
-  // Whether the plugin directories and the class files are watched; else the server looks only when
-  // it is told to.
+  // Whether the server watches the plugin directories and the class files. Otherwise it looks only
+  // when it is told to.
   bool watch = true;
 
-  // How long all must have been quiet in a directory before a change counts: copying takes steps.
+  // How long a directory must be quiet before a change counts: a copy is made in several steps.
   std::chrono::milliseconds quiet_time{300};
 
   ReloadPolicy policy = ReloadPolicy::kEvict;
 
-  // Under kDrain: when the agents that were never idle move all the same. A minute is longer than
-  // most answers take.
+  // Under kDrain: when busy agents move too. A minute is longer than most answers take.
   std::chrono::milliseconds drain_deadline{60'000};
 
-  // Agents that move to a new version before all others do; 0: none. Few enough to hurt few, enough
-  // to tell.
+  // Agents that move to a new version before all others; 0: none. A bad version hurts only these,
+  // and they are enough to judge it.
   std::uint32_t trial_agents = 5;
 
-  // Percent of them that may fail to start on it; if more do, the old version goes on.
+  // Percent of these agents that may fail to start. If more fail, the old version stays.
   std::uint32_t max_failed_percent = 20;
 
-  // How long their starts are waited for.
+  // How long the server waits for their starts.
   std::chrono::milliseconds trial_time{30'000};
 
-  // How long a version that has taken the place of another one must run after that until it counts
-  // as proven; 0: not at all. If it ends the server before, the one before it is served after the
+  // How long a new version must run after all agents have moved, until it is proven; 0: it is
+  // proven at once. If it crashes the server before that, the version before it is served after the
   // restart. Long enough for agents to be used once.
   std::chrono::milliseconds probation{60'000};
 
-  // Versions whose code should have gone and cannot be unloaded: when there are so many, a library
-  // that would add to them is not replaced.
+  // Versions whose code cannot be unloaded. Once there are this many, the server does not replace a
+  // library that would add one.
   std::uint32_t max_pinned = 8;
 
-  // How long the clients of a library that was removed wait for it to come back.
+  // How long the clients of a removed library wait for it to come back.
   std::chrono::milliseconds removal_grace{10'000};
 };
 
-// Who may ask for /admin.
+// Access to /admin.
 struct AdminConfig {
   // The file with the token; absolute once loaded. Empty: "admin.token" in the data directory,
   // which the server makes.
   std::filesystem::path token_file;
 };
 
-// Of agents that are called as objects (api/objects_endpoint.hpp).
+// Agents that are called as objects (api/objects_endpoint.hpp).
 struct ObjectsConfig {
-  // The file with the token that /objects asks for; absolute once loaded. Empty: clients are let in
-  // as to agents, and administrators by their own token.
+  // The file with the token that /objects asks for; absolute once loaded. Empty: clients
+  // authenticate as for agents, administrators with their own token.
   std::filesystem::path token_file;
-  // Whether each class is one of objects unless its class file says `objects: false`.
+  // Whether each class is a class of objects, unless its class file says `objects: false`.
   bool all_classes = false;
 };
 
-// Who may be a client of agents.
+// How clients of agents authenticate.
 struct AuthConfig {
   AuthRules rules{.type = ProofKind::kNone, .name = {}};
 
-  // What proofs are checked with, also those that only a class asks for. Absolute once loaded, or a
-  // URL; empty: none.
+  // The sources that the server checks proofs with, also proofs that only a class asks for. Paths
+  // are absolute once loaded. Empty: none.
   std::filesystem::path token_file;
   std::filesystem::path keys_file;
   std::string keys_url;
 
-  // What a JSON Web Token must say.
+  // `iss` and `aud` that a JSON Web Token must have.
   std::string issuer;
   std::vector<std::string> audiences;
 
-  // Between the issuer's clock and ours. A minute: clocks that are kept right never differ by it.
+  // Allowed difference between the issuer's clock and this one. Synchronised clocks differ by less
+  // than a minute.
   std::chrono::milliseconds clock_skew{60'000};
 };
 
-// Of requests that agents send to other servers.
+// Requests that agents send to other servers.
 struct EgressConfig {
-  // Certificates of authorities that are trusted beside the system's; absolute once loaded. Empty:
+  // Certificates of authorities that are trusted besides the system's; absolute once loaded. Empty:
   // none.
   std::filesystem::path ca_file;
   // Requests in progress on one shard, of all classes. No setting: the server lowers it if the
-  // limit of open files asks for it.
+  // limit of open files is low.
   std::size_t max_requests = 2000;
 };
 
-// The record of what was done (server/audit_log.hpp).
+// The audit log (server/audit_log.hpp).
 struct AuditConfig {
-  // Entries that are kept; 0: none. A hundred thousand are some tens of megabytes.
+  // Entries that are kept; 0: none. A hundred thousand entries are some tens of megabytes.
   std::uint32_t max_entries = 100'000;
 
-  // How long one is kept: a quarter of a year.
+  // How long an entry is kept: a quarter of a year.
   std::chrono::milliseconds keep = std::chrono::hours(24 * 90);
 
   // A file to which each entry is appended as well; absolute once loaded. Empty: none.
@@ -151,7 +151,7 @@ struct AuditConfig {
 
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
-  LogFormat format = LogFormat::kAuto;  // kAuto: for people on a terminal, JSON otherwise
+  LogFormat format = LogFormat::kAuto;  // kAuto: human on a terminal, JSON otherwise
 };
 
 // The server file, config/hearth.yaml.
@@ -160,17 +160,17 @@ struct ServerConfig {
   runtime::RuntimeLimits runtime;
   std::filesystem::path data = "data";                       // absolute once loaded
   std::vector<std::filesystem::path> plugins = {"plugins"};  // directories; absolute once loaded
-  // Whether a library is refused until it has passed `hearth check --data <data>`. Off: whoever may
-  // write the plugin directories is trusted to have done so.
+  // Whether a library is refused until it has passed `hearth check --data <data>`. Off: the server
+  // trusts the users that can write the plugin directories.
   bool require_checked = false;
   std::filesystem::path classes = "classes";  // directory of class files; absolute once loaded
-  std::optional<unsigned> shards;             // event loops; absent: one a core
-  // Pages that may use the server beside its own, as "https://app.example", "null" or "*"; and
-  // names that it may be asked by, as "app.example" with or without a port, or "*".
-  // api/origin_rules.hpp says what holds without them.
+  std::optional<unsigned> shards;             // event loops; absent: one for each core
+  // Pages that may use the server besides its own, as "https://app.example", "null" or "*". And
+  // names that clients may use for the server, as "app.example" with or without a port, or "*".
+  // api/origin_rules.hpp has the rules without them.
   std::vector<std::string> allowed_origins;
   std::vector<std::string> allowed_hosts;
-  std::vector<RouteRule> routes;  // beside /agents/...
+  std::vector<RouteRule> routes;  // besides /agents/...
   AuthConfig auth;
   CorsRules cors;
   ServerLimits limits;
@@ -187,7 +187,7 @@ struct ServerConfig {
 struct ClassConfig {
   runtime::ClassSettings settings;
 
-  // The file that this comes from, as diagnostics name it; empty for the defaults.
+  // The file that the settings come from, as diagnostics name it; empty for the defaults.
   std::string file;
 
   Sources sources;
@@ -195,7 +195,7 @@ struct ClassConfig {
 
 using ClassConfigs = std::map<std::string, ClassConfig, std::less<>>;  // by class name
 
-// All that the files say. A class without a file has the values of a ClassConfig{}.
+// The settings of all files. A class without a file has the values of a ClassConfig{}.
 struct Config {
   ServerConfig server;
   ClassConfigs classes;

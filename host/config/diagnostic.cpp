@@ -29,7 +29,7 @@ void Report::add(Position at, std::string message) {
     ++left_out_;
     return;
   }
-  // Behind what has the same place: two mistakes of one key stay in the order of their finding.
+  // After mistakes with the same place: mistakes of one key stay in the order in which they came.
   const auto next = std::ranges::upper_bound(diagnostics_, at, {}, &Diagnostic::at);
   diagnostics_.insert(next, {.file = file_, .at = at, .message = std::move(message)});
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What is wrong in a configuration file, and where.
+// The mistakes in configuration files, with their places.
 
 #include "base/error.hpp"
 
@@ -11,8 +11,8 @@
 
 namespace hearth::config {
 
-// A place in a file. Lines and columns count from 1, columns in bytes, as editors' "go to" takes
-// them; line 0 means the file as a whole.
+// A place in a file. Lines and columns count from 1, columns in bytes, as in editors. Line 0 means
+// the whole file.
 struct Position {
   int line = 0;
   int column = 0;
@@ -20,29 +20,29 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-// One mistake of the person who wrote the file.
+// One mistake in a file.
 struct Diagnostic {
   std::string file;
   Position at;
-  std::string message;  // one sentence, no full stop; what was found is quoted and escaped
+  std::string message;  // one sentence, no full stop; found text is quoted and escaped
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// "config/hearth.yaml:12:3: unknown key ...", or "config/hearth.yaml: ..." for the whole file. One
-// line, whatever the file and its name hold.
+// "config/hearth.yaml:12:3: unknown key ...", or "config/hearth.yaml: ..." for the whole file.
+// Always one line: the file's name and text are escaped.
 [[nodiscard]] std::string to_string(const Diagnostic& diagnostic);
 
-// boost::system::result asks how to throw when value() is called on an error.
+// boost::system::result calls this if value() is called on an error.
 [[noreturn]] void throw_exception_from_error(const Diagnostics& diagnostics,
                                              const boost::source_location&);
 
-// Gathers the mistakes of one file.
-//   Bounded   Keeps kMaxDiagnostics of them; the rest are counted.
+// Collects the mistakes of one file.
+//   Bounded   Keeps kMaxDiagnostics mistakes, and counts the others.
 //   Threads   One thread.
 class Report {
  public:
-  // A file that is wrong in more ways than this is no configuration file.
+  // A file with more mistakes is no configuration file.
   static constexpr std::size_t kMaxDiagnostics = 100;
 
   explicit Report(std::string file) : file_(std::move(file)) {}
@@ -53,7 +53,7 @@ class Report {
   [[nodiscard]] bool empty() const { return diagnostics_.empty(); }
   [[nodiscard]] const std::string& file() const { return file_; }
 
-  // What was added, in the order of the lines, and one more that says how many were left out.
+  // The mistakes, in the order of their lines. The last one says how many were left out.
   [[nodiscard]] Diagnostics take();
 
  private:

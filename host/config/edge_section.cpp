@@ -31,7 +31,7 @@ constexpr std::size_t kMaxRoutes = 64;
 
 // ---- auth ---------------------------------------------------------------------------------------
 
-// `absent`: how a file would have it where none is set.
+// `absent`: the value to show if none is set.
 template <class Owner>
 Setting<Owner> name_rule(Fields<Owner, std::optional<std::string>> fields, Json absent,
                          std::string default_words) {
@@ -197,7 +197,8 @@ bool is_route_path(std::string_view text) {
          });
 }
 
-// One text of a row; empty: it is not there, or it is wrong, which `is_told`.
+// One text of a row; empty: it is missing, or it is wrong. A wrong text is reported and sets
+// `is_told`.
 std::string route_text(MappingReader& reader, std::string_view key, std::string_view form,
                        bool (*is_valid)(std::string_view), bool& is_told) {
   const YamlNode* const node = reader.find_scalar(key, form);
@@ -268,7 +269,7 @@ Json shown_routes(const std::vector<RouteRule>& rules) {
   return list;
 }
 
-// ---- claims that nobody has ---------------------------------------------------------------------
+// ---- claims that no client has ------------------------------------------------------------------
 
 constexpr std::string_view kNoClaims = "only with auth.type \"jwt\": other clients have no claims";
 
@@ -352,7 +353,7 @@ Diagnostics lost_claims(const std::vector<RouteRule>& routes, const AuthRules& s
     const ClassConfig* const is = find_class(now, segment, route.agent_class);
     if (!has_claims(servers, was) || has_claims(servers, is)) continue;
     mistakes.push_back(
-        {.file = is != nullptr ? is->file : was->file,  // without either nothing has changed
+        {.file = is != nullptr ? is->file : was->file,  // one is there, since claims differ
          .at = is != nullptr ? place_of(is->sources, "auth.type") : Position{},
          .message = "auth.type: the name of the route " + quote_text(route.path) + " has claims, " +
                     std::string(kNoClaims)});

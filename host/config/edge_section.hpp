@@ -1,6 +1,6 @@
 #pragma once
-// `auth`, `cors` and `routes`: who may connect, which pages may read answers, which paths lead to
-// agents.
+// `auth`, `cors` and `routes`: how clients authenticate, which pages may read answers, which paths
+// lead to agents.
 
 #include "base/client_rules.hpp"
 #include "config/config.hpp"
@@ -20,21 +20,21 @@ namespace hearth::config {
 // The rows of a class file.
 [[nodiscard]] Settings<extensions::ClassSettings> class_edge_section();
 
-// What only several rows together have wrong: a proof that is asked for and cannot be checked.
+// Mistakes of several rows together: the server asks for proofs that it cannot check.
 void check_auth(const ServerConfig& server, Report& report);
 
-// The same of a class file: a name made of claims that its clients do not have.
+// The same for a class file: a name is made of claims that the class's clients do not have.
 void check_class_auth(const ClassConfig& agent_class, Report& report);
 
-// Routes whose names are made of claims, to classes whose clients have none: nobody would be let
-// in. Not of classes that were defined over HTTP (config/definitions.hpp): the server starts
-// whatever they say. `server_file`: as diagnostics name it.
+// Routes whose names are made of claims, to classes whose clients have no claims: no client could
+// use them. Ignores classes that were defined over HTTP (config/definitions.hpp): they must not
+// keep the server from its start. `server_file`: as diagnostics name it.
 [[nodiscard]] Diagnostics check_routes(const Config& config, const ClassSegment& segment,
                                        const std::string& server_file);
 
-// The same when class files are read again: routes whose class takes away the claims that its
-// clients had `before`, at the file that says so. Of all classes: what was right before stays so.
-// `servers`: what holds where a class says nothing.
+// The same when class files are read again: routes whose class had claims `before` and loses them.
+// The mistake stands in the file that removes them. Checks all classes, so that correct routes stay
+// correct. `servers`: the rules of classes without their own.
 [[nodiscard]] Diagnostics lost_claims(const std::vector<RouteRule>& routes,
                                       const AuthRules& servers, const ClassConfigs& before,
                                       const ClassConfigs& now, const ClassSegment& segment);

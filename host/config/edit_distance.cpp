@@ -8,8 +8,8 @@
 namespace hearth::config {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the usual table: row i holds the distances of a's first i letters to all of b's
-  // beginnings, and a swap looks two rows back.
+  // Three rows of the usual table. Row i has the distances of a's first i letters to all beginnings
+  // of b. A swap needs the row two before.
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);

@@ -36,7 +36,7 @@ Setting<ClassSettings> patterns(std::string path, std::vector<std::string> Egres
                is_egress_pattern, std::move(meaning));
 }
 
-// "http://proxy.example:3128". A user and a password would be shown wherever settings are.
+// "http://proxy.example:3128". No user and password: they would be shown with the settings.
 bool is_proxy(std::string_view text) {
   constexpr std::string_view kScheme = "http://";
   if (!text.starts_with(kScheme)) return false;

@@ -1,6 +1,6 @@
 #pragma once
-// One mapping of a file, read key by key into typed fields. Every mistake is reported and the field
-// keeps its value, so that one pass finds them all.
+// Reads one mapping of a file, key by key, into typed fields. A wrong value is reported and the
+// field keeps its value, so one pass finds all mistakes.
 
 #include "config/diagnostic.hpp"
 #include "config/yaml.hpp"
@@ -15,19 +15,19 @@
 
 namespace hearth::config {
 
-// Both ends belong to it.
+// A range; both ends are allowed.
 template <class T>
 struct Bounds {
   T min;
   T max;
 };
 
-// What a setting of a few values may be, with the word for each.
+// The values of a setting that has a few, each with its word.
 template <class T>
 using Words = std::vector<std::pair<std::string_view, T>>;
 
-// A path of a file, taken from `directory` when it is relative. Dots are resolved in the text
-// alone: "../data" beside a linked file is beside the link, as whoever wrote it sees it.
+// A path of a file. A relative path starts at `directory`. Dots are resolved in the text alone:
+// with a linked file, "../data" starts at the link, not at its target.
 [[nodiscard]] std::filesystem::path resolved_path(const std::filesystem::path& directory,
                                                   const std::filesystem::path& path);
 
@@ -41,34 +41,34 @@ using Words = std::vector<std::pair<std::string_view, T>>;
 //   Threads   One thread.
 class MappingReader {
  public:
-  // `path` is what stands before the keys in messages: "" or "limits.". A node that is nothing is
-  // an empty mapping: somebody commented its lines out. Any other kind is reported.
+  // `path` stands before the keys in messages: "" or "limits.". A null node is an empty mapping:
+  // its lines may be commented out. Any other kind is reported.
   MappingReader(const YamlNode& node, std::string path, Report& report);
 
-  // The value of `key`, or null when the file does not have it. Whatever was not asked for when
-  // finish() is called is unknown.
+  // The value of `key`, or null if the file does not have it. finish() reports the keys of the file
+  // that no call has asked for as unknown.
   [[nodiscard]] const YamlNode* find(std::string_view key);
 
-  // The same of a key that has been asked for.
+  // The same for a key that find() has already asked for.
   [[nodiscard]] const YamlNode* look(std::string_view key) const;
 
-  // The scalar of `key`; null when the file does not have it, or when it is no scalar, which is
-  // reported as a mistake of someone who should have written `form`.
+  // The scalar of `key`. Null: the file does not have it, or it is no scalar; then a mistake is
+  // reported that expects `form`.
   [[nodiscard]] const YamlNode* find_scalar(std::string_view key, std::string_view form);
 
-  // Each of these leaves `out` as it is when the file does not have the key or has it wrong.
+  // These leave `out` as it is if the file does not have the key or its value is wrong.
   void read_duration(std::string_view key, std::chrono::milliseconds& out,
                      Bounds<std::chrono::milliseconds> bounds);
   void read_size(std::string_view key, std::size_t& out, Bounds<std::size_t> bounds);
   void read_count(std::string_view key, std::uint32_t& out, Bounds<std::uint32_t> bounds);
 
-  // Relative paths are taken from `directory`.
+  // Relative paths start at `directory`.
   void read_path(std::string_view key, std::filesystem::path& out,
                  const std::filesystem::path& directory);
   void read_paths(std::string_view key, std::vector<std::filesystem::path>& out,
                   const std::filesystem::path& directory);
 
-  // A list of texts, each of which `is_valid`; `form` says of what, with an example.
+  // A list of texts that are valid by `is_valid`. `form` describes them, with an example.
   void read_texts(std::string_view key, std::vector<std::string>& out, std::string_view form,
                   bool (*is_valid)(std::string_view));
 
@@ -84,11 +84,11 @@ class MappingReader {
   // Reports "<path><key>: <message>" at `at`.
   void complain(std::string_view key, Position at, std::string_view message);
 
-  // Reports each key that nobody asked for, with the nearest one that somebody did.
+  // Reports each key of the file that no call has asked for, with the nearest known key.
   void finish();
 
  private:
-  // Where in `words` the value of `key` stands; words.size() when there is none, or none of them.
+  // The index of the value of `key` in `words`. words.size(): no value, or an unknown word.
   [[nodiscard]] std::size_t choose(std::string_view key,
                                    const std::vector<std::string_view>& words);
 

@@ -1,6 +1,6 @@
 #pragma once
-// `operations` of a class file: how long the ledger keeps what is settled, and what the agents of
-// the class may begin on one day.
+// `operations` of a class file: how long the ledger keeps settled operations, and how many the
+// agents of the class may begin on one day.
 
 #include "config/setting.hpp"
 #include "extensions/class_settings.hpp"

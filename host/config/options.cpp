@@ -28,7 +28,7 @@ bool is_hexadecimal(char c) {
   return is_decimal(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Takes the digits that `text` begins with; true if there was one.
+// Removes the digits at the beginning of `text`; true if there was one.
 bool take_digits(std::string_view& text, bool (*is_digit)(char)) {
   const std::size_t before = text.size();
   while (!text.empty() && is_digit(text.front())) text.remove_prefix(1);
@@ -62,7 +62,7 @@ bool is_float(std::string_view text) {
   return is_all(text, is_decimal);
 }
 
-// What stands there is not named, here and below: options may be secret.
+// The message does not repeat the text, here and below: options may be secret.
 Error does_not_fit(std::string_view into) {
   std::string message = "a number that does not fit into ";
   message += into;
@@ -80,7 +80,7 @@ std::optional<Number> parsed(std::string_view digits, int base) {
 }
 
 Result<Json> integer(std::string_view text, std::string_view digits, int base, bool negative) {
-  // from_chars takes a minus, which is the one way to the smallest integer.
+  // from_chars takes a minus. Only so can the smallest integer be read.
   if (negative) {
     const auto value = parsed<std::int64_t>(text, base);
     if (!value) return does_not_fit("64 bits");

@@ -38,7 +38,7 @@ bool is_class_file(const fs::path& path) {
   return !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"));
 }
 
-// The class files, by name: the same tree gives the same diagnostics on every machine.
+// The class files, sorted by name, so that diagnostics are the same on every machine.
 std::vector<fs::path> list_class_files(const fs::path& directory, bool must_exist,
                                        Position named_at, Report& report) {
   std::error_code error;
@@ -62,9 +62,9 @@ std::vector<fs::path> list_class_files(const fs::path& directory, bool must_exis
   return files;
 }
 
-// What the class files have said so far.
+// The class files that were read so far.
 struct ReadClasses {
-  // What leads to a class in URLs.
+  // A segment or an alias of a class.
   struct Segment {
     std::string class_name;
     bool is_alias = false;
@@ -127,7 +127,7 @@ void load_class_file(const fs::path& path, const Drafts& drafts, ReadClasses& re
   append(all, report);
 }
 
-// Last, so that diagnostics show paths as they were given.
+// Comes last, so that diagnostics show paths as the files have them.
 void make_absolute(ServerConfig& server) {
   server.data = fs::absolute(server.data);
   for (fs::path& directory : server.plugins) directory = fs::absolute(directory);

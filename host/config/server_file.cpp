@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// The bounds keep out what cannot be meant: a zero that turns the server off, and numbers past
-// which memory, descriptors or timers do not go. Between them it is the reader's own business.
+// The bounds refuse values that cannot be meant: a zero that turns the server off, and numbers that
+// memory, descriptors or timers cannot reach.
 constexpr Bounds<std::uint32_t> kPopulation{1, 1'000'000};
 constexpr Bounds<std::uint32_t> kTrial{0, 1'000};
 constexpr Bounds<std::uint32_t> kPerAddress{0, 1'000'000};
@@ -55,7 +55,7 @@ void read_listen(const Reading& in, NetOptions& out) {
   const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;
   if (node->kind != YamlNode::Kind::kScalar) {
-    // YAML takes brackets for a list, which is how an IPv6 address without quotes gets here.
+    // YAML reads an IPv6 address in brackets without quotes as a list.
     return in.reader.complain(in.key, node->at,
                               "expected HOST:PORT in quotes, such as \"127.0.0.1:8787\" or "
                               "\"[::1]:8787\", found " +
@@ -159,7 +159,7 @@ Setting<ServerConfig> key_setting() {
   return setting;
 }
 
-// One of the two files is of no use.
+// One of the two files alone is a mistake.
 void check_tls(const ServerConfig& config, Report& report) {
   const bool has_certificate = config.sources.contains("tls.certificate");
   if (has_certificate == config.sources.contains("tls.key")) return;
@@ -361,8 +361,8 @@ Settings<ServerConfig> make_own_server_settings() {
   };
 }
 
-// Those of the edge behind the last setting before `limits`: a setting without a section stands
-// before all sections.
+// The rows of edge_section stand after `allowed_hosts`: settings without a section come before all
+// sections.
 Settings<ServerConfig> make_server_settings() {
   Settings<ServerConfig> settings = make_own_server_settings();
   const auto hosts = std::ranges::find(settings, "allowed_hosts", &Setting<ServerConfig>::path);

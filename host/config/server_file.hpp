@@ -15,22 +15,23 @@ namespace hearth::config {
 // The rows of the server file. Immutable, made at the first call.
 [[nodiscard]] const Settings<ServerConfig>& server_settings();
 
-// Their reference, for config/README.md.
+// The reference of these rows, for config/README.md.
 [[nodiscard]] std::string server_reference();
 
-// The values of a tree, with the default for each key that is missing or wrong; what is wrong goes
-// to `report`. Relative paths, the default ones too, are taken from `directory`: they are relative
-// to the current directory when it was.
+// The values of a tree, with the default for each key that is missing or wrong. Mistakes go to
+// `report`. Relative paths, also those of the defaults, start at `directory`. The results are
+// relative if `directory` is.
 [[nodiscard]] ServerConfig read_server_file(const YamlNode& root,
                                             const std::filesystem::path& directory, Report& report);
 
-// What is no mistake and hardly meant, with what to do; empty: nothing. All agents are objects, and
-// the limit of objects, which is far lower than that of agents, is the default. Or the server
-// listens on the network without TLS, and asks clients for no proof. Or a row of `routes` is below
-// /agents, where none counts.
+// Warnings about values that are allowed but hardly meant, with what to do; empty: none.
+//   - All agents are objects, and the limit of objects has its default, which is far lower than the
+//     limit of agents.
+//   - The server listens on the network without TLS, and clients do not authenticate.
+//   - A row of `routes` is below /agents, where it has no effect.
 [[nodiscard]] std::string doubts(const ServerConfig& server);
 
-// Event loops: one a core if the configuration leaves it open.
+// Event loops: one for each core by default.
 [[nodiscard]] std::size_t shard_count(const ServerConfig& server);
 
 // The words of `log.level` and `log.format`, and of the flags for them.

@@ -1,9 +1,9 @@
 #pragma once
-// One row a setting: its path in the file, what it may be, where its value is kept, what it means.
+// Each setting is one row: its path in the file, its allowed values, its field, its meaning.
 //
-// Everything that is done with settings comes from the rows: reading a file, telling which ones two
-// configurations differ in, the reference in config/README.md, and `hearth config`. A new setting
-// is one row in server_file.cpp or class_file.cpp, and the code that uses the value.
+// The rows serve every use of settings: reading a file, comparing two configurations, the reference
+// in config/README.md, and `hearth config`. A new setting is one row in server_file.cpp or
+// class_file.cpp, and the code that uses the value.
 
 #include "config/diagnostic.hpp"
 #include "config/mapping_reader.hpp"
@@ -31,19 +31,19 @@ struct Reading {
   Report& report;
 };
 
-// A setting of what `Owner` keeps.
+// A setting whose value is a field of `Owner`.
 template <class Owner>
 struct Setting {
   std::string path;     // "limits.max_value"
   std::string kind;     // "duration", or the words that it may be
   std::string bounds;   // "1KiB, 256MiB"; may be empty
   std::string meaning;  // Markdown; begins in lower case, no full stop at its end
-  // Leaves the value as it is when the file does not have it or has it wrong, which is reported.
+  // Leaves the value as it is if the file does not have it, or has a wrong one, which is reported.
   std::function<void(Owner&, const Reading&)> read;
-  // As a file would have it: a text for durations and sizes, a number, a list, a mapping.
+  // In the form of a file: a text for durations and sizes, a number, a list, a mapping.
   std::function<Json(const Owner&)> value;
-  std::string default_words;  // instead of the default value, where that does not say all
-  bool is_secret = false;     // may be: the value is not printed
+  std::string default_words;  // shown in place of the default value, if that does not say all
+  bool is_secret = false;     // the value may be secret, and is not printed
 };
 
 // The rows of one kind of file, those of a section ("limits.") one after the other.
@@ -58,7 +58,7 @@ struct Field {
   std::function<T&(Owner&)> of;
 };
 
-// All of them have the same value.
+// Fields that all have the same value.
 template <class Owner, class T>
 using Fields = std::vector<Field<Owner, T>>;
 
@@ -83,7 +83,8 @@ Fields<Owner, T> all(Fields<Owner, T> fields, const std::same_as<Fields<Owner, T
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-// Of any type: `read` changes the value that it is given, `shown` says how a file would have it.
+// For any type. `read` changes the value that it gets; `shown` gives the value in the form of a
+// file.
 template <class Owner, class T, class Read, class Shown>
 Setting<Owner> row(std::string path, std::string kind, std::string bounds, Fields<Owner, T> fields,
                    const Read& read, const Shown& shown, std::string meaning) {
@@ -170,7 +171,7 @@ Setting<Owner> yes_or_no(std::string path, Fields<Owner, bool> fields, std::stri
       [](bool value) { return value; }, std::move(meaning));
 }
 
-// A list of texts, each of which `is_valid`; `form` says of what, with an example.
+// A list of texts that are valid by `is_valid`. `form` describes them, with an example.
 template <class Owner>
 Setting<Owner> texts(std::string path, Fields<Owner, std::vector<std::string>> fields,
                      std::string form, bool (*is_valid)(std::string_view), std::string meaning) {
@@ -193,7 +194,7 @@ Setting<Owner> path(std::string path, Fields<Owner, std::filesystem::path> field
       [](const std::filesystem::path& value) { return value.string(); }, std::move(meaning));
 }
 
-// ---- What is done with rows ---------------------------------------------------------------------
+// ---- Uses of rows -------------------------------------------------------------------------------
 
 // "limits." and "max_value".
 struct SplitPath {
@@ -202,13 +203,13 @@ struct SplitPath {
 };
 [[nodiscard]] SplitPath split_path(std::string_view path);
 
-// Writes down that `path` has its value from a file, and so do the entries of a mapping
+// Records that the value of `path` comes from a file. Does the same for the entries of a mapping
 // ("options.start") and the texts of a list ("aliases.my-chat").
 void note_source(Sources& sources, const std::string& path, const YamlNode& node,
                  const std::string& file);
 
-// Reads all settings of a file into `owner`, and where they stand into `sources`. The caller says
-// finish() to `root`, which may have other keys.
+// Reads all settings of a file into `owner`, and their places into `sources`. The caller then calls
+// root.finish(); `root` may have other keys.
 template <class Owner>
 void read_settings(const Settings<Owner>& table, MappingReader& root,
                    const std::filesystem::path& directory, Report& report, Owner& owner,
@@ -235,9 +236,9 @@ void read_settings(const Settings<Owner>& table, MappingReader& root,
   if (section) section->finish();
 }
 
-// Adds the paths under which two values of a setting differ: of mappings those of their topmost
-// entries. Numbers that are equal and written in another way (1, 1.0) differ: they may mean
-// different things to a plugin.
+// Adds the paths under which two values of a setting differ. For mappings these are the paths of
+// the topmost entries. Equal numbers in different forms (1, 1.0) differ: a plugin may distinguish
+// them.
 void add_changes(const std::string& path, const Json& before, const Json& after,
                  std::vector<std::string>& paths);
 
@@ -252,7 +253,7 @@ std::vector<std::string> changed_settings(const Settings<Owner>& table, const Ow
   return paths;
 }
 
-// A value as people read it: "4MiB", "1000", ["a"].
+// A value as text for people: "4MiB", "1000", ["a"].
 [[nodiscard]] std::string shown_value(const Json& value);
 
 // A line of the reference in config/README.md.
@@ -275,15 +276,15 @@ std::string reference(const Settings<Owner>& table) {
   return text;
 }
 
-// A setting with the value that holds.
+// A setting with its value in use.
 struct EffectiveSetting {
   std::string path;
-  Json value;  // null for what may be secret
+  Json value;  // null if it may be secret
   Source source;
   bool is_secret = false;
 };
 
-// Adds `value`, or, of a mapping that may be secret, one row an entry.
+// Adds `setting`. For a mapping that may be secret, adds one row for each entry.
 void add_effective(EffectiveSetting setting, const Sources& sources,
                    std::vector<EffectiveSetting>& settings);
 

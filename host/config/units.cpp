@@ -44,7 +44,7 @@ struct Quantity {
   std::string_view unit;
 };
 
-// Digits and what follows them. Absent when there are no digits; a number past 64 bits is the
+// Digits and the rest of the text. Absent: there are no digits. A number beyond 64 bits becomes the
 // largest one, which every limit refuses.
 std::optional<Quantity> split(std::string_view text) {
   const auto end = std::ranges::find_if_not(text, is_digit);
@@ -58,7 +58,7 @@ std::optional<Quantity> split(std::string_view text) {
   return Quantity{number, text.substr(digits.size())};
 }
 
-// Saturates at `max`: "too large" is for the limit of the key to say.
+// Saturates at `max`: the limit of the key then reports it as too large.
 std::uint64_t scaled(std::uint64_t number, std::uint64_t factor, std::uint64_t max) {
   return number > max / factor ? max : number * factor;
 }
@@ -85,7 +85,7 @@ bool is_address(int family, std::string_view host) {
   return ::inet_pton(family, std::string(host).c_str(), ignored.data()) == 1;
 }
 
-// Why the text before the port cannot be listened on, or nothing.
+// Why the server cannot listen on the text before the port; empty: it can.
 std::string_view host_mistake(std::string_view host, bool bracketed) {
   if (bracketed) {
     return is_address(AF_INET6, host) ? "" : "an IPv6 address in the brackets";

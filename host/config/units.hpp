@@ -1,6 +1,6 @@
 #pragma once
-// How durations, sizes, numbers and addresses are written in configuration files and on the
-// command line.
+// Parses and prints durations, sizes, numbers and addresses, in the form of configuration files and
+// the command line.
 
 #include "base/error.hpp"
 #include "config/config.hpp"
@@ -12,33 +12,32 @@
 
 namespace hearth::config {
 
-// What the parsers expect, in the words of their messages.
+// The form that each parser expects, as its messages say it.
 inline constexpr std::string_view kDurationForm = "a duration such as 500ms, 30s, 5m or 1h";
 inline constexpr std::string_view kSizeForm = "a size such as 4096, 64KiB or 1MiB";
 inline constexpr std::string_view kCountForm = "a whole number";
 
 // All parsers
 //   Promises  Take the whole text or refuse it: no space, no sign, no fraction, no second part.
-//   Failure   kInvalidArgument; the message begins with "expected", quotes what was found, and
-//             has no full stop, so that a key's name can stand before it.
+//   Failure   kInvalidArgument. The message begins with "expected", quotes the text, and has no
+//             full stop, so that a key's name can stand before it.
 
-// A whole number and its unit: "500ms", "30s", "5m", "1h". A bare "0" needs no unit; any other
-// number does, because a forgotten one would be wrong by a factor of a thousand.
+// A whole number and its unit: "500ms", "30s", "5m", "1h". Only "0" needs no unit: a forgotten unit
+// could be wrong by a factor of a thousand.
 [[nodiscard]] Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// Bytes: "4096", "64KiB", "1MiB", "2GiB". KB and MB are refused, because people disagree about
-// them.
+// Bytes: "4096", "64KiB", "1MiB", "2GiB". KB and MB are refused, because their meaning is unclear.
 [[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
 
 // Decimal digits only.
 [[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
 
-// "HOST:PORT": an IPv4 address, a host name, or an IPv6 address in brackets; port 0 lets the system
-// choose one. A name is not looked up here. No host at all is refused: which addresses a server
-// answers on is worth a word.
+// "HOST:PORT": an IPv4 address, a host name, or an IPv6 address in brackets. With port 0 the system
+// chooses one. Names are not looked up here. A missing host is refused: the operator must say which
+// addresses the server listens on.
 [[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text);
 
-// The shortest text that the parser above reads back as the same value: "1h", "1500ms", "0s".
+// The shortest text that parse_duration() reads as the same value: "1h", "1500ms", "0s".
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds duration);
 
 // "64KiB", "1000" (bytes).

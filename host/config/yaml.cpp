@@ -26,8 +26,8 @@ YamlNode node_of(YamlNode::Kind kind, Position at) {
   return node;
 }
 
-// Builds the tree from the parser's events, so that limits hold while it parses and every value
-// keeps its place. Once it gave up, the rest of the text is skipped.
+// Builds the tree from the parser's events, so that limits hold during parsing and every value has
+// its place. After it has given up, it ignores the rest of the text.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(Report& report) : report_(report) {}
@@ -46,7 +46,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     YamlNode node = node_of(YamlNode::Kind::kScalar, position_of(mark));
     node.text = value;
-    node.is_quoted = tag == "!";  // so does yaml-cpp mark what was quoted, or stood in a block
+    node.is_quoted = tag == "!";  // yaml-cpp marks quoted texts and blocks so
     add(std::move(node), mark, tag, anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -82,15 +82,15 @@ class TreeBuilder final : public YAML::EventHandler {
     if (!gave_up_) report_.add(at, std::move(message));
   }
 
-  // True if the node may stand; otherwise what is wrong with it is reported.
+  // True: the node is allowed. Otherwise reports the mistake.
   bool check(Position at, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != 0) {
       refuse(at, "anchors (&name) are not supported; write the value where it is needed");
       return false;
     }
     if (!tag.empty() && tag != "?" && tag != "!") {
-      // Neither this nor the name of an alias is repeated: it may be a secret that nobody has
-      // quoted.
+      // Messages repeat neither the tag nor the name of an alias: it may be a secret without
+      // quotes.
       refuse(at, "tags (!name) are not supported; quote a value that is text");
       return false;
     }
@@ -111,7 +111,7 @@ class TreeBuilder final : public YAML::EventHandler {
       gave_up_ = true;
       return;
     }
-    // A mapping that carries an anchor is still looked into: its mistakes are mistakes too.
+    // A mapping with an anchor is still read, so that its mistakes are reported too.
     check(at, tag, anchor);
     frames_.push_back({.node = node_of(kind, at), .key = {}, .seen = {}});
   }
@@ -123,7 +123,7 @@ class TreeBuilder final : public YAML::EventHandler {
     complete(std::move(node));
   }
 
-  // A node is whole: it belongs to the innermost open list or mapping, as a value or as a key.
+  // A node is complete. It belongs to the innermost open list or mapping, as a value or as a key.
   void complete(YamlNode node) {
     if (gave_up_) return;
     if (frames_.empty()) {
@@ -158,7 +158,7 @@ class TreeBuilder final : public YAML::EventHandler {
   static void end_entry(Frame& frame, YamlNode value) {
     Key key = std::exchange(frame.key, std::nullopt).value_or(Key{});
     if (!key.usable) return;
-    // The parser's place for nothing is that of whatever comes next.
+    // For a missing value the parser gives the place of the next token.
     if (value.kind == YamlNode::Kind::kNull) value.at = key.at;
     frame.node.entries.push_back(
         {.key = std::move(key.text), .at = key.at, .value = std::move(value)});
@@ -178,8 +178,7 @@ Position position_in(std::string_view text, std::size_t offset) {
           .column = 1 + static_cast<int>(offset - line_start)};
 }
 
-// YAML is text; and yaml-cpp guesses UTF-16 and UTF-32 from the first bytes, which is refused here
-// too.
+// Refuses text that is not UTF-8. yaml-cpp would also guess UTF-16 and UTF-32 from the first bytes.
 bool is_text(std::string_view text, Report& report) {
   if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
     report.add(position_in(text, valid), "not UTF-8 text");
@@ -197,7 +196,7 @@ bool is_text(std::string_view text, Report& report) {
   return true;
 }
 
-// yaml-cpp 0.7 takes the end of the text for the end of a string in quotes, but not the marker that
+// yaml-cpp 0.7 accepts the end of the text as the end of a quoted string, but not the marker that
 // ends a document.
 std::string with_end_marker(std::string_view text) {
   std::string marked(text);
@@ -206,7 +205,7 @@ std::string with_end_marker(std::string_view text) {
   return marked;
 }
 
-// What the parser complains of, without what it has found there: that may be a secret.
+// The parser's message without the text that it has found, which may be secret.
 std::string kind_of(const std::string& message) {
   if (message.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR))
     return "aliases (*name) are not supported; write the value again";

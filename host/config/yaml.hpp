@@ -1,9 +1,9 @@
 #pragma once
-// A YAML file as a plain tree in which every key and value knows where it stands.
+// A YAML file as a plain tree, in which every key and value has its place in the file.
 //
-// A configuration needs mappings, lists and scalars. What YAML has besides (anchors, aliases, tags,
-// several documents, keys that are no scalars) is refused: aliases are how a small file becomes a
-// large tree, and the others are mistakes far more often than they are meant.
+// A configuration needs mappings, lists and scalars. The parser refuses the rest of YAML: anchors,
+// aliases, tags, several documents, keys that are no scalars. Aliases can make a large tree from a
+// small file, and the others are mostly mistakes.
 
 #include "config/diagnostic.hpp"
 
@@ -15,7 +15,7 @@
 
 namespace hearth::config {
 
-// Levels of mappings and lists. Ours need three; a plugin's options may need some more.
+// Levels of mappings and lists. The server's settings need three; a plugin's options may need more.
 inline constexpr int kMaxYamlDepth = 32;
 
 struct YamlEntry;
@@ -26,13 +26,13 @@ struct YamlNode {
     kScalar,   // `text`
     kList,     // `items`
     kMapping,  // `entries`, in the file's order, no key twice
-    kRefused,  // already reported: whoever meets it stays silent
+    kRefused,  // already reported: readers report nothing more about it
   };
 
   Kind kind = Kind::kNull;
-  Position at;             // for nothing: where its key stands
+  Position at;             // of a kNull: the place of its key
   std::string text;        // valid UTF-8; may hold any character that YAML can escape
-  bool is_quoted = false;  // in quotes or a block: a string, whatever it looks like
+  bool is_quoted = false;  // in quotes or a block: always a string
   std::vector<YamlNode> items;
   std::vector<YamlEntry> entries;
 };
@@ -43,10 +43,10 @@ struct YamlEntry {
   YamlNode value;
 };
 
-// The tree, or nothing when no tree can be made of the text. What is wrong goes to `report`, also
-// when there is a tree: its sound parts can still be looked at. An empty text is a kNull.
-//   Bounded   The tree has at most one node for each byte of `text`, kMaxYamlDepth levels deep.
-//             Bounding the text is the caller's part.
+// The tree, or nothing if the text gives no tree. Mistakes go to `report`, also if there is a tree:
+// its correct parts can still be read. An empty text is a kNull.
+//   Bounded   The tree has at most one node for each byte of `text`, and kMaxYamlDepth levels. The
+//             caller bounds the text.
 [[nodiscard]] std::optional<YamlNode> parse_yaml(std::string_view text, Report& report);
 
 // "a mapping", "a list", "nothing", or the quoted text of a scalar: for messages.
