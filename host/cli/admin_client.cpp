@@ -25,7 +25,7 @@ constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
 constexpr timeval kAnswerPatience{.tv_sec = 300, .tv_usec = 0};
 
-// A connected socket, closed in the end.
+// A connected socket. The destructor closes it.
 class Socket {
  public:
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
@@ -45,8 +45,7 @@ Error unreachable(const std::string& address, const std::string& why) {
   return Error{Errc::kUnavailable, "the server at " + address + " cannot be reached: " + why};
 }
 
-// Where to connect to a server that listens there: one that listens everywhere is on this machine,
-// too.
+// The address to connect to. A server that listens on all addresses is reached by loopback.
 config::ListenAddress to_connect(config::ListenAddress address) {
   if (address.host == "0.0.0.0") address.host = "127.0.0.1";
   if (address.host == "::") address.host = "::1";
@@ -67,7 +66,7 @@ Result<Socket> connect_to(const std::string& text) {
   int error = 0;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     Socket socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol));
-    // The limit on sending is the one on connecting as well.
+    // The timeout for sending is also the timeout for connecting.
     const bool connected = socket.get() >= 0 &&
                            ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectPatience,
                                         sizeof kConnectPatience) == 0 &&
@@ -80,12 +79,11 @@ Result<Socket> connect_to(const std::string& text) {
   return unreachable(text, std::generic_category().message(error));
 }
 
-// What the bytes go through: the socket, or TLS over it. The socket's time-outs end each of its
-// members.
+// The socket, or TLS over it. The socket's timeouts bound each call.
 class Wire {
  public:
-  // The lock on the server's record says who answers there (PublishedRecord): so the certificate,
-  // which names the server as its clients know it, is not looked at.
+  // The lock on the server's record proves which server answers (PublishedRecord). So the
+  // certificate, which has the name for clients, is not checked.
   Wire(const Socket& socket, bool tls) : socket_(socket) {
     if (tls) tls_.emplace(net::TlsContext::for_own_server(), socket.get());
   }
@@ -102,7 +100,7 @@ class Wire {
     return true;
   }
 
-  // Until the server closes, which it was asked to do after its answer.
+  // Reads until the server closes the connection, as the request asks it to.
   std::optional<std::string> receive_all() {
     std::string text;
     char part[16384];
@@ -136,7 +134,7 @@ class Wire {
   std::optional<net::TlsSession> tls_;
 };
 
-// What the server has to say against a request.
+// The error of an answer that refuses a request.
 Error refusal(int status, const Result<Json>& body) {
   Error error{Errc::kUnavailable, "the server answers with status " + std::to_string(status)};
   if (status == 404) error.code = Errc::kNotFound;

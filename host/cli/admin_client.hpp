@@ -1,5 +1,5 @@
 #pragma once
-// Asks the server that runs on a data directory.
+// Sends requests to the server that runs on a data directory.
 
 #include "base/error.hpp"
 #include "json/json.hpp"
@@ -11,20 +11,20 @@
 
 namespace hearth::cli {
 
-// One request after the other, each on a connection of its own.
+// Sends one request after another, each on its own connection.
 //
-// Bounded    An answer of at most 64 MiB; a few seconds to connect, and a few minutes for the
-//            answer: libraries are tried meanwhile.
+// Bounded    An answer has at most 64 MiB. Waits a few seconds to connect, and a few minutes for
+//            the answer, because the server may try libraries.
 // Threads    One. Blocks.
 class AdminClient {
  public:
   // Finds the server and its token.
-  //   Failure   A sentence for a person: no server runs there, its token cannot be read.
+  //   Failure   A sentence for people: no server runs there, or its token cannot be read.
   [[nodiscard]] static Result<AdminClient> on(const std::filesystem::path& data);
 
   // `target`: path and query, encoded. `body`: JSON, or nothing.
-  //   Failure   A sentence for a person: the server cannot be reached, or what it says against the
-  //             request. The code is the server's if it has answered, and kUnavailable if not.
+  //   Failure   A sentence for people: the server cannot be reached, or it refuses the request. The
+  //             code is the server's if it has answered, otherwise kUnavailable.
   [[nodiscard]] Result<Json> ask(std::string_view method, std::string_view target,
                                  std::string_view body = {}) const;
 
@@ -35,12 +35,11 @@ class AdminClient {
   std::string token_;
 };
 
-// What stands for a text within a path or a query: everything but letters, digits and `-._~` is
-// encoded.
+// Encodes a text for a path or a query: everything except letters, digits and `-._~`.
 [[nodiscard]] std::string url_encoded(std::string_view text);
 
-// An agent's name as it stands in its URL. Whoever writes it may have encoded it: what may stand
-// there stays, `%` included.
+// An agent's name for a URL. The user may have encoded the name already, so characters that a URL
+// allows stay, `%` included.
 [[nodiscard]] std::string name_in_url(std::string_view name);
 
 }  // namespace hearth::cli

@@ -17,14 +17,14 @@
 namespace hearth::cli {
 namespace {
 
-// How often a server is asked whether its agents have moved.
+// How often the command asks the server whether its agents have moved.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
 AdminOutput failed(const std::string& why) {
   return {.status = kExitFailed, .out = {}, .err = "hearth: " + why + "\n"};
 }
 
-// ---- of an answer: what is missing, or of another kind, is left empty ----
+// ---- members of an answer; empty if missing or of another kind -
 
 std::string text_in(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -64,7 +64,7 @@ std::string escaped(const std::string& text) {
 
 std::string refused_file(const Json& file) {
   const std::string reason = text_in(file, "reason");
-  // A mistake in a class file says itself where it is.
+  // The message of a mistake in a class file has its place.
   if (text_in(file, "rule") == "config") return one_line(reason) + "\n";
   return escaped(text_in(file, "file") + " is refused by rule " + text_in(file, "rule") + ": " +
                  reason) +
@@ -115,7 +115,7 @@ std::string reloaded_text(const Json& file) {
   return one_line(text) + "\n";
 }
 
-// What became of a version that was coming in: empty while that is open.
+// The outcome of a rollout of a version; empty while it is in progress.
 std::string fate_of(const Json& file, const Json& generations) {
   bool is_current = false;
   bool others_drain = false;
@@ -130,7 +130,7 @@ std::string fate_of(const Json& file, const Json& generations) {
   return others_drain ? "" : "all agents have it";
 }
 
-// The same of settings.
+// The same for settings.
 std::string fate_of_settings(const Json& file, const Json& plugins) {
   for (const Json& each : list_in(plugins, "moving")) {
     if (each == text_in(file, "class")) return "";
@@ -142,7 +142,7 @@ std::string fate_of_settings(const Json& file, const Json& plugins) {
   return "all agents have them";
 }
 
-// Waits until no version that was coming in is on its way any more, and no settings are.
+// Waits until the rollouts of these versions and settings are over.
 void wait_for_agents(const AdminClient& client, const Json& files, AdminOutput& output) {
   for (const Json& file : files) {
     const std::string outcome = text_in(file, "outcome");
@@ -180,7 +180,7 @@ AdminOutput reload(const AdminClient& client, const AdminCommand& command) {
   return output;
 }
 
-// The type of a value as its schema has it: "string", "integer or null", "any".
+// The type of a value by its schema: "string", "integer or null", "any".
 std::string type_in(const Json& schema) {
   if (const std::string type = text_in(schema, "type"); !type.empty()) return type;
   std::string types;
@@ -254,7 +254,7 @@ AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
   const std::string name = name_in_url(command.name);
   const std::string target = "/admin/agents/" + url_encoded(command.agent_class) + "/" + name;
   const std::string who = escaped(command.agent_class) + "/" + name;
-  // A name that is misspelled is said before anybody is asked.
+  // Report a misspelled name before the question.
   if (const auto found = client.ask("GET", target); !found) return failed(found.error().message);
   if (!command.yes) {
     const std::string question =
@@ -264,9 +264,10 @@ AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
       case Confirmation::kYes: break;
       case Confirmation::kNo: return failed("nothing was done");
       case Confirmation::kNobody:
-        return {.status = kExitBadUsage,
-                .out = {},
-                .err = "hearth: nobody can be asked here: say --yes to destroy " + who + "\n"};
+        return {
+            .status = kExitBadUsage,
+            .out = {},
+            .err = "hearth: there is no terminal to ask at: use --yes to destroy " + who + "\n"};
     }
   }
   const auto answer = client.ask("DELETE", target);
@@ -274,7 +275,7 @@ AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
   return {.out = command.json ? dump_json(*answer) + "\n" : who + " is destroyed\n", .err = {}};
 }
 
-// The result alone: it is for other programs, too.
+// Prints only the result, so that programs can use it.
 AdminOutput call_object(const AdminClient& client, const AdminCommand& command) {
   const auto answer =
       client.ask("POST",

@@ -1,5 +1,5 @@
 #pragma once
-// hearth plugins, reload, agents, evict, destroy, call: what a person asks a running server.
+// Commands that ask a running server: hearth plugins, reload, agents, evict, destroy, call.
 
 #include "cli/command_line.hpp"
 
@@ -13,10 +13,10 @@ struct AdminOutput {
   std::string err;  // to stderr
 };
 
-// Asks, and says it; before an agent is destroyed it asks the person, unless that was told not to
-// be needed: a table, or with --json what the server has answered.
-//   Failure   kExitFailed: no server runs, or it refuses, or the person does; of a reload also when
-//             a file was refused, with the reason. kExitBadUsage: a mistake in the configuration
+// Runs the command. The output is a table, or with --json the server's answer. Without --yes,
+// destroy first asks the person at the terminal.
+//   Failure   kExitFailed: no server runs, or the server or the person refuses; for a reload also
+//             if a file was refused, with the reason. kExitBadUsage: a mistake in the configuration
 //             file.
 [[nodiscard]] AdminOutput ask_server(const AdminCommand& command);
 

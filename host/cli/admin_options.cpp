@@ -12,9 +12,9 @@ namespace {
 using AdminAction = AdminCommand::What;
 
 constexpr const char* kNotes =
-    "Asks the server that runs on the data directory; whoever asks must be able to read its "
-    "administrators' token there\n"
-    "(its user, or root). Without --config and --data the data directory is ./data.";
+    "Asks the server that runs on the data directory. You must be able to read its "
+    "administrators'\n"
+    "token there (as its user, or root). Without --config and --data the data directory is ./data.";
 
 constexpr unsigned kMaxLimit = 1000;  // as in the admin API
 
@@ -48,21 +48,21 @@ void add_limit(CLI::App& to, AdminCommand& command) {
           }
           command.limit = static_cast<unsigned>(*count);
         },
-        "At most so many (100)")
+        "How many at most (100)")
       ->type_name("N");
 }
 
 void add_operations(CLI::App& app, AdminCommand& command) {
   CLI::App& list = add(app, command, AdminAction::kOperations, "operations",
-                       "What agents did outside, and nobody knows or has settled");
+                       "Operations of agents that are not settled");
   add_class(list, command, false);
-  list.add_option("NAME", command.name, "Of this agent, as it stands in its URL")->type_name("");
+  list.add_option("NAME", command.name, "Only this agent, as in its URL")->type_name("");
   list.add_option("ID", command.id, "This operation, with its arguments and its result")
       ->type_name("");
   list.add_option("--kind", command.kind, "Only this kind")->type_name("KIND");
   list.add_option("--state", command.state,
-                  "Only these, such as unknown or running,interrupted; of one agent also completed "
-                  "and not_executed")
+                  "Only these, such as unknown or running,interrupted; for one agent also "
+                  "completed and not_executed")
       ->type_name("STATES");
   list.add_option_function<std::string>(
           "--older",
@@ -71,25 +71,23 @@ void add_operations(CLI::App& app, AdminCommand& command) {
             if (!age) throw CLI::ValidationError("--older", age.error().message);
             command.older = *age;
           },
-          "Only those begun so long ago, such as 10m")
+          "Only those that began at least this long ago, such as 10m")
       ->type_name("TIME");
-  list.add_option("--after", command.after, "Go on behind the last page")->type_name("NEXT");
+  list.add_option("--after", command.after, "The page after the last one")->type_name("NEXT");
   add_limit(list, command);
 
   CLI::App& resolve = add(app, command, AdminAction::kResolve, "resolve",
-                          "Say what became of an operation that is unknown or interrupted");
+                          "Record what became of an unknown or interrupted operation");
   add_class(resolve, command, true);
-  resolve.add_option("NAME", command.name, "The agent, as it stands in its URL")
-      ->required()
-      ->type_name("");
+  resolve.add_option("NAME", command.name, "The agent, as in its URL")->required()->type_name("");
   resolve.add_option("ID", command.id, "The operation")->required()->type_name("");
   resolve
       .add_option("OUTCOME", command.state,
-                  "completed: it was executed; not_executed: it runs when its work comes to it")
+                  "completed: it was executed; not_executed: it runs when its work reaches it")
       ->required()
       ->check(CLI::IsMember({"completed", "not_executed"}))
       ->type_name("");
-  resolve.add_option("--result", command.result, "What it gave, for the agent's code (null)")
+  resolve.add_option("--result", command.result, "Its result, for the agent's code (null)")
       ->type_name("JSON");
   resolve.add_option("--note", command.note, "How you know; it stays in the record")
       ->type_name("TEXT");
@@ -99,17 +97,17 @@ void add_operations(CLI::App& app, AdminCommand& command) {
 
 void add_admin_commands(CLI::App& app, AdminCommand& command) {
   CLI::App& plugins =
-      add(app, command, AdminAction::kPlugins, "plugins", "Which libraries a running server has");
-  plugins.add_flag("--all", command.all, "Also versions on their way out, or that cannot go");
+      add(app, command, AdminAction::kPlugins, "plugins", "The libraries of a running server");
+  plugins.add_flag("--all", command.all, "Also old versions that still have agents, or are pinned");
 
   CLI::App& reload = add(app, command, AdminAction::kReload, "reload",
                          "Make a running server look at its libraries and class files now");
   add_class(reload, command, false);
   reload.add_flag("--wait", command.wait,
-                  "Until all agents have the new code, or it was taken back (then status 1)");
+                  "Wait until all agents have the new code, or it was taken back (status 1)");
 
   add_class(add(app, command, AdminAction::kMethods, "methods",
-                "The methods of a class, for clients: what they are for and what they take"),
+                "The methods of a class for clients, with their arguments"),
             command, true);
 
   CLI::App& agents = add(app, command, AdminAction::kAgents, "agents", "The agents of a class");
@@ -119,15 +117,13 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   add_limit(agents, command);
 
   CLI::App& evict = add(app, command, AdminAction::kEvict, "evict",
-                        "Take an agent out of memory; its clients stay");
+                        "Remove an agent from memory; its data and clients stay");
   CLI::App& destroy = add(app, command, AdminAction::kDestroy, "destroy",
-                          "Remove an agent with all that it has stored, for ever");
+                          "Delete an agent with all its data, for ever");
   destroy.add_flag("--yes", command.yes, "Do not ask; needed where there is no terminal");
   for (CLI::App* const each : {&evict, &destroy}) {
     add_class(*each, command, true);
-    each->add_option("NAME", command.name, "As it stands in the agent's URL")
-        ->required()
-        ->type_name("");
+    each->add_option("NAME", command.name, "As in the agent's URL")->required()->type_name("");
   }
 
   CLI::App& call = add(app, command, AdminAction::kCall, "call",
@@ -135,7 +131,7 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   add_class(call, command, true);
   call.add_option("ID", command.name, "The object's id")->required()->type_name("");
   call.add_option("METHOD", command.method, "The method")->required()->type_name("");
-  call.add_option("JSON", command.arguments, "Its arguments: an array, or the one argument (none)")
+  call.add_option("JSON", command.arguments, "Its arguments: an array, or the only argument (none)")
       ->type_name("");
 
   add_operations(app, command);

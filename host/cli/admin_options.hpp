@@ -1,5 +1,5 @@
 #pragma once
-// The commands that ask a running server, on the command line.
+// Options of the commands that ask a running server.
 
 #include "cli/command_line.hpp"
 
@@ -9,8 +9,9 @@ class App;
 
 namespace hearth::cli {
 
-// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy` and `call`. Parsing fills
-// `command`, and sets its `what` to the one that was given; both outlive the parsing.
+// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `operations` and
+// `resolve`. Parsing fills `command`, and sets its `what` to the given command. Both parameters
+// outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 
 }  // namespace hearth::cli

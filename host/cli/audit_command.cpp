@@ -17,7 +17,7 @@
 namespace hearth::cli {
 namespace {
 
-// How often a server is asked for what is new.
+// How often the command asks the server for new entries.
 constexpr std::chrono::milliseconds kNextPage{1000};
 
 std::string filters_of(const AuditCommand& command, std::int64_t now_ms) {
@@ -48,7 +48,7 @@ std::string line_of(const Json& entry) {
   return line;
 }
 
-// Prints a page and gives the id of its last entry.
+// Prints a page and returns the id of its last entry.
 std::int64_t print(const AuditCommand& command, const Json& page) {
   const auto entries = page.is_object() ? page.find("entries") : page.end();
   if (entries != page.end() && entries->is_array()) {

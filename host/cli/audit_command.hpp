@@ -1,5 +1,5 @@
 #pragma once
-// hearth audit: what was done on a server.
+// hearth audit: the audit log of a server.
 
 #include "cli/command_line.hpp"
 
@@ -8,8 +8,8 @@
 
 namespace hearth::cli {
 
-// Prints the last entries, and with `follow` those that come, until the process is told to end or
-// the server does not answer any more.
+// Prints the last entries. With `follow` also prints new entries, until a signal ends the process
+// or the server does not answer any more.
 //   Failure   kExitFailed, with the reason on stderr: no server runs there, or it refuses.
 [[nodiscard]] int show_audit(const AuditCommand& command);
 
@@ -17,8 +17,8 @@ namespace hearth::cli {
 // The target of the request for the first page: the last entries that the command asks for.
 // `now_ms`: Unix.
 [[nodiscard]] std::string audit_target(const AuditCommand& command, std::int64_t now_ms);
-// Of the request for what has come since: the entries behind `after`, an id, or 0 if there was none
-// to begin behind. `now_ms`: of the first page.
+// The target of the request for new entries: those after the id `after`, or 0 if there was no entry
+// before. `now_ms`: the time of the first page.
 [[nodiscard]] std::string audit_target_after(const AuditCommand& command, std::int64_t now_ms,
                                              std::int64_t after);
 

@@ -21,7 +21,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-// The first of the ids that no rule or case has.
+// The first id that no rule or case has.
 std::optional<std::string> unknown_id(const CheckCommand& command) {
   for (const auto* const list : {&command.excluded, &command.only}) {
     for (const std::string& id : *list) {
@@ -46,7 +46,7 @@ int check(const CheckCommand& command) {
   options.excluded = command.excluded;
   options.only = command.only;
   const bool to_people = !command.json;
-  // A minute of silence would look like a program that hangs.
+  // Without progress for a minute the program would seem to hang.
   const bool shows_progress = to_people && !command.only_failed;
   if (shows_progress) {
     options.on_result = [](const plugins::CheckResult& result) {

@@ -1,5 +1,5 @@
 #pragma once
-// hearth check: tries whether a library keeps the contract, and says so.
+// hearth check: checks whether a library keeps the contract.
 
 #include "cli/command_line.hpp"
 
@@ -7,9 +7,9 @@
 
 namespace hearth::cli {
 
-// Prints the report to stdout as it comes, and gives the exit status: kExitClean (it has passed),
-// kExitFailed (it has not), kExitBadUsage (it could not be tried: no such file, an unknown id, no
-// place for the record).
+// Prints the report to stdout while it checks. Returns the exit status: kExitClean (passed),
+// kExitFailed (failed), kExitBadUsage (not tried: no such file, an unknown id, no place for the
+// record).
 [[nodiscard]] int check(const CheckCommand& command);
 
 }  // namespace hearth::cli

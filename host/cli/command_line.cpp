@@ -17,149 +17,133 @@ namespace hearth::cli {
 namespace {
 
 constexpr const char* kPurpose =
-    "Hearth serves stateful agents: long-lived objects, each with a name, a database of its own "
-    "and its own\n"
-    "clients over WebSocket and HTTP. Their classes are shared libraries in a directory.\n";
+    "Hearth serves stateful agents: long-lived objects, each with a name and its own database.\n"
+    "Clients reach them over WebSocket and HTTP. Their classes are shared libraries in a "
+    "directory.\n";
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  hearth serve                                  serve ./plugins, or else the libraries that "
-    "came "
-    "with hearth\n"
-    "  hearth serve --plugins build/plugins          serve these, on 127.0.0.1:8787\n"
+    "  hearth serve                              serve ./plugins, or the libraries of the install\n"
+    "  hearth serve --plugins build/plugins      serve these, on 127.0.0.1:8787\n"
     "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
-    "  hearth config --config /etc/hearth/hearth.yaml  every setting, and where its value is from\n"
-    "  hearth new greeter && cd greeter              begin a library of your own\n"
-    "  hearth dev                                    build it, serve it, and again at each save\n"
-    "  hearth check build/plugins/greeter.so         see whether it keeps the contract\n"
-    "  hearth plugins                                what a running server serves\n"
+    "  hearth config --config /etc/hearth/hearth.yaml\n"
+    "                                            every setting, and where its value comes from\n"
+    "  hearth new greeter && cd greeter          begin a library of your own\n"
+    "  hearth dev                                build it, serve it, and again at each save\n"
+    "  hearth check build/plugins/greeter.so     does it keep the contract?\n"
+    "  hearth plugins                            the libraries that a running server serves\n"
     "\n"
-    "An agent is at ws://HOST:PORT/agents/CLASS/NAME, and over HTTP at the same path; it comes to "
-    "life when somebody\n"
-    "asks for it:\n"
+    "An agent is at ws://HOST:PORT/agents/CLASS/NAME, and over HTTP at the same path. The first\n"
+    "request makes it:\n"
     "  curl -X POST http://127.0.0.1:8787/agents/counter/first\n"
     "\n"
-    "Exit status: 0 done, 1 could not be done, 2 asked wrongly (a flag or a configuration file); "
-    "of "
-    "a server also 3, a\n"
-    "library's code did not return, and 4, it called exit().\n"
-    "`hearth COMMAND --help` explains a command; README.md and config/README.md tell the rest.";
+    "Exit status: 0 done, 1 could not be done, 2 a mistake in a flag or a configuration file. A\n"
+    "server also has 3 (a library's code did not return) and 4 (a library's code called exit()).\n"
+    "`hearth COMMAND --help` explains a command; see also README.md and config/README.md.";
 
 constexpr const char* kServeNotes =
-    "Prints one line on stdout when clients can connect: `hearth ready: listening on "
-    "127.0.0.1:8787`. Logs go to\n"
-    "stderr. At SIGTERM or SIGINT running work may finish, clients are told to come back, and "
-    "databases are closed; a\n"
-    "second signal ends the server at once.\n"
+    "Prints one line on stdout when clients can connect: `hearth ready: listening on\n"
+    "127.0.0.1:8787`. Logs go to stderr. At SIGTERM or SIGINT running work may finish, clients "
+    "are\n"
+    "told to reconnect, and databases are closed. A second signal ends the server at once.\n"
     "\n"
-    "With --supervised a server that crashes is started again at once, and ever more slowly if it "
-    "keeps crashing: for\n"
-    "people without systemd. Signals go to the supervisor, which passes them on.\n"
+    "With --supervised a server that crashes is restarted at once, and after growing waits if it\n"
+    "keeps crashing: for machines without systemd. The supervisor passes signals on to the "
+    "server.\n"
     "\n"
-    "A flag wins over the configuration file, and the file over the defaults. Without --config no "
-    "server file is\n"
-    "read: data, plugins and classes are then the directories of these names below the current "
-    "one. Where there is\n"
-    "no directory `plugins`, an installed hearth serves the libraries that were installed with "
-    "it.";
+    "A flag wins over the configuration file, and the file over the defaults. Without --config no\n"
+    "server file is read: data, plugins and classes are then the directories of these names in "
+    "the\n"
+    "current directory. Without a directory `plugins`, an installed hearth serves the libraries "
+    "of\n"
+    "the install.";
 
 constexpr const char* kDevNotes =
-    "In a project such as `hearth new` writes: builds its libraries with cmake (the preset `dev`, "
-    "in ./build), serves\n"
-    "them as `hearth serve --supervised` does, and builds again whenever a source, a "
-    "CMakeLists.txt or a\n"
-    "CMakePresets.json is saved. A good build is copied from ./build/plugins to ./build/served, "
-    "and the server replaces\n"
-    "its libraries while their clients stay connected. What does not compile or link is told, and "
-    "the version before\n"
-    "goes on. Class files (./classes) and flags are those of `hearth serve`.\n"
+    "For a project as `hearth new` writes it. Builds its libraries with cmake (the preset `dev`, "
+    "in\n"
+    "./build), and serves them as `hearth serve --supervised` does. Builds again whenever a "
+    "source,\n"
+    "a CMakeLists.txt or a CMakePresets.json is saved.\n"
+    "\n"
+    "A good build is copied from ./build/plugins to ./build/served, and the server replaces its\n"
+    "libraries while their clients stay connected. If the code does not compile or link, the "
+    "output\n"
+    "says so, and the version before is still served. Class files (./classes) and flags are those\n"
+    "of `hearth serve`.\n"
     "\n"
     "Examples:\n"
     "  hearth new greeter && cd greeter && hearth dev\n"
     "  hearth dev --listen 127.0.0.1:9000 --log-level debug";
 
 constexpr const char* kConfigNotes =
-    "Says what `hearth serve` with the same flags would use, setting by setting: the server's, and "
-    "those of each class that\n"
-    "has a class file. A class without one has the defaults; --class prints them for any name. "
-    "FROM is `default`, the\n"
-    "flag, or the file and the line. Of a class's `options`, which may hold secrets, only the "
-    "names are printed; tokens are\n"
-    "not read at all. What each setting means stands in config/README.md.\n"
+    "Prints the value of each setting that `hearth serve` with the same flags would use: those of\n"
+    "the server, and of each class with a class file. A class without a file has the defaults;\n"
+    "--class prints them for any name. FROM is `default`, the flag, or the file and the line.\n"
+    "Values of a class's `options` may be secret: only their names are printed. Tokens are not\n"
+    "read. config/README.md explains the settings.\n"
     "\n"
-    "This reads the files as they are now. A running server has what stood there when it started; "
-    "class files it reads\n"
-    "again when they change. And it lowers max_connections and max_live_agents if the system "
-    "allows it too few open files\n"
-    "(server.few_descriptors in its log).\n"
+    "The command reads the files as they are now. A running server has read the server file at "
+    "its\n"
+    "start, and reads class files again when they change. It lowers max_connections and\n"
+    "max_live_agents if the system allows too few open files (server.few_descriptors in its log).\n"
     "\n"
     "Examples:\n"
-    "  hearth config                                           what holds without any file\n"
-    "  hearth config --config /etc/hearth/hearth.yaml          and with this one\n"
-    "  hearth config --config hearth.yaml --class counter      for one class of agents\n"
-    "  hearth config --config hearth.yaml --json | jq '.server.settings[] | select(.from != "
-    "\"default\")'\n"
+    "  hearth config                                       the values without any file\n"
+    "  hearth config --config /etc/hearth/hearth.yaml      and with this file\n"
+    "  hearth config --config hearth.yaml --class counter  for one class of agents\n"
+    "  hearth config --config hearth.yaml --json |\n"
+    "    jq '.server.settings[] | select(.from != \"default\")'\n"
     "\n"
-    "Exit status: 0 printed, 2 the files have mistakes, each of which is printed with its "
-    "line.";
+    "Exit status: 0 printed, 2 the files have mistakes, which are printed with their lines.";
 
 constexpr const char* kNewNotes =
-    "The project has one source, a test that needs no server, the class's settings, CMakeLists.txt "
-    "and README.md, and\n"
-    "builds against Hearth where it is installed, or beside the hearth that is in PATH.";
+    "The project has one source, a test that needs no server, the class's settings, "
+    "CMakeLists.txt\n"
+    "and README.md. It builds against the installed Hearth, or the one of the hearth in PATH.";
 
 constexpr const char* kCheckNotes =
-    "Reads the file without running it, loads it in a child process, and then tries some thirty "
-    "cases with it, each in "
-    "a child of\n"
-    "its own: how it starts and ends, what its agents do with events, results, deadlines and hosts "
-    "that fail. Methods "
-    "that are\n"
-    "called are found among the texts of the library. plugin-api/README.md, \"Check your "
-    "library\", explains it.\n"
+    "First reads the file without running it, then loads it in a child process, and then tries "
+    "some\n"
+    "thirty cases, each in its own child: how the library starts and ends, and what its agents do\n"
+    "with events, results, deadlines and hosts that fail. It finds the methods to call among the\n"
+    "texts of the library. plugin-api/README.md explains it (\"Check your library\").\n"
     "\n"
     "Examples:\n"
     "  hearth check build/plugins/chat-room.so\n"
-    "  hearth check --json --seed $RANDOM chat-room.so > report.json     in the CI of a library\n"
-    "  hearth check --data /var/lib/hearth chat-room.so                  for a server with "
-    "require_checked\n"
+    "  hearth check --json --seed $RANDOM chat-room.so > report.json    in the CI of a library\n"
+    "  hearth check --data /var/lib/hearth chat-room.so                 for a server with\n"
+    "                                                                   require_checked\n"
     "\n"
-    "Exit status: 0 it has passed, 1 it has not, 2 it could not be tried.";
+    "Exit status: 0 passed, 1 failed, 2 the library could not be tried.";
 
 constexpr const char* kQuarantineNotes =
-    "A class of a library whose calls ended the server more than three times in five minutes is "
-    "not served from then\n"
-    "on: its agents keep their data, clients are answered 503, other classes go on. A library with "
-    "other content in its\n"
-    "place is served at once, and so is the class when it is released. Both commands ask the "
-    "server that runs on the data\n"
-    "directory, and without one look into the directory itself.";
+    "A class whose calls crashed the server more than three times in five minutes is not served "
+    "any\n"
+    "more: its agents keep their data, its clients get 503, other classes are served. A library\n"
+    "with other content is served at once, and so is a class that is released. Both commands ask\n"
+    "the server that runs on the data directory. Without one they work on the directory itself.";
 
 constexpr const char* kAuditNotes =
-    "Each line: when, what, who, the class and the agent, and what else is known. The server keeps "
-    "the entries\n"
-    "(audit.max_entries, audit.keep), and appends them to audit.file if that is set.";
+    "Each line has the time, the event, the actor, the class and the agent, and details. The "
+    "server\n"
+    "keeps the entries (audit.max_entries, audit.keep), and appends them to audit.file if it is "
+    "set.";
 
 constexpr const char* kRepairNotes =
-    "For a stopped server. Reads the file of each agent, and makes the directory of agents "
-    "(host.db) "
-    "say what they say:\n"
-    "agents that are not in it are listed, and their schedules, queues and interrupted work are "
-    "put "
-    "into the wake index.\n"
-    "Run it after you have put files of agents back from a backup, or lost host.db. The data of "
-    "agents are not changed.\n"
+    "For a stopped server. Reads the file of each agent, and corrects the directory of agents\n"
+    "(host.db): agents that it lacks are listed, and their schedules, queues and interrupted work\n"
+    "are put into the wake index. Run it after you have restored files of agents from a backup, "
+    "or\n"
+    "have lost host.db. It does not change the agents' data.\n"
     "\n"
-    "An agent that has stored data and whose file is gone is named and left as it is: the server "
-    "answers 503 for it. Put\n"
-    "its file back, or accept the loss with --forget-missing: then its next client meets a new "
-    "agent.\n"
+    "If an agent has stored data and its file is gone, the command names the agent and leaves it:\n"
+    "the server answers 503 for it. Restore the file, or accept the loss with --forget-missing: "
+    "the\n"
+    "next client then gets a new agent.\n"
     "\n"
-    "Exit status: 0 all is in order now, 1 something is left that only you can decide, or it could "
-    "not be done.";
+    "Exit status: 0 all is in order now, 1 you must decide about something, or the repair failed.";
 
-// Takes the text of an option through a parser of the configuration, so that both are spelled
-// alike.
+// Parses the text of an option with a parser of the configuration, so that both have the same form.
 template <class Target, class Parse>
 auto into(Target& target, const char* option, Parse parse) {
   return [&target, option, parse = std::move(parse)](const std::string& text) {
@@ -208,7 +192,7 @@ void add_configuration(CLI::App& command, ConfigurationFlags& flags) {
   command
       .add_option_function<std::string>(
           "--listen", into(flags.listen, "--listen", config::parse_listen_address),
-          "Where clients connect (127.0.0.1:8787); port 0 takes a free one")
+          "Where clients connect (127.0.0.1:8787); port 0: the system chooses")
       ->type_name("HOST:PORT");
   command.add_option("--data", flags.data, "Where databases are kept (data); one server at a time")
       ->type_name("DIR");
@@ -219,7 +203,7 @@ void add_configuration(CLI::App& command, ConfigurationFlags& flags) {
       ->allow_extra_args(false);
   command
       .add_option_function<std::string>("--shards", into(flags.shards, "--shards", parse_shards),
-                                        "Event loops, each with a thread (one a core)")
+                                        "Event loops, each with a thread (one for each core)")
       ->type_name("N");
   command
       .add_option_function<std::string>(
@@ -238,7 +222,7 @@ void add_serve(CLI::App& app, ServeCommand& serve) {
   command.footer(kServeNotes);
   add_configuration(command, serve);
   command.add_flag("--check-config", serve.check_config,
-                   "Only say what is wrong with the configuration");
+                   "Only check the configuration, and print its mistakes");
   command
       .add_flag("--supervised", serve.supervised,
                 "Run the server in a child process, and restart it when it crashes")
@@ -255,7 +239,7 @@ void add_dev(CLI::App& app, DevCommand& dev) {
 
 void add_config(CLI::App& app, ConfigCommand& config) {
   CLI::App& command =
-      *app.add_subcommand("config", "Print every setting, and where its value is from");
+      *app.add_subcommand("config", "Print every setting, and where its value comes from");
   command.footer(kConfigNotes);
   command
       .add_option("--class", config.agent_class,
@@ -290,32 +274,32 @@ void add_new(CLI::App& app, NewCommand& fresh) {
 }
 
 void add_check(CLI::App& app, CheckCommand& check) {
-  CLI::App& command = *app.add_subcommand("check", "Try whether a library keeps the contract");
+  CLI::App& command = *app.add_subcommand("check", "Check whether a library keeps the contract");
   command.footer(kCheckNotes);
   command.add_option("LIB", check.library, "The library (LIB.so)")->required()->type_name("");
   command.add_flag("--json", check.json, "The report as one JSON object");
-  command.add_flag("--only-failed", check.only_failed, "Say only what has failed");
+  command.add_flag("--only-failed", check.only_failed, "Print only what has failed");
   command
       .add_option("--data", check.data,
-                  "Data directory of a server: write there that the library has passed")
+                  "Data directory of a server: record there that the library has passed")
       ->type_name("DIR");
-  command.add_option("--seed", check.seed, "Of what is random (1); a failure comes back with it")
+  command.add_option("--seed", check.seed, "Seed of random values (1); repeats a failure")
       ->type_name("N");
   command
       .add_option_function<std::string>(
           "--time-limit", into(check.time_limit, "--time-limit", config::parse_duration),
-          "Of one case (10s)")
+          "Time for one case (10s)")
       ->type_name("TIME");
   command.add_option("--options", check.options, "JSON that the agents are made with ({})")
       ->type_name("JSON");
   command
       .add_option("--call", check.methods,
-                  "A method to call, instead of those that are found; may be given more than once")
+                  "A method to call, instead of those found; may be given more than once")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command
       .add_option("--older", check.older,
-                  "The version before: its agents' data must be brought to this one's")
+                  "The version before: the library must migrate its agents' data")
       ->type_name("LIB");
   command.add_flag_callback("--no-calls", [&check] { check.may_call = false; }, "Call no methods");
   command
@@ -325,19 +309,19 @@ void add_check(CLI::App& app, CheckCommand& check) {
       ->allow_extra_args(false);
   command
       .add_option("--only", check.only,
-                  "Of the cases T101 to T501 only this one; may be given more than once")
+                  "Only this one of the cases T101 to T501; may be given more than once")
       ->type_name("ID")
       ->allow_extra_args(false);
 }
 
 void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
   CLI::App& command = *app.add_subcommand(
-      "quarantine", "Classes that are not served because their code ended the server too often");
+      "quarantine", "Classes that are not served because their code crashed the server too often");
   command.footer(kQuarantineNotes);
   command.require_subcommand(1);
-  CLI::App& list = *command.add_subcommand("list", "Say which, since when and why");
+  CLI::App& list = *command.add_subcommand("list", "The classes, since when and why");
   CLI::App& release =
-      *command.add_subcommand("release", "Serve one again, at once if a server runs");
+      *command.add_subcommand("release", "Serve a class again, at once if a server runs");
   release.add_option("CLASS", quarantine.release, "As `list` names it")->required()->type_name("");
   for (CLI::App* const each : {&list, &release}) {
     each->add_flag("--json", quarantine.json, "As one JSON object");
@@ -352,21 +336,22 @@ void add_audit(CLI::App& app, AuditCommand& audit) {
   CLI::App& command = *app.add_subcommand(
       "audit", "What was done on a server: agents, libraries, settings, administrators");
   command.footer(kAuditNotes);
-  command.add_option("-n,--lines", audit.lines, "The last so many (100)")
+  command.add_option("-n,--lines", audit.lines, "How many of the last entries (100)")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
-  command.add_flag("-f,--follow", audit.follow, "Go on with what comes, until Ctrl-C");
+  command.add_flag("-f,--follow", audit.follow, "Also print new entries, until Ctrl-C");
   command
       .add_option_function<std::string>("--since",
                                         into(audit.since, "--since", config::parse_duration),
                                         "Not older than this, such as 30m or 24h")
       ->type_name("TIME");
-  command.add_option("--event", audit.event, "Only these, such as ReloadDone")->type_name("NAME");
+  command.add_option("--event", audit.event, "Only this event, such as ReloadDone")
+      ->type_name("NAME");
   command.add_option("--actor", audit.actor, "server, administrator, agent or client")
       ->type_name("WHO");
-  command.add_option("--class", audit.agent_class, "Of this class (ChatRoom, chat-room)")
+  command.add_option("--class", audit.agent_class, "Only this class (ChatRoom, chat-room)")
       ->type_name("CLASS");
-  command.add_option("--agent", audit.agent, "Of the agent of this name")->type_name("NAME");
+  command.add_option("--agent", audit.agent, "Only the agent of this name")->type_name("NAME");
   command.add_flag("--json", audit.json, "Each entry as one JSON object");
   command.add_option("--config", audit.config, "Server file, which says where data is kept")
       ->type_name("FILE");
@@ -384,7 +369,7 @@ void add_repair(CLI::App& app, RepairCommand& repair) {
                    "Forget the agents whose files are gone: their data are lost");
 }
 
-// Of the server that serves what `hearth dev` builds.
+// The arguments of the server that serves what `hearth dev` builds.
 std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   *std::ranges::find(arguments, "dev") = "serve";
@@ -392,7 +377,7 @@ std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   return arguments;
 }
 
-// Help asked for is an answer; anything else that stops CLI11 is a mistake.
+// A request for help is answered. Anything else that stops CLI11 is a mistake.
 Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
   std::ostringstream out;
   std::ostringstream mistakes;

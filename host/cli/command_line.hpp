@@ -1,5 +1,5 @@
 #pragma once
-// The command line as values. What is wrong with it, and help, are values too.
+// The command line as values. Mistakes and help are values too.
 
 #include "config/config.hpp"
 #include "diagnosis/exit_status.hpp"
@@ -15,7 +15,7 @@
 
 namespace hearth::cli {
 
-// What is absent is left to the configuration file, and then to the defaults.
+// An absent flag leaves the value to the configuration file, and then to the default.
 struct ConfigurationFlags {
   std::optional<std::filesystem::path> config;
   std::optional<config::ListenAddress> listen;
@@ -29,9 +29,9 @@ struct ConfigurationFlags {
 // hearth serve
 struct ServeCommand : ConfigurationFlags {
   bool check_config = false;
-  bool supervised = false;                   // in a child, which is restarted when it crashes
-  std::vector<std::string> child_arguments;  // ... with these (supervisor.hpp)
-  int supervisor_descriptor = -1;            // this is that child
+  bool supervised = false;                   // run in a child, which is restarted when it crashes
+  std::vector<std::string> child_arguments;  // of that child (supervisor.hpp)
+  int supervisor_descriptor = -1;            // not -1: this process is that child
 };
 
 // hearth dev
@@ -43,7 +43,7 @@ struct DevCommand : ConfigurationFlags {
 struct ConfigCommand : ConfigurationFlags {
   std::string agent_class;  // empty: the server, and each class that has a file
   bool json = false;
-  enum class Reference { kNone, kServer, kClass } reference{};  // of config/README.md, instead
+  enum class Reference { kNone, kServer, kClass } reference{};  // print this of config/README.md
 };
 
 // hearth new
@@ -57,11 +57,11 @@ struct CheckCommand {
   std::filesystem::path library;
   bool json = false;
   bool only_failed = false;
-  std::optional<std::filesystem::path> data;  // where a server looks for what has passed
+  std::optional<std::filesystem::path> data;  // of the server that wants the record of the check
   std::uint64_t seed = 1;
   std::chrono::milliseconds time_limit{10'000};  // of one case
   std::optional<std::string> options;            // JSON for create()
-  std::vector<std::string> methods;              // to call; empty: those that are found
+  std::vector<std::string> methods;              // to call; empty: those found in the library
   bool may_call = true;
   std::optional<std::filesystem::path> older;  // the version of the library before
   std::vector<std::string> excluded;           // ids
@@ -80,14 +80,14 @@ struct QuarantineCommand {
 struct AuditCommand {
   std::optional<std::filesystem::path> config;
   std::optional<std::filesystem::path> data;
-  unsigned lines = 100;  // the last ones
-  bool follow = false;   // and those that come
+  unsigned lines = 100;  // of the last entries
+  bool follow = false;   // also new entries
   bool json = false;
   std::string event;
   std::string actor;
   std::string agent_class;
   std::string agent;
-  std::optional<std::chrono::milliseconds> since;  // so long ago
+  std::optional<std::chrono::milliseconds> since;  // not older than this
 };
 
 // hearth repair
@@ -97,8 +97,8 @@ struct RepairCommand {
   bool forget_missing = false;
 };
 
-// hearth plugins, reload, agents, evict, destroy, call, operations, resolve: what they ask a
-// running server.
+// The commands that ask a running server: hearth plugins, reload, methods, agents, evict, destroy,
+// call, operations, resolve.
 struct AdminCommand {
   enum class What {
     kPlugins,
@@ -122,18 +122,18 @@ struct AdminCommand {
                             // object's id
   std::string method;       // of call
   std::string arguments;    // of call: JSON; empty: none
-  bool yes = false;         // of destroy: nobody is asked
+  bool yes = false;         // of destroy: without a question
   std::string after;        // of agents and operations
   unsigned limit = 100;     // the same
   std::string kind;         // of operations
   std::string state;        // of operations: with commas; of resolve: the outcome
-  std::optional<std::chrono::milliseconds> older;  // of operations: begun so long ago
+  std::optional<std::chrono::milliseconds> older;  // of operations: began this long ago
   std::string id;                                  // of operations and resolve
   std::string result;                              // of resolve: JSON; empty: none
   std::string note;                                // of resolve
 };
 
-// Nothing is left to do but to print this and end.
+// A text to print before the process ends.
 struct Answer {
   int status = kExitClean;
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
@@ -142,7 +142,7 @@ struct Answer {
 using Command = std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
                              RepairCommand, CheckCommand, AdminCommand, AuditCommand, Answer>;
 
-// Help, the version and every mistake are an Answer. Looks at no file.
+// Help, the version and every mistake are an Answer. Reads no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
 
 }  // namespace hearth::cli

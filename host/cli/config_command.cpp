@@ -41,7 +41,7 @@ Part server_part(const config::Config& config, const ConfigCommand& command) {
           .settings = effective_settings(config::server_settings(), server, server.sources)};
 }
 
-// What a class has from the server, as it holds.
+// The settings of a class, with those that it takes from the server.
 config::ClassConfig completed(config::ClassConfig agent_class, const config::ServerConfig& server) {
   auto& auth = agent_class.settings.auth;
   if (auth.name) return agent_class;

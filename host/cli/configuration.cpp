@@ -21,7 +21,7 @@ std::filesystem::path bundled_plugins() {
   return std::filesystem::is_directory(directory, failure) ? directory : std::filesystem::path();
 }
 
-// What was defined over HTTP is in the data directory, which a flag may name.
+// Adds the definitions (over HTTP) in the data directory, which a flag may name.
 config::LoadResult with_definitions(config::LoadResult loaded) {
   const auto definitions = config::definitions_directory(loaded->server.data);
   std::error_code failure;

@@ -1,5 +1,5 @@
 #pragma once
-// The configuration that a server is started with: its files, and the flags over them.
+// The configuration of a server: its files, and the flags over them.
 
 #include "cli/command_line.hpp"
 #include "config/parse.hpp"
@@ -8,12 +8,12 @@
 
 namespace hearth::cli {
 
-// The files' values, or the defaults, with the flags over them; `sources` says which is from where.
-// Without any word about plugins, and without a directory of that name, an installed hearth has the
-// libraries that were installed with it.
+// The values of the files or the defaults, with the flags over them; `sources` has their sources.
+// If neither file nor flag names plugins, and there is no directory `plugins`, the libraries that
+// were installed with this hearth are served.
 [[nodiscard]] config::LoadResult load_with_flags(const ConfigurationFlags& flags);
 
-// A line for each mistake, and how many there are.
+// A line for each mistake, and a line with their number.
 [[nodiscard]] std::string mistakes_text(const config::Diagnostics& mistakes);
 
 }  // namespace hearth::cli

@@ -12,10 +12,10 @@ Confirmation ask_person(std::string_view question, int in, int out) {
   while (!question.empty()) {
     const ssize_t written = ::write(out, question.data(), question.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Confirmation::kNobody;  // who cannot read it has not agreed
+    if (written <= 0) return Confirmation::kNobody;  // an unread question is not confirmed
     question.remove_prefix(static_cast<std::size_t>(written));
   }
-  constexpr std::size_t kMaxLine = 64;  // a longer one is no yes
+  constexpr std::size_t kMaxLine = 64;  // a longer line is no yes
   std::string line;
   while (line.size() < kMaxLine) {
     char c = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Asks the person at the terminal before something is done that cannot be undone.
+// Asks the person at the terminal before a step that cannot be undone.
 
 #include <string_view>
 

@@ -15,7 +15,7 @@ FoundData find_data(const std::optional<std::filesystem::path>& config,
   if (data) {
     found.data = std::filesystem::absolute(*data);
   } else {
-    // Class files may have mistakes: those are no reason to keep the operator from this.
+    // Mistakes in class files must not stop this command.
     const config::ServerFileResult loaded = config::load_server_file(config);
     if (!loaded) {
       std::string mistakes;

@@ -8,8 +8,8 @@
 
 namespace hearth::cli {
 
-// The data directory that `--data` names, or else the server file; it exists.
-//   Failure  The answer of the command: a mistake in the server file, or there is no such
+// The data directory that `--data` names, or otherwise the server file. It exists.
+//   Failure  `mistake`, the command's answer: a mistake in the server file, or there is no such
 //            directory.
 struct FoundData {
   std::filesystem::path data;
@@ -18,7 +18,7 @@ struct FoundData {
 [[nodiscard]] FoundData find_data(const std::optional<std::filesystem::path>& config,
                                   const std::optional<std::filesystem::path>& data);
 
-// What a command answers that could not do what it was asked for.
+// The answer of a command that failed.
 [[nodiscard]] Answer failed_answer(const std::string& why);
 
 }  // namespace hearth::cli

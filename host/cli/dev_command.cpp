@@ -29,7 +29,7 @@ using plugins::FileChanges;
 using plugins::WatchedDirectory;
 
 constexpr std::chrono::milliseconds kPause{200};     // between two looks at the sources
-constexpr std::chrono::milliseconds kQuietTime{50};  // without a change, until a build begins
+constexpr std::chrono::milliseconds kQuietTime{50};  // after the last change, until a build begins
 
 void say(const std::string& text) {
   std::fputs(("hearth dev: " + text + "\n").c_str(), stderr);
@@ -52,7 +52,7 @@ std::string names_of(const std::vector<fs::path>& files) {
   return text;
 }
 
-// Where an author writes, and what the server writes there meanwhile.
+// The directory of a project, and the server's data below it.
 struct Project {
   fs::path path;
   fs::path data;
@@ -71,7 +71,7 @@ DirectoryImage look_at_sources(const Project& project) {
   return image;
 }
 
-// Builds a project, and says how that went.
+// Builds a project, and prints the result.
 class SpokenBuild {
  public:
   explicit SpokenBuild(const fs::path& project) : build_(project) {}
@@ -96,11 +96,11 @@ class SpokenBuild {
   ProjectBuild build_;
 };
 
-// Builds whenever a source is saved, as long as it lives. It looks again and again: that also sees
-// new directories and a network's file systems, and costs at most a twentieth of a processor.
+// While it lives, builds whenever a source is saved. It polls the sources, which also finds new
+// directories and works on network file systems. That costs at most a twentieth of a processor.
 //
-//   Threads  Made and destroyed by one, with a thread of its own that blocks all signals. The
-//            destructor waits for a build that runs.
+//   Threads  Made and destroyed on one thread. Has its own thread, which blocks all signals. The
+//            destructor waits for a running build.
 class Rebuilder {
  public:
   // `known`: the sources as they were before the last build.
@@ -132,21 +132,21 @@ class Rebuilder {
       DirectoryImage now = look_at_sources(project_);
       look_took = Clock::now() - begin;
       if (now == known_) continue;
-      // Editors write in steps.
+      // Editors write a file in several steps.
       while (wait(kQuietTime)) {
         DirectoryImage next = look_at_sources(project_);
         if (next == now) break;
         now = std::move(next);
       }
       const FileChanges changes = difference(known_, now);
-      known_ = std::move(now);  // what changes from here on is built next
+      known_ = std::move(now);  // later changes are for the next build
       if (!changes.changed.empty()) say(names_of(changes.changed) + " changed");
       if (!changes.gone.empty()) say(names_of(changes.gone) + " removed");
       build_.run();
     }
   }
 
-  // False: this is over.
+  // False: the object is being destroyed.
   bool wait(Clock::duration time) {
     const Clock::time_point end = Clock::now() + time;
     const MutexLock lock(mutex_);
@@ -156,7 +156,7 @@ class Rebuilder {
   }
 
   const Project project_;
-  DirectoryImage known_;  // the thread's
+  DirectoryImage known_;  // used by the thread
   SpokenBuild& build_;
   Mutex mutex_;
   Condition over_;
@@ -164,7 +164,7 @@ class Rebuilder {
   std::thread thread_;  // last: it uses the fields above
 };
 
-// CMake looks there first for the package of this very server, installed or in its build tree.
+// Makes CMake look first for the package of this hearth, installed or in its build tree.
 void offer_package() {
   std::error_code failure;
   const fs::path binary = fs::read_symlink("/proc/self/exe", failure);
@@ -193,7 +193,7 @@ int develop(const DevCommand& command) {
   if (!fs::exists(directory / "build")) say("the first build compiles the headers of Hearth, too");
   build.run();
   std::error_code failure;
-  // If this fails, the server says what is amiss.
+  // If this fails, the server reports it.
   fs::create_directories(directory / ProjectBuild::kServed, failure);
 
   const auto logger =

@@ -70,16 +70,15 @@ int run(const RepairCommand& command) {
 }  // namespace hearth::cli
 
 int main(int argc, char** argv) {
-  // Before anything else: a probe runs somebody's library, and must find a process that has done
-  // nothing yet.
+  // Comes first: a probe runs a library, and needs a process that has done nothing yet.
   if (argc == 3 && std::strcmp(argv[1], hearth::plugins::kProbeArgument) == 0) {
     return hearth::plugins::run_plugin_probe(argv[2]);
   }
   if (argc == 4 && std::strcmp(argv[1], hearth::plugins::kCheckArgument) == 0) {
     return hearth::plugins::run_plugin_check(argv[2], argv[3]);
   }
-  // Who starts us may ignore it, and we have inherited that: then nobody is told how children have
-  // ended.
+  // The parent may ignore SIGCHLD, and this process inherits that. It could then not learn how its
+  // own children end.
   ::signal(SIGCHLD, SIG_DFL);
   try {
     return std::visit([](const auto& command) { return hearth::cli::run(command); },

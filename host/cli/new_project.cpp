@@ -23,8 +23,8 @@ struct TakenName {
   std::string_view name;
   std::string_view why;
 };
-// In one of its generators or versions, or where a project includes CPack. The others of its
-// documentation (ALL_BUILD, edit_cache ...) have not the form of a name.
+// In one of CMake's generators or versions, or if a project includes CPack. CMake's other targets
+// (ALL_BUILD, edit_cache ...) do not have the form of a project's name.
 constexpr std::string_view kTargetOfCMake = "CMake has a target of that name";
 constexpr std::string_view kStructInside = "the class would hold a struct of its own name";
 constexpr std::string_view kTypeOfPlugin = "HEARTH_PLUGIN makes a type of that name";
@@ -118,9 +118,9 @@ std::string next_steps(const fs::path& directory, const std::string& name) {
          name +
          "/first\n"
          "  cmake --build --preset dev && ctest --preset dev    its unit tests\n"
-         "\nCMake finds Hearth where it is installed, or beside the hearth that is in PATH; else "
-         "say "
-         "where: -DCMAKE_PREFIX_PATH=DIR.\n";
+         "\nCMake finds the installed Hearth, or the one of the hearth in PATH. For another one "
+         "use "
+         "-DCMAKE_PREFIX_PATH=DIR.\n";
 }
 
 }  // namespace

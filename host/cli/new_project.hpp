@@ -21,20 +21,19 @@ struct TemplateFile {
 // The files of plugin-api/template, compiled into this program.
 [[nodiscard]] std::span<const TemplateFile> template_files();
 
-// Why a project cannot be called that; empty if it can. 1 to 40 lower-case letters, digits and
-// hyphens, the first a letter, no hyphen at the end or beside another: such a name is a file name
-// and a CMake target as it is. The URL segment of the class that is made of it must be the name
-// again, and neither CMake nor what the template includes may have the name for something else.
+// Why a project cannot have this name; empty: it can. A name has 1 to 40 lower-case letters, digits
+// and hyphens. The first is a letter, and hyphens are single and not at the end. So the name is
+// also a file name and a CMake target. The URL segment of its class must be the name again, and
+// neither CMake nor the template's headers may use the name.
 [[nodiscard]] std::string project_name_problem(std::string_view name);
 
-// `text` with the names for `name` in the place of its placeholders. What stands between other @
-// signs stays.
+// `text` with its placeholders replaced by the names for `name`. Text between other @ signs stays.
 [[nodiscard]] std::string fill_in(std::string_view text, std::string_view name);
 
 // Writes the project and answers with the next steps.
-//   Promises  Nothing that exists is changed: the directory must be absent or empty.
-//   Failure   kExitBadUsage for a name that cannot be and a directory that is in use; kExitFailed
-//             when the disk refuses, after which what was written stays.
+//   Promises  Changes nothing that exists: the directory must be absent or empty.
+//   Failure   kExitBadUsage: a wrong name, or a directory in use. kExitFailed: the disk refuses;
+//             files that were written stay.
 [[nodiscard]] Answer make_project(const NewCommand& command);
 
 }  // namespace hearth::cli

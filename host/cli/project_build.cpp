@@ -39,7 +39,7 @@ std::string all_of(std::FILE* file) {
   return text;
 }
 
-// The error number, or 0 and the process.
+// Returns the error number, or 0 and the process.
 int start(const std::vector<std::string>& command, const fs::path& directory, int output,
           pid_t& process) {
   std::vector<std::string> texts = command;
@@ -55,7 +55,7 @@ int start(const std::vector<std::string>& command, const fs::path& directory, in
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-  // The thread that builds blocks all signals; Ctrl-C must end the build tools all the same.
+  // The building thread blocks all signals, but Ctrl-C must still end the build tools.
   sigset_t none{};
   ::sigemptyset(&none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -71,7 +71,7 @@ bool may_hold_sources(const fs::path& directory, const fs::path& data, bool is_a
   const std::string name = directory.filename().string();
   if (name.starts_with('.')) return false;
   if (is_at_the_top && (name == "build" || name == "node_modules")) return false;
-  // The cache comes at the end of the first configuring.
+  // CMake writes the cache at the end of the first configuration.
   std::error_code absent;
   if (name == "CMakeFiles" || fs::exists(directory / "CMakeCache.txt", absent)) return false;
   return !fs::equivalent(directory, data, absent);

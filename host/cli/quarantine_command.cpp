@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxQuoted = 4096;
 
-// As the server lists them.
+// In the form of the server's list.
 Json list_of(const plugins::VersionFacts& facts) {
   Json list = Json::array();
   for (const plugins::ClassFacts& each : facts.classes) {
@@ -33,7 +33,7 @@ Json list_of(const plugins::VersionFacts& facts) {
   return {{"quarantined", std::move(list)}};
 }
 
-// Reads and changes nothing.
+// Reads the facts without changing anything.
 Result<plugins::VersionFacts> readable_facts(const std::filesystem::path& data) {
   auto stored = plugins::read_versions(data);
   if (!stored.unreadable.empty()) return std::move(stored.unreadable.front().why);
@@ -74,7 +74,7 @@ std::string fate(const Json& file) {
   return text + "\n";
 }
 
-// What a server says about the libraries of a class that it has released.
+// The outcome of a release by a server, with the class's libraries.
 Answer released(const QuarantineCommand& command, const Json& answer) {
   const auto found = answer.find("files");
   const Json files = found != answer.end() && found->is_array() ? *found : Json::array();
@@ -113,7 +113,7 @@ Answer ask(const QuarantineCommand& command, const AdminClient& client) {
 // ---- without one ----
 
 Answer release(const QuarantineCommand& command, const std::filesystem::path& data) {
-  // Nobody else has it, and nobody takes it, until the file is written.
+  // Holds the lock on the directory until the file is written.
   const auto held = storage::DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);
   if (const auto facts = readable_facts(data); !facts) return failed_answer(facts.error().message);

@@ -58,7 +58,7 @@ std::string report_of(const runtime::RepairReport& report) {
 Answer answer(const RepairCommand& command) {
   const FoundData found = find_data(command.config, command.data);
   if (found.mistake) return *found.mistake;
-  // No server takes it until this has ended.
+  // Holds the lock: no server can start until the end of this function.
   const auto held = storage::DataDirectory::open(found.data);
   if (!held) return failed_answer(held.error().message);
   try {

@@ -5,10 +5,9 @@
 
 namespace hearth::cli {
 
-// Repairs the directory of agents (runtime/repair.hpp) and says what was done, a line for each
-// agent that it is about.
-//   Failure  kExitFailed: a server runs on the data directory, something cannot be read or written,
-//            or an agent is left whose file is missing or damaged. kExitBadUsage: a mistake in the
+// Repairs the directory of agents (runtime/repair.hpp), and prints a line for each agent concerned.
+//   Failure  kExitFailed: a server runs on the data directory, or a file cannot be read or written,
+//            or an agent's file is still missing or damaged. kExitBadUsage: a mistake in the
 //            configuration file.
 [[nodiscard]] Answer answer(const RepairCommand& command);
 

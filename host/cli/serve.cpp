@@ -30,22 +30,21 @@
 namespace hearth::cli {
 namespace {
 
-// An honest reader takes the lines of a start at once; for one that does not read the server does
-// not wait longer.
+// How long the server waits for a reader of its log before it is ready. A good reader takes the
+// lines at once.
 constexpr std::chrono::milliseconds kLogBeforeReady{500};
 
-// What stopping may take beyond the grace of running work: closing handshakes, closing databases,
-// deinit.
+// How long stopping may take after the grace of running work: closing handshakes, closing
+// databases, deinit.
 constexpr std::chrono::seconds kStopSlack{20};
 
 void print_line(std::FILE* stream, const std::string& text) {
-  // Nobody may be reading; that is no reason to stop.
+  // A stream without a reader is no reason to stop.
   std::fputs((text + "\n").c_str(), stream);
   std::fflush(stream);
 }
 
-// The last part of --check-config: the files that must exist because they are named, and what is
-// hardly meant.
+// The last part of --check-config: checks the named files that must exist, and prints warnings.
 int check_beside_mistakes(const config::Config& config) {
   const config::ServerConfig& server = config.server;
   for (const auto& [setting, file] : {std::pair("admin", server.admin.token_file),
@@ -91,8 +90,8 @@ void tell_who_runs(Logger& logger) {
   });
 }
 
-// Ends the process if stopping does not: a library whose code never returns must not hold it for
-// ever. What is durable is safe; that is what the kill -9 tests are for.
+// Ends the process if stopping takes too long: a library's code that never returns must not hold it
+// for ever. Durable data are safe, as after kill -9.
 class StopDeadline {
  public:
   StopDeadline(std::chrono::milliseconds limit, Logger& logger)
@@ -133,7 +132,7 @@ class StopDeadline {
   std::thread watcher_;
 };
 
-// The child says what is wrong with the configuration; the supervisor only logs as it says.
+// The child reports mistakes in the configuration. The supervisor only takes its log settings.
 int serve_supervised(const ServeCommand& command) {
   const config::LoadResult loaded = load_with_flags(command);
   const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
@@ -141,7 +140,7 @@ int serve_supervised(const ServeCommand& command) {
   return server::supervise(command.child_arguments, *logger);
 }
 
-// Until then the server tries now and then to write what the disk had no room for when it started.
+// While it waits, the server retries writes for which the disk had no room at the start.
 int next_signal(server::StopSignals& signals, server::Server& server) {
   constexpr std::chrono::seconds kLookForRoom{1};
   while (!server.catch_up()) {
@@ -167,7 +166,7 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
     return kExitFailed;
   }
   const std::unique_ptr<server::Server> server = *std::move(started);
-  // A program that waits for the ready line then finds all earlier events in the log.
+  // So a program that waits for the ready line finds all earlier events in the log.
   await_log_written(kLogBeforeReady);
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
@@ -199,8 +198,8 @@ int serve(const ServeCommand& command) {
     return kExitBadUsage;
   }
   if (command.check_config) return check_beside_mistakes(*loaded);
-  // Before the first file: everything that a server keeps is its user's alone, whatever the mask of
-  // whoever started it, also in a data directory that others may enter.
+  // Comes before the first file: only the server's user may read its files, whatever mask the
+  // parent had, also in a data directory that other users may enter.
   ::umask(077);
   const auto logger =
       make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);

@@ -11,7 +11,7 @@
 namespace hearth::cli {
 namespace {
 
-// Characters, not bytes: most take one column.
+// In characters, not bytes: most take one column.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -7,9 +7,8 @@
 
 namespace hearth::cli {
 
-// Promises   Each row is one line, whatever its cells hold: they are escaped. Columns are as wide
-//            as their widest cell; a column without any text in its cells is left out; nothing is
-//            cut.
+// Promises   Each row is one line, because cells are escaped. Columns are as wide as their widest
+//            cell. A column with only empty cells is left out. Nothing is cut.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> heads);
@@ -27,8 +26,7 @@ class TextTable {
 // "2026-01-02T12:00:00Z"
 [[nodiscard]] std::string moment_text(std::int64_t unix_ms);
 
-// Text that quotes something, such as a sentence or JSON: escaped to stand on one line, with its
-// quotes and backslashes as they are.
+// Escapes a text, such as a sentence or JSON, to one line. Quotes and backslashes stay as they are.
 [[nodiscard]] std::string one_line(const std::string& text);
 
 }  // namespace hearth::cli
