@@ -392,12 +392,12 @@ std::string doubts(const ServerConfig& server) {
   const bool asks_nobody = server.auth.rules.type.value_or(ProofKind::kNone) == ProofKind::kNone;
   if (asks_nobody && !server.net.tls.is_used() && !is_loopback_host(server.net.host))
     text += std::string(text.empty() ? "" : "; ") +
-            "listen opens agents to the network, and auth.type lets everybody in, without TLS: set "
-            "auth and tls, or listen on this machine behind a proxy";
+            "listen opens agents to the network, and auth.type lets every client in, without TLS: "
+            "set auth and tls, or listen on this machine behind a proxy";
   for (const RouteRule& route : server.routes) {
     if (route.path != "/agents" && !route.path.starts_with("/agents/")) continue;
     text += std::string(text.empty() ? "" : "; ") + "routes has " + quote_text(route.path) +
-            ", and what is below /agents comes before all rows: the row does nothing. Use auth to "
+            ", and paths below /agents come before all rows: the row has no effect. Use auth to "
             "keep clients from agents";
   }
   return text;
