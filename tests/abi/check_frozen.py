@@ -123,7 +123,7 @@ def read_interface(clang, include, headers):
         elif node["kind"] == "TypedefDecl" and is_ours(node):
             types[node["name"]] = node["type"]["qualType"]
     text = run_compiler(clang, include, headers, "-E", "-dM")
-    # The guard of a header is nobody's business, and the version is there to grow.
+    # The include guard of a header may change, and the version is there to grow.
     macros = {name: value for name, value in re.findall(r"^#define (HEARTH_\w+) (.+)$", text, re.MULTILINE) if name != "HEARTH_ABI_MINOR"}
     function_macros = dict(re.findall(r"^#define (HEARTH_\w+)\((.*?)\)", text, re.MULTILINE))
     return Interface(structs, enumerators, types, macros, function_macros)
@@ -191,7 +191,8 @@ def differences(clang, frozen, today, complete=False):
 
 # ---- testing that ----
 
-# What somebody might do to a header: what he writes for what (None: the file goes; for None: it comes), and what must be said of it.
+# Edits of a header: the old text, the new text, and what the check must report. A new text of None
+# removes the file; an old text of None adds it.
 BREAKS = [
     # fields
     ("abi.h", "  uint64_t token;       /* as submitted or posted */\n", "", "struct hearth_result: the field token"),
@@ -207,7 +208,7 @@ BREAKS = [
     ("ext/queue.h", "  hearth_bytes member;", "  hearth_bytes key;", "struct hearth_queue_filter: the field member"),
     ("ext/methods.h", "  uint32_t flags; ", "  uint64_t flags; ", "struct hearth_method: the field flags"),
     ("ext/schema.h", "  uint32_t version; ", "  uint64_t version; ", "struct hearth_schema_v1: the field version"),
-    # tables whose size nobody can see
+    # tables without struct_size
     ("ext/sql.h", "} hearth_sql_v1;", "  void (*more)(void);\n} hearth_sql_v1;", "hearth_sql_v1 has no struct_size"),
     ("ext/fibers.h", "} hearth_fibers_v1;", "  void (*more)(void);\n} hearth_fibers_v1;", "hearth_fibers_v1 has no struct_size"),
     ("ext/methods.h", "} hearth_method;", "  uint64_t more;\n} hearth_method;", "hearth_method has no struct_size"),
@@ -246,7 +247,7 @@ def changed_copy(frozen, directory, header, old, new):
     copy = pathlib.Path(directory) / "include"
     shutil.copytree(frozen, copy)
     for path in copy.rglob("*.h"):
-        # Who changes a header changes what it asserts of itself as well.
+        # An author who changes a header also changes its static assertions.
         path.write_text(re.sub(r"^HEARTH_STATIC_ASSERT\(.*\n", "", path.read_text(), flags=re.MULTILINE))
     path = copy / "hearth" / header
     if old is None:

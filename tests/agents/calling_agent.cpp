@@ -7,17 +7,17 @@
 //             ask(class, name, method, args) calls it, and gives the answer; args: an array of at
 //                                            most one
 //             ask_often(class, name, times)  add(1) so often, one after the other
-//             chain([[class, name], ...])    calls chain of the first with the rest; gives how many
-//                                            there are behind it
+//             chain([[class, name], ...])    calls chain of the first with the rest; gives the
+//                                            length of that chain
 //             dive(class, name)              calls dive of it with its own class and name
-//             stream(parts, bytes)           so many parts, each when its reader has had most of
-//                                            those before
+//             stream(parts, bytes)           so many parts, each once its reader has taken most
+//                                            of the earlier parts
 //             read(class, name, parts, bytes, ms)   reads such a stream, waits between its parts,
-//                                            and gives the bytes that it has had
+//                                            and gives the number of bytes
 //             notify(class, name, from, to)  a notification note(n) for each number
 //             note(n)                        keeps the number under the id of the notification
-//             notes()                        [[n, times that its id came], ...] in the order in
-//                                            which the ids came first
+//             notes()                        [[n, times that its id came], ...], ordered by the
+//                                            first arrival of each id
 //             undelivered()                  how many wait
 
 #include <hearth/agent.hpp>

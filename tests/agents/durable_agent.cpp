@@ -1,17 +1,19 @@
 // An agent whose durable work does what a test asks for. Plugin "durable-agent", class
 // DurableAgent.
 //
-//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook"}) -> {"accepted",
-//             "record"}: a managed fiber of `steps` steps of `ms`, which throws as many times as
-//             `failures` says before it works wait(id), inspect(id), list(), dead(), cancel(id,
-//             reason), resolve(id, result), retry(id), forget() push(callback, payload),
-//             later(callback, ms, payload), items(), schedules(), again(id) journal() -> what has
-//             happened, in order; write(entry); alarm_in(ms, entry): an alarm that calls write;
+//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook"})
+//                 -> {"accepted", "record"}: a managed fiber of `steps` steps of `ms`. It throws
+//                 `failures` times before it works
+//             wait(id), inspect(id), list(), dead(), cancel(id, reason), resolve(id, result),
+//                 retry(id), forget()
+//             push(callback, payload), later(callback, ms, payload), items(), schedules(), again(id)
+//             journal() -> what has happened, in order; write(entry)
+//             alarm_in(ms, entry): an alarm that calls write
 //             note_for_operators(what, detail, times) -> how many entries the audit log took
-//   hook      of the fiber's input: continue, nothing (it lets it go), throw, settle: what
-//             on_fiber_recovered does with it
+//   hook      of the fiber's input. What on_fiber_recovered does with the fiber: continue,
+//             nothing (lets it go), throw or settle
 //   callbacks note(payload); flaky(payload) throws at the first two attempts; `hopeless` throws
-//   always
+//             always
 //   table     journal(entry): each line in the turn of what it is about
 
 #include <hearth/agent.hpp>

@@ -1,13 +1,13 @@
-// An agent that keeps books of its durable work, for tests that kill the server: what is done
-// twice, or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
+// An agent that records its durable work, for tests that kill the server: work that is done twice,
+// or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
 //
 //   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of hearth.fibers/1 of N steps
 //                                                     of M ms: the effect in the middle of a step,
 //                                                     the rows at its end
-//             POST ?managed=RUN&steps=N&ms=M&hook=H   the same as a fiber with the key RUN that
-//                                                     keeps its record; says whether it was
-//                                                     accepted
-//             POST ?brief=RUN&steps=N&ms=M&hook=H     the same without a record
+//             POST ?managed=RUN&steps=N&ms=M&hook=H   as walk, with a managed fiber: its key is
+//                                                     RUN, and it keeps its record. Answers
+//                                                     whether it was accepted
+//             POST ?brief=RUN&steps=N&ms=M&hook=H     as managed, without a record
 //             POST ?wait=1                            with the one above: waits, and says the
 //                                                     status and the result
 //             POST ?cancel=RUN                        cancels it
@@ -15,20 +15,25 @@
 //             POST ?queue=RUN                         take_note("RUN") from the queue
 //             POST ?hold=1                            holds a reference that is never given back
 //             GET                                     the number of steps in the ledger
-//   hook      what on_fiber_recovered does: continue, drop: it lets it go, throw: it fails, slow:
-//             it waits M ms and continues, twice: it fails at the first attempt and continues at
-//             the next, hurry: it continues without waits from then on, settle: the managed fiber
-//             is completed
-//   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint;
-//                                                     the last step has none, its row goes with the
-//                                                     end of the fiber. A note is one step
+//   hook      what on_fiber_recovered does:
+//             continue  the fiber goes on
+//             drop      lets the fiber go
+//             throw     fails
+//             slow      waits M ms, and the fiber goes on
+//             twice     fails at the first attempt; at the next the fiber goes on
+//             hurry     the fiber goes on, without waits from then on
+//             settle    completes the managed fiber
+//   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint.
+//                                                     The last step has no checkpoint: its row is
+//                                                     written with the end of the fiber. A note is
+//                                                     one step
 //             hooks(run, attempt, snapshot, at)       a row in the first turn of the hook; at: Unix
 //                                                     milliseconds
 //             finished(run)                           in the turn that ends the walk or the note
 //             told(run, status)                       by on_fiber_complete
-//   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it
-//             before its rows are written, as an effect outside would happen. A step's line may be
-//             there twice, its row may not.
+//   options   effects: a directory. Each step appends the line "RUN STEP" to the file NAME in it,
+//             before its rows are written, as an effect outside. A step's line may be there twice,
+//             its row may not.
 //   log       "RUN is finished" after the last step
 
 #include <hearth/agent.hpp>

@@ -1,25 +1,28 @@
 // An agent that writes down what happens to it, for scenarios that run on the mock host and on the
-// real one (tests/parity). Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version:
-// it brings the journal over.
+// real one (tests/parity). Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version,
+// which migrates the journal.
 //
 //   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps
-//             of `ms`, with a checkpoint after each. The first `failures` attempts of it throw
-//             after their first step. hook: what on_fiber_recovered does: continue, nothing (it
-//             lets it go), throw, settle, slow (nothing, after 50 ms)
-//   methods   spawn(work): a detached fiber; run(work) -> what it gives; begin(work) ->
-//             {"accepted", "record"}: a managed one wait(id), inspect(id), records(), cancel(id,
-//             reason), resolve(id, result), retry(id), dead() -> names clear_after(ms): removes all
-//             settled records, the interrupted ones too later(callback, ms, payload),
-//             every(callback, ms), cron(callback, expression), schedules(), unschedule(id),
-//             pause(id) push(callback, payload), items(), again(id)
-//             hold(), let_go(), fall(): throws after a write; count() -> state; end(): destroys
-//             itself transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after
-//             each. Transactions that are left are undone. hand_back(what): lets the host have a
-//             part of what it has lent; -> what came of it ring_soon(): an alarm, due at once,
-//             that calls ring, which says who has called it
+//             of `ms`, with a checkpoint after each. Its first `failures` attempts throw after
+//             their first step. hook: what on_fiber_recovered does: continue, nothing (lets it go),
+//             throw, settle, slow (nothing, after 50 ms)
+//   methods   spawn(work): a detached fiber; run(work) -> the fiber's result
+//             begin(work) -> {"accepted", "record"}: a managed fiber
+//             wait(id), inspect(id), records(), cancel(id, reason), resolve(id, result), retry(id)
+//             dead() -> names
+//             clear_after(ms): removes all settled records, the interrupted ones too
+//             later(callback, ms, payload), every(callback, ms), cron(callback, expression)
+//             schedules(), unschedule(id), pause(id)
+//             push(callback, payload), items(), again(id)
+//             hold(), let_go(); fall(): throws after a write; count() -> state
+//             end(): destroys itself
+//             transact(steps): {"set": state}, "begin", "keep", "undo"; -> the state after each.
+//                 Open transactions are undone at the end
+//             hand_back(what): passes a part of what the host has lent to the host again; -> what
+//                 the host answered
+//             ring_soon(): an alarm, due at once, that calls ring, which notes its caller
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws
-//   always;
-//             stuck: waits for an hour
+//             always; stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
 #include <hearth/agent.hpp>
 

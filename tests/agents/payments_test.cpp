@@ -182,7 +182,7 @@ TEST_F(PaymentsTest, AKillInTheMiddleIsNoSecondCharge) {
   }
 }
 
-// The provider still works on a request whose answer nobody waits for: its 404 is early.
+// The provider still works on a request whose caller is gone: its 404 for the key is too early.
 TEST_F(PaymentsTest, AKeyThatIsNotListedYetProvesNothingUntilTheRequestCanLandNoMore) {
   struct Case {
     const char* name;

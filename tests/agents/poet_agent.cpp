@@ -1,9 +1,9 @@
-// An agent that orders poems: each is one operation, whose request is in the ledger, at a provider
-// (tests/support/provider.mjs, /poems). Plugin "poet-agent", class Poet, option `provider`: its
-// URL.
+// An agent that orders poems from a provider (tests/support/provider.mjs, /poems). Each poem is one
+// operation, whose request is in the ledger. Plugin "poet-agent", class Poet, option `provider`:
+// the provider's URL.
 //
-//   POST /?kind=keyed     begins a fiber with one operation of that kind. "resumed" is one of class
-//                         unsafe that says how to ask for the rest of a poem
+//   POST /?kind=keyed     begins a fiber with one operation of that kind. The kind "resumed" is of
+//                         class unsafe, and says how to ask for the rest of a poem
 //   table poems           what came of it: the kind, the poem, and 'written', 'unknown' or 'failed'
 //   log                   "the poem is over"
 

@@ -1,5 +1,4 @@
-// An agent that does on request whatever a test of the server wants to see. Plugin "probe-agent",
-// class ProbeAgent.
+// An agent that does what a test of the server asks for. Plugin "probe-agent", class ProbeAgent.
 //
 //   connect   ?readonly=1 ?protocol=0 ?tag=x          in on_connecting
 //             ?refuse=1 (4403) ?throw_connecting=1    in on_connecting

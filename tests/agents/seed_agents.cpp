@@ -1,4 +1,4 @@
-// The agents with which the ideas of fibers were first told, in C++ and close to line by line.
+// The agents of the first document about fibers, in C++ and nearly line by line.
 // Plugin "seed-agents".
 //
 //   ResearchAgent   a lambda that stashes what it has completed, and a hook that goes on with it.

@@ -1,4 +1,4 @@
-// The counter that clients of objects are first shown with. Plugin "seed-counter".
+// The counter of the first example for clients of objects. Plugin "seed-counter".
 //
 //   methods   increment({amount}) -> {value}: adds a number; get() -> {value}; reset();
 //             slow(ms) -> "slept": answers so much later; fails() never answers

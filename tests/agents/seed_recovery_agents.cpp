@@ -1,9 +1,9 @@
-// The hooks with which the ideas of fibers were first told, in C++ and close to line by line.
+// The hooks of the first document about fibers, in C++ and nearly line by line.
 // Plugin "seed-recovery-agents".
 //
 //   ChatFirstAgent     on_fibers_recovered: chats first and in parallel, then background work.
 //                      begin(name, label), name: handleChat or summarize; notes() -> what happened
-//   PatientAgent       on_fibers_recovered: gives up on what was interrupted more than twice.
+//   PatientAgent       on_fibers_recovered: gives up fibers that were interrupted more than twice.
 //                      begin() -> the id of a fiber that gets nowhere; status(id)
 //   OrchestratorAgent  on_fiber_recovered: goes back to a sandbox that went on meanwhile, and reads
 //                      its log from the cursor. begin({session_id}); logs() -> what was read

@@ -2,9 +2,9 @@
 // "stored-work", class Worker.
 //
 //   method    journal() -> what has happened, in order: each line in the turn of what it is about
-//   fibers    whatever is recovered goes on, and ends: "done NAME CHECKPOINT", with the id in the
-//             place of the name "report", which several have
-//   callbacks all that schedules and items name but "buried": "ran NAME", "took NAME"
+//   fibers    each recovered fiber goes on, and ends: "done NAME CHECKPOINT". Several fibers have
+//             the name "report": their line has the id instead
+//   callbacks all names of schedules and items but "buried": "ran NAME", "took NAME"
 //   told      "told ID STATUS"
 
 #include <hearth/agent.hpp>

@@ -1,9 +1,11 @@
 // Answers in parts, for tests of streaming.
 //
-//   methods   pour(pieces, bytes) streams so many pieces at its client's pace; says how many there
-//             were; go() releases the next event of all that stream events; ended() -> how the
-//             streams have ended, in order; tidy(file) answers, and then holds up its thread until
-//             the file is there, or 10 s: "tidied" or "waited in vain" has ended
+//   methods   pour(pieces, bytes) streams so many pieces at its client's pace, and answers how many
+//                 it sent
+//             go() releases the next event of all that stream events
+//             ended() -> how the streams have ended, in order
+//             tidy(file) answers, and then blocks its thread until the file is there, at most 10 s.
+//                 Then "tidied" or "waited in vain" has ended
 //   HTTP      /pour?pieces=&bytes= the same as a body; /events streams "1", "2", ..., one a go();
 //             /tidy?file= as the method
 #include <hearth/agent.hpp>

@@ -1,7 +1,7 @@
 // An agent with a turn that never ends by itself. Plugin "talker-agent", class Talker.
 //
 //   begin()   begins the turn
-//   say()     broadcasts "hello", once over recoveries, and then "run N"
+//   say()     broadcasts "hello", only once even after recoveries, and then "run N"
 //   log       "the turn runs"
 
 #include <hearth/agent.hpp>

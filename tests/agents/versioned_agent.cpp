@@ -1,25 +1,33 @@
-// One class in several versions of its library, for tests of replacing it. VERSION says which;
-// FAILS_TO_START breaks one, FAILS_BUT all agents but that of this name.
-// With SCHEMA it numbers its data, and marks the rows of older versions; FAILS_TO_MIGRATE breaks
-// that half-way.
+// One class in several versions of its library, for tests of replacing it. Defines:
 //
-//   methods   version() -> VERSION; add() -> how often it was called, over all versions; slow(ms)
-//             -> VERSION, after a while slow_get(ms): the same, idempotent, and without a wait the
-//             second time; hold(file), hold_get(file) (idempotent) -> VERSION, once that file is
-//             there attempts(what) -> how often "slow_get", "hold", "hold_get", "request",
-//             "connect" or "migrate" was begun, over all versions farewells() -> ["VERSION begun",
-//             "VERSION done"]: what on_evict has written, over all versions, with one of its
-//             options marks() -> how many rows of `calls` were brought over from an older schema
-//             version (with SCHEMA) work(steps, ms): a fiber that writes its steps to the table
-//             `steps`; steps() -> [{"step", "version"}]
+//   VERSION           the version of this library
+//   FAILS_TO_START    no agent can start
+//   FAILS_BUT         no agent can start but the agent of that name
+//   SCHEMA            numbers its data, and marks the rows of older versions
+//   FAILS_TO_MIGRATE  with SCHEMA: the migration fails half-way
+//
+//   methods   version() -> VERSION
+//             add() -> how often it was called, over all versions
+//             slow(ms) -> VERSION, after a while
+//             slow_get(ms): the same, idempotent, and without a wait the second time
+//             hold(file), hold_get(file) (idempotent) -> VERSION, once that file is there
+//             attempts(what) -> how often "slow_get", "hold", "hold_get", "request", "connect" or
+//                 "migrate" was begun, over all versions
+//             farewells() -> ["VERSION begun", "VERSION done"]: what on_evict has written, over all
+//                 versions, with one of its options
+//             marks() -> how many rows of `calls` were migrated from an older schema version (with
+//                 SCHEMA)
+//             work(steps, ms): a fiber that writes its steps to the table `steps`
+//             steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
 //   requests  are answered with VERSION; with ?until=FILE once that file is there
 //   options   gate: the start waits until this file is there, and fails then
-//             evict_ms: on_evict takes so long, and until the file evict_gate is there; it logs
-//             "leaving" when it begins migrate_gate: on_migrate logs "migrating" half-way, and
-//             waits until this file is there (with SCHEMA)
-//   connect   with ?wait=MS it takes so long, the first time, and then sends "connected " and
-//             VERSION
+//             evict_ms: on_evict takes so long
+//             evict_gate: on_evict waits until this file is there. With either option, it logs
+//                 "leaving" when it begins
+//             migrate_gate: on_migrate logs "migrating" half-way, and waits until this file is
+//                 there (with SCHEMA)
+//   connect   ?wait=MS: takes so long the first time, and then sends "connected " and VERSION
 
 #include <hearth/agent.hpp>
 

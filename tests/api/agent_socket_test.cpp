@@ -147,8 +147,8 @@ TEST_F(AgentSocketTest, EchoesAnyId) {
   EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\"\\\u0000é","success":true,"done":true})");
 }
 
-// All of this is what JSON.parse takes. A frame that is no message of the protocol would come back
-// as it is.
+// JSON.parse accepts all of these. A frame that is no message of the protocol would come back
+// unchanged.
 TEST_F(AgentSocketTest, AnswersEachCallWhateverItsArgumentsHold) {
   start();
   Client client = connect("/agents/sampler/a");

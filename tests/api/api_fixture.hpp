@@ -1,5 +1,5 @@
 #pragma once
-// The whole server but for shared libraries: real loops, a real runtime over real files, a real
+// The whole server except shared libraries: real loops, a real runtime over real files, a real
 // port.
 
 #include "api/http_api.hpp"

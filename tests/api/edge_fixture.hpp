@@ -1,5 +1,5 @@
 #pragma once
-// A server that asks some of its clients who they are.
+// A server that asks some of its clients for a proof of identity.
 
 #include "api/api_fixture.hpp"
 #include "auth/token_maker.hpp"
@@ -10,9 +10,13 @@ inline const std::string kClientToken = "0123456789abcdef-of-a-client";
 
 class EdgeFixture : public ApiFixture {
  protected:
-  // Classes: open asks nobody, guarded for a token, users for a JSON Web Token, mine for one whose
-  // `sub` is the agent's name, and so does named, the only one without objects. Other classes are
-  // as the server says.
+  // What each class asks its clients for. Only named has no objects. Other classes ask for what
+  // the server's setting says.
+  //   open     nothing
+  //   guarded  a token
+  //   users    a JSON Web Token
+  //   mine     a JSON Web Token whose `sub` is the agent's name
+  //   named    as mine
   void open(ProofKind servers = ProofKind::kNone) {
     auth::ProofSources sources;
     sources.tokens = [](const auth::ProofSources::Answer& answer) { answer(kClientToken); };

@@ -1,6 +1,6 @@
 #pragma once
-// Actions of administrators that only note what they were asked, and those of a server where there
-// are no objects and no definitions.
+// Actions of administrators that only note what they were asked, and the actions of a server
+// without objects and definitions.
 
 #include "api/admin_actions.hpp"
 #include "api/definition_actions.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// Agent classes in plain C++, made of one function each, and the ones that the tests of this layer
-// share.
+// Agent classes in plain C++, each made of one function, and the classes that the tests of this
+// layer share.
 
 #include "extensions/host_calls.hpp"
 #include "runtime/agent_class.hpp"
@@ -18,8 +18,8 @@ using runtime::AgentEvent;
 using runtime::EventKind;
 using runtime::FrameKind;
 
-// What an agent does about an event. Without memory of its own, so that it runs on every shard. An
-// event that it accepts without completing it stays open.
+// What an agent does about an event. It has no memory of its own, so every shard can run it. An
+// event that it accepts and does not complete stays open.
 using Behaviour = std::function<Result<void>(HostCalls&, const AgentEvent&)>;
 
 class PlainClass final : public runtime::AgentClass {

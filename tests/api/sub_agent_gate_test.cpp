@@ -1,4 +1,4 @@
-// Clients of agents below agents: who is asked, and what a client is told.
+// Clients of agents below agents: which agents the gate asks, and what a client is told.
 #include "api/sub_agent_gate.hpp"
 
 #include "api/api_fixture.hpp"
@@ -62,7 +62,7 @@ class SubAgentGateTest : public ApiFixture {
   }
 
   std::vector<std::string> asked_;  // on the loop's thread; read once that has answered
-  std::function<void()> waits_;     // lets in who waits, at the next request
+  std::function<void()> waits_;     // at the next request: lets in the waiting client
   std::counting_semaphore<> waiting_{0};
 };
 

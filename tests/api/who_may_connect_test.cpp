@@ -1,4 +1,4 @@
-// Routes, and clients with and without proofs of who they are.
+// Routes, and clients with and without proofs of identity.
 #include "api/edge_fixture.hpp"
 #include "api/fake_actions.hpp"
 #include "api/fake_objects.hpp"
@@ -116,8 +116,7 @@ TEST_F(WhoMayConnectTest, ObjectsAreForWhoMayReachTheirAgents) {
   }
 }
 
-// Who is let in and which class answers are one question: no spelling of a class is known to one
-// and unknown to the other.
+// The check of access and the choice of the class know the same spellings of a class.
 TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
   FakeObjects objects;
   object_actions_ = &objects;
@@ -314,7 +313,8 @@ class ClosedSocket final : public net::WebSocket {
   [[nodiscard]] std::uint64_t sends() const override { return 0; }
 };
 
-// It was judged, and is not registered yet: whoever withdraws access does not find it.
+// The socket has passed the check and is not registered yet, so a withdrawal of access does not
+// find it.
 TEST_F(WhoMayConnectTest, ASocketOnItsWayWhileAccessIsWithdrawnComesAgain) {
   open();
   int round = 0;

@@ -1,5 +1,6 @@
-// The least WebSocket echo server that Beast makes: one thread, one read and one write under way a
-// connection, no compression. Hearth's own numbers are told as a ratio to this one's.
+// A minimal WebSocket echo server on Beast: one thread, one read and one write in progress a
+// connection, no compression. Hearth's own numbers are given as a ratio to the numbers of this
+// server.
 //
 //   bare_beast_echo [PORT]     prints "port N" when it listens; ends with SIGTERM
 

@@ -1,5 +1,5 @@
-// The least HTTP echo server that Beast makes: one thread, keep-alive, the request's body as the
-// answer. Hearth's own numbers are told as a ratio to this one's.
+// A minimal HTTP echo server on Beast: one thread, keep-alive, the request's body as the answer.
+// Hearth's own numbers are given as a ratio to the numbers of this server.
 //
 //   bare_beast_http [PORT]     prints "port N" when it listens; ends with SIGTERM
 

@@ -1,4 +1,4 @@
-// Load on one WebSocket: keeps a fixed number of requests under way and measures each round trip.
+// Load on one WebSocket: keeps a fixed number of requests in progress and measures each round trip.
 //
 //   echo_load --port 8787 --path /agents/counter/a --depth 64 --seconds 5
 //   echo_load --port 8787 --path /agents/counter/a --depth 64 --tls yes
@@ -7,11 +7,11 @@
 //             '"success":true'
 //
 // Prints one line of JSON: messages, seconds, rate, and the round trip's p50, p95 and p99 in
-// nanoseconds. Answers are taken in order, so that the oldest request under way is the one
-// answered.
+// nanoseconds. Answers are taken in order: each belongs to the oldest request in progress.
 //
-// Beast would cost the client more than the server under test: this frames by itself, writes what a
-// turn has gathered in one call, and masks with zero (which RFC 6455 allows a test to do).
+// With Beast the client would cost more than the server under test. So this program frames by
+// itself, writes the frames of a turn in one call, and masks with zero. RFC 6455 allows a test to
+// do that.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -166,8 +166,8 @@ class Client {
     incoming_.append(chunk_.data(), static_cast<std::size_t>(got));
   }
 
-  // The next data frame that has arrived whole. Pings are answered on the way. The view holds until
-  // receive() is called.
+  // The next data frame that has arrived whole. Pings are answered on the way. The view is valid
+  // until receive() is called.
   std::optional<std::string_view> next_frame() {
     for (;;) {
       const std::string_view rest = std::string_view(incoming_).substr(read_);

@@ -1,5 +1,5 @@
-// Load over HTTP keep-alive: each connection sends a request when the answer to the one before has
-// come whole.
+// Load over HTTP keep-alive: each connection sends its next request after the whole answer to the
+// last one.
 //
 //   http_load --port 8787 --path /objects/counter/a/call/get --connections 16 --seconds 5
 //

@@ -1,10 +1,12 @@
-// The yardstick for steps: the least Node server that keeps a checkpoint in SQLite and lets others in after each.
+// The yardstick for steps: a minimal Node server that writes a checkpoint to SQLite at each step,
+// and serves other requests between steps.
 //
 //   node node_steps.mjs FOLDER DATABASE SYNCHRONOUS    FOLDER has node_modules/better-sqlite3
 //   GET /N                                             takes N steps, then answers
 //
-// A step that was taken survives the process, not a loss of power, as with Hearth's default. With the
-// value `NORMAL` a loss of power leaves a sound database, which Hearth's always is; with `OFF` it may not.
+// A step that was taken survives the process, not a loss of power, as with Hearth's default. After a
+// loss of power the database is sound with the value `NORMAL`, as Hearth's always is. With `OFF` it
+// may be damaged.
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {join, resolve} from "node:path";

@@ -1,5 +1,5 @@
-// Memory of streams that wait for credit: N answers of B bytes each begin over TLS, and none of
-// the bytes is asked for. Prints the private memory of this process for each stream.
+// Memory of streams that wait for credit: N answers of B bytes each begin over TLS, and this
+// program asks for none of the bytes. Prints the private memory of this process for each stream.
 //
 //   build/release/tests/bench/outbound_memory [--http2] [N [B]]
 #include "net/outbound_http.hpp"

@@ -2,8 +2,8 @@
 //
 //   storage_commit [commits] [rounds]
 //
-// Both in WAL mode with synchronous=NORMAL and one connection. The rounds alternate, and the best
-// of each side counts: what else the machine does only ever makes a round slower.
+// Both in WAL mode with synchronous=NORMAL and one connection. The rounds alternate. The best round
+// of each side counts: other load on the machine only makes a round slower.
 
 #include "storage/agent_database.hpp"
 

@@ -47,7 +47,7 @@ class OneAnswer {
     });
   }
   ~OneAnswer() {
-    ::shutdown(listener_, SHUT_RDWR);  // also if nobody came
+    ::shutdown(listener_, SHUT_RDWR);  // also if no client came
     thread_.join();
     ::close(listener_);
   }

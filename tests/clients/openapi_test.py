@@ -21,8 +21,8 @@ SAID_ONLY = {"description", "format"}
 # Schemas that name every member of what they are of.
 WHOLE = {"Operation"}
 
-# What is asked, in this order: method, path, body, status. UUID, ALARM and OPERATION are of the
-# answers before.
+# The requests, in this order: method, path, body, status. UUID, ALARM and OPERATION come from
+# earlier answers.
 ASKED = [
     ("GET", "/", None, 200),
     ("GET", "/healthz", None, 200),

@@ -251,8 +251,8 @@ TEST_F(ServerFileTest, ShardsAreAsManyAsAskedOrOneACore) {
 }
 
 TEST_F(ServerFileTest, ANameThatIsTooLongFitsIntoATarget) {
-  // 10 kB of name, as the bad input tests send it, must reach the endpoint that refuses it for
-  // good.
+  // A name of 10 kB, as the tests of bad input send it, must reach the endpoint, which refuses it
+  // for good.
   const net::NetOptions net = server("").net;
   EXPECT_GT(net.max_target, 10'240U);
   EXPECT_GT(net.max_header, net.max_target);

@@ -55,7 +55,7 @@ class CallStackTest : public ::testing::Test {
       const CallScope scope(owner_, "message", AgentLabel("a"));
       work();
     });
-    while (!is_there) std::this_thread::yield();  // (one of them cannot notify anybody)
+    while (!is_there) std::this_thread::yield();  // (a blocked thread cannot notify)
     for_each_call([this](const RunningCall& call) {
       if (call.owner == &owner_) frames_ = stacks_.capture(call);
     });
@@ -188,7 +188,7 @@ volatile sig_atomic_t has_stayed = 0;
 
 void give_up(int /*signal*/, siginfo_t* info, void* /*context*/) {
   has_faulted = 1;
-  // As if somebody had sent it: kill() of another process, and tgkill() of one.
+  // As if another process had sent it: with kill(), and with tgkill().
   siginfo_t sent{};
   sent.si_code = SI_USER;
   leave_stack_walk(sent);
@@ -203,8 +203,8 @@ void give_up(int /*signal*/, siginfo_t* info, void* /*context*/) {
 // A stack that was overwritten: the caller's frame is said to be where no memory is.
 __attribute__((noinline)) void spin_on_a_broken_stack() {
 #if defined(__x86_64__) && !defined(HEARTH_DEFERS_SIGNALS)
-  // The frame is found through this register, as at -O0. It tells that it is there once it is
-  // broken: before, there is nothing to fault on.
+  // The frame is found through this register, as at -O0. The thread sets its flag only after it has
+  // broken the register: before that, there is nothing to fault on.
   asm volatile(
       "push %%rbp\n"
       "mov $0x10, %%rbp\n"

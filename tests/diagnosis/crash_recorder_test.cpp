@@ -34,8 +34,8 @@ bool sleeps(pid_t thread) {
   return end_of_name != std::string::npos && text.compare(end_of_name, 3, ") S") == 0;
 }
 
-// A child whose record goes into a pipe without space, so that the thread that writes it stands
-// still in the middle.
+// A child whose record goes into a pipe without space: the thread that writes the record blocks in
+// the middle.
 class CrashRecorderTest : public ::testing::Test {
  protected:
   CrashRecorderTest() {
@@ -133,7 +133,7 @@ TEST_F(CrashRecorderTest, AStandardErrorThatIsNotReadDoesNotMakeOfACrashAHang) {
 
 TEST_F(CrashRecorderTest, WhoHangsDoesNotWaitForEver) {
   start();
-  const int status = wait();  // nobody reads
+  const int status = wait();  // the pipe is not read
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kExitHung) << status;
 }
 

@@ -1,5 +1,5 @@
-// What hearth.fibers/2 adds to managed fibers: records that go with their end, parents, names that
-// wait for another version, and runs that end the process.
+// What hearth.fibers/2 adds to managed fibers: records that are removed at the end, parents, names
+// that wait for another version, and runs that crash the process.
 #include "durable/managed_fibers_fixture.hpp"
 #include "support/counted_steps.hpp"
 
@@ -314,7 +314,7 @@ TEST_F(BriefFibersTest, WhatIsBeingOfferedIsTakenUpAndItsHookDecidesNothing) {
   EXPECT_EQ(status("x"), "running");
 }
 
-// ---- names that nobody knows --------------------------------------------------------------------
+// ---- names that no function has -----------------------------------------------------------------
 
 TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   begin("x");

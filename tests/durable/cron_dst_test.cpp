@@ -1,6 +1,5 @@
-// Cron expressions while clocks are changed. The table was computed by another program: minute by
-// minute with Python's zoneinfo, for every change of 2026 to 2030 in three zones and for one zone
-// that knows none.
+// Cron expressions around changes of the clock. A program with Python's zoneinfo has computed the
+// table minute by minute: every change of 2026 to 2030 in three zones, and one zone without changes.
 #include "durable/cron.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How often a fiber is recovered in its whole life, and how long a dead one stays.
+// How often a fiber is recovered in its whole life, and how long a dead fiber stays.
 #include "durable/managed_fibers_fixture.hpp"
 #include "support/counted_steps.hpp"
 

@@ -1,7 +1,7 @@
 // The rows of fibers through every state, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
-// behaviours (section 4.2), and where each is tested.
+// The behaviours that users of such platforms rely on, by number in the list of acceptance
+// behaviours (section 4.2), and the test of each.
 //
 //   14      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
 //   15      TheLastCheckpointIsOfferedWhole
@@ -9,7 +9,7 @@
 //   17      P1_AStartedFiberIsARowAndIsOfferedAfterACrash
 //   18      P5_InterruptedFibersAreOfferedOldestFirst
 //   20      R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
-//   21      ours: a bound of attempts, not of age: AfterMaxAttemptsAFiberIsDeadUntilItIsRetried
+//   21      ours: a limit of attempts, not of age: AfterMaxAttemptsAFiberIsDeadUntilItIsRetried
 //   22      nothing external is restored before hooks; they run after the agent has started
 //   23, 24  R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesARestart
 //   25      ours: each fiber has its own wait, and its own progress: R7_ProgressForgetsTheAttempts

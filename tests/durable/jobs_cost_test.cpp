@@ -1,5 +1,4 @@
-// What an agent's work costs with 10 and with 10,000 jobs that wait, in instructions of the
-// database.
+// What an agent's work costs with 10 and with 10,000 waiting jobs, in instructions of the database.
 #include "durable/alarms.hpp"
 #include "durable/managed_fibers.hpp"
 #include "durable/notices.hpp"

@@ -1,4 +1,4 @@
-// What a fiber does once, and turns: how often they are recovered, and what is heard of them.
+// What a fiber does once, and turns: how often turns are recovered, and what clients hear of them.
 #include "durable/managed_fibers_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -196,7 +196,7 @@ TEST_F(ManagedFiberRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) 
     last_wait = wait;
     clock_.advance(milliseconds(wait));
   }
-  managed_->told("a", true);  // nobody was telling
+  managed_->told("a", true);  // no telling was in progress
   EXPECT_TRUE(managed_->next_untold());
 }
 
@@ -241,7 +241,7 @@ TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
   EXPECT_TRUE(managed_->wake().none());
 }
 
-// Who waits for such a record looks at it before he has it removed: hearth/ext/managed_fibers.h.
+// A waiter looks at its record before it has the record removed: hearth/ext/managed_fibers.h.
 TEST_F(ManagedFiberRecordsTest,
        WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThenAndToldNoMore) {
   settle(start("a").fiber, FiberStatus::kCompleted, R"({"sum":7})");

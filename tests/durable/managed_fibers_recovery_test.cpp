@@ -1,5 +1,5 @@
-// Managed fibers that were interrupted: what their hook is told, what it may do, and what becomes
-// of the record.
+// Managed fibers that were interrupted: what their hook is told, what the hook may do, and what
+// becomes of the record.
 #include "durable/managed_fibers_fixture.hpp"
 
 #include <gtest/gtest.h>

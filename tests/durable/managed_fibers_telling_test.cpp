@@ -1,4 +1,5 @@
-// Telling is claimed: what kills the process is told again after growing waits, and not for ever.
+// A telling is claimed before it begins. If it crashes the process, it is retried after growing
+// waits, a limited number of times.
 #include "managed_fibers_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // The records of managed fibers through every status, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
-// behaviours (section 4.3), and where each is tested. A waiter waits for the change that settle(),
-// cancel() and recovered() return, or for next_untold(); it lives above this layer. "records":
+// The behaviours that users of such platforms rely on, by number in the list of acceptance
+// behaviours (section 4.3), and the test of each. A waiter, which lives above this layer, waits for
+// the change that settle(), cancel() and recovered() return, or for next_untold(). "records":
 // managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp; "stored":
 // stored_work_test.cpp.
 //

@@ -239,7 +239,7 @@ TEST_F(OperationsOfFibersTest, P5_OneWithAKeyDoesNotMakeRoomWhenItsFiberIsOver) 
 
 struct LeftEffect {
   Effect effect;
-  OperationDecision decision;  // of somebody who begins it all the same
+  OperationDecision decision;  // for a caller that begins it all the same
 };
 
 TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {

@@ -1,4 +1,4 @@
-// Operations that nobody begins again.
+// Operations that are not begun again.
 #include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ class OperationRequestsTest : public OperationsFixture {
     it.from = from;
     return it;
   }
-  // Whether it may, and then it has; nobody waits for its answer.
+  // Sends if it may, and returns whether it has sent. No caller waits for the answer.
   bool send(const OperationSending& it) {
     const auto may = ledger_->may_send(it);
     if (!may) EXPECT_EQ(may.error().code, Errc::kConflict);

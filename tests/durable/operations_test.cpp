@@ -144,7 +144,7 @@ TEST_F(OperationsTest, OneThatRunsIsJoined) {
   EXPECT_EQ(begin(charge(fiber)).decision, kRun) << "without the id it is the next one";
 }
 
-// What becomes of an operation whose run a kill has cut off.
+// What becomes of an operation whose run was cut off by a kill.
 struct CutOff {
   const char* name;
   Effect begun_as = Effect::kUnsafe;
@@ -152,7 +152,7 @@ struct CutOff {
   bool can_probe = false;
   milliseconds later{0};
   OperationDecision decision = kUnknown;
-  bool at_start = false;  // unknown before anybody asks
+  bool at_start = false;  // unknown already before a request
 };
 const std::vector<CutOff> kCutOffs = {
     {"Read", Effect::kRead, Effect::kRead, false, {}, kRun},

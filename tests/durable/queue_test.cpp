@@ -1,13 +1,13 @@
 // The items of a queue through every state, with restarts in between.
 //
-// The behaviours that users of such platforms rely on, by their numbers in the list of acceptance
-// behaviours (sections 4.7, 4.12), and where each is tested.
+// The behaviours that users of such platforms rely on, by number in the list of acceptance
+// behaviours (sections 4.7, 4.12), and the test of each.
 //
 //   121       AFailingItemIsTriedAgainUntilItIsDone
 //   122       RetryOptionsAreKeptAndReadable
 //   124       RequestsThatCannotBeKeptAreRefused (and retry_policy_test.cpp)
 //   126       ADoneItemIsGone
-//   127, 128  ours: a dead letter, out of the others' way:
+//   127, 128  ours: a dead letter, which does not block other items:
 //             P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn
 //   G7        ACrashLosesNothingAndTheRestIsDeliveredWithoutAsking
 //   G15       P4_AMissingCallbackIsADeadLetter
@@ -499,7 +499,7 @@ TEST_F(QueueTest, AWaitKeepsItsLengthWhenTheClockIsSetBack) {
   EXPECT_LE(*queue_->wake().at_ms, unix_millis(clock_.wall_now()) + wait + 2'000);
   clock_.advance(milliseconds(wait));
   EXPECT_TRUE(queue_->due());
-  crash();  // what is on disk is an hour ahead; nobody waits longer than that item ever would
+  crash();  // the time on disk is an hour ahead; the wait is bounded by the item's longest wait
   EXPECT_LE(*queue_->wake().at_ms, unix_millis(clock_.wall_now()) + 375'000);
 }
 

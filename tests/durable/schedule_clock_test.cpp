@@ -1,4 +1,4 @@
-// Schedules while somebody sets the wall's clock.
+// Schedules while the wall clock is set.
 #include "durable/schedules_fixture.hpp"
 
 namespace hearth::durable {

@@ -1,4 +1,4 @@
-// Occurrences that nothing could run in time, and those that come while the last one still runs.
+// Occurrences that could not run in time, and occurrences that are due while the last one runs.
 #include "durable/schedules_fixture.hpp"
 
 #include <set>

@@ -1,4 +1,4 @@
-// The runs of schedules: what begins when, and what becomes of it. (The list of expected
+// The runs of schedules: when each begins, and what becomes of it. (The list of expected
 // behaviours: schedules_test.cpp.)
 #include "durable/schedules_fixture.hpp"
 #include "storage/statement.hpp"

@@ -144,8 +144,8 @@ TEST_F(ScheduleTableTest, ARunOfAScheduleIsFoundByItsParentAlone) {
   EXPECT_EQ(table_->find_alike("like free"), 2) << "its parent, not the run";
 }
 
-// Agents give their fibers ids of their own: a fiber may be named after the schedule that began it,
-// and have others that it waits for.
+// Agents choose the ids of their fibers. A fiber may have the id of the schedule that began it, and
+// may wait for other fibers.
 TEST_F(ScheduleTableTest, FibersBelowAFiberThatIsNamedAfterAScheduleAreLeftAlone) {
   const std::string id = insert("p").id;
   Jobs jobs(*database_);

@@ -1,4 +1,5 @@
-// Cron schedules on a machine that cannot read its time zones for a while, or lost one for good.
+// Cron schedules on a machine that cannot read its time zones for a while, or has lost a zone for
+// good.
 #include "durable/schedules_fixture.hpp"
 
 namespace hearth::durable {

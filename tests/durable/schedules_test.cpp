@@ -1,8 +1,8 @@
 // Schedules as their author sees them: making, finding, ending, pausing, over restarts.
 //
-// The behaviours that a user of a comparable platform expects, and where each is shown (runs:
-// schedule_runs_test.cpp; misfire: schedule_misfire_test.cpp; runtime: the tests of that layer).
-// "Ours" is a rule that differs on purpose.
+// The behaviours that a user of a comparable platform expects, and the test of each. "runs":
+// schedule_runs_test.cpp; "misfire": schedule_misfire_test.cpp; "runtime": the tests of that layer.
+// "ours" is a rule that differs on purpose.
 //
 //   66  cancel of what is not there      CancelOfAnUnknownIdIsNotFound
 //   67  cancel                           CancelTakesTheRow
@@ -16,8 +16,8 @@
 //   75  a run leaves no mark             runs: AfterARunNothingSaysRunning
 //   76  a run in progress               runs: ARunOfThisInstanceIsNotBegunASecondTime (ours: known
 //                                       in memory)
-//   77  one of a hung or dead instance   runs: ARunOfADeadInstanceIsDueAtOnce (ours: no waiting for
-//                                        a limit)
+//   77  a run of a hung or dead instance runs: ARunOfADeadInstanceIsDueAtOnce (ours: at once, not
+//                                        after a time limit)
 //   78  a mark without a time            runs: ARunOfADeadInstanceIsDueAtOnce (ours: the mark has
 //                                        no age)
 //   79, 80  warning in start-up          runtime
@@ -49,7 +49,7 @@
 //                                        PauseHoldsBackAndWhatWasMissedIsAMisfire
 //   G11 fixed rate                       runs: AFixedRateKeepsItsBeat
 //   G12 history                          runs: TheRecordTellsOfTheLastRun
-//   G13 a slow one holds up nobody       runs: P5_ASlowRunHoldsUpNobody
+//   G13 a slow run delays no other       runs: P5_ASlowRunHoldsUpNobody
 //   G14 invalid times                    schedule_request_test.cpp
 //   G15 missing callback                 runs: AMissingCallbackIsKeptAndTriedAgain
 #include "durable/schedules.hpp"

@@ -1,9 +1,9 @@
-// What a loss of power leaves of host.db: a whole file, in which no agent is missing that has
-// acknowledged work, or that is to be destroyed. Several lives on a disk that forgets
-// (support/simulated_disk.hpp), each of which starts as a server does.
+// What a loss of power leaves of host.db: a whole file with every agent that has acknowledged work
+// or is to be destroyed. Each seed is several lives on a disk that forgets
+// (support/simulated_disk.hpp). Each life starts as a server does.
 //
-// An agent writes in the order of runtime/live_agent.cpp: a nearer wake before its own commit, a
-// later one once that is durable. HEARTH_POWER_SEEDS=from:to runs other seeds, or one again.
+// An agent writes in the order of runtime/live_agent.cpp: an earlier wake before its own commit, a
+// later wake once the commit is durable. HEARTH_POWER_SEEDS=from:to runs other seeds, or one again.
 
 #include "durable/wake_index.hpp"
 #include "storage/agent_database.hpp"
@@ -48,7 +48,7 @@ struct Worker {
   std::optional<AgentDatabase> database{};
   std::int64_t due = 0;  // 0: nothing
   std::int64_t acknowledged =
-      0;  // somebody was told of the work due then, and it has not begun to end
+      0;  // when acknowledged work is due that has not begun to end; 0: none
 };
 
 // What happened over all seeds: a run in which nothing happens proves nothing.
@@ -191,8 +191,8 @@ class HostLife {
     });
   }
 
-  // The end of an agent is certain when what asked for it is on the device, and stays so until its
-  // files are gone.
+  // The end of an agent is certain once its request is on the device, and until the agent's files
+  // are gone.
   void destroy(SimulatedDisk::Random& random) {
     const AgentKey key{"Condemned", std::to_string(random() % 5)};
     if (asked_.erase(key.name) > 0) {

@@ -1,5 +1,5 @@
-// A real browser: a React page with useAgent, in headless Chromium. The page is from another port of this machine, as that of a
-// development server.
+// A real browser: a React page with useAgent, in headless Chromium. The page comes from another port
+// of this machine, as from a development server.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, rename } from "node:fs/promises";
@@ -70,7 +70,7 @@ after(async () => {
   await server?.dispose();
 });
 
-// A page with the agent, once it shows whom it is connected to.
+// A page with the agent, once it shows which agent it is connected to.
 class Page {
   // `sub`: the way from there to an agent below, "class/name/...".
   static async open(t, agent, name, { from = server, sub = "", ...more } = {}) {

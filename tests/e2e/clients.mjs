@@ -1,5 +1,5 @@
-// The real clients, in both versions that Hearth promises to serve, with everything they report recorded; and
-// a bare WebSocket for what those clients cannot do.
+// The real clients, in both versions that Hearth promises to serve. All that they report is
+// recorded. For what they cannot do there is a bare WebSocket.
 
 import { webcrypto } from "node:crypto";
 

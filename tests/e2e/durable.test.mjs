@@ -1,4 +1,5 @@
-// Schedules and managed fibers, as a client sees them: reminders come in time, work that was asked for once is done once.
+// Schedules and managed fibers, as a client sees them: reminders come in time, and requested work
+// is done once.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -72,7 +73,7 @@ for (const version of versions) {
       await server.kill();
       await server.start();
       const reminder = isReminder("late");
-      // The agent may have been woken, and have told everyone, before the client was back.
+      // The agent may have been woken, and have told its clients, before this client was back.
       await Promise.any([
         frames.waitFor(reminder),
         (async () => {

@@ -1,4 +1,4 @@
-// Who may connect, and by which paths, as the npm clients see it: no proxy stands before the server.
+// Which npm clients may connect, and by which paths, without a proxy before the server.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

@@ -1,4 +1,5 @@
-// Frames that are no part of the protocol, connections that want none of it, and agents that are evicted.
+// Frames that are no part of the protocol, connections without the protocol, and agents that are
+// evicted.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

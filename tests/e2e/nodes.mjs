@@ -1,5 +1,6 @@
-// The programs with which the clients that the documents print are run: the Node that runs the tests (that of the system), and
-// those that HEARTH_NODES has as packages (nodes/package.json). Without it, the former alone.
+// The Node programs that run the clients in the documents: the system's Node, which runs the tests,
+// and the packages that HEARTH_NODES has (nodes/package.json). Without HEARTH_NODES only the
+// system's Node.
 
 import { readdir } from "node:fs/promises";
 import path from "node:path";

@@ -71,7 +71,7 @@ function ours() {
 }
 
 // A server that answers as `script` says, one entry a request: [status, body, headers], or null to
-// cut the line. Gives its URL and what it has seen.
+// cut the connection. Returns its URL and the requests that it has seen.
 async function scripted(t, script) {
   const seen = [];
   const scriptedServer = createServer((request, response) => {

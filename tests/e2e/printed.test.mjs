@@ -1,5 +1,5 @@
-// The clients that the documents print, as they are printed, but for the address: they must run, say what the documents say they
-// do, and end by themselves, with each version of Node.
+// The clients in the documents, as printed except for the address. With each version of Node they
+// must run, print what the documents say, and exit by themselves.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,4 +1,5 @@
-// A library is replaced again and again while clients use it and its agents work: they notice nothing but a wait.
+// A library is replaced again and again while clients use it and its agents work: clients notice
+// only a wait.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, rename } from "node:fs/promises";
@@ -17,8 +18,9 @@ const RELOADS = Number(process.env.HEARTH_RELOADS ?? 20);
 const LONG = { steps: 30, step_ms: 100 };
 // A step that a version cuts off begins anew, so a short one ends between two versions on a slow machine too.
 const SHORT = { steps: 2, step_ms: 100 };
-// Every so many versions the next one waits until the work of each agent has gone on from a checkpoint; between them a version may
-// come before all have (how many is the machine's affair).
+// After this many versions the next one waits until the work of each agent has gone on from a
+// checkpoint. The versions between do not wait; how many agents have gone on by then depends on the
+// machine.
 const RECOVERED_EVERY = 5;
 const RECOVERY_DEADLINE_MS = 30_000;
 const CALL_EVERY_MS = 50; // the pace of each client, so that fifty of them leave some processor to the server
@@ -60,7 +62,8 @@ class Researcher {
     return this.#state;
   }
 
-  // The answer. What waits inside the agent when it must go (result) is idempotent: nobody is told to try again.
+  // The answer. A call that waits inside the agent when the agent must leave (result) is idempotent:
+  // no client is told to try again.
   ask(method, ...args) {
     this.calls += 1;
     return this.connection.client.call(method, args);
@@ -142,7 +145,7 @@ class Researcher {
     }
   }
 
-  // What was announced once stays true: a state goes out when it is safe.
+  // An announced state stays true: the server sends a state once it is safe.
   #announced(state) {
     for (const [run, before] of Object.entries(this.#state.runs)) {
       const now = state.runs[run];

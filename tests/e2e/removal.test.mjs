@@ -1,4 +1,5 @@
-// A library is taken away and put back while clients are connected: they come back by themselves, to the agents they had.
+// A library is removed and put back while clients are connected: the clients reconnect by
+// themselves, to the agents they had.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, rename, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// The server goes away, politely or not, and comes back: nothing acknowledged is missing.
+// The server stops or is killed, and starts again: nothing acknowledged is missing.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

@@ -3,9 +3,13 @@
 #
 #   run.sh DIRECTORY HEARTH PLUGINS NEXT_RESEARCH LIBRARY...
 #
-# the directory to work in (made if absent), the server, the directory of the bundled plugins, the
-# next version of one of them (research), and the libraries of the agents that tests ask for odd
-# things. The packages are installed once and again whenever the lock file changes.
+#   DIRECTORY      to work in; made if absent
+#   HEARTH         the server
+#   PLUGINS        the directory of the bundled plugins
+#   NEXT_RESEARCH  the next version of the plugin research
+#   LIBRARY...     of the test agents
+#
+# The packages are installed once, and again whenever the lock file changes.
 set -eu
 
 source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -20,7 +24,7 @@ if [ -z "${HEARTH_SANITIZED:-}" ] && [ ! -x "${HEARTH_CHROMIUM:-/usr/bin/chromiu
   exit 1
 fi
 
-# A fresh directory for the libraries: beside them in the build are others, which are faulty on
+# A fresh directory for the libraries: the build's directory also has libraries that are faulty on
 # purpose.
 mkdir -p "$work"
 rm -rf "$work/plugins" "$work"/*.mjs
@@ -28,9 +32,9 @@ mkdir "$work/plugins"
 shift 4
 cp "$@" "$work/plugins/"
 cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
-# With sanitizers three are left out: the transcript builds a library as its author does, which such
-# a server cannot load; the browser shows nothing of the server that the other clients do not; and the
-# clients of objects need a Node that is not installed then.
+# Three are left out with sanitizers. The transcript builds a library as its author does, which such
+# a server cannot load. The browser shows nothing of the server that the other clients do not show.
+# The clients of objects need a Node that is not installed then.
 [ -z "${HEARTH_SANITIZED:-}" ] || rm "$work/transcript.test.mjs" "$work/browser.test.mjs" "$work/objects.test.mjs"
 
 cd "$work"
@@ -41,8 +45,8 @@ fi
 # Our own client, as `npm install` would put it there.
 rm -rf node_modules/hearth-client
 cp -R "$source/../../clients/js" node_modules/hearth-client
-# The versions of Node that the printed clients are for, as npm packages. A server with sanitizers
-# runs the clients with one Node only, and without a browser.
+# The versions of Node for the printed clients, as npm packages. With sanitizers the clients run with
+# one Node only, and without a browser.
 if [ -z "${HEARTH_SANITIZED:-}" ]; then
   mkdir -p browser
   cp "$source"/browser/* "$source/.npmrc" browser/

@@ -42,7 +42,7 @@ export class Server {
   #process = null;
   #exited = null;
   #log = "";
-  #line = ""; // the last one, as far as it is there
+  #line = ""; // the last line, as far as it has come
   #listeners = new Set(); // of lines
   #port = 0; // 0 until the first life has picked one; later lives take the same
 

@@ -1,4 +1,4 @@
-// State: written by clients and by the agent, seen by everybody but its writer.
+// State: written by clients and by the agent, sent to every client but the writer.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

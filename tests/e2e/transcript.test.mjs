@@ -1,6 +1,7 @@
-// The transcript of plugin-api/README.md, typed as it is printed: each block is a terminal (```console NAME), a line with "$ " is
-// typed there, the others must come, "..." stands for any lines. Times, the port, and how the packages came there may differ. A
-// terminal without a name is no part of it (tests/docs/by_hand_test.py).
+// The transcript of plugin-api/README.md, typed as printed. Each block is a terminal
+// (```console NAME): a line with "$ " is typed there, the other lines must appear, and "..." stands
+// for any lines. Times, the port, and how the packages came there may differ. A terminal without a
+// name is no part of it (tests/docs/by_hand_test.py).
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";

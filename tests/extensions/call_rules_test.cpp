@@ -1,4 +1,4 @@
-// What complete(), emit() and submit() take, whoever hosts the agent.
+// What complete(), emit() and submit() accept, on every host.
 #include "extensions/call_rules.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// What holds for every function of the extensions for durable work, whatever it does.
+// Rules for all functions of the extensions for durable work.
 
 #include "extensions/abi_fixture.hpp"
 #include "extensions/sql.hpp"

@@ -1,5 +1,5 @@
-// What DurableWork gives and in which order, over a real database; through the whole runtime:
-// tests/runtime/live_agent_schedules_test.cpp and live_agent_work_test.cpp.
+// What DurableWork returns and in which order, over a real database. Tests through the whole
+// runtime: tests/runtime/live_agent_schedules_test.cpp and live_agent_work_test.cpp.
 #include "extensions/durable_work.hpp"
 
 #include "support/manual_clock.hpp"

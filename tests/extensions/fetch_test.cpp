@@ -554,7 +554,8 @@ TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
   };
   for (const Case& each : {
            Case{"", 200, "", true},
-           Case{"", 206, "bytes 9-20/21", true},  // the other side's own way: nobody can compare
+           Case{"", 206, "bytes 9-20/21",
+                true},  // the server's own choice: there is no range to compare
            Case{"", 404, "", false},
            Case{"bytes=4-", 206, "bytes 4-20/21", true},
            Case{"bytes=4-20", 206, "BYTES 4-20/*", true},

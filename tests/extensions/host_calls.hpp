@@ -1,5 +1,5 @@
 #pragma once
-// What the code of an agent in a test asks of its host, in C++: the functions behind the ABI's.
+// What a test agent asks of its host, in C++: the functions behind the ABI's functions.
 
 #include "extensions/agent_context.hpp"
 #include "extensions/call.hpp"

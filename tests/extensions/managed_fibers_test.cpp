@@ -263,7 +263,7 @@ TEST_F(AbiManagedFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOffere
   request.max_retries = 1;
   ASSERT_EQ(start(request), HEARTH_OK);
   ASSERT_EQ(settle(HEARTH_FIBER_ERROR, "busy"), HEARTH_OK);
-  agent_.work().ended(offered(), std::string_view());  // nobody goes on with it
+  agent_.work().ended(offered(), std::string_view());  // no run goes on with it
   EXPECT_EQ(managed_.retry(host_, kAgent, slice("i")), HEARTH_OK) << last_error();
   EXPECT_EQ(offered().id, "i");
   ASSERT_EQ(managed_.resume(host_, kAgent, slice("i"), &fiber_), HEARTH_OK) << last_error();

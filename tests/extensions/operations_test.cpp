@@ -1,4 +1,4 @@
-// hearth.operations/1, and what a class says of its kinds.
+// hearth.operations/1, and what a class declares about its kinds.
 #include "extensions/operations.hpp"
 
 #include "extensions/durable_calls.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// An agent that a test plays, over a database of its own. What reaches whoever runs it (a shard, in
-// a server) is written down, and answered as the test says.
+// An agent that a test plays, over a database of its own. Calls to the part that runs an agent (in
+// a server: the shard) are written down, and answered as the test says.
 
 #include "base/stop_point.hpp"
 #include "extensions/agent_context.hpp"
@@ -99,8 +99,8 @@ class TestAgent final : public extensions::AgentContext,
 
   // What it was told: "complete 7 ok [1,2]", "evict".
   std::vector<std::string> told;
-  std::function<void()> when_told;  // inside of one of the functions that give a Result
-  std::optional<Error> answer;      // of those
+  std::function<void()> when_told;  // runs inside of each function that returns a Result
+  std::optional<Error> answer;      // of these functions
   bool destruction_fails = false;   // destroy() throws StorageError
   extensions::AgentPhase its_phase = extensions::AgentPhase::kRunning;
   extensions::RequestView view;

@@ -1,6 +1,6 @@
 #pragma once
-// Agents that pay (tests/agents/buyer_agent.cpp), a provider that counts what it does for them, and
-// the places where a server is killed meanwhile.
+// Agents that pay (tests/agents/buyer_agent.cpp), a provider that counts its effects, and the
+// places where a server is killed meanwhile.
 
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"

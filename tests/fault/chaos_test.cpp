@@ -1,6 +1,6 @@
 // Many agents work, and the server is killed again and again. At the end every walk is finished,
-// every step is there, and none was written twice; of what a step did outside, only the steps in
-// flight at a kill happened twice.
+// and every step is written exactly once. Effects outside happened twice only for steps that were
+// in progress at a kill.
 //
 //     HEARTH_CHAOS_AGENTS=200 HEARTH_CHAOS_KILLS=100 build/dev/tests/fault_tests
 //     --gtest_filter='ChaosTest.*'
@@ -41,7 +41,7 @@ class ChaosTest : public FaultTest {
     }
   }
 
-  // Nobody asks for an agent: only the directory tells how many have still something to do.
+  // No client asks for an agent: only the directory tells how many still have work.
   void wait_until_all_rest(milliseconds patience) const {
     const auto deadline = SteadyClock::now() + patience;
     while (pending_wakes() != 0) {
@@ -101,10 +101,10 @@ TEST_F(ChaosTest, EveryWalkIsFinishedAndNoStepIsMissingOrThereTwice) {
         std::chrono::microseconds(std::uniform_int_distribution(0, at_most_ms * 1000)(random)));
   };
 
-  // Kills that follow one another at once count as recoveries without progress; here they are
-  // nobody's fault.
+  // Kills in quick succession count as recoveries without progress. Here the agents do not cause
+  // them.
   configure("  max_attempts: 1000\n");
-  // Little of a log: while this waits for the directory, nobody reads it.
+  // A short log: while this test waits for the directory, it does not read the log.
   put("hearth.yaml", "log:\n  level: warn\n");
   const auto began = SteadyClock::now();
   auto server = serve_ready({"--config", "hearth.yaml"});

@@ -53,8 +53,7 @@ class DestroyKillTest : public FaultTest {
     EXPECT_EQ(probe.call("get"), Json({{"secret", 1}}));
   }
 
-  // Everything in the data directory that is the agent's: files, and rows of the directory of
-  // agents.
+  // All of the agent's data in the data directory: files, and rows of the directory of agents.
   [[nodiscard]] Lines files_of(const std::string& name) const {
     const std::string hash = sha256_hex(name).substr(0, 32);
     Lines found;
@@ -87,7 +86,7 @@ class DestroyKillTest : public FaultTest {
       count += entry.is_regular_file() ? 1 : 0;
     return count;
   }
-  // An agent of this name is there for whoever asks, and it is another one.
+  // A request for the name gets an agent, and it is a new one.
   static void expect_a_new_one(const ServerProcess& server, const std::string& name) {
     Probe probe(server, name);
     EXPECT_EQ(probe.call("get"), Json());

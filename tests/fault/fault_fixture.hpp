@@ -1,6 +1,6 @@
 #pragma once
-// Servers with agents that keep books, killed where or when a test wants, and what they leave on
-// the disk.
+// Servers with agents that record their work, killed where or when a test wants, and what such a
+// server leaves on the disk.
 
 #include "base/sha256.hpp"
 #include "process/process_fixture.hpp"
@@ -21,8 +21,8 @@ namespace hearth::testing {
 
 inline constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
 
-// The rows of a query on a database file, their columns joined by '|'. The file is copied with its
-// log first, so that the look changes nothing and may be taken after a kill. No file: no rows.
+// The rows of a query on a database file, their columns joined by '|'. The query runs on a copy of
+// the file and its log: it changes nothing, and may run after a kill. No file: no rows.
 inline std::vector<std::string> rows_of(const std::filesystem::path& file,
                                         const std::string& query) {
   if (!std::filesystem::exists(file)) return {};
@@ -49,8 +49,8 @@ inline std::vector<std::string> rows_of(const std::filesystem::path& file,
   return found;
 }
 
-// tests/agents/ledger_agent.cpp says what a LedgerAgent does. One shard, so that what is asked for
-// later happens later.
+// tests/agents/ledger_agent.cpp says what a LedgerAgent does. One shard, so that requests run in
+// order.
 class FaultTest : public ProcessTest {
  protected:
   FaultTest() {
@@ -92,7 +92,7 @@ class FaultTest : public ProcessTest {
     EXPECT_EQ(server.kill(), kKilled);
   }
 
-  // A request whose answer nobody waits for: the server may stop in the middle of it.
+  // A request without a wait for its answer: the server may stop in the middle of it.
   static std::unique_ptr<RawClient> send(const ServerProcess& server, const std::string& agent,
                                          const std::string& query) {
     auto client = std::make_unique<RawClient>(server.port());
@@ -107,8 +107,7 @@ class FaultTest : public ProcessTest {
     return reply.body;
   }
 
-  // Another agent comes and goes. What the start of the server had to do for the others was begun
-  // before.
+  // Another agent comes and goes. The server has begun all work of its start before that.
   static void let_one_come_and_go(ServerProcess& server) {
     ask(server, "passer-by");
     server.wait_for_log("agent.evicted class=LedgerAgent agent=passer-by");
@@ -123,8 +122,7 @@ class FaultTest : public ProcessTest {
                                               const std::string& query) const {
     return rows_of(database_of(agent), query);
   }
-  // How many agents the directory says must be awake some time; asked beside a server that runs,
-  // which is not disturbed.
+  // How many agents have a wake time in the directory. Does not disturb a running server.
   [[nodiscard]] int pending_wakes() const {
     sqlite3* database = nullptr;
     sqlite3_open_v2((root_ / "data/host.db").c_str(), &database, SQLITE_OPEN_READONLY, nullptr);

@@ -1,6 +1,6 @@
 #pragma once
-// The libraries of the zoo that g++ 12 builds: where that compiler is missing there are none, and
-// nobody should overlook it.
+// The libraries of the zoo that g++ 12 builds. Without that compiler there are none, and their tests
+// say so.
 
 #include <cstdlib>
 #include <string_view>
@@ -14,7 +14,7 @@ inline constexpr const char* kNoGcc12 =
 
 // As CI services say it: CI=true. There everything that can be tested is, or the run is a failure.
 inline bool is_continuous_integration() {
-  const char* const said = std::getenv("CI");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* const said = std::getenv("CI");  // NOLINT(concurrency-mt-unsafe): no code sets it
   return said != nullptr && std::string_view(said) == "true";
 }
 

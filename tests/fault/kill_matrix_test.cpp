@@ -1,10 +1,10 @@
 // The kill matrix: a server is killed at each named place of durable work (base/stop_point.hpp) and
-// started again; nobody asks for the agent; then everything must be as the headers promise
+// restarted. No client asks for the agent. Then everything must be as the headers promise
 // (durable/fibers.hpp, managed_fibers.hpp, schedules.hpp, queue.hpp).
 //
-// A walk has four steps, of which the last writes no checkpoint: its row, and the end of the fiber,
-// are one commit. A note, which a schedule or the queue takes, has one step: its row, and the end
-// of the run, are one commit.
+// A walk has four steps. The last one writes no checkpoint: its row and the end of the fiber are
+// one commit. A note, which a schedule or the queue takes, has one step: its row and the end of the
+// run are one commit.
 
 #include "base/stop_point.hpp"
 #include "fault/fault_fixture.hpp"
@@ -23,12 +23,12 @@ namespace {
 using Lines = std::vector<std::string>;
 
 // What must be on the disk: rows, their columns joined by '|'.
-//   fibers    attempts, steps that the checkpoint says are done, whether there is an error
-//   steps     numbers, in the order in which they were done; of notes the run
-//   hooks     of those whose turn was committed: attempt, steps that the checkpoint said were done
+//   fibers    attempts, steps done by the checkpoint, whether there is an error
+//   steps     numbers, in the order in which they were done; the run, if it is a note
+//   hooks     with a committed turn: attempt, steps done by the checkpoint
 //   finished  runs
 //   records   of managed fibers: status, result
-//   told      statuses that on_fiber_complete was told
+//   told      statuses that on_fiber_complete got
 //   waiting   schedules and queue items that are left
 struct Books {
   Lines fibers = {};
@@ -59,8 +59,8 @@ std::ostream& operator<<(std::ostream& out, const Books& books) {
 struct Case {
   const char* name;
   const char* stop_at;
-  // When the server that stops is started: on nothing, and the work begins; or on a walk that was
-  // killed in its third step, which is then recovered.
+  // What the server that stops finds at its start: nothing, and the work begins; or a walk that was
+  // killed in its third step, which the server recovers.
   enum { kWorking, kRecovering } while_it_is = kWorking;
   const char* hook = "continue";
   // What is asked for; of a walk the rest is added.

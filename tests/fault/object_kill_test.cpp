@@ -1,4 +1,4 @@
-// Objects whose server is killed where it hurts: between what is committed and what is told.
+// Objects whose server is killed between a commit and its answer.
 
 #include "fault/fault_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // A server is killed around the request of an operation, and in the middle of its answer, and
-// started again. Nobody asks for the agent. The provider (tests/support/provider.mjs, /poems)
+// restarted. No client asks for the agent. The provider (tests/support/provider.mjs, /poems)
 // counts the effects.
 
 #include "fault/fault_fixture.hpp"

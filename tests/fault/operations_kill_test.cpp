@@ -1,5 +1,5 @@
 // The kill matrix of operations: a server is killed at each place around an effect outside, for
-// each class of effect, and started again. Nobody asks for the agent. The provider
+// each class of effect, and restarted. No client asks for the agent. The provider
 // (tests/support/provider.mjs) counts the effects.
 
 #include "fault/buyer_fixture.hpp"
@@ -175,8 +175,9 @@ TEST_F(OperationsKillTest, AClientThatComesLaterHearsOfWhatIsUnknown) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// A server is killed while an effect of class unsafe is under way. What becomes unknown is found,
-// also where the agent is cold, and resolved; the agent's code does not run for that.
+// A server is killed while an effect of class unsafe is in progress. An administrator finds the
+// unknown operation, also if the agent is cold, and resolves it. The agent's code does not run for
+// that.
 TEST_F(OperationsKillTest, AnAdministratorFindsAndResolvesWhatIsUnknown) {
   serve_and_kill(kKillPlaces[2], "unsafe", false);
   EXPECT_EQ(serve_to_the_end(), (AtRest{0, "unknown", "unknown"}));

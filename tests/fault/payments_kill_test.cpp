@@ -1,5 +1,5 @@
-// The plugin payments on a server that is killed, at a provider that cuts connections, is slow or
-// late, and counts its effects (tests/support/payments.mjs).
+// The plugin payments on a server that is killed. Its provider cuts connections, is slow or late,
+// and counts its effects (tests/support/payments.mjs).
 
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"
@@ -44,7 +44,7 @@ class PaymentsKillTest : public FaultTest, public ::testing::WithParamInterface<
     ask_provider("/fault?path=" + path + "&order=" + order + "&do=" + what +
                  "&pid=" + std::to_string(server_->pid()));
   }
-  // The answer is read by who waits for it: the server may be killed before.
+  // The caller reads the answer if it needs it: the server may be killed before.
   std::unique_ptr<RawClient> call(const std::string& method, const std::string& arguments) const {
     auto client = std::make_unique<RawClient>(server_->port());
     client->send("POST /objects/payments/shop/call/" + method +

@@ -1,7 +1,7 @@
-// Operations and kills at random. Agents of one server have an order each. The server is killed
-// again and again: at a random moment, or when a drawn one of them is at a drawn place. Each server
-// recovers what the last one has left, and gets new orders meanwhile. The provider
-// (tests/support/provider.mjs) counts.
+// Operations and kills at random. Each agent of a server has one order. The server is killed again
+// and again: at a random moment, or when a randomly chosen agent is at a randomly chosen place. Each
+// server recovers the work of the last one, and gets new orders meanwhile. The provider
+// (tests/support/provider.mjs) counts its effects.
 //
 //     HEARTH_OPERATION_KILLS=10000 build/release/tests/fault_tests --gtest_filter='RandomKills*'
 //
@@ -42,8 +42,8 @@ class RandomKillsTest : public BuyerTest {
     if (HasFailure()) std::cout << places_ << '\n';
   }
 
-  // Of a round, which begins with no data. Fewer than fibers.max_attempts, which a fiber that is
-  // interrupted by all of them must not reach.
+  // Kills in a round, which begins without data. Fewer than fibers.max_attempts, so that a fiber
+  // that every kill interrupts does not become dead.
   static constexpr int kKillsOfARound = 6;
   static constexpr std::size_t kNewBuyersOfAKill = 4;
 
@@ -121,8 +121,8 @@ class RandomKillsTest : public BuyerTest {
     }
     ++counts_.at_moments;
   }
-  // Each new order comes to each of kKillPlaces once at least, and each that is interrupted to each
-  // of kRecoveryPlaces. Where there are both, a server may stop before it is ready for new orders.
+  // Each new order passes each of kKillPlaces at least once, and each interrupted order each of
+  // kRecoveryPlaces. With both kinds a server may stop before it is ready for new orders.
   void kill_at_a_place() {
     const KillPlace& place = kKillPlaces[random_() % kKillPlaces.size()];
     if (*place.stop_at == '\0') {

@@ -4,10 +4,10 @@
 //     HEARTH_RECOVER_AGENTS=10000 build/release/tests/fault_tests
 //     --gtest_filter='RecoveryLoadTest.*'
 //
-// With a number given, on a machine that does nothing else, it also demands that clients' 99th
-// percentile at most doubles. Half of the agents are of one class and half of another. Each half is
-// made, and interrupted, on a server of its own: all at once would need more open files than a
-// system's usual limit.
+// With a number given, it needs a machine without other load: clients' 99th percentile may at most
+// double. Half of the agents are of one class and half of another. Each half is made, and
+// interrupted, on a server of its own: all at once would need more open files than a system's usual
+// limit.
 
 #include "fault/fault_fixture.hpp"
 #include "support/built.hpp"
@@ -42,9 +42,8 @@ long memory_kib(const ServerProcess& server, const std::string& field) {
   throw std::runtime_error("no " + field);
 }
 
-// Calls agents of the class Counter at a steady rate, one call at a time, and notes how long each
-// took from the moment at which it was to begin: a call that waits for the one before counts its
-// wait.
+// Calls agents of the class Counter at a steady rate, one call at a time. Notes how long each took
+// from the moment at which it was due: the wait for an earlier call counts.
 class SteadyCaller {
  public:
   explicit SteadyCaller(std::uint16_t port)
@@ -217,8 +216,8 @@ TEST_F(RecoveryLoadTest, AllAreRecoveredWithinBoundsWhileOthersAreServed) {
   // Loose: a machine that builds and tests at the same time passes.
   if (!kSanitized) EXPECT_LT(peak_kib - idle_kib, 64L * 1024 + 128L * agents);
   EXPECT_LT(percentile(loaded, 0.5), 250.0);
-  // The tail is of the machine, too: who asks for a number of agents sees to it that nothing else
-  // runs.
+  // The tail depends on the machine, too: an operator who sets a number of agents must run nothing
+  // beside this test.
   if (std::getenv("HEARTH_RECOVER_AGENTS") != nullptr) EXPECT_LE(ratio, 2.0);
 }
 

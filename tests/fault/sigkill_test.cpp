@@ -1,6 +1,6 @@
-// A server that is killed in the middle of what its agents do, and started again on the same disk:
-// nobody asks for an agent, and each piece of work ends as it should.
-// tests/process/fiber_kill_test.cpp does the same to an agent in plain C.
+// A server is killed while its agents work, and restarted on the same disk. No client asks for an
+// agent, and each piece of work ends as it should. tests/process/fiber_kill_test.cpp does the same to
+// an agent in plain C.
 
 #include "fault/fault_fixture.hpp"
 
@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 
 class SigkillTest : public FaultTest {
  protected:
-  // Looks at the file of a server that runs, again and again; a copy that was made in the middle of
-  // a write may not be readable.
+  // Reads the file of a running server again and again. A copy that was made in the middle of a
+  // write may be unreadable.
   void wait_for_row(const std::string& agent, const std::string& query) const {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     const auto is_there = [&] {
@@ -143,8 +143,7 @@ TEST_F(SigkillTest, TheWaitsBetweenFailedHooksGrowAndSurviveAKill) {
   }
   const Lines attempts = rows("a", "SELECT DISTINCT attempt FROM hooks ORDER BY attempt");
   EXPECT_GE(attempts.size(), 6U) << "no attempt was forgotten or counted anew";
-  // Half of it: between claiming an attempt, from when a killed one waits, and its row some time
-  // passes.
+  // Half of it: the wait begins when the attempt is claimed, some time before its row.
   EXPECT_EQ(rows("a",
                  "SELECT earlier.attempt, later.at - earlier.at FROM hooks AS earlier "
                  "JOIN hooks AS later ON later.attempt = earlier.attempt + 1 "

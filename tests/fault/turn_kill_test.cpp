@@ -1,4 +1,4 @@
-// Turns over kill -9: how often they are recovered, and what their clients hear.
+// Turns across kill -9: how often they are recovered, and what their clients hear.
 
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"

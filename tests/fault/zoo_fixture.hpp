@@ -1,6 +1,6 @@
 #pragma once
-// A server with a library that breaks a rule, somebody who uses its agents, and a neighbour who
-// uses other ones.
+// A server with a library that breaks a rule, a visitor that uses its agents, and a neighbour that
+// uses other agents.
 
 #include "json/json.hpp"
 #include "process/supervised_fixture.hpp"
@@ -19,10 +19,10 @@
 
 namespace hearth::testing {
 
-// Increments a counter all the time, one call after the other, and writes down how that went.
+// Increments a counter all the time, one call after the other, and writes down the results.
 //
-// Promises  A call that fails is made again, at once where connections are taken again: its wait
-//           goes on until it is answered.
+// Promises  A call that fails is retried, at once when the server takes connections again. Its
+//           measured wait lasts until the answer.
 // Threads   One of its own; the members may be called from any.
 class Neighbour {
  public:
@@ -85,8 +85,8 @@ class Neighbour {
       ++answered_;
       return true;
     } catch (const std::runtime_error&) {
-      // A server that ends may still take a connection, and one that starts takes none: that
-      // belongs to the same interruption.
+      // A server that ends may still take a connection, and a server that starts takes none: both
+      // belong to the same interruption.
       lost_ = lost_ || client_ != nullptr;
       client_.reset();
       return false;
@@ -113,8 +113,8 @@ class Neighbour {
   std::thread thread_;  // last: it uses the others
 };
 
-// Uses the agents "a" and "b" of a class as a client of zoo.c or zoo.cpp would, and writes down all
-// that a good library would have answered differently.
+// Uses the agents "a" and "b" of a class as a client of zoo.c or zoo.cpp does, and writes down each
+// answer that a good library would not have given.
 class Visitor {
  public:
   // `segment`: the class in addresses.

@@ -1,18 +1,17 @@
-// What a server does with each library of the zoo (plugins/), and that the agents of other classes
-// go on meanwhile: they share the only shard with those of the library, and a client of theirs
-// calls all the time. `hearth check` finds all of these libraries wrong but the good ones
-// (tests/plugins/check/check_zoo_test.cpp); here are those that are served all the same.
+// What a server does with each library of the zoo (plugins/), and that agents of other classes go
+// on meanwhile. All agents share one shard, and a client of the others calls all the time. `hearth
+// check` rejects all of these libraries but the good ones (tests/plugins/check/check_zoo_test.cpp).
+// Here the server serves them without that check.
 //
-//   kRefused   by the rule given, when the server meets the file; nothing of it runs in the server
-//   kServed    what a good library answers is answered, and the rest with the error given; nobody
-//              else notices
-//   kCrashes   the server ends in the call given, is started again, and says which library and
-//              class it was
+//   kRefused   by the given rule, when the server finds the file; no code of it runs in the server
+//   kServed    calls that a good library answers are answered, others get the given error; other
+//              classes are not affected
+//   kCrashes   the server crashes in the given call, restarts, and names the library and the class
 //   kHangs     as kCrashes, once the call has taken hard_hang
 //
-// A job on the blocking pool may take as long as it likes, so one that hangs is served: whoever
-// waits for it has its time limit, other classes have a thread left, and stopping the server waits
-// for it until the deadline of a stop, and then fails (cut_short).
+// A job on the blocking pool has no time limit, so a library whose job hangs is served. The agent
+// that waits for the job has its time limit, and other classes have a thread left. A stop of the
+// server waits for the job until the deadline of a stop, and then fails (cut_short).
 
 #include "fault/gcc_libraries.hpp"
 #include "fault/zoo_fixture.hpp"
@@ -55,13 +54,13 @@ enum class Visit {
 struct Row {
   const char* library;
   Fate fate = Fate::kServed;
-  // kServed: a part of what is answered otherwise than by a good library; empty: nothing is.
+  // kServed: a part of the answer that a good library would not give; empty: all answers are good.
   // Otherwise: the reason and the call that server.crashed_before names.
   const char* what = "";
   const char* call = "";
   Visit visit = Visit::kUsual;
-  // Stopping the server waits for code of the library that does not return: it ends after
-  // shutdown_grace and 20 s, with status 1, and says why. Otherwise it must end cleanly.
+  // A stop of the server waits for code of the library that does not return. The server exits after
+  // shutdown_grace and 20 s, with status 1, and logs why. Otherwise it must exit cleanly.
   bool cut_short = false;
 };
 
@@ -69,12 +68,11 @@ void PrintTo(const Row& row, std::ostream* out) {
   *out << row.library;
 }
 
-// In an instrumented build these are found by the instruments, which end the server or its exit
-// with a report.
+// A sanitizer finds these, and ends the server with a report.
 bool left_out(std::string_view library) {
   for (const std::string_view each : {
            "keeps_a_slice",       // reads memory that was freed
-           "leaks_agents",        // memory that nobody frees
+           "leaks_agents",        // memory that is not freed
            "leaks_loads",         // the same
            "calls_for_the_dead",  // reads an agent that it never frees
        }) {
@@ -184,7 +182,7 @@ TEST_F(ZooRefusalTest, LibrariesThatAreDroppedIn) {
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 
-// Whoever can write a file, or owns it, decides what the server runs.
+// A user who can write a file, or owns it, decides what the server runs.
 TEST_F(ZooRefusalTest, AGoodLibraryThatOthersCanWriteOrOwn) {
   const auto supervisor = start();
   Neighbour neighbour(wait_for_server(*supervisor, 1));
@@ -198,7 +196,7 @@ TEST_F(ZooRefusalTest, AGoodLibraryThatOthersCanWriteOrOwn) {
   expect_refused(*supervisor, installed("by_group"), "F3");
   drop("by_all", [](const auto& file) { permissions(file, perms{0646}); });
   expect_refused(*supervisor, installed("by_all"), "F3");
-  if (::geteuid() == 0) {  // nobody else can give a file away
+  if (::geteuid() == 0) {  // only root can give a file away
     drop("by_another", [](const auto& file) { ASSERT_EQ(::chown(file.c_str(), 65534, 0), 0); });
     expect_refused(*supervisor, installed("by_another"), "F2");
   }
@@ -210,8 +208,8 @@ TEST_F(ZooRefusalTest, AGoodLibraryThatOthersCanWriteOrOwn) {
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 
-// A table that is longer than this server knows is a later version's, and no mistake; nor is a
-// library that will not unload.
+// A table that is longer than this server knows comes from a later version and is no fault. A
+// library that cannot be unloaded is no fault either.
 TEST_F(ZooTest, LibrariesOfOtherBuildsThatAreServed) {
   const auto supervisor = start();
   Neighbour neighbour(wait_for_server(*supervisor, 1));
@@ -289,12 +287,12 @@ class ZooVisitTest : public ZooTest {
     const std::string who = line(supervisor, "server.stop_waits_for ");
     EXPECT_EQ(who.find("class=Zoo agent=a event=offload") != std::string::npos, cut_short) << who;
   }
-  // The server ends, at the latest when the agents are evicted, and another one knows why.
+  // The server ends, at the latest when the agents are evicted, and the next server says why.
   static void expect_restart(ServerProcess& supervisor, Visitor& visitor, Neighbour& neighbour,
                              const Row& row, const std::string& file) {
     static_cast<void>(visitor.lives([&row](Visitor& visitor) { visit(visitor, row); }));
     neighbour.move_to(wait_for_server(supervisor, 2));
-    // Nobody has to guess where it was.
+    // The log says where it hung.
     if (row.fate == Fate::kHangs && !kSanitized) {
       const std::string slow = line(supervisor, "agent.call_slow ");
       EXPECT_NE(slow.find("hang+0x"), std::string::npos) << slow;
@@ -350,8 +348,8 @@ TEST_P(ZooServedTest, HasItsFateAndTheOthersGoOn) {
   expect_stop(*supervisor, row.cut_short);
 }
 
-// More of them than a class may have threads: the rest of the pool is for others, and a version
-// without the mistake is served.
+// More hanging jobs than a class may have threads: the rest of the pool is for other classes, and
+// the server serves a version without the fault.
 TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVersionToTheirAgents) {
   install(zoo("hangs_in_a_job"), "zoo.so");
   install(built::agent("probe-agent"), "probe-agent.so");
@@ -371,13 +369,13 @@ TEST_F(ZooServedJobsTest, ThatNeverReturnLeaveAThreadToOtherClassesAndAnotherVer
   }));
   drop_in(zoo("works_in_a_job"), "zoo");
   supervisor->wait_for_log("reload.done");
-  // In a job of its own, which does not stand behind those of the version before.
+  // In a job of its own, which does not wait for the jobs of the earlier version.
   EXPECT_TRUE(visitor.lives([](Visitor& client) { client.call(client.a, "wait", R"("waited")"); }));
   EXPECT_EQ(visitor.complaints() + other.complaints(), "");
   neighbour.be_answered();
   expect_undisturbed(neighbour.stop(), 0, kLongestWait);
-  // Whoever does not want to wait for the deadline says so twice; what comes together with the
-  // first signal is no second one.
+  // An operator who does not want to wait for the deadline sends a second signal. A signal that
+  // comes together with the first one is no second signal.
   supervisor->signal(SIGTERM);
   supervisor->wait_for_log("server.stopping");
   std::jthread impatience([&supervisor](const std::stop_token& stop) {

@@ -1,4 +1,4 @@
-// What agents hand to the host, and what their clients may have chosen of it.
+// What agents pass to the host. Their clients may have chosen parts of it.
 #include "durable/cron.hpp"
 #include "fuzz/targets.hpp"
 #include "storage/agent_database.hpp"

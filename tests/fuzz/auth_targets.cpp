@@ -1,4 +1,4 @@
-// What clients prove who they are with, and the keys that a provider publishes.
+// Proofs of identity that clients send, and the keys that a provider publishes.
 #include "auth/bearer_tokens.hpp"
 #include "auth/jwt.hpp"
 #include "auth/signing_keys.hpp"

@@ -1,4 +1,4 @@
-// Where a client says who it is, and which agent it means.
+// The parts of a request that name the client and the agent.
 #include "api/client_proof.hpp"
 #include "api/edge_rules.hpp"
 #include "fuzz/targets.hpp"
@@ -57,8 +57,8 @@ void client_proof(std::string_view bytes) {
   require(key.empty() || sent > 0, "a key is what a header says");
 }
 
-// As client_proof. The name of the second route is the header X-User; that of the third is a claim,
-// which here has the value of X-Claim.
+// As client_proof. The second route takes its name from the header X-User. The third takes it from
+// a claim, which here has the value of X-Claim.
 void route(std::string_view bytes) {
   static const api::EdgeRules rules = [] {
     api::EdgeRules made;

@@ -1,4 +1,4 @@
-// What the SDK reads. (Its names are not those of the host, so it has a source of its own.)
+// What the SDK reads. (Its names differ from the names of the host, so it has its own source.)
 #include "fuzz/targets.hpp"
 
 #include <hearth/sse.hpp>

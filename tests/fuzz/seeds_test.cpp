@@ -1,4 +1,4 @@
-// Each target of the fuzzer is given its seeds, and each beginning of them.
+// Each target of the fuzzer gets its seeds, and each prefix of each seed.
 #include "fuzz/targets.hpp"
 
 #include <gtest/gtest.h>

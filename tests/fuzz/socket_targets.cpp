@@ -1,4 +1,4 @@
-// What a client sends on a WebSocket, through all that reads it, Beast included.
+// What a client sends on a WebSocket, through all of its readers, including Beast.
 #include "base/utf8.hpp"
 #include "fuzz/targets.hpp"
 #include "net/beast_web_socket.hpp"
@@ -22,8 +22,8 @@ namespace asio = net::asio;
 
 constexpr std::size_t kMaxFrame = 1000;
 
-// A peer that has said `bytes`, which come in pieces of at most `step`, and then leaves. It takes
-// whatever it is sent.
+// A peer that sends `bytes` in pieces of at most `step`, and then leaves. It accepts all that it is
+// sent.
 class SaidStream final : public net::ByteStream {
  public:
   SaidStream(const net::NetLoop& loop, net::BufferPool& pool, std::string_view bytes,

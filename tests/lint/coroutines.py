@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 # The last one is what the build tells a source; any value will do.
 FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/tests", f"-I{ROOT}/plugins", "-DHEARTH_NO_ENTRY",
          '-DVERSION="1"']
-# Their sources may be read as one, which is most of the time: what they include costs more than
+# Their sources may be read as one, which saves most of the time: their includes cost more than
 # they do.
 TOGETHER = ["tests/plugin-api"]
 EACH = ["plugins", "tests/agents"]

@@ -57,11 +57,11 @@ THIRD_PARTY = [
     (r"CLI/.*", ["cli"], False),
 ]
 
-# Layers whose classes hand no pointer to a member to another class: the other class would reach what
-# is private.
+# Layers whose classes pass no pointer to a member to another class: that class could reach private
+# members.
 NO_MEMBER_POINTERS = ["runtime"]
 
-# umbrella headers that nobody may use
+# umbrella headers that no source may use
 BANNED = [r"boost/asio\.hpp", r"boost/beast\.hpp", r"iostream", r"regex"]
 
 # Its type (`void (Slot::*what)()`), or one that is taken (`&Slot::go_on`).

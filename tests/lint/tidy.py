@@ -76,7 +76,7 @@ def compiled(build: pathlib.Path) -> dict[str, Flags]:
             continue
         words = shlex.split(entry["command"])
         del words[words.index("-o") : words.index("-o") + 2]
-        # Warnings are the build's business; here they would be errors of files that are read
+        # The build reports compiler warnings. Here they would be errors, since files are read
         # together.
         flags[file] = tuple(word for word in words[1:] if word not in ("-c", file) and not word.startswith("-W"))
         # A library has one entry; two of them can be read together without.
@@ -139,8 +139,8 @@ def compiled_alike(files: list[pathlib.Path], known: dict[str, Flags]) -> dict[t
         flags = flags_of(file, known)
         rest = tuple(flag for flag in flags if flag.startswith("-") and flag[1] not in "DIi")
         place = file.relative_to(ROOT)
-        # The server and its tests go together. What an author of agents sees has types of the same
-        # names, and goes by itself.
+        # The server and its tests are read together. The SDK has types of the same names, so it is
+        # read alone.
         world = "" if place.parts[0] != "tests" or (ROOT / "host" / place.parts[1]).is_dir() else place.parts[1]
         alike[place.parts[0], world, rest][str(file)] = flags
     joined: dict[tuple[str, Flags], list[str]] = {}

@@ -1,4 +1,4 @@
-// Peers that read slowly or not at all, that are not read, and that are silent.
+// Peers that read slowly or not at all, peers that the server does not read, and silent peers.
 #include "net/beast_web_socket.hpp"
 #include "net/raw_client.hpp"
 #include "net/server_fixture.hpp"

@@ -1,5 +1,5 @@
-// The handshake, messages both ways, and what is refused. How connections close:
-// beast_web_socket_close_test.cpp; slow and silent peers: beast_web_socket_patience_test.cpp.
+// The handshake, messages both ways, and refusals. Closing: beast_web_socket_close_test.cpp; slow
+// and silent peers: beast_web_socket_patience_test.cpp.
 #include "net/beast_web_socket.hpp"
 
 #include "net/raw_client.hpp"
@@ -240,7 +240,7 @@ TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
   EXPECT_EQ(client.read_frame().close_code(), 1011);
 }
 
-// Sessions check a handshake before. Should the two ever disagree, it is the peer's connection that
+// The session has checked the handshake before. If the two checks disagree, the peer's connection
 // ends.
 TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   Loops loops(1);

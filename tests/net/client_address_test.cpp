@@ -59,7 +59,7 @@ TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
     try {
       return get(*from("127.0.0.1")).status == 200;
     } catch (const std::exception&) {
-      return false;  // one that is refused may be closed before its request is read
+      return false;  // a refused connection may be closed before its request is read
     }
   };
   // The server lets go of a socket some turns of its loop after its client has seen the end.
@@ -161,16 +161,16 @@ TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {
             429);
 }
 
-// A client whose records hold nothing but new keys, so that nobody above TLS hears of them.
+// A client whose records hold only new keys, so that the layers above TLS do not see them.
 class NewKeysTest : public ClientAddressTest {
  protected:
   NewKeysTest() {
     options_.per_address.bytes = 1000;
     options_.rate_window = std::chrono::milliseconds(100);  // looked at four times as often
   }
-  // More than the address may send, less than what is dropped behind a refusal, and one after the
-  // other: what comes between two looks of the server is charged in one piece, and the first piece
-  // may have any size. Returns when the server has said something.
+  // Sends more than the address may send, and less than the server drops behind a refusal. It sends
+  // record by record: the server charges all bytes between two of its looks in one piece, and the
+  // first piece may have any size. Returns when the server has answered.
   static void flood(testing::TlsClient& client) {
     using Clock = std::chrono::steady_clock;
     EXPECT_EQ(SSL_set_block_padding(client.ssl(), TlsSession::kRecord), 1);
@@ -286,8 +286,8 @@ TEST_P(AddressFloodTest, EndsAtTheLimit) {
     EXPECT_EQ(closed_.wait().code, 1013);
   }
   EXPECT_TRUE(has_counted(flood.limit, 1));
-  // It is heard no longer than it takes to tell it: less than others are. The system holds some MiB
-  // each way.
+  // The server reads it only until it has sent the refusal: less than from other clients. The
+  // system holds some MiB each way.
   const std::string more(std::size_t{1} << 20, 'x');
   std::size_t said = 0;
   while (said < std::size_t{64} << 20 && client->send(more)) said += more.size();

@@ -62,8 +62,8 @@ TEST_F(HttpSessionRefusalsTest, MethodsThatAreForProxiesGet405) {
   }
 }
 
-// A second request hides behind each: who reads the first one's length otherwise would answer it
-// too.
+// A second request hides behind each. A server that reads another length of the first one would
+// answer the second one too.
 TEST_F(HttpSessionRefusalsTest, ALengthInDoubtGetsOneAnswerAndTheConnectionCloses) {
   start();
   const std::string hidden = get("/hidden");

@@ -1,6 +1,6 @@
 #pragma once
-// An OutboundHttp on a loop that the test runs, the provider of tests/support, and names that the
-// test gives addresses.
+// An OutboundHttp on a loop that the test runs, the provider of tests/support, and names with
+// addresses that the test sets.
 
 #include "net/outbound_http.hpp"
 #include "support/provider.hpp"

@@ -91,7 +91,7 @@ class RawClient {
     return true;
   }
 
-  // Only for plain connections: what the system takes at once; 0 if nothing, -1 once the server has
+  // Only for plain connections: how many bytes the system takes at once; -1 once the server has
   // closed.
   ssize_t send_some(std::string_view bytes) {
     const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -27,9 +27,9 @@ inline EVP_PKEY* make_key(KeyKind kind) {
   return EVP_RSA_gen(kind == KeyKind::kRsa2048 ? 2048U : 1024U);
 }
 
-// Writes `<name>.pem` and `<name>.key`, whose owner alone has access to the key. `name` is the
-// certificate's common name as well, so that a client can tell which one it sees. Not empty
-// `password`: the key is encrypted.
+// Writes `<name>.pem` and `<name>.key`; only the owner has access to the key. `name` is also the
+// certificate's common name, so that a client can tell certificates apart. If `password` is not
+// empty, the key is encrypted.
 inline CertificateFiles make_certificate(const std::filesystem::path& directory,
                                          const std::string& name, KeyKind kind = KeyKind::kEc,
                                          const std::string& password = "") {

@@ -1,7 +1,7 @@
-// The mock host that authors test against, and the server's runtime, do the same: each scenario of
-// scenarios.json runs on both, and what the agent and its callers see is compared. The runtime is
-// the real one, with the library loaded through the real ABI, on a real directory; only its loop is
-// driven by hand, so that time is the test's.
+// The authors' mock host and the server's runtime behave alike. Each scenario of scenarios.json runs
+// on both, and this test compares what the agent and its callers see. The runtime is real, with the
+// library loaded through the real ABI, on a real directory. Only its loop is driven by hand, so the
+// test sets the time.
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 #include "runtime/fakes.hpp"
@@ -80,7 +80,7 @@ class Process {
   void serve(std::shared_ptr<const runtime::AgentClass> agent_class) {
     runtime::ClassSettings settings;
     settings.idle_timeout =
-        std::chrono::hours(24);  // on the mock host too nobody leaves by himself
+        std::chrono::hours(24);  // as on the mock host, no agent is evicted for idleness
     const auto before = runtime_->classes().put(std::make_shared<runtime::ServedClass>(
         runtime::ServedClass{"parity-agent", std::move(agent_class), settings}));
     if (before) shard().migration().leave_version(before, runtime::EvictReason::kCodeUpdate, false);

@@ -1,18 +1,18 @@
 #pragma once
-// A scenario: what is done to one agent, step by step, and what of it is seen. Read from
-// scenarios.json; run by whoever has an agent. Knows neither the SDK nor the server: both have
-// names that the other has too.
+// A scenario: the steps that are done to one agent, and what is seen of them. Read from
+// scenarios.json. Knows neither the SDK nor the server, since each has names that the other has
+// too: the program that runs a scenario plays the agent's host.
 //
 //   {"call": method, "args": [...], "as": "x"}   runs it, and its answer is seen
-//   {"start": method, "args": [...], "as": "x"}  begins it; {"answer": "x"} sees its answer, or
-//   "open"
-//   {"shown": true}     the state that a client sees who has been there from the beginning
+//   {"start": method, "args": [...], "as": "x"}  begins it
+//   {"answer": "x"}     the answer of the call "x", or "open"
+//   {"shown": true}     the state, as a client sees it that is connected from the beginning
 //   {"advance": ms}     time passes
 //   {"kill": true}      as if the process was killed, and started again
 //   {"evict": true}     out of memory, without a warning
 //   {"upgrade": true}   the library is replaced by its next version
 //   {"fire": id}        time passes until the cron schedule is due, and it runs once
-//   "$x.record.id" in args and ids is what the answer called x has there.
+//   "$x.record.id" in args and ids is the value at that place of the answer called x.
 
 #include <nlohmann/json.hpp>
 
@@ -43,8 +43,8 @@ class World {
   virtual void fire(const std::string& schedule) = 0;
 };
 
-// What two runs need not have in common is left out: ids, and moments, of which only counts whether
-// there is one.
+// Parts that may differ between two runs are left out: ids, and moments. Of a moment only its
+// presence counts.
 inline Value comparable(const Value& seen) {
   if (seen.is_array()) {
     Value list = Value::array();

@@ -1,8 +1,12 @@
-// Ends the process that it runs in, in the way in which it is asked to:
-// ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang, where "thread" is a job on another
-// thread, "loop" an agent that crashes whenever it starts, and is woken again, and "hang" never
-// returns. Anything else answers "ok". With MENDED it does none of this.
-// The option at_start is such a word, for each start of an agent.
+// Ends its process in the way that a request names:
+// ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang
+//
+//   thread   crashes in a job on another thread
+//   loop     an agent that crashes at each start, and has an alarm that wakes it again
+//   hang     never returns
+//
+// Anything else is answered "ok". With MENDED it does none of this. The option at_start is such a
+// word, for each start of an agent.
 #include <hearth/agent.hpp>
 
 #include <chrono>

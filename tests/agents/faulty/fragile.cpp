@@ -1,4 +1,4 @@
-// Fibers that end the process, and fibers that only some versions of this class know. Plugin and
+// Fibers that crash the process, and fibers that only some versions of this class know. Plugin and
 // class Fragile.
 //
 //   methods   begin(name)   begins the fiber of this name, and answers before its first step
@@ -10,11 +10,11 @@
 //             offloading    a null pointer on a thread of the pool
 //             sudden        a null pointer; the agent "eager" begins it in each START
 //             patient       sleeps for an hour, and logs "patient sleeps"
-//             dreaded       the same; a null pointer in on_fibers_recovered, if that is told of it
-//             brooded_over  the same, after the first wait of that hook
-//             crowded       the same, if the hook is told of others, too
+//             dreaded       as patient; a null pointer in on_fibers_recovered, if the hook gets it
+//             brooded_over  as dreaded, but after the first wait of that hook
+//             crowded       as dreaded, but only if the hook gets other fibers, too
 //             steady        20 steps of 10 ms
-//             later         the same, and stops for an hour after the third in version 1; not
+//             later         as steady; in version 1 it stops for an hour after the third step. Not
 //                           listed if KNOWS_LATER is 0
 #include <hearth/agent.hpp>
 

@@ -1,5 +1,6 @@
-// A page that shows one agent through useAgent and calls what its form says: ?agent=&name=&host=, basePath= and token= if the
-// server asks for them, and &sub=class/name/class/name... for one below it
+// A page that shows one agent through useAgent and calls the method in its form. The query:
+// ?agent=&name=&host=, basePath= and token= if the server asks for them, and
+// &sub=class/name/class/name... for an agent below it
 
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";

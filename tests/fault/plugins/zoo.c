@@ -1,6 +1,6 @@
 /*
- * A plugin that keeps the contract, and by definitions on the command line every plugin that breaks
- * one rule of it. CMakeLists.txt beside this file lists them, and
+ * A plugin that keeps the contract. Definitions on the command line make every plugin that breaks
+ * one rule of it: CMakeLists.txt beside this file lists them, and
  * tests/plugins/check/check_zoo_test.cpp says what `hearth check` finds.
  *
  *   methods  echo(any) -> the arguments;  wait() -> "waited", after an operation;
