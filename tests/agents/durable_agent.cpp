@@ -6,7 +6,8 @@
 //                 `failures` times before it works
 //             wait(id), inspect(id), list(), dead(), cancel(id, reason), resolve(id, result),
 //                 retry(id), forget()
-//             push(callback, payload), later(callback, ms, payload), items(), schedules(), again(id)
+//             push(callback, payload), later(callback, ms, payload), items(), schedules(),
+//                 again(id)
 //             journal() -> what has happened, in order; write(entry)
 //             alarm_in(ms, entry): an alarm that calls write
 //             note_for_operators(what, detail, times) -> how many entries the audit log took

@@ -1,8 +1,8 @@
 // An agent that never comes to rest: its handler of a changed state changes the state. Plugin
 // "state-loop", class StateLoop.
 //
-//   state     {"n", "waits"}: the handler sets it again with n + 1, for ever. If `waits` is true, it
-//             waits for 0 ms before that
+//   state     {"n", "waits"}: the handler sets it again with n + 1, for ever. If `waits` is true,
+//             it waits for 0 ms before that
 //   methods   begin(waits): sets {"n": 0, "waits": waits}; n() -> the n of the state
 #include <hearth/agent.hpp>
 

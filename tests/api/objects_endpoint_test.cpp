@@ -14,7 +14,7 @@
 namespace hearth::api::testing {
 namespace {
 
-// Counts in its state. "hang" is never answered; the method `who` answers the agent's name.
+// Counts in its state. "hang" is never answered; other methods answer as answer_call().
 Result<void> tally(HostCalls& host, const AgentEvent& event) {
   if (event.kind != EventKind::kCall) return nothing(host, event);
   if (event.name == "increment") {

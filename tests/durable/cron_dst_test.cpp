@@ -1,5 +1,6 @@
 // Cron expressions around changes of the clock. A program with Python's zoneinfo has computed the
-// table minute by minute: every change of 2026 to 2030 in three zones, and one zone without changes.
+// table minute by minute: every change of 2026 to 2030 in three zones, and one zone without
+// changes.
 #include "durable/cron.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
-// The libraries of the zoo that g++ 12 builds. Without that compiler there are none, and their tests
-// say so.
+// The libraries of the zoo that g++ 12 builds. Without that compiler there are none, and their
+// tests say so.
 
 #include <cstdlib>
 #include <string_view>

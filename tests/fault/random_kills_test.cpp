@@ -1,6 +1,6 @@
 // Operations and kills at random. Each agent of a server has one order. The server is killed again
-// and again: at a random moment, or when a randomly chosen agent is at a randomly chosen place. Each
-// server recovers the work of the last one, and gets new orders meanwhile. The provider
+// and again: at a random moment, or when a random agent is at a random place. Each server recovers
+// the work of the last one, and gets new orders meanwhile. The provider
 // (tests/support/provider.mjs) counts its effects.
 //
 //     HEARTH_OPERATION_KILLS=10000 build/release/tests/fault_tests --gtest_filter='RandomKills*'

@@ -1,6 +1,6 @@
 // A server is killed while its agents work, and restarted on the same disk. No client asks for an
-// agent, and each piece of work ends as it should. tests/process/fiber_kill_test.cpp does the same to
-// an agent in plain C.
+// agent, and each piece of work ends as it should. tests/process/fiber_kill_test.cpp does the same
+// to an agent in plain C.
 
 #include "fault/fault_fixture.hpp"
 

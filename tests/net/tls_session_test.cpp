@@ -1,4 +1,4 @@
-// One read of a connection over TLS. Other tests of TLS: tls_handshake_test.cpp, tls_stream_test.cpp.
+// One read of a connection over TLS. More of TLS: tls_handshake_test.cpp, tls_stream_test.cpp.
 #include "net/tls_session.hpp"
 
 #include "net/test_certificate.hpp"

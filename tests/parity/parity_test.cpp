@@ -1,7 +1,7 @@
-// The authors' mock host and the server's runtime behave alike. Each scenario of scenarios.json runs
-// on both, and this test compares what the agent and its callers see. The runtime is real, with the
-// library loaded through the real ABI, on a real directory. Only its loop is driven by hand, so the
-// test sets the time.
+// The authors' mock host and the server's runtime behave alike. Each scenario of scenarios.json
+// runs on both, and this test compares what the agent and its callers see. The runtime is real,
+// with the library loaded through the real ABI, on a real directory. Only its loop is driven by
+// hand, so the test sets the time.
 #include "plugins/admission/file_rules.hpp"
 #include "plugins/generation/plugin_generation.hpp"
 #include "runtime/fakes.hpp"

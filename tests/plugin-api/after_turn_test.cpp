@@ -1,4 +1,4 @@
-// Work that a turn leaves behind for afterwards.
+// Work that a turn leaves for after its end.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

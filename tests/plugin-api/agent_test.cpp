@@ -22,8 +22,8 @@ using hearth::Json;
 using hearth::Task;
 using hearth::testing::Host;
 
-// What destructors of suspended coroutines have to say. They outlive the agent, so it is not a
-// member.
+// Written by the destructors of suspended coroutines. They outlive the agent, so this is no member
+// of it.
 std::vector<std::string> unwound;  // NOLINT
 
 class Trace {
@@ -298,7 +298,7 @@ TEST_F(AgentTest, AnEvictionUnwindsInnermostAndNewestFirstAndTheAgentLast) {
   static_cast<void>(agent_.start("forever"));
   agent_.evict();
   EXPECT_EQ(unwound, (std::vector<std::string>{"forever", "nap 10", "nested", "agent"}));
-  host_.advance(seconds(1));  // the sleep that was cancelled wakes nobody
+  host_.advance(seconds(1));  // the cancelled sleep resumes no coroutine
 }
 
 TEST_F(AgentTest, AThousandSuspendedCallsAreFreed) {

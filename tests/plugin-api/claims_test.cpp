@@ -1,4 +1,4 @@
-// Who a client has proved to be, as an agent's code sees it.
+// The proved identity of a client, as an agent's code sees it.
 
 #include <hearth/testing/host.hpp>
 

@@ -1,5 +1,5 @@
-// Coroutine lambdas with captures: where they are kept they work, elsewhere they are refused before
-// anything of them runs.
+// Coroutine lambdas with captures. A function that keeps the lambda accepts it; any other function
+// refuses it before its code runs.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

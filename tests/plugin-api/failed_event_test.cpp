@@ -1,5 +1,5 @@
-// What a handler throws is a failure of that handler, whatever code it names: for hosts some codes
-// say more of an event.
+// An exception out of a handler is a failure of that handler, whatever code it has: to a host some
+// codes mean more.
 
 #include <hearth/testing/host.hpp>
 

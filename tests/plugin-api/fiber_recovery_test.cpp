@@ -1,4 +1,4 @@
-// Fibers on the mock host: how those that were interrupted are offered and continued.
+// Fibers on the mock host: how interrupted fibers are offered and continued.
 
 #include "fiber_fixture.hpp"
 

@@ -49,7 +49,7 @@ TEST_F(FiberTest, AnErrorReachesWhoAwaitsUnchangedAndTheRowGoes) {
     EXPECT_EQ(table(), Json::array());
   }
   EXPECT_EQ(agent_.call("throws_a_type"), true);
-  EXPECT_TRUE(host_.log().empty());  // somebody heard of it
+  EXPECT_TRUE(host_.log().empty());  // the awaiting code got the error, so it is not logged
 }
 
 TEST_F(FiberTest, ASpawnedFiberWaitsForNothingAndReturnsItsId) {
@@ -213,7 +213,7 @@ TEST_F(FiberTest, AnEndThatOnlyTheEvictionCausedKeepsTheRow) {
 TEST_F(FiberTest, WithoutTheHookAFunctionThatIsNotListedWaitsForAVersionThatKnowsIt) {
   agent_.call("spawn", 10);
   agent_.kill();
-  host_.advance(seconds(0));  // nobody touches the agent
+  host_.advance(seconds(0));  // no event reaches the agent
   EXPECT_TRUE(agent_.is_live());
   ASSERT_EQ(agent_.fibers().size(), 1U);
   EXPECT_TRUE(agent_.fibers()[0].interrupted());

@@ -1,4 +1,4 @@
-// Whose work the SDK tells the host that it does, from step to step.
+// Which event's or fiber's work the SDK reports to the host, at each step.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

@@ -1,4 +1,4 @@
-// hearth::kIdempotent, and what the host reads of it.
+// hearth::kIdempotent, as the host sees it.
 
 #include <hearth/testing/host.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
-// An agent with managed fibers on the mock host, whose work and hooks a test scripts, and what its
-// instances leave behind.
+// An agent with managed fibers on the mock host, and what its instances leave behind. A test
+// scripts the work and the hooks.
 
 #include <hearth/testing/host.hpp>
 
@@ -104,7 +104,7 @@ class Manager : public hearth::Agent {
     co_return record.result_as<int>();
   }
   bool cancel(const std::string& id, const std::string& reason) { return cancel_fiber(id, reason); }
-  // Whoever waits goes on after this event, not in the middle of it.
+  // A waiting call goes on after this event, not in the middle of it.
   std::size_t cancel_and_see(const std::string& id) {
     cancel_fiber(id);
     return done.size();

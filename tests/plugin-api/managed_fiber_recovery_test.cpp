@@ -1,4 +1,4 @@
-// Managed fibers on the mock host: what becomes of those that were interrupted.
+// Managed fibers on the mock host that were interrupted.
 
 #include "managed_fiber_fixture.hpp"
 

@@ -177,8 +177,7 @@ TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
   EXPECT_EQ(agent_.call("wait", id).at("result"), Json({{"by", "the hook"}}));
 }
 
-// Between the end of a hook and the event that tells of it, whoever comes first may remove the
-// record.
+// Between the end of a hook and the event that tells of it, another call may remove the record.
 TEST_F(ManagedFiberTest, ARecordThatIsDeletedBeforeItsEndWasToldReleasesWhoWaitsWithItsOutcome) {
   how = "slow, and let go";
   const std::string id = interrupt();

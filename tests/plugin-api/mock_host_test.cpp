@@ -1,5 +1,4 @@
-// The mock host's own strictness: a plugin that breaks the rules of abi.h is noticed in its unit
-// tests.
+// The mock host is strict: a plugin that breaks the rules of abi.h fails its unit tests.
 
 #include <hearth/testing/host.hpp>
 

@@ -1,4 +1,4 @@
-// Fibers whose function is listed under a name: the host calls it again whenever it must.
+// Fibers whose function is listed under a name, so that the host can call it again.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

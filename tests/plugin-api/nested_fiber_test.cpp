@@ -1,5 +1,5 @@
-// Fibers that a fiber or a handler waits for: their keys, their cancel, and functions that only one
-// instance has.
+// Fibers that a fiber or a handler waits for: their keys, how they are cancelled, and functions
+// that only one instance has.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

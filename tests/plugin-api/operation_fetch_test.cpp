@@ -1,4 +1,5 @@
-// Requests of operations on the mock host: what is kept of their answers, who asks for the rest.
+// Requests of operations on the mock host: the kept part of an answer, and the request for the
+// rest.
 
 #include <hearth/sse.hpp>
 #include <hearth/testing/host.hpp>

@@ -1,4 +1,4 @@
-// What the ledger promises over crashes and over versions of the code, as an agent sees it.
+// What the ledger promises across crashes and versions of the code, as an agent sees it.
 // tests/README.md has the table of all such promises.
 
 #include <hearth/testing/host.hpp>
@@ -37,8 +37,8 @@ constexpr hearth::OperationKind kind_of(Effect effect) {
           .unknown = "the test looks at it"};
 }
 
-// One fiber, "plan", which does one operation for each word of its plan. `plan` is what a model has
-// said this time: it may say something else in the next run.
+// One fiber, "plan", does one operation for each word of its plan. `plan` is the output of a model,
+// which may differ in the next run.
 std::vector<std::string> plan;
 
 template <int Version>

@@ -1,4 +1,4 @@
-// Operations of agents on the mock host: what is done once, again, or never by itself.
+// Operations of agents on the mock host: which run once, which are retried, and which never are.
 
 #include <hearth/testing/host.hpp>
 

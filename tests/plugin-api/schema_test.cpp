@@ -16,7 +16,7 @@ using hearth::Task;
 using hearth::testing::CallError;
 using hearth::testing::Host;
 
-// Before anybody thought of versions.
+// Code from before schema versions.
 class Unversioned : public hearth::Agent {
  public:
   Unversioned() { sql("CREATE TABLE IF NOT EXISTS words (word TEXT)"); }

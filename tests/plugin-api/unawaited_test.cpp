@@ -1,4 +1,4 @@
-// A task that is made and never awaited: its code has not run, and the test that has made it fails.
+// A task that is never awaited: its code has not run, and the test that made it fails.
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 

@@ -1,4 +1,4 @@
-// The tests start servers in this process, and their loader starts this program again as a probe.
+// The tests run servers in this process, whose loader starts this program again as a probe.
 
 #include "plugins/admission/probe.hpp"
 #include "plugins/generation/probe_child.hpp"

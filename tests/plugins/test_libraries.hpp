@@ -1,6 +1,5 @@
 #pragma once
-// The libraries that tests/plugins/libraries builds, as files and as bytes, and edits of their ELF
-// tables.
+// The libraries of tests/plugins/libraries, as files and as bytes, and edits of their ELF tables.
 
 #include "support/built.hpp"
 

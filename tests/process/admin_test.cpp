@@ -1,4 +1,4 @@
-// What administrators ask a running server, with the real binary on both ends.
+// Commands of administrators to a running server, with the real binary on both ends.
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 class AdminTest : public ProcessTest {
  protected:
   AdminTest() {
-    // Nothing is noticed unless somebody asks.
+    // The server looks at files only when an administrator asks.
     put("hearth.yaml", "reload: {watch: false}\n");
     install(version_file("1"), "versioned.so");
   }

@@ -1,5 +1,5 @@
 // Agents of a real server that call each other: chains, circles, streams, a reload in the middle,
-// and notifications over kill -9.
+// and notifications across kill -9.
 
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"

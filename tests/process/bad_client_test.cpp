@@ -7,8 +7,7 @@
 namespace hearth::testing {
 namespace {
 
-// What a client may send by mistake or in anger: each is its own problem, and the next client is
-// served.
+// Faulty or hostile input of a client. It harms only that client: the next client is served.
 class BadClientTest : public ProcessTest {
  protected:
   BadClientTest() {
@@ -52,8 +51,8 @@ TEST_F(BadClientTest, AddressesThatCannotBeEndAClientForGood) {
   }
 }
 
-// A page that somebody looks at on this machine must not reach the server, under its own name
-// either.
+// A web page that is open in a browser on this machine must not reach the server, not under the
+// page's own host name either.
 TEST_F(BadClientTest, PagesOfOtherSitesAreRefused) {
   for (const std::string headers : {"Host: localhost\r\nOrigin: https://evil.example\r\n",
                                     "Host: localhost\r\nOrigin: null\r\n", "Host: evil.example\r\n",
@@ -130,7 +129,7 @@ TEST_F(BadClientTest, MalformedFramesEndTheirConnection) {
 TEST_F(BadClientTest, AMessageOfAHundredMegabytesIsRefusedByItsHead) {
   RawClient client(port());
   ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
-  // Its header alone: masked text of 100 MB. Nobody waits for the rest.
+  // The header alone: masked text of 100 MB. The server does not wait for the rest.
   const std::string header("\x81\xff\x00\x00\x00\x00\x06\x40\x00\x00\x01\x02\x03\x04", 14);
   client.send(header);
   Frame frame = client.read_frame();

@@ -5,13 +5,13 @@
 namespace hearth::testing {
 namespace {
 
-// The counter, and beside it one file that is no good. Its name sorts before the counter's, so that
-// it is met first.
+// The counter, and beside it one bad file. Its name sorts before the counter's, so the server reads
+// it first.
 class BadLibraryTest : public ProcessTest {
  protected:
   BadLibraryTest() { install(bundled("counter"), "counter.so"); }
 
-  // Starts a server, and expects it to refuse `file` by `rule`, to say `reason`, and to serve the
+  // Starts a server, and expects it to refuse `file` by `rule`, to log `reason`, and to serve the
   // counter.
   void expect_refused(const std::string& file, const std::string& rule, const std::string& reason) {
     const auto server = serve_ready();

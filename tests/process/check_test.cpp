@@ -1,4 +1,4 @@
-// hearth check, as a person and a CI run it.
+// hearth check, as people and CI run it.
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"

@@ -248,8 +248,8 @@ TEST_F(ClassFilesTest, AFileWrittenInPlaceIsReadOnceItIsQuiet) {
   put("hearth.yaml", "reload: {quiet_time: 500ms}\n");
   start();
   {
-    // What stands there in between would do: a class with the defaults. It takes longer than the
-    // quiet time, and is never quiet.
+    // Each unfinished content is valid: a class with the defaults. Writing takes longer than the
+    // quiet time, but no pause is that long.
     std::ofstream file(root_ / "classes" / "counter.yaml", std::ios::trunc);
     file << "class: counter\n#" << std::flush;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -426,8 +426,8 @@ TEST_F(ClassFilesTest, AClassMayKeepItsIdentityFromThoseWhoConnectLater) {
   EXPECT_EQ(client.get(), 1) << "its client stays";
 }
 
-// A library and settings for its class, one after the other. What holds an agent up while it starts
-// is a file that is not there yet.
+// A library and settings for its class, one after the other. A start of an agent blocks until a
+// file is there.
 class LibraryAndSettingsTest : public ClassFilesTest {
  protected:
   LibraryAndSettingsTest() {
@@ -457,7 +457,7 @@ class LibraryAndSettingsTest : public ClassFilesTest {
     EXPECT_TRUE(logged("config.put_off class=Versioned"));
     open_the_gate();
     server_->wait_for_log("reload.taken_back");
-    // Then the settings alone, for which nobody lives who could try: whoever comes next does.
+    // Then the settings alone. No agent is live to try them: the next agent that starts does.
     server_->wait_for_log("config.changed class=Versioned keys=options.gate", 2);
     (void)request(*server_, "GET", "/agents/versioned/three");
     server_->wait_for_log("config.taken_back");

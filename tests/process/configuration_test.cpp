@@ -110,7 +110,7 @@ TEST_F(ConfigurationTest, AFileThatIsNotThereIsAMistakeThatNamesIt) {
 
 TEST_F(ConfigurationTest, AFlagWinsOverTheFileAndTheFileOverTheDefaults) {
   put("etc/hearth.yaml",
-      "listen: \"192.0.2.1:9\"\n"  // nobody's: it would not start
+      "listen: \"192.0.2.1:9\"\n"  // no interface has it: it would not start
       "data: from-file\n"
       "plugins: [\"" +
           (root_ / "plugins").string() +

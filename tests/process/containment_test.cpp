@@ -1,5 +1,5 @@
-// Libraries that end the server: it says which one it was, starts again, and does not serve it for
-// ever.
+// Libraries that crash the server: it names the library, restarts, and does not serve that library
+// for ever.
 #include "process/supervised_fixture.hpp"
 #include "support/built.hpp"
 
@@ -155,8 +155,8 @@ TEST_F(ContainmentTest, TheRecordsOfTheLastTwentyCrashesAreKept) {
 TEST_F(ContainmentTest, AClassThatCrashesAgainAndAgainIsNotServedAndTheOthersAre) {
   const auto supervisor = supervise();
   std::uint16_t port = wait_for_server(*supervisor, 1);
-  // The agent crashes whenever it starts, and its alarm wakes it whenever the server starts: no
-  // client is needed.
+  // The agent crashes at each start, and its alarm wakes it at each start of the server: no client
+  // is needed.
   EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=loop").status, 200);
   supervisor->wait_for_log("class.quarantined");
   const std::string quarantined = line(*supervisor, "class.quarantined");

@@ -1,4 +1,4 @@
-// The directory of agents' data: whose it is, and what happens when it cannot be used.
+// The directory of agents' data: its owner and permissions, and what happens if it cannot be used.
 
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
@@ -55,8 +55,8 @@ class DataDirectoryProcessTest : public ProcessTest {
     return std::make_unique<ServerProcess>(command, root_);
   }
 
-  // As if the file system were mounted read-only, for all that is opened, made or removed from now
-  // on.
+  // As if the file system were mounted read-only from now on, for files that are opened, made or
+  // removed.
   void set_read_only(bool read_only) const {
     const fs::perms directory = read_only ? fs::perms{0500} : fs::perms{0700};
     const fs::perms file = read_only ? fs::perms{0400} : fs::perms{0600};
@@ -70,7 +70,7 @@ class DataDirectoryProcessTest : public ProcessTest {
 };
 
 TEST_F(DataDirectoryProcessTest, EverythingInItIsTheServersUsersAlone) {
-  const mode_t before = ::umask(0);  // the most generous of whoever starts the server
+  const mode_t before = ::umask(0);  // the most permissive umask of a user who starts it
   fs::create_directory(root_ / "data");
   fs::permissions(root_ / "data", fs::perms{0755});
   const auto server = serve_ready();

@@ -1,4 +1,4 @@
-// Settings of classes that a real server is given over HTTP.
+// Settings of classes that a real server gets over HTTP.
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"

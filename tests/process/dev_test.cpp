@@ -1,4 +1,4 @@
-// `hearth dev` on a project whose "compiler" copies a library that this build has made.
+// `hearth dev` on a project whose "compiler" copies a library of this build.
 #include "process/versioned_fixture.hpp"
 
 namespace hearth::testing {

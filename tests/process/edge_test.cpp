@@ -1,5 +1,5 @@
-// What strangers on a network may ask of the server, in a small form; the large one is
-// tests/bench/run --only edge. What they can make it hold: memory_attack_test.cpp.
+// Requests of unknown clients on a network, in a small form; tests/bench/run --only edge is the
+// large form. How much memory they can take: memory_attack_test.cpp.
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 

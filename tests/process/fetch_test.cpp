@@ -1,5 +1,5 @@
-// Agents of a real server that ask a provider: where they may, with which credentials, how often,
-// and over kills.
+// Agents of a real server that send requests to a provider: allowed hosts, credentials, limits, and
+// kills.
 
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
@@ -313,8 +313,8 @@ TEST_F(FetchProcessTest, KilledBeforeTheAnswerTheFiberAsksAgainUnderItsKey) {
   EXPECT_EQ(attempts_of(transcript_of(*server)), both);
 }
 
-// An attempt is written before it leaves. So the transcript has, of each step, what the provider
-// has counted, and one more for each kill between the two.
+// An attempt is written before its request is sent. So the transcript has, for each step, the count
+// of the provider, and one more for each kill between the two.
 TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
   constexpr int kSteps = 30;
   enum class Place { kCommitted, kSent, kAnswering };

@@ -9,8 +9,7 @@
 namespace hearth::testing {
 namespace {
 
-// A server that may not have 200 files open, whatever it does: the hard limit. The soft one is
-// lower still.
+// A server that may not open 200 files: that is the hard limit. The soft limit is lower still.
 class FewDescriptorsTest : public ProcessTest {
  protected:
   FewDescriptorsTest() {

@@ -1,5 +1,5 @@
-// Durable work survives the process: it goes on by itself, once, from its last checkpoint. The
-// worker is plain C.
+// Durable work survives the process: it goes on once, from its last checkpoint, without a client.
+// The worker is plain C.
 
 #include "base/sha256.hpp"
 #include "json/json.hpp"
@@ -362,7 +362,7 @@ TEST_F(FiberKillTest, AFiberKeepsItsAgentInMemoryAndTheIdleOneLeaves) {
   expect_done_once("a", "run-1", 10);
 }
 
-// ---- the directory of agents, without which nobody would be woken ----
+// ---- the directory of agents, without which no agent would be woken ----
 
 class BadDirectoryTest : public FiberKillTest {
  protected:
@@ -410,7 +410,7 @@ TEST_F(BadDirectoryTest, AFileThatCannotBeWrittenIsRefused) {
   std::vector<std::string> command{root_ / "hearth-under-test", "serve", "--listen", "127.0.0.1:0"};
   std::filesystem::copy_file(built::server(), command[0]);
   std::filesystem::permissions(root_, std::filesystem::perms{0755});
-  // Permissions mean nothing to root, so that the server is somebody else then.
+  // Permissions do not bind root, so the server runs as another user then.
   if (::geteuid() == 0) {
     constexpr uid_t kNobody = 65534;
     for (const auto& each : std::filesystem::recursive_directory_iterator(root_))

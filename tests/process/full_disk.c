@@ -1,7 +1,9 @@
 // Loaded into a server (LD_PRELOAD): a disk that is full below the directory FULL_DISK as long as
-// the file FULL_DISK_WHILE is there. What needs room fails with ENOSPC: a file that grows, a new
-// directory, a second name. A file is made all the same, as where blocks are missing, unless
-// FULL_DISK_INODES is set. What a file has may be overwritten, and files may shrink and go.
+// the file FULL_DISK_WHILE is there.
+//
+//   fails with ENOSPC   growth of a file, a new directory, a second name of a file
+//   works               a new file, unless FULL_DISK_INODES is set: only blocks are missing;
+//                       overwriting the bytes of a file, shrinking it, removing it
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
-// A server that is started on a full disk serves what can be read, and goes on to write once there
-// is room. The disk is full for the server alone, by a library that is loaded into it
-// (full_disk.c).
+// A server that starts on a full disk serves what can be read, and writes once there is room. The
+// disk is full for the server only, by a library that is loaded into it (full_disk.c).
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
@@ -166,8 +165,8 @@ TEST_F(FullDiskStartTest, ANewDataDirectoryNeedsRoom) {
   }
 }
 
-// One whose disk was cleared too eagerly: what a start makes is gone, and what agents have stored
-// is there.
+// A disk that was cleared too eagerly: the files that a start makes are gone, the data of agents is
+// there.
 TEST_F(FullDiskStartTest, WhatAStartMakesIsMadeLater) {
   auto server = start_ready();
   ASSERT_EQ(increment(*server, "a"), R"({"count":1})");

@@ -9,8 +9,7 @@
 namespace hearth::testing {
 namespace {
 
-// A disk that takes no more, without one: the system refuses to make any file of the server longer
-// than this.
+// Plays a full disk: the system refuses to make any file of the server longer than this.
 class FullDiskTest : public ProcessTest {
  protected:
   FullDiskTest() {
@@ -79,8 +78,8 @@ TEST_F(FullDiskTest, ClientsOfAnAgentThatCannotWriteHearOfItAndCanComeBack) {
   limit_files(0);
   client.send(
       RawClient::text_frame(R"({"type":"rpc","id":"second","method":"increment","args":[]})"));
-  // Either the call fails or the socket is closed in a way that lets clients come back; it is never
-  // acknowledged.
+  // The call is never acknowledged: it fails, or the socket is closed with a code that lets clients
+  // reconnect.
   for (Frame frame = client.read_frame();; frame = client.read_frame()) {
     if (frame.opcode == 8) {
       EXPECT_TRUE(frame.close_code() == 1011 || frame.close_code() == 1001) << frame.close_code();

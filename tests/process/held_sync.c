@@ -1,6 +1,6 @@
-// Loaded into a server (LD_PRELOAD): holds back what waits for the device. As long as the pipe
-// HELD_SYNCS is there, a call says "a sync is held back" on stderr and waits until somebody opens
-// the pipe for writing.
+// Loaded into a server (LD_PRELOAD): holds back calls that wait for the device. As long as the pipe
+// HELD_SYNCS is there, such a call writes "a sync is held back" to stderr and waits until a test
+// opens the pipe for writing.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>

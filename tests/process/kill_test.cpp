@@ -1,4 +1,4 @@
-// What was acknowledged survives kill -9, at any moment.
+// Acknowledged work survives kill -9, at any moment.
 
 #include "process/process_fixture.hpp"
 #include "support/environment.hpp"
@@ -24,8 +24,7 @@ constexpr std::size_t kAgents =
 constexpr std::size_t kDepth = 8;                 // increments in flight of one client
 constexpr std::uint64_t kMostAcknowledged = 600;  // of one round, before the kill
 
-// What the clients of one agent know of it. A count that was acknowledged once must never be
-// smaller again.
+// What the clients of one agent know of it. An acknowledged count must never become smaller.
 struct Ledger {
   std::uint64_t sent = 0;
   std::uint64_t acknowledged = 0;

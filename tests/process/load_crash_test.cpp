@@ -1,5 +1,5 @@
-// Libraries that pass their trial and end the server as it loads or unloads them; and those that
-// cannot be unloaded.
+// Libraries that pass their trial and crash the server while it loads or unloads them, and
+// libraries that cannot be unloaded.
 #include "process/supervised_fixture.hpp"
 
 #include <filesystem>

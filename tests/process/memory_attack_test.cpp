@@ -1,5 +1,6 @@
-// Clients that ask and do not listen, or begin and do not end, against a server as it comes: what
-// they can make it hold is bounded, and others are served meanwhile.
+// Clients that send requests and do not read answers, or begin a request and do not end it, against
+// a server with default settings. The memory that they can take is bounded, and other clients are
+// served meanwhile.
 #include "process/process_fixture.hpp"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a scraper sees of durable work, from its beginning over a kill to its end.
+// What a scraper sees of durable work: its beginning, a kill, its end.
 
 #include "process/process_fixture.hpp"
 #include "support/exposition.hpp"

@@ -1,5 +1,5 @@
-// Fibers that the server has called again: the agents of the first documents after `kill -9`,
-// fibers that end the server, and fibers that only some versions of a library know.
+// Fibers that the server calls again: the agents of the first documents after `kill -9`, fibers
+// that crash the server, and fibers that only some versions of a library know.
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
@@ -195,8 +195,8 @@ TEST_F(NamedFiberProcessTest, AnOrchestratorReadsWhatItsSandboxLoggedWhileNoServ
 
 // ---- fibers that end the server -----------------------------------------------------------------
 
-// One agent begins the fiber when it is asked to, and checkpoints on the way; the other begins it,
-// or takes it up, in each START.
+// One agent begins the fiber on request, and writes checkpoints on the way. The other one begins
+// it, or takes it up, in each START.
 class PoisonTest : public NamedFiberProcessTest,
                    public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Poisons, PoisonTest, ::testing::Values("poisoned", "eager"),
@@ -294,8 +294,8 @@ TEST_F(HealthyFiberTest, IsNotToBlameForAStartThatCrashes) {
   expect_patient(*serve_agents(), 0);
 }
 
-// Fibers that end the server in the hook that plans their recovery, beside an older one that is
-// innocent.
+// Fibers that crash the server in the hook that plans their recovery, beside an older fiber that
+// does not.
 class PlannedFiberTest : public HealthyFiberTest {
  protected:
   void begin_and_kill(const std::string& poison) {

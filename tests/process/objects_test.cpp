@@ -1,4 +1,4 @@
-// /objects of a real server: what an object is asked beside calls, and what becomes of it.
+// /objects of a real server: requests to an object other than calls, and their results.
 
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"

@@ -1,4 +1,4 @@
-// Where the real server has the tokens and keys of its clients from: files that change, and a URL.
+// Sources of the tokens and keys that the real server checks: files that change, and a URL.
 #include "auth/token_maker.hpp"
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"

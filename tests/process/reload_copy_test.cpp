@@ -1,4 +1,4 @@
-// Libraries that come into place slowly, or in other ways than by a rename, while the server runs.
+// Libraries that are installed slowly, or in other ways than a rename, while the server runs.
 
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
@@ -76,8 +76,8 @@ TEST_F(ReloadCopyTest, ACopyThatStallsHalfWayIsRefusedAndTakenOnceItIsWhole) {
   EXPECT_EQ(logged("reload.begun"), 1U);
 }
 
-// As tools write that reserve the space first: the size is right from the beginning, the rest is
-// zeros.
+// As a tool writes that reserves the space first: the size is right from the beginning, bytes that
+// are not written yet are zeros.
 TEST_F(ReloadCopyTest, ACopyIntoReservedSpaceThatStallsIsRefusedAndTakenOnceItIsWhole) {
   AgentClient client(*server_, "/agents/versioned/a");
   const std::string whole = bytes_of(version_file("2"));

@@ -1,8 +1,8 @@
-// What clients send while their agent is between two versions of its library: it waits, in order
+// Frames of clients while their agent is between two versions of its library: they wait, in order
 // and within bounds.
 //
-// The agent leaves the old version when a test lets it: its on_evict waits for a file, with time
-// enough to do so.
+// The agent leaves the old version when a test lets it: its on_evict waits for a file, with enough
+// time for that.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 
@@ -13,8 +13,8 @@
 namespace hearth::testing {
 namespace {
 
-// One connection keeps at most so many frames waiting in the server, about; what it sends then is
-// not read.
+// About how many frames of one connection wait in the server at most. The server does not read
+// more.
 constexpr int kFewerThanThat = 10;
 constexpr int kFarMore = 40;
 
@@ -175,7 +175,7 @@ TEST_F(ReloadFramesTest, AClientThatSendsTooMuchIsNotReadFromUntilItsAgentIsBack
   begin_leaving_for("2");
   client.send_numbers(0, kFarMore);
   client.ping();
-  // A hundred turns of the loop that both are on: had it gone on reading, it would have come to the
+  // A hundred turns of the loop that both are on: a server that still read would have reached the
   // ping.
   for (int i = 0; i < 100; ++i) {
     neighbour.ping();

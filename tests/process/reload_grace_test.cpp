@@ -1,4 +1,4 @@
-// What an agent may still do when its library is replaced: on_evict has the grace that its class
+// The last work of an agent whose library is replaced: on_evict has the grace that its class
 // configures, and no more.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"

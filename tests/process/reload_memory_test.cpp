@@ -1,4 +1,4 @@
-// Many versions of a library come and go, and leave nothing behind in the process.
+// Many versions of a library come and go, and the process keeps no memory of them.
 
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
@@ -32,13 +32,13 @@ constexpr int kWarmUp = 20;
 constexpr int kStretch = 20;
 constexpr int kReloadedClients = 8;
 
-// One version that stayed mapped would add four mappings at least, and more than half a MiB that is
-// resident.
+// A version that stayed mapped would add at least four mappings, and more than half a MiB of
+// resident memory.
 constexpr std::size_t kMoreMappings = 8;
 constexpr std::size_t kMoreDescriptors = 4;
-// What each reload loses, every stretch shows. A library's file is read whole, and the allocator
-// keeps room for as many of them as were ever in memory at once: two, a version and the one before.
-// When that happens first is chance, so one stretch may grow by a file.
+// Every stretch shows a loss of each reload. The server reads a library's file whole. The allocator
+// keeps room for the most files that were in memory at once: two, a version and the earlier one.
+// The moment of the second file is chance, so one stretch may grow by a file.
 constexpr std::int64_t kMoreInAStretch = std::int64_t{256} << 10;
 constexpr std::int64_t kMoreInAll = std::int64_t{2} << 20;
 
@@ -117,7 +117,7 @@ class ReloadMemoryTest : public ProcessTest {
     const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
     std::filesystem::copy_file(version_file(version), temporary,
                                std::filesystem::copy_options::overwrite_existing);
-    // A file from the future has no age, so the server does not wait until it has some: most of a
+    // The server does not wait for the age of a file from the future. That wait would be most of a
     // reload's time.
     std::filesystem::last_write_time(
         temporary, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));

@@ -1,5 +1,5 @@
-// Versions of a library that number their data: each agent is migrated once, at its first wake on
-// the new code, or not at all.
+// Versions of a library with schema versions: each agent is migrated once, at its first wake on the
+// new code, or not at all.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 
@@ -172,7 +172,7 @@ TEST_F(ReloadSchemaTest, ColdAgentsWithNewerDataAreRefusedUntilTheNewerVersionIs
   server_->wait_for_log("config.done");
   EXPECT_EQ(Client(*server_, "a").call("add"), 1);
   server_->wait_for_log("agent=a reason=idle");
-  replace_and_wait("1");  // nobody is there to try it
+  replace_and_wait("1");  // no agent is live to try it
   expect_is_refused("a");
   EXPECT_EQ(Client(*server_, "b").call("add"), 1) << "other agents of the class are served";
   replace_and_wait("schema");

@@ -25,7 +25,7 @@ class ReloadTest : public VersionedTest {
     server_->wait_for_log("reload.removed");
   }
 
-  // The class is not loaded now: nobody is told that it never will be.
+  // The class is not loaded now: the answers let clients come back.
   void expect_strangers_are_to_come_back() const {
     const Reply reply = request(*server_, "GET", "/agents/versioned/b");
     EXPECT_EQ(reply.status, 503);

@@ -1,5 +1,5 @@
-// Files of agents that are lost or come back from a backup: what the server refuses, and what
-// `hearth repair` makes of them.
+// Files of agents that are lost or restored from a backup: what the server refuses, and how
+// `hearth repair` mends them.
 
 #include "process/process_fixture.hpp"
 

@@ -1,5 +1,5 @@
-// A version that ends the server: the one before it serves after the restart, until somebody wants
-// the new one again.
+// A version that crashes the server: the earlier version serves after the restart, until an
+// operator asks for the new one again.
 #include "base/files.hpp"
 #include "process/agent_client.hpp"
 #include "process/supervised_fixture.hpp"
@@ -293,7 +293,7 @@ TEST_F(SettingsRollbackTest, OneCallThatHangsOnSettingsOnTrialLeavesTheClassOutO
   settings("hang");
   server->wait_for_log("config.done class=Crashes");
   EXPECT_NE(hearth({"plugins"}).find("settings of crashes: on_trial"), std::string::npos);
-  crash(*server, "");  // whoever wakes first
+  crash(*server, "");  // the first agent that wakes
   server->wait();
   server = start();
   EXPECT_EQ(ask(*server, ""), "ok");
@@ -353,7 +353,7 @@ TEST_F(SettingsRollbackTest, SettingsThatAreProvenStay) {
   EXPECT_EQ(server->wait().signal, SIGSEGV) << "there is no way back";
 }
 
-// ---- who is to blame ----------------------------------------------------------------------------
+// ---- which version is to blame ------------------------------------------------------------------
 
 TEST_F(RollbackTest, AKillIsNobodysFaultAndTheTrialGoesOn) {
   auto server = start();
@@ -411,7 +411,7 @@ TEST_F(RollbackTest, AVersionThatWasTakenBackWhileTheServerRanIsNotServedByTheNe
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// ---- nobody is in memory when it comes ----------------------------------------------------------
+// ---- no agent is in memory when it comes --------------------------------------------------------
 
 TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
   install_versioned();

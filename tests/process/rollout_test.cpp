@@ -1,5 +1,5 @@
-// How agents come from one version of their library to the next: one that drains, one that is taken
-// back, one that is overtaken.
+// Rollouts of a library to its agents: one that drains, one that is taken back, one that is
+// overtaken.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 

@@ -1,4 +1,4 @@
-// Which threads of a server wait for the device: no shard, whatever the durability.
+// Which threads of a server wait for the device: never a shard, at any durability.
 
 #include "process/process_fixture.hpp"
 
@@ -81,8 +81,7 @@ TEST_P(ShardSyncsTest, NoShardCallsWhatWaitsForTheDevice) {
   EXPECT_FALSE(calls_of("hearth").empty()) << "the recorder sees the others";
 }
 
-// Agents whose last life has left a WAL: they are taken up, read, written to, evicted and
-// destroyed.
+// Agents with a WAL of their last life: they are started, read, written to, evicted and destroyed.
 TEST_P(ShardSyncsTest, NoShardWaitsForWhatAKilledServerHasLeft) {
   const std::vector<std::string> names{"read", "written", "evicted", "destroyed"};
   {

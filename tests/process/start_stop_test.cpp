@@ -240,7 +240,7 @@ TEST_F(StartStopTest, ADataDirectoryThatCannotBeWrittenIsRefusedWithAdvice) {
   std::filesystem::create_directory(root_ / "locked");
   std::filesystem::permissions(root_ / "locked", std::filesystem::perms{0555});
   std::filesystem::permissions(root_, std::filesystem::perms{0755});
-  // Permissions mean nothing to root, so that the server is somebody else then.
+  // Permissions do not bind root, so the server runs as another user then.
   std::vector<std::string> command{"hearth-under-test", "serve",  "--listen",
                                    "127.0.0.1:0",       "--data", "locked"};
   std::filesystem::copy_file(built::server(), root_ / "hearth-under-test");

@@ -1,5 +1,5 @@
-// An agent that changes its state whenever its state has changed: others are served, and what it
-// has stored is stored.
+// An agent that answers each change of its state with another change. Other agents are served, and
+// its writes are stored.
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 

@@ -1,5 +1,5 @@
-// hearth serve --supervised: a crash costs a moment, a mistake is not repeated, and nobody is left
-// behind.
+// hearth serve --supervised: the server restarts soon after a crash, an error in the configuration
+// is reported once, and no process is left behind.
 #include "process/supervised_fixture.hpp"
 
 #include <sys/stat.h>

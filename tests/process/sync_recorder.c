@@ -1,5 +1,5 @@
-// Loaded into a server (LD_PRELOAD): writes down which thread waits for the device. A line for each
-// call, "<thread's name> <call>", is appended to the file that SYNC_RECORD names.
+// Loaded into a server (LD_PRELOAD): records which threads wait for the device. Each call appends a
+// line "<thread's name> <call>" to the file that SYNC_RECORD names.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-// Classes whose code throws where it must not: each costs its own agents, and nobody else.
+// Classes whose code throws where it must not: only agents of that class are affected.
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
@@ -9,8 +9,8 @@ namespace {
 
 class ThrowingPluginTest : public ProcessTest {
  protected:
-  // Serves the library beside the counter, asks an agent of its class twice, and looks at what
-  // everybody sees.
+  // Serves the library beside the counter, asks an agent of its class twice, and checks what
+  // clients of both classes see.
   void expect_failed_start(const std::string& library, const std::string& reason) {
     install(bundled("counter"), "counter.so");
     install(built::agent(library), library + ".so");

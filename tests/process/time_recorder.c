@@ -1,11 +1,10 @@
-// Loaded into a server (LD_PRELOAD): what it asks of the kernel's timers, and a machine that is
-// suspended.
+// Loaded into a server (LD_PRELOAD): records its calls of the kernel's timers, and plays a machine
+// that is suspended.
 //
 // Each call of timerfd_settime appends a line with the thread's name to the file that TIME_RECORD
 // names.
-// SIGRTMIN: the machine was suspended for TIME_SUSPENSION seconds. What goes on meanwhile has gone
-// on: CLOCK_BOOTTIME, the wall's clock, and timers of the former. CLOCK_MONOTONIC has stood still.
-// To be sent while the server waits for something.
+// SIGRTMIN: the machine was suspended for TIME_SUSPENSION seconds. CLOCK_BOOTTIME with its timers
+// and the wall clock have gone on; CLOCK_MONOTONIC has stood still. Send it while the server waits.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

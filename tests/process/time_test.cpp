@@ -1,5 +1,4 @@
-// What a server asks of the kernel's timers, and what becomes of delays when its machine is
-// suspended.
+// A server's calls of the kernel's timers, and its delays when the machine is suspended.
 
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"

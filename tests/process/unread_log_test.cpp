@@ -17,8 +17,7 @@ class UnreadLogTest : public ProcessTest {
  protected:
   UnreadLogTest() { install(built::agent("probe-agent"), "probe-agent.so"); }
 
-  // Two lines of the log a time, for a server that writes a line for each: of the class, and of the
-  // host.
+  // Two bad frames each time: the class logs the first, the host the second.
   static void send_bad_frames(const ServerProcess& server, const std::string& agent) {
     RawClient client(server.port());
     ASSERT_EQ(client.upgrade("/agents/probe-agent/" + agent).status, 101);

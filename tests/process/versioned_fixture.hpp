@@ -106,7 +106,7 @@ class VersionedTest : public ProcessTest {
     server_->wait_for_log("reload.done", ++reloads_);
   }
 
-  // A file that somebody waits for, as an argument or an option; it is not there before open().
+  // A file that an agent waits for, as an argument or an option. It is not there before open().
   [[nodiscard]] std::string gate(const std::string& name) const { return (root_ / name).string(); }
   void open(const std::string& name) const { put(name, ""); }
   static std::string arguments(const std::string& text) { return dump_json(Json::array({text})); }

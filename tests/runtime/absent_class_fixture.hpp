@@ -1,5 +1,5 @@
 #pragma once
-// A class that goes while its agents live, and comes back.
+// A class that is removed while its agents live, and comes back.
 
 #include "runtime/fakes.hpp"
 

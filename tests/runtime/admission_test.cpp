@@ -305,7 +305,7 @@ class AdmissionWithPlacesTest : public AdmissionTest {
   AdmissionWithPlacesTest() : AdmissionTest(kPlaces) {}
 };
 
-// The objects of other shards would leave for places that nobody can use.
+// Otherwise objects of other shards would leave for places that stay unused.
 TEST_F(AdmissionWithPlacesTest, P2_ObjectsThatWaitForRoomHoldOnePlace) {
   (void)resident();
   Agent& leaves = resident();

@@ -376,8 +376,8 @@ TEST_F(AgentCallsTest, CallsEndWithTheServer) {
   stop();  // within its grace
 }
 
-// Work that an event has begun goes on under its trace when the event is over: in the results of
-// its operations, in its schedules, and in its fibers when they are recovered.
+// Work that an event has begun keeps the event's trace after the event: results of operations,
+// schedules, and recovered fibers.
 TEST_F(AgentCallsTest, ATraceGoesOnInWhatAnEventHasBegun) {
   start();
   const std::string caller = name_on(0, "Asking");

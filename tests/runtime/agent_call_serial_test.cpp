@@ -1,4 +1,4 @@
-// Agents that handle one call at a time, and calls that would wait for each other for ever.
+// Agents that handle one call at a time, and calls that would deadlock.
 #include "runtime/agent_call_fixture.hpp"
 
 #include <gtest/gtest.h>

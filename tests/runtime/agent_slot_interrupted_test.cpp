@@ -1,4 +1,4 @@
-// What an eviction cuts off and what is delivered again afterwards: promise P6 of AgentSlot.
+// Which events an eviction interrupts, and which are delivered again: promise P6 of AgentSlot.
 #include "runtime/absent_class_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ using std::chrono::seconds;
 
 constexpr std::string_view kTryAgain = "error closing: the agent was evicted (admin); try again";
 
-// Calls of "get" are idempotent, those of "put" are not. Whatever is in hanging_ is accepted and
-// left open; all else is answered with what life of the agent it is.
+// Calls of "get" are idempotent, calls of "put" are not. Events of the kinds in hanging_ are
+// accepted and left open. All others are answered with the number of the agent's life.
 class AgentSlotInterruptedTest : public AbsentClassTest {
  protected:
   AgentSlotInterruptedTest() { set_up(); }

@@ -1,4 +1,4 @@
-// Agents that come in while hardly a file descriptor is left.
+// Agents that start while few file descriptors are left.
 #include "base/error.hpp"
 #include "runtime/work_fixture.hpp"
 #include "support/few_descriptors.hpp"
@@ -254,7 +254,7 @@ TEST_F(RoomLineTest, AServerThatStopsTellsThoseWhoWait) {
   EXPECT_EQ(waits->end, "error closing: the server is shutting down");
 }
 
-// ---- somebody else is faster --------------------------------------------------------------------
+// ---- another thread takes the descriptors first -------------------------------------------------
 
 TEST_F(RoomLineTest, WhoLosesTheDescriptorsAtTheOpenWaitsAndHasNotFailed) {
   int losses = 2;

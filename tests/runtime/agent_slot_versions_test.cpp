@@ -1,4 +1,4 @@
-// What an agent's slot does while its class is away. The way to another version:
+// An agent's slot while its class is not loaded. The change to another version:
 // class_rollout_test.cpp.
 #include "runtime/absent_class_fixture.hpp"
 

@@ -1,4 +1,4 @@
-// What administrators do with the data of agents, cold and live: no code of the class runs for it.
+// Administrators read and change the data of agents, cold and live, without code of the class.
 #include "durable/operations.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv.hpp"
@@ -173,7 +173,7 @@ TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
   (void)visit([](extensions::AgentContext& agent) -> Result<std::string> {
     durable::OperationRequest request;
     request.kind = "charge";
-    request.effect = durable::Effect::kRead;  // it is interrupted afterwards, and wakes nobody
+    request.effect = durable::Effect::kRead;  // it is interrupted afterwards, and wakes no agent
     request.key = "k";
     const auto begun = agent.work().operations().begin(request);
     if (!begun) return begun.error();

@@ -1,5 +1,5 @@
-// The transition table, and what a real shard does with an agent in each state. What the states
-// promise to clients: agent_slot_test.cpp and its neighbours.
+// The transition table, and what a real shard does with an agent in each state. Promises to
+// clients: agent_slot_test.cpp and the other agent_slot tests.
 #include "runtime/agent_state.hpp"
 
 #include "fakes.hpp"
@@ -215,7 +215,7 @@ class Walk {
     if (ground == Ground::kWork) have_work();
     bring_into(state);
   }
-  // Whatever it was: everybody was told once, and nothing is left.
+  // Whatever happened: each caller was told once, and nothing is left.
   ~Walk() {
     syncs_.let_go();
     shard_.restart();
@@ -340,7 +340,7 @@ class Walk {
   ShardFixture shard_;
 };
 
-// What meets it, and in which state it then is once all that is ready has run: one column a state,
+// What happens to the agent, and its state once all ready work has run. One column for each state,
 // in the order of kWalkedStates.
 struct Meeting {
   const char* what;

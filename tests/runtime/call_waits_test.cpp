@@ -13,8 +13,8 @@ namespace {
 using extensions::WaitingAgent;
 using storage::AgentKey;
 
-// A wait: who, for whom. A capital letter: the call that this one has in progress, or that it waits
-// for, runs alone.
+// A wait of some agents for a callee, each agent a letter. A capital letter: that agent's call, in
+// progress or waited for, runs alone.
 struct Waits {
   std::string who;
   char callee;

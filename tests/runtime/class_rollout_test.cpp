@@ -1,4 +1,4 @@
-// Agents move from one version of their class to another, or wait for it.
+// Agents change from one version of their class to another, or wait for it.
 #include "runtime/class_rollout.hpp"
 
 #include "runtime/fakes.hpp"
@@ -87,7 +87,7 @@ class ClassRolloutTest : public ::testing::Test {
       rollout_ = std::make_unique<ClassRollout>(shard_.runtime(), served(), next, settings_,
                                                 shard_.loop.clock());
     });
-    has_news_ = true;  // who begins a rollout looks at it
+    has_news_ = true;  // the code that begins a rollout looks at it
   }
   // Without news, and before its deadline, a look finds nothing: that is why nothing polls.
   RolloutState look() {
@@ -387,7 +387,7 @@ TEST_F(ClassRolloutTest, NobodyWaitsForEverForADecision) {
   const auto answer = shard_.call(client, "who");
   shard_.loop.advance(seconds(14));
   EXPECT_EQ(answer->end, std::nullopt);
-  shard_.loop.advance(seconds(1));  // nobody looks
+  shard_.loop.advance(seconds(1));  // without a look
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(ask(client), "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(starts(next_script_), 2);
@@ -447,8 +447,8 @@ TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
   ASSERT_NE(start, 0U);
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kMoving);
-  // The shard calls the instance; here the instance answers out of turn, as a coroutine that was
-  // resumed does.
+  // Usually the shard calls the instance. Here the instance answers outside of a call, as a resumed
+  // coroutine does.
   shard_.loop.advance(seconds(11));
   EXPECT_EQ(shard_.script.alive, 0) << "its start has timed out";
   EXPECT_EQ(look(), RolloutState::kDone);

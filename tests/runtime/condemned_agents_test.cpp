@@ -1,5 +1,5 @@
-// How nothing is left of an agent. What its clients see of it: destroy_test.cpp; kills at each
-// step: tests/fault.
+// How all data of an agent is removed. What its clients see: destroy_test.cpp; kills at each step:
+// tests/fault.
 #include "runtime/condemned_agents.hpp"
 
 #include "support/recording_logger.hpp"
@@ -51,7 +51,7 @@ class CondemnedAgentsTest : public ::testing::Test {
     return std::filesystem::exists(data_.agent_path(key)) ||
            std::filesystem::exists(data_.agent_path(key).string() + "-wal");
   }
-  // A directory in the place of a file cannot be removed as one, whoever tries.
+  // A directory in the place of a file: it cannot be removed as a file, not even by root.
   std::filesystem::path obstacle(const storage::AgentKey& key) const {
     return data_.agent_path(key).string() + "-journal";
   }

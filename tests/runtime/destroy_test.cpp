@@ -1,5 +1,5 @@
-// The end of an agent that destroys itself: what its callers, its clients and those who come too
-// late are told, and that nothing can hold it up.
+// The end of an agent that destroys itself: what its callers, its clients and later requests are
+// told, and that nothing can delay the end.
 #include "fakes.hpp"
 #include "storage/directory.hpp"
 #include "support/fake_sync_calls.hpp"
@@ -23,8 +23,8 @@ const std::string kClosed = "close 4410 the agent was destroyed";
 
 class DestroyTest : public ::testing::Test {
  protected:
-  // Requests and calls run `on_work`, unless it leaves them open they are answered with "done"; all
-  // else is completed.
+  // Requests and calls run `on_work`, and are then answered with "done" unless it leaves them open.
+  // All other events are completed.
   DestroyTest() {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       const bool work = event.kind == EventKind::kRequest || event.kind == EventKind::kCall;

@@ -1,4 +1,4 @@
-// When the files of condemned agents go, and what is tried again. What is left of an agent:
+// When the files of condemned agents are removed, and what is retried. What is left of an agent:
 // condemned_agents_test.cpp; what clients see: destroy_test.cpp.
 #include "runtime/destructions.hpp"
 

@@ -1,4 +1,4 @@
-// A recovery that is over before its hook is: the fiber goes on, and the hook waits for it.
+// A recovery that is over before its hook: the fiber goes on, and the hook waits for it.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What becomes of an agent that does not survive being told that a fiber is settled.
+// An agent that crashes when it is told that a fiber is settled.
 #include "json/json.hpp"
 #include "work_fixture.hpp"
 

@@ -92,9 +92,9 @@ class ManualLoop final : public ShardLoop {
     }
     clock_.advance(end - clock_.steady_now());
   }
-  // As if what runs took so long: other work that is ready has to wait.
+  // As if the running code took so long: other ready work has to wait.
   void let_pass(std::chrono::milliseconds time) { clock_.advance(time); }
-  // Somebody sets the clock on the wall; time goes on as ever.
+  // The wall clock is set; the steady clock is not changed.
   void jump(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
   void pretend_other_thread(bool other) { on_this_thread_ = !other; }
   // How many timers were ever asked for.
@@ -181,8 +181,8 @@ class FakeSink final : public CallSink {
   std::shared_ptr<Answer> answer_;
 };
 
-// The code of every agent of a test. Events are written down as "kind name|body"; `script` may
-// answer them; without a script everything is completed at once with nothing.
+// The code of every agent of a test. Events are written down as "kind name|body", and `script` may
+// answer them. Without a script each event is completed at once, with an empty answer.
 struct Script {
   struct Seen {
     AgentEvent event;  // views are dead; use the copies

@@ -1,5 +1,4 @@
-// An agent whose WAL is being moved into its file by another thread, on a shard that is driven by
-// hand.
+// Another thread moves an agent's WAL into its file, on a shard that is driven by hand.
 #include "runtime/fakes.hpp"
 #include "storage/connection.hpp"
 #include "support/watched_syncs.hpp"
@@ -176,7 +175,7 @@ TEST_F(LiveAgentCheckpointTest, TheWalOfAnAgentThatIsNeverIdleIsBounded) {
   EXPECT_GT(longest, kCheckpointPages * kFrame / 2);
 }
 
-// Before it is busy again, and nobody waits for it.
+// The move is done before the agent is busy again, and no request waits for it.
 TEST_F(LiveAgentCheckpointTest, AnAgentThatHasFallenIdleHasItsWalMovedEarly) {
   const std::filesystem::path wal = fixture_.data().agent_path(kUsualAgent).native() + "-wal";
   for (int i = 0; i < kCheckpointPages / 4; ++i) say("write");
@@ -188,8 +187,7 @@ TEST_F(LiveAgentCheckpointTest, AnAgentThatHasFallenIdleHasItsWalMovedEarly) {
   EXPECT_TRUE(until([&] { return seen("a") == 1; }));
 }
 
-// What reaches an agent while another thread has its database: none of it is lost, and all of it
-// waits.
+// Events that reach an agent while another thread has its database: all wait, and none is lost.
 TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
   say("sleep");
   lend();

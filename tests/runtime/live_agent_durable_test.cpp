@@ -13,8 +13,8 @@ using testing::ShardFixture;
 
 class LiveAgentDurableTest : public ::testing::Test {
  protected:
-  // HTTP requests run `on_request`; recovery hooks run `on_recovered`; all else is completed at
-  // once.
+  // HTTP requests run `on_request`; recovery hooks run `on_recovered`; all other events are
+  // completed at once.
   LiveAgentDurableTest() {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest && on_request) on_request(host);
@@ -163,8 +163,7 @@ TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
   EXPECT_EQ(recovered.size(), 1U);
   shard_.loop.advance(milliseconds(300));
   EXPECT_EQ(recovered.size(), 2U);
-  // The first wait was at least 1 s and this one is at least 2 s, whatever is added to them at
-  // random.
+  // The first wait was at least 1 s and this wait is at least 2 s, whatever the random part is.
   shard_.loop.advance(milliseconds(1700));
   EXPECT_EQ(recovered.size(), 2U);
   shard_.loop.advance(seconds(3600));
@@ -310,7 +309,7 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
   shard_.settle();
   ASSERT_EQ(recovered.size(), 1U);  // due again in 30 to 38 s
 
-  // Another agent takes the only place, so that a client's wake is put off: sooner than the fiber
+  // Another agent takes the only place. So a client's wake is delayed, to a time before the fiber
   // is due.
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   const auto refused = shard_.request("GET");

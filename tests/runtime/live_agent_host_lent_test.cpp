@@ -1,6 +1,6 @@
-// What the host lends may be handed back to it, whole or in part, in the very call that replaces
-// it. Each row tells by what comes of it whether the right bytes were read; AddressSanitizer tells
-// whether they were still there.
+// An agent may pass bytes that the host has lent back to the host, whole or in part, in the call
+// that replaces these bytes. The outcome of each row shows whether the host read the right bytes;
+// AddressSanitizer shows whether they were still there.
 #include "fakes.hpp"
 #include "storage/plugin_sql.hpp"
 
@@ -27,9 +27,9 @@ std::string_view part_of(std::string_view lent) {
 
 struct Loan {
   const char* name;
-  // In a client's call: hands back what it was lent, and says what came of it if the host can tell.
+  // In a client's call: passes lent bytes back, and returns the host's result if there is one.
   std::function<std::string(HostCalls&, const AgentEvent&)> hand_back;
-  // That, or what the caller or another client got.
+  // That result, or what the caller or another client got.
   std::string outcome;
   EventKind kind = EventKind::kCall;
 };

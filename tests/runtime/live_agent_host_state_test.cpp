@@ -1,5 +1,5 @@
-// The state in transactions of the agent's own: what was rolled back is shown to no client, to no
-// event and to no later turn.
+// The state in an agent's own transactions: no client, event or later turn sees a state that was
+// rolled back.
 #include "fakes.hpp"
 #include "storage/plugin_sql.hpp"
 

@@ -1,5 +1,5 @@
-// The end of durable work while a savepoint of the agent's own is open: what that rolls back must
-// not be taken for done.
+// The end of durable work while the agent has a savepoint open: work that is rolled back must not
+// count as done.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

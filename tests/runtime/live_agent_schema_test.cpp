@@ -1,5 +1,4 @@
-// The schema version of an agent's data: its class brings older ones up, and never meets newer
-// ones.
+// The schema version of an agent's data: the class migrates older data, and never gets newer data.
 #include "runtime/fakes.hpp"
 #include "storage/plugin_sql.hpp"
 

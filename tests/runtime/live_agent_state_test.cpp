@@ -1,5 +1,5 @@
-// The state of a live agent, from the client that writes it to those who hear of it: whose trace it
-// is under. What a state is, and who may write it, is in tests/extensions/state_test.cpp.
+// The trace of a state change in a live agent, from the client that writes the state to the clients
+// that get it. Contents and permissions of a state: tests/extensions/state_test.cpp.
 #include "fakes.hpp"
 
 #include <gtest/gtest.h>

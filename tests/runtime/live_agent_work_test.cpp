@@ -1,6 +1,5 @@
-// The queue, and who is woken and kept alive, through the whole runtime: a restart is a new runtime
-// on the same files.
-// Schedules: live_agent_schedules_test.cpp.
+// The queue, and which agents are woken and kept alive, through the whole runtime. A restart is a
+// new runtime on the same files. Schedules: live_agent_schedules_test.cpp.
 #include "work_fixture.hpp"
 
 #include <hearth/ext/offload.h>
@@ -134,7 +133,7 @@ TEST_F(LiveAgentWorkTest, ADeliveryThatDoesNotAnswerIsGivenUpAfterItsLimit) {
   EXPECT_EQ(order, (Strings{"slow", "next"}));
 }
 
-// ---- who wakes whom ----
+// ---- which agents are woken ----
 
 TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
   RuntimeLimits limits;

@@ -1,4 +1,4 @@
-// A class that is loaded and may not run: nobody wakes its agents, and nothing of theirs is lost.
+// A class that is loaded and may not run: its agents are not woken, and lose no data.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

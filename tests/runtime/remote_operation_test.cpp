@@ -1,4 +1,4 @@
-// Operations of a live agent that go on outside of it: when they start, and how their parts come.
+// Operations of a live agent that run outside of it: when they start, and how their parts arrive.
 #include "extensions/remote_operation.hpp"
 
 #include "runtime/fakes.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A class without shared state: answers each request with the agent's own count, kept in its
+// A class without shared state: answers each request with the agent's own count, which is in its
 // database.
 class CountingInstance final : public AgentInstance {
  public:

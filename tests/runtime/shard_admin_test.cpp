@@ -1,4 +1,4 @@
-// What an administrator asks of a shard.
+// Commands of administrators to a shard.
 #include "fakes.hpp"
 #include "runtime/shard.hpp"
 #include "storage/directory.hpp"

@@ -1,5 +1,5 @@
-// Who is woken when, and who is not woken again and again. What the work of the woken is:
-// live_agent_schedules_test.cpp and live_agent_work_test.cpp.
+// Which agents an alarm wakes, and when; and agents that it does not wake again and again. The work
+// of woken agents: live_agent_schedules_test.cpp and live_agent_work_test.cpp.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>

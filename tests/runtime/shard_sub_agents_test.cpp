@@ -1,4 +1,4 @@
-// Agents below agents: where they live, who lists them, and that they go with the one above.
+// Agents below agents: their shard, their list, and their end together with the agent above.
 #include "runtime/shard_sub_agents.hpp"
 
 #include "extensions/subagents.hpp"

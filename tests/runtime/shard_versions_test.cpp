@@ -1,4 +1,4 @@
-// While a whole version leaves, others come and go. The way to another version:
+// While all agents of a version leave, other agents come and go. The change to another version:
 // class_rollout_test.cpp.
 #include "work_fixture.hpp"
 
@@ -15,8 +15,8 @@ using namespace testing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Agents of the old version are many. Each takes kCost to leave, which is a fifth of the time that
-// clients let it have.
+// The old version has many agents. Each takes kCost to leave, a fifth of the time between requests
+// of clients.
 class ShardVersionsTest : public WorkTest {
  protected:
   static constexpr int kMany = 20;
@@ -38,7 +38,7 @@ class ShardVersionsTest : public WorkTest {
     shard_.settle();
   }
   ~ShardVersionsTest() override { shard_.restart(); }  // its agents run next_script_
-  // Whoever wakes from now on has the new version, and leaves after a second without events.
+  // Agents that wake from now on have the new version, and leave after a second without events.
   void replace() {
     ClassSettings settings;
     settings.idle_timeout = seconds(1);
@@ -49,7 +49,7 @@ class ShardVersionsTest : public WorkTest {
     shard_.shard().migration().leave_version(old_, EvictReason::kCodeUpdate, false);
   }
   [[nodiscard]] int old_ones() const { return shard_.script.alive; }
-  // Clients use the shard: those who leave have their share of the time, and no more.
+  // Clients use the shard: leaving agents get their share of the time, and no more.
   void let_pass(int turns) {
     for (int i = 0; i < turns; ++i) {
       shard_.request("GET", "", "busy");

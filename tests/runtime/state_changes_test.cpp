@@ -1,5 +1,5 @@
-// An agent whose handler of STATE_CHANGED sets the state itself: how far that goes, and what others
-// notice.
+// An agent whose handler of STATE_CHANGED sets the state itself: the limit of that, and its effect
+// on others.
 #include "fakes.hpp"
 #include "runtime/agent_slot.hpp"
 
@@ -128,7 +128,7 @@ TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
 }
 
-// The handler answers each change with one of its own, and has begun a fiber that changes the state
+// The handler answers each change with another change, and has begun a fiber that changes the state
 // for ever.
 TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
   constexpr int kRounds = 300;

@@ -14,9 +14,9 @@
 
 namespace hearth::runtime::testing {
 
-// HTTP requests run `on_request`, START runs `on_start`; durable work is written down by kind as
-// "name body" and then given to `on_work`; all else, and work without a script, is completed at
-// once.
+// HTTP requests run `on_request`, and START runs `on_start`. Durable work is written down by kind
+// as "name body", and then passed to `on_work`. All other events, and work without a script, are
+// completed at once.
 class WorkTest : public ::testing::Test {
  protected:
   using Work = std::function<Result<void>(HostCalls&, const AgentEvent&)>;

@@ -126,7 +126,7 @@ TEST_F(RustWatcherTest, AFiberGoesOnAfterKillsWithNoStepMissingAndNoneTwice) {
     EXPECT_EQ(server_->kill(), kKilledBySignal);
     start();
   }
-  server_->wait_for_log("walked " + std::to_string(kSteps) + " steps");  // nobody has asked
+  server_->wait_for_log("walked " + std::to_string(kSteps) + " steps");  // without a request
   const Json state = state_of("watcher/gate");
   EXPECT_EQ(state.at("steps").get<std::vector<int>>(), up_to(kSteps));
   EXPECT_EQ(state.at("walks"), 1);

@@ -1,4 +1,4 @@
-// What administrators ask of a whole server, as its commands ask it.
+// Requests of administrators to a whole server, as its commands send them.
 #include "server/admin_desk.hpp"
 
 #include "base/files.hpp"
@@ -84,8 +84,8 @@ class AdminDeskTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Ledgers that an earlier server has left: the agent's operations "1" and "2", of this kind, are
-// unknown. Gives the id of the last one.
+// The ledger of an earlier server: the agent's operations "1" and "2", of this kind, are unknown.
+// Returns the id of the last one.
 std::string leave_unknown(const storage::DataDirectory& data, const std::vector<std::string>& names,
                           const std::string& kind = "charge") {
   std::string id;

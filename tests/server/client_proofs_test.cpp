@@ -87,7 +87,7 @@ TEST_F(ClientProofsTest, FilesAreReadAtTheStartAndWhenTheOperatorSaysSo) {
   EXPECT_FALSE((*proofs)->refresh());
 }
 
-// So that clients on their way in, whom nobody finds to close, are asked anew as well.
+// So that clients which are connecting, and cannot be found to be closed, are checked again, too.
 TEST_F(ClientProofsTest, ATokenThatIsGoneChangesWhoMayConnect) {
   auto data = storage::DataDirectory::open(directory_.path() / "data");
   ASSERT_TRUE(data) << data.error().message;

@@ -63,8 +63,8 @@ TEST(DescriptorBudgetTest, RequestsGetAnEighthOfWhatAgentsHaveOrWhatTheyLeave) {
   }
 }
 
-// 0 if all is as it should be. Lowers the hard limit, which an ordinary user cannot undo: for a
-// child.
+// Returns 0 if all is right. Lowers the hard limit, which an ordinary user cannot raise again: so
+// it runs in a child.
 int claim_of_200() {
   rlimit limit{};
   limit.rlim_cur = limit.rlim_max = 200;

@@ -1,4 +1,4 @@
-// Objects of a directory, without a class that serves them. How a server answers:
+// Objects of a directory, without a class that serves them. Answers of a server:
 // tests/process/objects_test.cpp.
 #include "server/object_desk.hpp"
 

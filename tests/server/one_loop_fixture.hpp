@@ -1,6 +1,6 @@
 #pragma once
-// A runtime on one loop of its own, which a test can hold up, and the loader of its classes; no
-// server around them.
+// A runtime on one loop of its own, which a test can block, and the loader of its classes, without
+// a server.
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -27,8 +27,8 @@ namespace hearth::server {
 
 class OneLoopTest : public ::testing::Test {
  protected:
-  // For the destructor of the test, which has started the loop: after its own parts have stopped,
-  // before they are gone.
+  // For the destructor of a test that has started the loop: call it after the test's own parts have
+  // stopped, before they are destroyed.
   void stop() {
     std::promise<void> over;
     runtime_.stop(std::chrono::seconds(5), [&over] { over.set_value(); });

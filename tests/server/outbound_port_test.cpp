@@ -23,7 +23,7 @@ namespace {
 using extensions::FetchRequest;
 using Lines = std::vector<std::string>;
 
-// What was asked of the client, and whom it tells.
+// What was asked of the client, and its listener.
 struct Asked {
   net::OutboundRequest request;
   net::OutboundListener* listener = nullptr;  // null once the exchange is gone

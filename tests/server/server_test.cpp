@@ -198,7 +198,7 @@ TEST_F(ServerTest, AStagingAreaThatCannotBeMadeStopsTheStart) {
 }
 
 TEST_F(ServerTest, AnAddressThatIsNotThisMachinesSaysWhatToDo) {
-  config_.server.net.host = "192.0.2.1";  // RFC 5737: nobody's
+  config_.server.net.host = "192.0.2.1";  // RFC 5737: no host has it
   const std::string problem = start_problem();
   EXPECT_NE(problem.find("192.0.2.1"), std::string::npos) << problem;
   EXPECT_NE(problem.find("--listen"), std::string::npos) << problem;

@@ -1,5 +1,5 @@
-// What is left when the process is killed, or the disk fills, in the middle of commits. The
-// children are forked from a process that has one thread.
+// The database after a kill, or a full disk, in the middle of commits. The children are forked from
+// a process that has one thread.
 
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"

@@ -1,4 +1,4 @@
-// What an open, idle agent's database costs, printed and bounded.
+// The memory of an idle agent's open database, printed and bounded.
 
 #include "base/clock.hpp"
 #include "storage/agent_database.hpp"

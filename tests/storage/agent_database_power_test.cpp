@@ -1,4 +1,4 @@
-// AgentDatabase with a sync service: what is synced when, and what happens after a sync has failed.
+// AgentDatabase with a sync service: what is synced when, and the behaviour after a failed sync.
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
@@ -177,8 +177,8 @@ TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndNothingIsCom
   EXPECT_EQ(open()->load_state(), "1");
 }
 
-// What a loss of power leaves of a file whose first page has not come to the device, though a part
-// of its WAL has. How a file may look after a loss of power, and what becomes of the agent.
+// A file after a loss of power: its first page is not on the device, though a part of its WAL is.
+// Each row is one form of such a file, and what becomes of the agent.
 struct WithoutAFirstPage {
   std::string name;
   bool is_listed = false;              // the system knows that something was on the device

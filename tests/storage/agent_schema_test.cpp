@@ -25,7 +25,7 @@ using hearth::testing::make_stored_work;
 constexpr const char* kViews[] = {"cf_agents_runs", "cf_agents_fibers", "cf_agents_schedules",
                                   "cf_agents_queues"};
 
-// After how many instructions of SQLite this process kills itself; 0: it lives. The child of a test
+// After how many instructions of SQLite this process kills itself; 0: never. The child of a test
 // sets it for itself.
 int g_kill_after = 0;
 

@@ -1,4 +1,4 @@
-// What a plugin's SQL may and may not do: a table of texts, run through PluginSql.
+// Allowed and forbidden SQL of plugins: a table of texts, run through PluginSql.
 
 #include "storage/authorizer.hpp"
 

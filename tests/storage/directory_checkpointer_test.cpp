@@ -68,7 +68,7 @@ TEST_F(DirectoryCheckpointerTest, P1_WhoCommitsNeverSyncs) {
   by_writer = 0;  // what making the file took
   for (int time = 1; time <= 3; ++time) {
     fill(directory, 2 * DirectoryCheckpointer::kPages);
-    // SQLite syncs the file when all is in it: nobody has written since.
+    // SQLite syncs the file when all is in it: no other write has come since.
     ASSERT_TRUE(eventually([&] { return by_others >= time; }));
   }
   EXPECT_EQ(by_writer, 0);
@@ -94,8 +94,8 @@ TEST_F(DirectoryCheckpointerTest, P1_CommitsGoOnWhileTheDeviceIsWaitedFor) {
   may_end = true;
 }
 
-// How far it goes beyond the limit is the machine's affair, since others write while it is moved:
-// here at most five times as far, of twenty.
+// How far the WAL grows beyond the limit depends on the machine, since others write while it is
+// moved. This test writes twenty times the limit, and the WAL must stay below six times.
 TEST_F(DirectoryCheckpointerTest, P2_TheWalStaysBoundedWhileSomebodyWritesAllTheTime) {
   Directory directory(path_);
   DirectoryCheckpointer checkpointer(path_, no_failure);

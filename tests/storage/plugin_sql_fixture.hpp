@@ -1,5 +1,5 @@
 #pragma once
-// An agent's database and the plugin's SQL on it, with a clock that runs by being looked at.
+// An agent's database and the plugin's SQL on it, with a clock that advances at each look.
 
 #include "storage/agent_database.hpp"
 #include "storage/plugin_sql.hpp"

@@ -1,9 +1,9 @@
-// What a loss of power leaves of agents whose class has durability `power`: whole databases that
-// hold everything that was acknowledged. Many seeds; each is several lives on a disk that forgets
+// After a loss of power, agents of durability `power` have whole databases with everything that was
+// acknowledged. Many seeds; each is several lives on a disk that forgets
 // (support/simulated_disk.hpp).
 //
-// Acknowledgements are the sync service's own answers. HEARTH_POWER_SEEDS=from:to runs others, or
-// one again.
+// Acknowledgements are the sync service's own answers. HEARTH_POWER_SEEDS=from:to runs other seeds,
+// or one again.
 
 #include "storage/agent_database.hpp"
 #include "storage/connection.hpp"
@@ -52,8 +52,7 @@ class Counter {
       return key_.name + ": " + std::to_string(acknowledged_) + " were acknowledged, " +
              std::to_string(last_) + " are left";
     }
-    // It may be shown to a client now, unless some of it was left by a life that has not closed the
-    // file.
+    // A client may see it now, unless a part of it comes from a life that has not closed the file.
     if (database_->sync_target() == nullptr) {
       acknowledged_ = last_;
     } else {
@@ -267,8 +266,8 @@ class PowerLossTest : public ::testing::Test {
     return "";
   }
 
-  // Problems of the disk are none: it may be off, or a sync may fail. What is read from it must be
-  // right.
+  // Errors of the disk are no findings: it may be off, or a sync may fail. Bytes that it returns
+  // must be right.
   static std::string reopen(Counter& counter, SyncService& sync, const SimulatedDisk& disk) {
     for (int attempt = 0;; ++attempt) {
       try {
@@ -309,8 +308,8 @@ TEST_F(PowerLossTest, SeedsThatFoundSomethingOnceFindNothing) {
   for (const std::uint64_t seed : {8768U}) EXPECT_EQ(run(seed), "") << "seed " << seed;
 }
 
-// The device keeps what was in the WAL, and nobody is told so: neither the beginning of that nor
-// what comes next in its place may be played over newer pages.
+// The device keeps the bytes of the WAL, though the emptying succeeded. Neither these bytes nor the
+// next bytes in their place may be played over newer pages.
 TEST_F(PowerLossTest, AWalWhoseEmptyingIsLostIsNotPlayedAgain) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed)
     EXPECT_EQ(run_with_lost_emptying(seed), "") << "seed " << seed;

@@ -174,7 +174,7 @@ struct SlowCase {
 
 // With the longest arguments that an agent may have: SQLite's own take minutes for some of them.
 TEST(SqlFunctionsTest, NoneTakesLongerThanItsArgumentsAre) {
-  // A sanitizer checks all of the text at each of memmem()'s calls, which is the square of it
+  // A sanitizer checks all of the text at each call of memmem(), which makes the time quadratic
   // again.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   constexpr std::size_t kLong = std::size_t{64} << 10;

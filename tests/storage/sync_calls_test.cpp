@@ -46,8 +46,7 @@ TEST_F(SyncCallsTest, AFirstPageIsSyncedAndLeavesTheLocksOfTheFileAlone) {
   ::close(file);
 }
 
-// Linux syncs a mapping that is shared, "sh", and takes one for private that could never be
-// written.
+// Linux syncs a shared mapping, "sh". It counts a mapping that could never be written as private.
 TEST_F(SyncCallsTest, AFirstPageIsMappedSoThatLinuxSyncsIt) {
   const std::filesystem::path path = temp_.path() / "a.db";
   const auto page = calls_.open_first_page(path);

@@ -1,4 +1,4 @@
-// What reaches the system of the writes to a WAL. That a full disk is no reason not to read is in
+// Which writes to a WAL reach the system. Reading on a full disk:
 // tests/process/full_disk_start_test.cpp.
 #include "storage/wal_file.hpp"
 

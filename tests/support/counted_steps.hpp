@@ -1,6 +1,6 @@
 #pragma once
-// How much work SQLite has: instructions of its virtual machine, which are the same on every
-// machine and at every time.
+// The work of SQLite, in instructions of its virtual machine: the same on every machine, every
+// time.
 
 #include "storage/agent_database.hpp"
 
@@ -32,8 +32,8 @@ class CountedSteps {
   std::uint64_t count_ = 0;
 };
 
-// How often statements that are kept were compiled again since this was asked before. A table that
-// was made or dropped is a reason; a value that was bound is none.
+// How often kept statements were compiled again since the last call. A table that was made or
+// dropped is a reason; a bound value is none.
 inline int compiled_again(storage::AgentDatabase& database) {
   int times = 0;
   for (sqlite3_stmt* each = nullptr;

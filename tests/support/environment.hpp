@@ -1,5 +1,5 @@
 #pragma once
-// What a test is asked for from outside: other numbers than its usual ones.
+// Numbers of a test that the environment sets, instead of the usual ones.
 
 #include <cstdint>
 #include <cstdlib>

@@ -23,9 +23,9 @@ struct MetricFamily {
 
 class Exposition {
  public:
-  // Everything that the format allows and our server has no reason to write (timestamps, comments,
-  // untyped samples, blank lines) is a mistake here, as is everything that it forbids. Then
-  // families() is empty and mistake() says what and where.
+  // A mistake is all that the format forbids, and also parts that the server has no reason to
+  // write: timestamps, comments, untyped samples, blank lines. After a mistake families() is empty,
+  // and mistake() says what and where.
   explicit Exposition(std::string_view text);
 
   [[nodiscard]] const std::string& mistake() const { return mistake_; }

@@ -1,5 +1,5 @@
 #pragma once
-// Syncs that tests hold back, let fail, and count. Nothing is brought to any device.
+// Syncs that tests hold back, let fail, and count. They write nothing to any device.
 
 #include "storage/sync_calls.hpp"
 

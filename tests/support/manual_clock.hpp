@@ -15,7 +15,7 @@ class ManualClock final : public Clock {
     steady_ += std::chrono::duration_cast<SteadyTime::duration>(by);
     wall_ += std::chrono::duration_cast<WallTime::duration>(by);
   }
-  // Only the wall's time jumps: somebody set the clock.
+  // Only the wall time jumps, as if the clock was set.
   void set_wall(WallTime to) { wall_ = to; }
 
  private:

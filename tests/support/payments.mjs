@@ -1,16 +1,19 @@
 // A provider of payments that counts its effects, and may fail in the middle of one. Used by
 // provider.mjs.
 //
-//   POST /KEYS/charges, /KEYS/refunds {"order"}   gives {"receipt"}. KEYS says what an
-//                     Idempotency-Key is worth: `honoured` (a key is done once), `listed` (GET with
-//                     the key gives the receipt, or 404) or `ignored`
+//   POST /KEYS/charges, /KEYS/refunds {"order"}   gives {"receipt"}. KEYS is the effect of an
+//                     Idempotency-Key: `honoured` (one effect for each key), `listed` (GET with the
+//                     key gives the receipt, or 404) or `ignored`
 //   POST /hook {"order", "event"}                 a receiver of webhooks
-//   GET /fault?path=/charges&order=7&do=kill-after&pid=99   what goes wrong with the next such
-//                     request. kill: the process `pid` is killed; cut: the connection is cut;
-//                     each -before or -after the effect, or -late: the effect takes place after
-//                     the next answer that the key is not listed, or before the next POST with the
-//                     key or GET /books. refused: 402. slow: prints "slow 7" and answers after GET
-//                     /go-on
+//   GET /fault?path=/charges&order=7&do=kill-after&pid=99   the fault of the next such request:
+//                     kill-before, kill-after   the process `pid` is killed before or after the
+//                                               effect
+//                     cut-before, cut-after     the same, and the connection is cut
+//                     kill-late, cut-late       the effect takes place after the next answer that
+//                                               the key is not listed, or before the next POST with
+//                                               the key or GET /books
+//                     refused                   402
+//                     slow                      prints "slow 7", and answers after GET /go-on
 //   GET /books        {"/charges": {"7": effects}, ...}
 const books = { '/charges': {}, '/refunds': {}, '/hook': {} };
 const receipts = {};  // by path and key

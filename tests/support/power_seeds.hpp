@@ -1,6 +1,5 @@
 #pragma once
-// The seeds that a test of losses of power runs: its own, or those that HEARTH_POWER_SEEDS asks
-// for.
+// The seeds of a test of losses of power: its own, or the seeds in HEARTH_POWER_SEEDS.
 
 #include <gtest/gtest.h>
 
@@ -30,8 +29,8 @@ inline std::optional<Seeds> seeds_asked_for() {
                .to = colon == std::string::npos ? from : std::stoull(text.substr(colon + 1))};
 }
 
-// `run(seed)` says what is wrong; empty: nothing. Each such seed is a failure of the test, and the
-// fifth ends it.
+// `run(seed)` returns what is wrong; empty: nothing. Each seed with a fault is a failure of the
+// test, and the fifth one ends it.
 template <class Run>
 void run_seeds(const Seeds& seeds, Run run) {
   int failed = 0;

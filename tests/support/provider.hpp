@@ -12,10 +12,10 @@
 
 namespace hearth::testing {
 
-// Its certificate is made with the `openssl` command. It is its own authority, and for
-// `provider.test`, `other.test`, `localhost` and 127.0.0.1.
+// The `openssl` command makes its certificate. It signs itself, and is for `provider.test`,
+// `other.test`, `localhost` and 127.0.0.1.
 //
-// Promises  Ready when it is made; gone when it is destroyed.
+// Promises  The process is ready after the constructor, and gone after the destructor.
 class Provider {
  public:
   Provider();

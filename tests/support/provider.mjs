@@ -17,7 +17,7 @@ const counts = {};  // requests of /v1/chat/completions by their key
 let held = {};  // the chat whose answer is withheld, once: its key, and the part that comes
 const charges = {};  // effects of /charges by their key
 const late = {};  // effects of /charges that are under way, by their key
-let killer = {};  // where /charges kills who asks, and at which visit
+let killer = {};  // where /charges kills the asking server, and at which visit
 
 async function text(request) {
   let body = '';
@@ -98,8 +98,8 @@ function land(key) {
   delete late[key];
 }
 
-// Charges once for each key (?once), or for each request. GET: whether it was done; after an answer
-// that says no, what is late takes place.
+// Charges once for each key (?once), or for each request. GET: whether it was done. After the answer
+// "no", a late effect takes place.
 async function charge(request, response, query) {
   const key = request.headers['idempotency-key'];
   if (request.method === 'GET') {
@@ -118,9 +118,9 @@ async function charge(request, response, query) {
   if (!kills(request, 'acted')) json(response, { receipt: key });
 }
 
-// A poem of ten lines, each an event. A POST writes one, which is an effect as a charge is: one for
-// each key (?once), or for each request. The next one after /kill?at=stall gets three lines, and
-// nothing more; any other all of them; and GET those behind Last-Event-ID.
+// A poem of ten lines, each an event. A POST writes one, which counts as an effect: one for each key
+// (?once), or for each request. The first POST after /kill?at=stall gets only three lines, any other
+// all lines. GET gets the lines behind Last-Event-ID.
 async function poem(request, response, query) {
   const key = request.headers['idempotency-key'];
   const lines = Array.from({ length: 10 }, (_, at) => `id: ${at}\ndata: line ${at}\n\n`);
@@ -160,9 +160,9 @@ const paths = {
     if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
     json(response, charges);
   },
-  // ?at=received (nothing was done), acted (and nothing answered) or late (it is done when the key
-  // is next asked for, or with /charged)&visit=1: the server whose process is named in X-Server-Pid
-  // is killed, once. &pid=7: no other server.
+  // ?at=WHEN&visit=1[&pid=7]: the server that X-Server-Pid names is killed, once; with pid only if it
+  // is that process. WHEN: received (before the effect), acted (after it, before the answer), late
+  // (the effect takes place at the next request for the key, or with /charged).
   '/kill': (request, response, query) => {
     killer = { at: query.get('at'), visit: Number(query.get('visit') ?? 1) };
     if (query.has('pid')) killer.pid = Number(query.get('pid'));
@@ -205,8 +205,8 @@ const paths = {
     response.writeHead(200, { 'content-encoding': 'gzip' });
     response.end(zlib.gzipSync(query.get('text') ?? 'hello'));
   },
-  // ?as=gzip (Content-Encoding)&made=gzip, deflate, raw or br&text=hello&members=1&keep=BYTES of it (-1: all but one)
-  // &tail=what stands behind it. Its length is right.
+  // ?as=gzip (Content-Encoding)&made=gzip, deflate, raw or br&text=hello&members=1
+  // &keep=BYTES of it (-1: all but one)&tail=bytes behind it. Its length is right.
   '/packed': (request, response, query) => {
     const pack = {
       gzip: zlib.gzipSync, deflate: zlib.deflateSync, raw: zlib.deflateRawSync, br: zlib.brotliCompressSync,

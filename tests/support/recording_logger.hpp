@@ -1,5 +1,5 @@
 #pragma once
-// A logger that keeps what it is told, for tests that look at it.
+// A logger that keeps its events, for tests that look at them.
 
 #include "base/logger.hpp"
 

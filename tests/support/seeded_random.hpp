@@ -10,7 +10,8 @@
 namespace hearth::testing {
 
 // The same seed gives the same bytes, on every machine (std::mt19937_64 is specified to the bit).
-// Threads   fill() is safe to call from any thread; the order of the calls decides who gets what.
+// Threads   fill() is safe to call from any thread; the order of the calls decides which call gets
+//           which bytes.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed = 1) : engine_(seed) {}

@@ -62,7 +62,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command,
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(out_write);
   ::close(log_write);
-  // Each comes with the end that the child has.
+  // pipe() gives both ends at once, so these are set here.
   // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer)
   out_pipe_ = out_read;
   log_pipe_ = log_read;

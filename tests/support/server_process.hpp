@@ -22,14 +22,13 @@ struct Ending {
   bool operator==(const Ending&) const = default;
 };
 
-// Promises  Nothing waits for ever: what does not come within kPatience throws std::runtime_error
-//           with all that the process has written. The process is gone, and reaped, when the object
-//           is.
-// Threads   One; except signal(), from any while the object lives.
+// Promises  No wait is endless: after kPatience it throws std::runtime_error with all output of the
+//           process. After the destructor the process is gone, and reaped.
+// Threads   One; only signal() may be called from any thread while the object lives.
 class ServerProcess {
  public:
-  // Generous: the machine may be slow, and the binary instrumented. Nothing waits that long when
-  // all is well.
+  // Generous: the machine may be slow, and the binary instrumented. No successful test waits that
+  // long.
   static constexpr std::chrono::seconds kPatience{30};
 
   // Runs a command; the first argument is the program, looked up in PATH. Its current directory is
@@ -43,8 +42,8 @@ class ServerProcess {
   // Waits for its next line on stdout, and returns it.
   std::string wait_for_line();
 
-  // Waits for the line that says that the server serves, so many of them from a supervisor. Throws
-  // if it ends instead.
+  // Waits for the line that says that the server serves; from a supervisor, for so many of these
+  // lines. Throws if the process ends instead.
   void wait_until_ready(std::size_t times = 1);
   // The port of the last of them.
   [[nodiscard]] std::uint16_t port() const { return port_; }

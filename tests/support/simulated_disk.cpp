@@ -33,7 +33,7 @@ struct SimulatedDisk::Vfs {
   struct File {
     sqlite3_file base;
     SimulatedDisk* disk;
-    std::shared_ptr<Node>* node;  // null: a temporary file, which nobody misses
+    std::shared_ptr<Node>* node;  // null: a temporary file, which may be lost
     std::uint64_t heard;          // of the node's errors
   };
   static constexpr std::size_t kSystemOffset =
@@ -212,7 +212,7 @@ void SimulatedDisk::changed(Node& node, Change change) {
 }
 
 int SimulatedDisk::sync(Node& node, std::uint64_t& heard) {
-  if (!step()) return EIO;  // in the middle: nobody knows what was synced
+  if (!step()) return EIO;  // in the middle: unknown what was synced
   if (is_due(fail_in_)) lose_some(node);
   if (lie_ != Lie::kBytes) make_durable(node);
   return std::exchange(heard, node.errors) == node.errors ? 0 : EIO;

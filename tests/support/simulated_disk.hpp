@@ -1,6 +1,6 @@
 #pragma once
-// A disk that loses power: what was written and not synced is kept, dropped or torn as a random
-// source says.
+// A disk that loses power: a random source decides whether writes that were not synced are kept,
+// dropped or torn.
 
 #include "storage/sync_calls.hpp"
 
@@ -17,20 +17,20 @@ struct sqlite3_vfs;  // NOLINT(readability-identifier-naming): SQLite's name
 
 namespace hearth::testing {
 
-// A sqlite3_vfs over real files below one directory, which play the system's memory: every reader
-// sees what was written last. Beside them it keeps what has reached the device:
+// A sqlite3_vfs over real files below one directory. These files play the system's memory: every
+// reader sees the last write. The disk also keeps what has reached the device:
 //
 //   bytes   A write or a truncation is on the device after a sync of its file. Before that, a loss
 //           of power keeps it, drops it (the file may have grown all the same), or keeps some of
-//           its 512-byte sectors, each by itself.
-//   names   A file or a directory that was made or removed is so on the device after a sync of the
-//           directory that names it. Before that, each change is kept or dropped by itself. Syncing
-//           a file brings no name with it, with one exception, which SQLite's rollback needs and
-//           its own VFS has: the first sync of a new rollback journal does.
+//           its 512-byte sectors, each independently.
+//   names   A new or removed file or directory is so on the device after a sync of the directory
+//           that names it. Before that, each change is kept or dropped independently. A sync of a
+//           file does not sync its name. The only exception is the first sync of a new rollback
+//           journal: SQLite's rollback needs it, and SQLite's own VFS does it.
 //   errors  A failed sync loses some of the file's unsynced writes for good, though memory still
-//           shows them. Every descriptor that was open hears of it once; later syncs of it succeed.
+//           shows them. Every open descriptor gets the error once; its later syncs succeed.
 //
-// Directories are made, and files may be removed, behind its back: it looks at the real ones.
+// Tests make directories, and may remove files, without this VFS: it looks at the real ones.
 //
 // Threads   One.  Lifetime  Outlives every connection over it.
 class SimulatedDisk final : public storage::SyncCalls {
@@ -49,15 +49,15 @@ class SimulatedDisk final : public storage::SyncCalls {
   // Now: nothing changes any more, and every call fails.
   void cut();
   [[nodiscard]] bool is_off() const { return off_; }
-  // Puts in place what the device has kept, and the power on. Nobody has a file open.
+  // Restores what the device has kept, and switches the power on. No file may be open.
   void restore(Random& random);
 
-  // As if the process were killed: until go_on() nothing changes and every call fails, and nothing
-  // is lost.
+  // As if the process were killed: until go_on() nothing changes and every call fails. Nothing is
+  // lost.
   void suspend() { suspended_ = true; }
   void go_on() { suspended_ = false; }
 
-  // The sync of a file that comes after so many others fails. 0: the next.
+  // A sync of a file fails, after so many others. 0: the next one.
   void fail_sync_after(std::uint64_t syncs, Random& random) {
     fail_in_ = syncs + 1;
     random_ = &random;
@@ -96,7 +96,7 @@ class SimulatedDisk final : public storage::SyncCalls {
   [[nodiscard]] bool works() const { return !off_ && !suspended_; }
   std::shared_ptr<Node> opened(const std::string& path, bool is_new, bool is_journal);
   void changed(Node& node, Change change);
-  // 0, or the error that a descriptor hears which has heard of `heard` errors before.
+  // 0, or the error for a descriptor that has got `heard` errors before.
   int sync(Node& node, std::uint64_t& heard);
   void make_durable(Node& node);
   void lose_some(Node& node);
@@ -108,7 +108,7 @@ class SimulatedDisk final : public storage::SyncCalls {
   const std::filesystem::path root_;
   const std::string name_;
   std::unique_ptr<sqlite3_vfs> vfs_;
-  Names names_;          // as everybody sees them
+  Names names_;          // as every reader sees them
   Names durable_names_;  // as the device has them
   std::set<std::string> directories_;
   std::set<std::string> durable_directories_;

@@ -1,5 +1,5 @@
 #pragma once
-// What the storage says of an action that fails.
+// The storage error of an action that fails.
 
 #include "base/error.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// An agent's file of schema version 1, as a server that was killed left it: work in every state
+// An agent's file of schema version 1 after a kill of its server: work in every state
 // (stored_work.sql).
 
 #include <filesystem>

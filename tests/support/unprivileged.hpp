@@ -1,5 +1,5 @@
 #pragma once
-// Permissions of files mean nothing to root. A test about them runs as somebody else for a moment.
+// Permissions of files do not bind root. A test about them runs as another user for a moment.
 
 #include <sys/fsuid.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 
 namespace hearth::testing {
 
-// While it lives, this thread meets files as the user "nobody" does, if the process is root's;
-// otherwise it does nothing. Other threads are not affected, and the process is still root's to
-// geteuid().
+// In a process of root: while the object lives, this thread opens files as the user with the id
+// 65534 does. Otherwise the object does nothing. Other threads are not affected, and geteuid()
+// still returns root.
 class Unprivileged {
  public:
   Unprivileged() {

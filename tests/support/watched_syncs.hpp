@@ -6,13 +6,14 @@
 
 namespace hearth::testing {
 
-// A VFS that tells of each sync before it is made, and may make it fail. One at a time exists.
+// A VFS that reports each sync before it is made, and may let it fail. Only one may exist at a
+// time.
 //
 // Threads   `watch` is called on whichever thread syncs.  Lifetime  Outlives every connection over
 //           it.
 class WatchedSyncs {
  public:
-  // What the sync ends with: SQLITE_OK, or an error. `is_database`: else it is of a WAL or a
+  // Returns the result of the sync: SQLITE_OK, or an error. `is_database` is false for a WAL or a
   // journal.
   using Watch = std::function<int(bool is_database)>;
 

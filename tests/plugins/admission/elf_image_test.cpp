@@ -218,8 +218,8 @@ TEST(ElfImageTest, AStackThatIsNotMentionedIsExecutable) {
   EXPECT_TRUE(image->has_executable_stack);
 }
 
-// What is damaged at random must be refused or read, never crash: bytes of the whole file, bytes of
-// the tables (where the parser looks), and whole blocks.
+// The parser must refuse or read a file with random damage, and never crash. Damaged are bytes of
+// the whole file, bytes of the tables (where the parser looks), and whole blocks.
 class ElfMutationTest : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(ElfMutationTest, NoDamageMakesTheParserCrash) {

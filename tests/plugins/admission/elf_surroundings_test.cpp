@@ -15,8 +15,8 @@ namespace {
 
 using namespace testing;
 
-// The reason of `rule` for plain.so after an edit of what was read from it; empty if it is not
-// broken.
+// The reason that `rule` gives for plain.so after an edit of the parsed image; empty if the rule is
+// kept.
 std::string reason_of(std::string_view rule, const std::function<void(ElfImage&)>& edit) {
   const Bytes bytes = library_bytes("plain");
   auto image = parse_elf_image(bytes);

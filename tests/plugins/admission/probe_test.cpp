@@ -146,8 +146,7 @@ TEST(ProbeTest, WorksWhenStandardDescriptorsAreClosed) {
   EXPECT_FALSE(found) << found->reason;
 }
 
-// What a damaged library does to the dynamic loader is anyone's guess; the trial must end in a
-// verdict.
+// The dynamic loader may do anything with a damaged library; the trial must end in a verdict.
 TEST(ProbeTest, DamagedLibrariesEndInAVerdict) {
   const TempDirectory directory;
   const unsigned seed = 20260102;

@@ -170,8 +170,8 @@ TEST(ProcessGuardTest, TheLocalesOfCAndOfCxxArePutBack) {
 void of_the_library(int /*signal*/) {}
 void of_another_one(int /*signal*/) {}
 
-// What handles the signal in the end, if a library that goes has `of_the_library`: `before` its
-// deinit() and `after` it.
+// The final handler of the signal, if an unloaded library has the handler `of_the_library`.
+// `before` is the handler before its deinit(), `after` the handler after it.
 std::string in_the_end(void (*before)(int), void (*after)(int)) {
   std::signal(SIGUSR2, SIG_DFL);
   const ProcessSettings first = ProcessSettings::take();

@@ -38,7 +38,7 @@ TEST(TrialProcessTest, EndsWhatTakesTooLongWithAllThatItStarted) {
   EXPECT_FALSE(trial.in_time);
   EXPECT_EQ(trial.verdict, "begun\n");
   const pid_t grandchild = std::stoi(trial.output);
-  // It is nobody's child any more: it may stay unreaped, but it runs no more.
+  // It has no parent that reaps it: it may stay a zombie, but it does not run any more.
   bool gone = false;
   for (int round = 0; round < 1000 && !gone; ++round) {
     const auto status = read_file("/proc/" + std::to_string(grandchild) + "/stat", 4096);

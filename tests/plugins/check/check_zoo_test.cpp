@@ -1,4 +1,4 @@
-// What a check says of libraries that each break one rule, and of those that ship.
+// The results of a check for libraries that each break one rule, and for the bundled libraries.
 
 #include "fault/gcc_libraries.hpp"
 #include "plugins/check/check.hpp"
@@ -27,7 +27,7 @@ using hearth::testing::kNoGcc12;
 using hearth::testing::TempDirectory;
 
 // Long enough for a machine that is busy with other tests, short enough for the cases that use half
-// of it.
+// of this time.
 CheckOptions check_options() {
   CheckOptions options;
   options.program = hearth::testing::built::probe();

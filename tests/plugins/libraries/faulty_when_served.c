@@ -1,7 +1,7 @@
 /*
- * A plugin that its trial finds nothing wrong with. In a server it does what the file `fault` of
- * its working directory says: crash or hang in its constructor, init(), get_class() or deinit();
- * without one it is right there too.
+ * A plugin that passes its trial. In a server it does what the file `fault` of its working
+ * directory says: crash or hang in its constructor, init(), get_class() or deinit(). Without that
+ * file it is right there too.
  */
 #include <hearth/abi.h>
 

@@ -1,6 +1,6 @@
-// A plugin that changes what belongs to the process while an agent is made, and takes it back in
-// its deinit(). With KEEPS_THEM it does not; with FAILS_WHEN_SERVED it changes the locale in its
-// init(), which then fails, but not in a trial.
+// A plugin that changes settings of the process when it creates an agent, and restores them in its
+// deinit(). With KEEPS_THEM it does not restore them. With FAILS_WHEN_SERVED its init() changes the
+// locale and fails, but not in a trial.
 
 #include <hearth/abi.h>
 

@@ -1,6 +1,6 @@
 /*
- * A small plugin in plain C, and by definitions on the command line every plugin that is broken in
- * one way. CMakeLists.txt beside this file lists them.
+ * A small plugin in plain C. Definitions on the command line make every plugin that is broken in
+ * one way: CMakeLists.txt beside this file lists them.
  */
 #include <hearth/abi.h>
 #include <hearth/ext/methods.h>
@@ -213,8 +213,8 @@ static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
     return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "hearth.sql/1") == 0) return HEARTH_E_UNSUPPORTED;
   if (host->get_extension(host, "nobody.has/1") != 0) return HEARTH_E_INVALID;
-  /* Whether the agent could live on another thread is for the host to know; that it does not answer
-   * is certain. */
+  /* Which error is the host's choice: no such agent, or the wrong thread. It never accepts this
+   * answer. */
   if (host->complete(host, 12345, 1, HEARTH_OK, none) >= 0) return HEARTH_E_INVALID;
   return HEARTH_OK;
 }
@@ -243,7 +243,7 @@ static const hearth_class* get_class(uint32_t index) {
 __attribute__((visibility("default"))) const hearth_plugin* hearth_plugin_v1(void);
 static const hearth_plugin plugin = {
 #elif defined(WITH_LARGER_ENTRY)
-/* A plugin of a later minor version, whose table has grown at its end. */
+/* A plugin of a later minor version, whose table is longer at its end. */
 typedef struct grown {
   hearth_plugin head;
   uint64_t tail;

@@ -1,4 +1,4 @@
-// What main() of the server does first, alone: the child of a trial, or of one case of a check.
+// Only the first part of the server's main(): the child of a trial, or of one case of a check.
 
 #include "plugins/admission/probe.hpp"
 #include "plugins/check/check_child.hpp"

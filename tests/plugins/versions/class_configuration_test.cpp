@@ -1,4 +1,4 @@
-// Class files, edited as people do it.
+// Class files, edited as operators edit them.
 #include "plugins/versions/class_configuration.hpp"
 
 #include "config/class_file.hpp"

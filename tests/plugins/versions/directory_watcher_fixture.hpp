@@ -1,5 +1,5 @@
 #pragma once
-// A watched directory of real files, and what was told of it.
+// A watched directory of real files, and what the watcher has reported.
 
 #include "plugins/versions/directory_watcher.hpp"
 #include "support/recording_logger.hpp"

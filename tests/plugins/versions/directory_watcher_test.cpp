@@ -1,4 +1,4 @@
-// What people do to files in a plugin directory, done to real ones.
+// Changes that people make to files in a plugin directory, made to real files.
 #include "plugins/versions/directory_watcher.hpp"
 
 #include "base/file_descriptor.hpp"
@@ -180,7 +180,7 @@ TEST_F(DirectoryWatcherTest, ACopyThatIsNeverQuietIsToldInBetweenAndAgainWhenItI
   EXPECT_TRUE(wait_for_contents(whole + "end"));
 }
 
-// News of the directory, in a queue of its own that nobody reads meanwhile.
+// Events of the directory, in a queue of its own that is not read meanwhile.
 class Witness {
  public:
   explicit Witness(const std::filesystem::path& directory) {
@@ -209,7 +209,7 @@ class Witness {
   FileDescriptor queue_{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 };
 
-// More news than the kernel keeps for one who does not read them.
+// More events than the kernel keeps in an unread queue.
 void fill_queues(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::size_t limit = 0;
   std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> limit;
@@ -311,8 +311,7 @@ TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
   EXPECT_EQ(look_at({{.path = directory.path(), .max_files = 2}}).size(), 2U);
 }
 
-// Opening anything fails while an object lives, as in a process whose clients use up all
-// descriptors.
+// While an object lives, no file can be opened, as in a process whose clients use all descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {

@@ -1,4 +1,4 @@
-// The tools that people put libraries in place with, each really run.
+// The tools with which people install libraries, each really run.
 
 #include "plugins/test_libraries.hpp"
 #include "plugins/versions/directory_watcher_fixture.hpp"

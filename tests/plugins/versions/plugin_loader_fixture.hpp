@@ -1,5 +1,5 @@
 #pragma once
-// A loader with a directory of libraries, and what it needs of a server.
+// A loader with a directory of libraries, and the parts of a server that it needs.
 
 #include "extensions/test_agent.hpp"
 #include "plugins/test_libraries.hpp"

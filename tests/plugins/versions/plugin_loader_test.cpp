@@ -125,8 +125,8 @@ TEST_F(PluginLoaderTest, WhatALibraryChangesInTheProcessIsPutBack) {
       logger_.contains("the current directory is \"/\", the umask is another"));
 }
 
-// A library that sets handlers, a locale and the umask when an agent is made: loaded, and unloaded
-// again.
+// A library that sets handlers, a locale and the umask when it creates an agent: loaded, and
+// unloaded again.
 class PluginLoaderHandlersTest : public PluginLoaderTest {
  protected:
   // What is different then, and in between.
@@ -160,7 +160,7 @@ TEST_F(PluginLoaderHandlersTest, WhatALibraryHasTakenBackIsNotPutInAgain) {
 
 TEST_F(PluginLoaderHandlersTest, HandlersOfALibraryGoWithIt) {
   const mode_t mask = ::umask(022);
-  // A umask is nobody's code, and the server cannot see whose it is.
+  // A umask is no code, so its owner is unknown: the server does not restore it.
   EXPECT_EQ(changes_of("keeps_handlers"), std::vector<std::string>{"the umask is another"});
   EXPECT_EQ(meanwhile_, all_);
   EXPECT_TRUE(logger_.contains("warn plugin.process_restored"));

@@ -1,4 +1,4 @@
-// Settings of a class that change while a loop is held up by the code of some agent.
+// Settings of a class that change while an agent's code blocks a loop.
 #include "plugins/versions/plugin_reloader.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/one_loop_fixture.hpp"

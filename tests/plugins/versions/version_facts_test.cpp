@@ -196,10 +196,10 @@ TEST_F(QuarantineListTest, TheListIsBounded) {
 
 // ---- places -------------------------------------------------------------------------------------
 
-// One place in a few letters: the proven content, what is on trial, what the file holds and is not
-// served (`!`: condemned, `?`: may be retried), and what is condemned. "" is no place.
-//   "a b - -"   b is on trial, a is the way back
-//   "a - b! b"  a is served again, b is what the file holds and is condemned
+// One place in a few letters: the proven content, the content on trial, the file's content if it is
+// not served (`!`: condemned, `?`: may be retried), and the condemned content. "" is no place.
+//   "a b - -"   b is on trial, the server can go back to a
+//   "a - b! b"  a is served again, the file holds b, which is condemned
 std::string shown(const VersionFacts& facts) {
   const Place* const place = facts.find_place("f");
   if (place == nullptr) return "";
@@ -351,8 +351,8 @@ TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
 
 // ---- settings -----------------------------------------------------------------------------------
 
-// Those of one class in a few letters: the proven ones, those on trial, those taken back. "" is no
-// entry.
+// The settings of one class in a few letters: the proven ones, those on trial, those taken back. ""
+// is no entry.
 std::string shown_settings(const VersionFacts& facts) {
   const SettingsFacts* const known = facts.find_settings("chat-room");
   if (known == nullptr) return "";
