@@ -26,7 +26,7 @@ NOT_RELEASED = {"hearth/ext/alarms.h", "hearth/ext/audit.h", "hearth/ext/call.h"
 # Tables without struct_size that got more functions before any release had them, with the number of fields they had.
 GREW_BEFORE_RELEASE = {("hearth_agent_v1", 1), ("hearth_fibers_v1", 4)}
 
-# Within a family no number means two things, whatever header it stands in.
+# Within a family each number has one meaning, in all headers.
 FAMILIES = ("HEARTH_EVENT_", "HEARTH_OP_", "HEARTH_E_")
 
 KEEPS_ITS_PLACE = "(rule: a struct grows at its end only; its fields keep their names, types and offsets)"

@@ -203,7 +203,7 @@ class LedgerAgent : public hearth::Agent {
     return made ? sql("SELECT count(*) FROM ledger").value<int>() : 0;
   }
 
-  // What a recovered fiber begins with: its checkpoint, or what it was begun with.
+  // A recovered fiber begins with its checkpoint, or with its arguments if there is none.
   static hearth::Json begin_of(const hearth::RecoveredFiber& fiber) {
     if (!fiber.snapshot.is_null()) return fiber.snapshot;
     return fiber.record ? fiber.input : hearth::parse_json(fiber.name);

@@ -97,7 +97,7 @@ class ParityAgent : public hearth::Agent {
     m.callback("stuck", &ParityAgent::stuck);
   }
 
-  // The beginning of time: the clock of a library is not the one that scenarios move.
+  // The epoch: a library's clock is not the clock that scenarios move.
   void ring_soon() { set_alarm(std::chrono::sys_time<std::chrono::milliseconds>(), "ring"); }
   void ring() {
     const auto caller = caller_agent();

@@ -33,7 +33,7 @@ constexpr const char* kHook = "https://shop.example/hook";
 struct FakeProvider {
   bool honours_keys = true;
   unsigned status = 200;
-  std::optional<FetchReply::Failure> failure;  // of what is asked to act
+  std::optional<FetchReply::Failure> failure;  // of requests that should act
   bool acts = true;                            // though it fails
   bool answers = true;                         // false: it acts, and its answer never comes
   bool is_late = false;                // it acts after its next answer that it does not have a key
@@ -239,7 +239,7 @@ TEST_F(PaymentsTest, WhatIsOpenGoesOnAsItWasBegunWhateverTheOptionSaysNow) {
   EXPECT_EQ(agent.sql("SELECT count(*) FROM open_moves"), Json::parse("[[0]]"));
 }
 
-// The version before wrote down no `keys` of what it had begun.
+// The earlier version did not write down `keys` for its orders.
 TEST_F(PaymentsTest, WhatAnOlderVersionHasOpenGoesOnAsTheLedgerSays) {
   const std::string open = "SELECT payment || ' ' || what || ' ' || keys FROM open_moves";
   const auto update = [this](hearth::testing::AgentHandle& agent) {

@@ -194,7 +194,7 @@ class OrchestratorAgent : public hearth::Agent {
     return continue_orchestration({.sandbox = {.session_id = payload.session_id}}, fiber);
   }
 
-  // The rows of what was read and the cursor behind it: both on disk, or neither.
+  // The rows that were read and the cursor behind them are on disk together, or not at all.
   hearth::Task<void> continue_orchestration(Cursors cursors, hearth::FiberContext& fiber) {
     while (!is_over_) {
       for (const Sandbox::Log& entry :

@@ -171,7 +171,7 @@ class ApiFixture : public ::testing::Test {
   AdminActions* admin_actions_ = nullptr;
   ObjectActions* object_actions_ = nullptr;
   DefinitionActions* definition_actions_ = nullptr;
-  storage::SyncCalls* sync_calls_ = nullptr;  // what syncs; set before start(), and outlives this
+  storage::SyncCalls* sync_calls_ = nullptr;  // set before start(); must outlive this
   Readiness readiness_;
   hearth::testing::RecordingLogger logger_;
   Metrics metrics_;

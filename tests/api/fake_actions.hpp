@@ -13,7 +13,7 @@
 
 namespace hearth::api::testing {
 
-// Answers at once, with what the test has put here; "asked" is what came.
+// Answers at once, with the answers that the test sets; `asked` has the requests.
 class FakeActions final : public AdminActions {
  public:
   void plugins(Answer<PluginList> answer) override {

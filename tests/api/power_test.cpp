@@ -13,7 +13,7 @@
 namespace hearth::api::testing {
 namespace {
 
-// Keeps what it is told, and says so. `read` tells what it keeps.
+// Stores the text of a message and answers it. `read` answers the stored text.
 Result<void> keeper(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kConnecting) {
     return host.set_flags(event.connection, runtime::Connection::kNoProtocol);
@@ -57,7 +57,7 @@ class PowerTest : protected HeldSyncs, public ApiFixture {
         .value("hearth_sync_" + of_what + "_total")
         .value_or(-1);
   }
-  // Whatever the loop had to do before has been done: it is the one loop.
+  // There is only one loop, so its earlier work is done.
   void let_the_loop_pass() { EXPECT_EQ(get("/healthz").status, 200); }
 };
 

@@ -132,7 +132,7 @@ TEST_F(SubAgentGateTest, EachNewAgentOfTheWayCountsBeforeAnyIsAsked) {
   EXPECT_EQ(get(target).status, 429) << "five";
   Client client = connect(target);
   EXPECT_EQ(client.read_frame().close_code(), 1013);
-  EXPECT_EQ(get("/agents/inbox/u").status, 200);  // after what an agent has written down
+  EXPECT_EQ(get("/agents/inbox/u").status, 200);  // after the agent has written it down
   EXPECT_EQ(asked_, std::vector<std::string>{});
 }
 

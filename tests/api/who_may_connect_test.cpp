@@ -20,7 +20,7 @@ class WhoMayConnectTest : public EdgeFixture {};
 
 // ---- every route ----
 
-// A path with values for what its pattern leaves open.
+// A path with values for the variables of its pattern.
 std::string filled_in(std::string_view pattern) {
   std::string path(pattern);
   for (const auto& [open, value] : {std::pair<std::string, std::string>{"{class}", "guarded"},

@@ -11,7 +11,7 @@ TEST(HttpTokenTest, ATokenIsWhatTheRfcSays) {
   for (const char* token : {"a", "Z", "0", "X-One", "!#$%&'*+-.^_`|~"}) {
     EXPECT_TRUE(is_http_token(token)) << token;
   }
-  // Every byte on its own: what is no letter, digit or mark separates.
+  // Every single byte: all but letters, digits and marks separate.
   const std::string allowed =
       "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   for (int byte = 0; byte < 256; ++byte) {

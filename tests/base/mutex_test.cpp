@@ -5,7 +5,8 @@
 #include <chrono>
 #include <thread>
 
-// That clang refuses what touches a guarded member without its mutex: tests/lint/thread_safety.py.
+// tests/lint/thread_safety.py tests that clang refuses access to a guarded member without its
+// mutex.
 namespace hearth {
 namespace {
 

@@ -12,7 +12,7 @@ namespace {
 
 class TurnEndTest : public ::testing::Test {
  protected:
-  // Ends this turn; what is posted by that is of the next one.
+  // Ends this turn. Work that is posted meanwhile belongs to the next turn.
   void end_turn() {
     for (const auto& task : std::exchange(tasks_, {})) task();
   }

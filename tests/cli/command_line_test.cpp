@@ -18,7 +18,7 @@ ServeCommand parse_serve(std::vector<const char*> arguments) {
   return std::get<ServeCommand>(parse(std::move(arguments)));
 }
 
-// The text of a mistake; fails the test if it is none.
+// The text of a mistake; fails the test if there is no mistake.
 std::string mistake(std::vector<const char*> arguments) {
   const Command command = parse(std::move(arguments));
   const auto* answer = std::get_if<Answer>(&command);

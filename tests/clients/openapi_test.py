@@ -18,7 +18,7 @@ from server import ADMIN, PATIENCE_SECONDS, hearth
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
 SAID_ONLY = {"description", "format"}
-# Schemas that name every member of what they are of.
+# Schemas that name every member of their object.
 WHOLE = {"Operation"}
 
 # The requests, in this order: method, path, body, status. UUID, ALARM and OPERATION come from
@@ -82,7 +82,7 @@ ASKED = [
     ("POST", "/agents/nothing/a", None, 400),
     ("PUT", "/admin/plugins", None, 405),
 ]
-# Below /agents, what no agent answers.
+# Paths below /agents that the server answers without an agent.
 OF_THE_HOST = {"/agents/counter", "/agents/nothing/a"}
 # A success of this cannot be had here: a class in quarantine has crashed the server.
 NO_SUCCESS = {

@@ -106,7 +106,7 @@ TEST_F(EgressSectionTest, LimitsHaveTheirBoundsAndNames) {
             std::string::npos);
 }
 
-// A version of settings is its text: where agents may go is no part of what is tried.
+// A version of settings is its text. The addresses that agents may reach are no part of a trial.
 TEST_F(EgressSectionTest, TheTextOfSettingsHasNoneOfIt) {
   put("classes/key", "s3cret\n");
   const auto settings = class_c(

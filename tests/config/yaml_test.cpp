@@ -124,7 +124,7 @@ TEST(YamlTest, DepthIsBounded) {
   EXPECT_TRUE(parse(nested(kMaxYamlDepth)).root);
   EXPECT_EQ(only_mistake(nested(kMaxYamlDepth + 1)), "f:1:33: nested deeper than 32 levels");
   EXPECT_FALSE(parse(nested(kMaxYamlDepth + 1)).root);
-  // Beyond what the parser itself recurses into.
+  // Deeper than the parser itself recurses.
   for (const char bracket : {'[', '{'}) {
     EXPECT_NE(only_mistake(std::string(100'000, bracket)).find("nested deeper than 32 levels"),
               std::string::npos);

@@ -46,7 +46,7 @@ __attribute__((noinline)) void sleep_in_the_middle_of_nowhere() {
 
 class CallStackTest : public ::testing::Test {
  protected:
-  // The text of what the thread is in that runs `work` as a call.
+  // The stack, as text, of a thread that runs `work` as a call.
   template <class Work>
   std::string stack_of(Work work) {
     may_go_on = false;

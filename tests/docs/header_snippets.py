@@ -247,7 +247,8 @@ TEST(HeaderSnippetTest, RequestsAreAnsweredAsTheHeaderShows) {
 }
 
 LINE = re.compile(r"^ *(?://|/\*+|\*(?!/))(?P<text>.*?)(?:\*/)?$")
-# What no sentence looks like: a call on an object with its semicolon, and what statements begin with. Words in backquotes are prose.
+# Signs of code, not prose: a call on an object with its semicolon, and words that begin a
+# statement. Words in backquotes are prose.
 STATEMENT = re.compile(r"^ .*(?:[\w)]\.\w+\(.*\);|\b(?:auto|const) \w+ = .*;|\bthrow .*\);|\b(?:while|for|if) \(.*\).*;|= \{.*\};)")
 TEXT = re.compile(r" *(?:\S+ {2,})?(?=\S)")  # what is before the text of a line: spaces, and a label
 

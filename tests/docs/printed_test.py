@@ -18,14 +18,15 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/READ
              "plugin-api/template/README.md", "tests/README.md", "tests/abi/README.md", "tests/e2e/README.md",
              "clients/python/README.md", "clients/js/README.md")
 
-# The languages of fences, and what tries them. Those without a language are pictures, and outputs that have a test below.
+# The languages of fences, and the test of each. Fences without a language are pictures, and outputs
+# that have a test below.
 TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py; tests/e2e/objects.test.mjs",
                    "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py",
                    "console": "tests/e2e/transcript.test.mjs; by_hand_test.py",
                    "text": "a picture", "mermaid": "a picture", "": "a picture or an output"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-# The mistakes that config/README.md shows, in the order of its lines, are those of these files.
+# These files have the mistakes that config/README.md shows, in the order of its lines.
 MISTAKEN = {
     "hearth.yaml": 'lisen: "127.0.0.1:8787"\nshards: many\nlimits:\n  max_frame: 4MB\n  call_timeout: 30\n',
     "classes/counter.yaml": "class: counter\nidle-timeout: 5m\ndurability: disk\n",

@@ -30,7 +30,7 @@ class AlarmsTest : public ::testing::Test {
     alarms_ = std::make_unique<Alarms>(*database_, clock_, random_, AlarmSettings{.max_alarms = 3});
     alarms_->load();
   }
-  // As after a crash: what was committed is there.
+  // As after a crash: only committed data is left.
   void crash() {
     database_->commit();
     alarms_->close();

@@ -34,7 +34,7 @@ class BriefFibersTest : public ManagedFibersFixture {
                                std::string_view parent = "") {
     return start(brief(id, key, parent));
   }
-  // As crash(), in this agent's code. `fiber`: whose work that was; nothing: not known.
+  // As crash(), in this agent's code. `fiber`: the fiber that ran; nothing: unknown.
   void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
     managed_.reset();
     fibers_.reset();

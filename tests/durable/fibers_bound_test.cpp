@@ -39,7 +39,7 @@ class FibersBoundTest : public ManagedFibersFixture {
     database_->commit();
     return found;
   }
-  // Recoveries by continuations that stash and die, until there is none any more; at most `limit`.
+  // Recovers by continuations that stash and crash, until no recovery is offered; at most `limit`.
   int recoveries(int limit) {
     for (int count = 0; count < limit; ++count) {
       crash();

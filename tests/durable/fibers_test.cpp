@@ -44,7 +44,7 @@ class FibersTest : public ::testing::Test {
  protected:
   FibersTest() { open(); }
 
-  // What a kill of the process leaves: only what was committed.
+  // As after a kill of the process: only committed data is left.
   void crash() {
     fibers_.reset();
     database_.reset();

@@ -114,7 +114,7 @@ std::vector<Cost> costs_with(int jobs) {
   measure("list dead fibers", [&] { return fibers.list_dead("", 5).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
   measure("start a fiber", [&] { return fibers.start("work", "").has_value(); });
-  // Of alarms no list is measured: it sorts all, of which an agent has alarms.max_alarms.
+  // The list of alarms is not measured: it sorts all, and an agent has at most alarms.max_alarms.
   measure("wake time of alarms", [&] { return alarms.wake().working; });
   measure("claim an alarm", [&] { return alarms.begin_next().has_value(); });
   measure("set an alarm", [&] { return alarms.set({"ring", "[1]", in_a_minute(0)}).has_value(); });

@@ -21,7 +21,7 @@ class ManagedFibersFixture : public ::testing::Test {
  protected:
   ManagedFibersFixture() { open(); }
 
-  // What a kill of the process leaves: only what was committed.
+  // As after a kill of the process: only committed data is left.
   void crash() {
     managed_.reset();
     fibers_.reset();

@@ -249,7 +249,7 @@ TEST_F(ManagedFibersTest, RecordsAreBoundedInNumber) {
   start("d");
   while (const auto change = managed_->next_untold()) managed_->told(change->id, true);
   clock_.advance(settings_.keep_completed);
-  start("e");  // what has had its time goes
+  start("e");  // records whose time is over are removed
   EXPECT_EQ(ids(listed({})), "e d ");
 }
 

@@ -24,7 +24,7 @@ class NoticesTest : public ::testing::Test {
  protected:
   NoticesTest() { open(); }
 
-  // What a kill of the process leaves: only what was committed.
+  // As after a kill of the process: only committed data is left.
   void crash() {
     notices_.reset();
     database_.reset();

@@ -11,7 +11,7 @@ namespace {
 
 class OperationsOfFibersTest : public OperationsFixture {
  protected:
-  // Its record goes with its end; its key is the one that its parent's code has for it.
+  // Its record is removed at its end. Its key is the key that its parent's code uses for it.
   FiberHandle start_brief(const std::string& id, const std::string& parent = "",
                           std::uint32_t retries = 0) {
     ManagedRequest wanted = request(id);

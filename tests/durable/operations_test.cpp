@@ -457,7 +457,7 @@ TEST_F(OperationsTest, WhoOnlyAsksLeavesNothing) {
   EXPECT_FALSE(database_->exists());
 }
 
-// ---- what an index says of the agent ----
+// ---- the index entry of the agent ----
 
 TEST_F(OperationsTest, TheIndexIsToldOfWhatIsNotSettledAndOfWhatIsUnknown) {
   EXPECT_FALSE(ledger_->wake().unknown_operations);
@@ -501,7 +501,7 @@ TEST_F(OperationsTest, TheOpenOnesAreListedByAgeAndWithoutTheirDocuments) {
   EXPECT_EQ(text_member(older[0], "id"), first.id);
 }
 
-// ---- what an operator allows ----
+// ---- limits of the operator ----
 
 TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
   ledger_settings_.kinds["refund"] = {.keep = hours(1)};

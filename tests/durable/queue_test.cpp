@@ -36,7 +36,7 @@ class QueueTest : public ::testing::Test {
  protected:
   QueueTest() { open(); }
 
-  // What a kill of the process leaves: only what was committed.
+  // As after a kill of the process: only committed data is left.
   void crash() {
     queue_.reset();
     database_.reset();

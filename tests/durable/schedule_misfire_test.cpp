@@ -209,7 +209,7 @@ TEST_F(ScheduleMisfireTest, OverlapSkipLeavesOutWhatComesDuringARun) {
 TEST_F(ScheduleMisfireTest, OverlapQueueRunsOneRightAfter) {
   ScheduleRequest request = cron("* * * * *");
   request.overlap = Overlap::kQueue;
-  request.misfire = Misfire::kSkip;  // what waits for a run is not too late
+  request.misfire = Misfire::kSkip;  // an occurrence that waits for a run is not too late
   create(request);
   clock_.advance(minutes(1));
   const std::int64_t first = now();

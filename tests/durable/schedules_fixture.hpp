@@ -32,7 +32,7 @@ class SchedulesFixture : public ::testing::Test {
     schedules_.reset();
     database_.reset();
   }
-  // What a kill of the process leaves: only what was committed.
+  // As after a kill of the process: only committed data is left.
   void crash() {
     drop();
     open();
@@ -63,7 +63,7 @@ class SchedulesFixture : public ::testing::Test {
     database_->commit();
     return ended;
   }
-  // Begins what is due and ends it well, until nothing is. The callbacks, one after the other.
+  // Runs all due work successfully, until nothing is due. Returns the callbacks in order.
   std::string run_all() {
     std::string callbacks;
     while (const auto run = begin()) {

@@ -26,7 +26,8 @@ class StoredWorkTest : public ManagedFibersFixture {
     open();
     database_->commit();
   }
-  // Name, or id, and attempt of what is recovered by then, in its order; each is then recovered.
+  // Name, or id, and attempt of each fiber that is offered by then, in order. Each one is
+  // recovered.
   std::string recover_all() {
     std::string offered;
     while (const auto fiber = fibers_->begin_recovery()) {

@@ -302,7 +302,7 @@ class WakeIndexPowerTest : public ::testing::Test {
       try {
         host.step(random);
       } catch (const StorageError&) {
-        return "";  // this life is over; what it leaves is what counts
+        return "";  // this life is over; only the files that it leaves count
       }
     }
     return "";

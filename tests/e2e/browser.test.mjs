@@ -13,7 +13,7 @@ import { connect, freshName, versions } from "./clients.mjs";
 import { bundledPlugins, nextResearch, startServer } from "./server.mjs";
 import { guardedConfig, tokenFor } from "./tokens.mjs";
 
-// The page and what it is built of have packages of their own: browser/package.json.
+// The page and its build have their own packages: browser/package.json.
 const directory = fileURLToPath(new URL("browser/", import.meta.url));
 const require = createRequire(path.join(directory, "package.json"));
 const { build } = require("esbuild");

@@ -15,7 +15,7 @@ after(async () => {
   await server?.dispose();
 });
 
-// Calls a streaming method and returns what its callbacks and its promise got.
+// Calls a streaming method and returns the values of its callbacks and its promise.
 async function stream(client, method, args) {
   const got = { chunks: [], done: [], errors: [] };
   const options = {

@@ -11,7 +11,7 @@ import { bundledPlugins, startServer } from "./server.mjs";
 const limits = { timeout: 20_000 };
 const text = '{"type":"say","text":"' + "and so on, ".repeat(80) + '"}';
 
-// What is offered by ws, and what ws takes for agreed on.
+// The extensions that ws offers, and those that ws takes as agreed.
 const offers = [
   ["with its defaults", {}, {}],
   ["with a small window", { serverMaxWindowBits: 12, clientMaxWindowBits: 9 }, {}],

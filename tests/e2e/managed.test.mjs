@@ -1,4 +1,4 @@
-// Managed fibers, the queue and schedules of an agent in C++, on the real server: what its author relies on.
+// Managed fibers, the queue and schedules of an agent in C++, on the real server.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { connect, freshName, versions } from "./clients.mjs";
 import { startServer } from "./server.mjs";
 
 const limits = { timeout: 45_000 };
-const version = versions.at(-1); // what is shown here does not depend on the client
+const version = versions.at(-1); // this test does not depend on the client
 const eager = { minReconnectionDelay: 50, maxReconnectionDelay: 200 };
 
 // Asks `agent` until `holds` likes the answer.

@@ -46,7 +46,7 @@ class Researcher {
   calls = 0;
   started = []; // runs that start() has answered with
   written = []; // [key, run] that start_once() has answered with
-  contradictions = []; // announced states that take back what was announced before
+  contradictions = []; // announced states that contradict earlier ones
   #finished = false;
   #state = { runs: {} };
   #waiting = new Set();
@@ -158,7 +158,7 @@ class Researcher {
   }
 }
 
-// Once all work has ended: what is stored is what was acknowledged and announced.
+// Once all work has ended, the stored data is the data that was acknowledged and announced.
 async function verify(t, server, researcher) {
   const { name, started, written, state } = researcher;
   for (const run of started) assert.ok(state.runs[run], `${name}: ${run} was acknowledged and is lost`);
@@ -199,7 +199,7 @@ describe("replacing a library under load", () => {
   const what = `${CLIENTS} clients with running work stay through ${RELOADS} new versions`;
   test(what, { timeout: 280_000 }, async (t) => {
     const researchers = upTo(CLIENTS).map((_, index) => new Researcher(t, server, index));
-    // A failure of one ends the test, whatever else is under way.
+    // A failure of one client ends the test, also while others are busy.
     const lives = Promise.all(researchers.map((each) => each.live()));
     const all = (work) => Promise.race([Promise.all(researchers.map(work)), lives.then(() => assert.fail("ended"))]);
     await all((each) => each.until(({ runs }) => Object.values(runs).some(({ completed }) => completed > 0)));

@@ -28,7 +28,7 @@ class Terminal {
   #news = () => {};
 
   constructor(directory, environment) {
-    // Of a process group of its own, so that nothing of what was typed is left at the end.
+    // In its own process group, so that no process of the transcript is left at the end.
     this.#shell = spawn("bash", { cwd: directory, env: environment, detached: true, stdio: ["pipe", "pipe", "inherit"] });
     this.#shell.stdout.on("data", (bytes) => {
       this.#text += bytes;
@@ -77,7 +77,7 @@ class Terminal {
     if (this.#shell.exitCode !== null) return;
     const closed = once(this.#shell, "close");
     process.kill(-this.#shell.pid, "SIGTERM");
-    this.#shell.kill("SIGKILL"); // it waits for what it has started, and takes no SIGTERM meanwhile
+    this.#shell.kill("SIGKILL"); // it waits for its child, and ignores SIGTERM meanwhile
     await closed;
   }
 }

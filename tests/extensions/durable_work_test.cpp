@@ -29,7 +29,7 @@ class DurableWorkTest : public ::testing::Test {
                                           stops_);
     work_->load(ended);
   }
-  // As after a crash of the process: what was committed stays.
+  // As after a crash of the process: committed data stays.
   void crash(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
     database_->commit();
     work_->close();
@@ -263,7 +263,7 @@ class PlannedWorkTest : public DurableWorkTest {
  protected:
   using Asked = std::vector<std::string>;
 
-  // Fibers of which each is planned, the oldest first, interrupted by a kill.
+  // Fibers that are interrupted by a kill and then planned, the oldest first.
   PlannedWorkTest() {
     for (const std::string& id : ids_) {
       durable::ManagedRequest request;

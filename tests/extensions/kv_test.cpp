@@ -40,7 +40,7 @@ class AbiKvTest : public AbiHostTest {
     const hearth_status status = kv_.list(host_, kAgent, &filter, &entries);
     return status == HEARTH_OK ? std::string(view(entries)) : std::to_string(status);
   }
-  // Keys and bytes; what is counted is what is there.
+  // Keys and bytes. Checks that the counts match the rows.
   std::pair<std::uint64_t, std::uint64_t> usage() {
     std::pair<std::uint64_t, std::uint64_t> used;
     EXPECT_EQ(kv_.usage(host_, kAgent, &used.first, &used.second), HEARTH_OK);

@@ -111,7 +111,7 @@ class TestAgent final : public extensions::AgentContext,
   // The kinds of operations that its class lists.
   std::map<std::string, durable::Effect, std::less<>> kinds = {{"charge", durable::Effect::kUnsafe},
                                                                {"refund", durable::Effect::kKeyed}};
-  extensions::EgressPtr its_egress;  // null: that of its settings
+  extensions::EgressPtr its_egress;  // null: the one of its settings
   ManualClock clock;
 
   extensions::Client& add_client(extensions::ConnectionId id, std::string client_id) {
@@ -119,7 +119,7 @@ class TestAgent final : public extensions::AgentContext,
   }
   // What its durable work has reported.
   [[nodiscard]] const RecordingLogger& work_log() const { return logger_; }
-  // Before anything was stored: what is written now fails, and whatever follows.
+  // Before the first write: this write fails, and each later one.
   void break_storage() {
     const bool is_open = std::filesystem::exists(directory_.path() / "a.db");
     std::filesystem::remove_all(directory_.path());
@@ -232,7 +232,7 @@ class TestAgent final : public extensions::AgentContext,
   TestClients clients_{told};
 };
 
-// Finds the one agent that the test has, and another one that lives on another thread.
+// Finds the agent of the test, and an agent that lives on another thread.
 class TestDirectory final : public extensions::AgentDirectory {
  public:
   explicit TestDirectory(extensions::AgentContext* agent = nullptr) : agent_(agent) {}

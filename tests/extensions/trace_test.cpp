@@ -35,7 +35,7 @@ TEST(TraceTest, OnlyATraceparentIsOne) {
   EXPECT_NE(new_trace(random), new_trace(random));
 }
 
-// Further fields count for nothing, and of the flags the one that all versions have is taken.
+// Further fields are ignored. Only the flag that all versions have is used.
 TEST(TraceTest, ALaterVersionIsReadAsTheOneThatIsKnown) {
   const std::string ids = "-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-";
   struct Case {
@@ -74,7 +74,7 @@ TEST(TraceTest, WithoutACauseASpanIsTheFirstOfATrace) {
   EXPECT_NE(others.root().trace, SpanSource(random).root().trace) << "each begins somewhere else";
 }
 
-// All that an event begins is under the trace of the event, and what none has begun under none.
+// Work that an event begins is under the trace of the event. Other work has no trace.
 TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
   using durable::JobKind;
   hearth::testing::TestAgent agent{45};

@@ -15,7 +15,7 @@
 
 namespace hearth::testing {
 
-// Where a server is killed: by itself at a stop point, or by the provider while it waits.
+// Where a server is killed: at a stop point, or by the provider while the server waits.
 struct KillPlace {
   const char* name;
   const char* stop_at;  // empty: the provider kills

@@ -22,7 +22,7 @@ class Probe : public AgentClient {
   Probe(const ServerProcess& server, const std::string& name)
       : AgentClient(server, "/agents/probe-agent/" + name) {}
 
-  // "4410 why", after whatever else comes before it.
+  // "4410 why", after all earlier frames.
   std::string close() {
     Frame frame = client_.read_frame();
     while (frame.opcode != 8) frame = client_.read_frame();
@@ -79,7 +79,7 @@ class DestroyKillTest : public FaultTest {
     EXPECT_EQ(files_of(name), Lines());
     EXPECT_EQ(rows_about(name), Lines());
   }
-  // Files of agents, whatever their names are.
+  // All files of agents.
   [[nodiscard]] std::size_t files_of_all() const {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_ / "data/agents"))
@@ -175,7 +175,7 @@ TEST_P(DestroyStepTest, B129_B130_KilledThereItIsFinishedAtTheNextStartBeforeAny
 
   server = serve_ledgers();
   expect_nothing_left_of("victim");
-  let_one_come_and_go(*server);  // whatever was due has been begun
+  let_one_come_and_go(*server);  // due work has begun
   EXPECT_EQ(count(server->log(), "agent.destroyed class=ProbeAgent agent=victim"), 1U);
   EXPECT_EQ(count(server->log(), "agent.started class=ProbeAgent"), 0U) << server->log();
   EXPECT_EQ(count(server->log(), "fiber"), 0U) << server->log();

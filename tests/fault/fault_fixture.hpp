@@ -60,7 +60,7 @@ class FaultTest : public ProcessTest {
     configure("");
   }
 
-  // The class file: what all tests need, and more of the section `fibers`.
+  // The class file: settings for all tests, and more lines of the section `fibers`.
   void configure(const std::string& fibers) const {
     put("classes/ledger-agent.yaml",
         "class: ledger-agent\nidle_timeout: 100ms\noptions:\n  effects: " +

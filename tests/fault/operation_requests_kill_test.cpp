@@ -20,7 +20,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Where a server is killed: by itself at a stop point, or by the provider while it waits.
+// Where a server is killed: at a stop point, or by the provider while the server waits.
 struct RequestPlace {
   const char* name;
   const char* stop_at;      // empty: the provider kills

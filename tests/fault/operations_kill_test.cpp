@@ -46,7 +46,7 @@ AtRest expected(const std::string& kind, std::string_view place) {
   return {};
 }
 
-// What the table above must say, whatever it says.
+// Rules that each row of the table above must keep.
 TEST(OperationsKillTable, HasNothingTwiceAndNothingLostInSilence) {
   int cells = 0;
   for (const KillPlace& place : kKillPlaces) {

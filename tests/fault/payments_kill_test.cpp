@@ -52,7 +52,7 @@ class PaymentsKillTest : public FaultTest, public ::testing::WithParamInterface<
                  std::to_string(arguments.size()) + "\r\n\r\n" + arguments);
     return client;
   }
-  // Begins what moves the order's money to `path`.
+  // Begins the operation that moves the order's money to `path`.
   std::unique_ptr<RawClient> begin(const std::string& path, const std::string& order) const {
     return path == "/charges" ? call("charge", "[\"" + order + "\", 500]")
                               : call("refund", "[\"" + order + "\"]");

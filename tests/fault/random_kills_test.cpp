@@ -88,7 +88,7 @@ class RandomKillsTest : public BuyerTest {
       if (state == "open") ++open_;
     }
   }
-  // Orders of new buyers, and of those whose order no server has accepted: clients ask again.
+  // Orders of new buyers, and orders that no server has accepted: clients ask again.
   void add_buyers() {
     for (std::size_t each = 0; each < kNewBuyersOfAKill; ++each) {
       buyers_.push_back(
@@ -198,7 +198,7 @@ class RandomKillsTest : public BuyerTest {
 
   std::mt19937_64 random_;
   std::vector<Buyer> buyers_;
-  std::vector<Buyer> waiting_;  // whose order no server has accepted
+  std::vector<Buyer> waiting_;  // no server has accepted their order
   std::size_t open_ = 0;        // orders that are accepted, and not over
   std::string places_;
   Counts counts_;

@@ -135,7 +135,7 @@ TEST_F(SigkillTest, AHookThatAlwaysFailsIsTriedAgainAndThenGivenUpAndNeverCalled
 TEST_F(SigkillTest, TheWaitsBetweenFailedHooksGrowAndSurviveAKill) {
   configure("  max_attempts: 100\n");
   kill_in_the_middle({"?walk=r1&hook=throw"});
-  // The wait that follows attempt n is at least 10 ms * 2^(n-1), whatever was killed in between.
+  // The wait after attempt n is at least 10 ms * 2^(n-1), also across kills.
   for (const int attempt : {3, 5, 6}) {
     const auto server = serve_ledgers();
     wait_for_row("a", "SELECT 1 FROM hooks WHERE attempt = " + std::to_string(attempt));

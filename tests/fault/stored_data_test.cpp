@@ -23,7 +23,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// After that, what was to be tried again is due, or nearly so.
+// After that, all retries are due, or nearly due.
 constexpr std::int64_t kDownForMs = 117'000;
 
 // The tables of host.db as of then.

@@ -13,7 +13,7 @@
 namespace hearth::testing {
 namespace {
 
-// Reads whatever frames come.
+// Reads all frames.
 class TurnClient : public AgentClient {
  public:
   explicit TurnClient(const ServerProcess& server) : AgentClient(server, "/agents/talker/t") {}

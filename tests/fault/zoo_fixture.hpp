@@ -40,7 +40,7 @@ class Neighbour {
 
   // The server that it calls has another port from now on.
   void move_to(std::uint16_t port) { port_ = port; }
-  // Waits for so many more answers, so that what the server does now is noticed by them.
+  // Waits for so many more answers, so that they show what the server does now.
   void be_answered(int times = 3) {
     const int until = answered_ + times;
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
@@ -93,7 +93,7 @@ class Neighbour {
     }
   }
 
-  // What was counted is not forgotten; a call whose answer was lost may have counted.
+  // No increment is lost. A call whose answer was lost may have counted.
   void judge(const Reply& reply) {
     const auto body = parse_json(reply.body);
     const std::int64_t count =

@@ -19,7 +19,7 @@ namespace {
 
 using net::HttpParser;
 
-// What becomes of one request whose bytes come in two pieces.
+// The result of one request whose bytes come in two pieces.
 struct Parsed {
   HttpParser::Step last = HttpParser::Step::kMore;
   std::string target, body;

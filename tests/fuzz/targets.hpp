@@ -8,7 +8,7 @@
 
 namespace hearth::fuzz {
 
-// Throws nothing whatever the bytes are, unless a promise of the parser is broken.
+// Throws for no bytes, unless a promise of the parser is broken.
 using Run = void (*)(std::string_view bytes);
 
 // `name`: also the folder of its seeds.

@@ -15,7 +15,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// What the scanner must agree with. The byte order mark is the one difference that it promises.
+// The scanner must agree with this parser. The only promised difference is the byte order mark.
 bool parser_takes_object(std::string_view text) {
   const auto parsed = parse_json(text);
   return parsed.has_value() && parsed->is_object() && !text.starts_with("\xEF\xBB\xBF");

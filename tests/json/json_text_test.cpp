@@ -68,7 +68,7 @@ TEST(JsonTextTest, CountsPlainBytesExactly) {
 }
 
 TEST(JsonTextTest, CountsPlainBytesBehindABorrow) {
-  // Bytes that differ from a wanted one by one: where a careless word test sees what is not there.
+  // Bytes that differ by one from a wanted byte: a careless test of words finds a match there.
   EXPECT_EQ(plain_json_bytes("!!!!####[[[[]]]]"), 16U);
   EXPECT_EQ(plain_json_bytes("#\"#\"#\"#\""), 1U);
 }

@@ -64,7 +64,7 @@ NO_MEMBER_POINTERS = ["runtime"]
 # umbrella headers that no source may use
 BANNED = [r"boost/asio\.hpp", r"boost/beast\.hpp", r"iostream", r"regex"]
 
-# Its type (`void (Slot::*what)()`), or one that is taken (`&Slot::go_on`).
+# The type of such a pointer (`void (Slot::*what)()`), or its value (`&Slot::go_on`).
 MEMBER_POINTER = re.compile(r"\w::\s*\*|&(?:\w+::)*[A-Z]\w*::[a-z_]")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 

@@ -30,7 +30,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["host", "plugin-api", "plugins", "tests"]
 SKIPPED = {"node_modules", "coroutine_probes", "thread_safety_probes", "template"}
-# More files in one save little, and leave one processor waiting for the other at the end.
+# Larger groups of files save little, and leave one processor idle at the end.
 MOST_TOGETHER = 24
 BASE = ROOT / "tests/lint/tidy-base"
 # A change of one of these may find something in any file.
@@ -116,7 +116,7 @@ def strangers(group: Group) -> set[str]:
             found.add(place[1])
     if found:
         return found
-    # Headers that contradict each other, or one that is wrong by itself, which clang-tidy will say.
+    # Headers that contradict each other, or a header with an error, which clang-tidy reports.
     alone = [*command[:-1], group.files[0]]
     return set(group.files[1:]) if subprocess.run(alone, capture_output=True).returncode == 0 else set()
 
@@ -200,7 +200,7 @@ def findings(group: Group) -> tuple[Group, list[str], float]:
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     said = [line.removeprefix(f"{ROOT}/") for line in run.stdout.splitlines()]
     said = [line for line in said if (place := PLACE.match(line)) and place["kind"] != "note"]
-    # It takes what is included for a header.
+    # clang-tidy takes an included file for a header.
     found = [line for line in said if not (".cpp:" in line and "[google-global-names-in-headers" in line)]
     if run.returncode != 0 and not said:  # it could not even begin
         found = [f"{group.title()}: {run.stdout}{run.stderr}"]

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr int kPackedText = 0x41;
 constexpr int kPackedBinary = 0x42;
 
-// A client that packs what it sends, and unpacks what it gets.
+// A client that compresses its messages, and decompresses the answers.
 class PackingClient : public RawClient {
  public:
   PackingClient(std::uint16_t port, const std::string& offer)

@@ -264,7 +264,7 @@ TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   client.end_sending();
   ended.wait();
   EXPECT_EQ(opened_.count(), 0U);
-  // Without sessions its timer is not armed again; what is posted is gone after a turn.
+  // Without sessions its timer is not armed again. Posted work is gone after a turn.
   Events<int> quiet;
   loops.run_on(0, [&] { share->table.when_quiet([&quiet] { quiet.add(1); }); });
   quiet.wait();

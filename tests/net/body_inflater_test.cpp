@@ -24,7 +24,7 @@ std::string packed_as(int window_bits, const std::string& text) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY),
             Z_OK);
-  std::string input = text;  // zlib wants what it may write to
+  std::string input = text;  // zlib wants a buffer that it may write to
   std::string packed(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(input.data());
   stream.avail_in = static_cast<uInt>(input.size());

@@ -166,7 +166,7 @@ TEST_F(HttpServerTest, StopClosesManyWebSocketsBitByBitAndAllWithinTheGrace) {
   std::promise<void> stopped;
   const auto begun = Clock::now();
   server_->stop(1600ms, [&stopped] { stopped.set_value(); });
-  // The order among them is not promised, so what is looked at is the whole.
+  // Their order is not promised, so this compares all of them together.
   std::vector<Clock::time_point> told;
   EXPECT_EQ(sockets.say_goodbye([&] { told.push_back(Clock::now()); }), kCount);
   EXPECT_GE(told.back() - begun, 600ms) << "not spread over the first half of the grace";

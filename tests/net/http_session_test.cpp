@@ -442,7 +442,7 @@ TEST_F(HttpSessionTest, EveryAnswerSaysWhenAndByWhom) {
   }
 }
 
-// The answers are many times what may wait, and what the system takes of them for a client.
+// The answers are many times larger than what may wait and the buffers of the system.
 TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
   constexpr int kRequests = 400;
   options_.send_queue = 512 * 1024;
@@ -489,7 +489,7 @@ TEST_F(HttpSessionTest, ABodyThatTricklesIsRefusedHoweverManyBytesCome) {
   EXPECT_EQ(dropped("sends_slowly"), 2);
 }
 
-// Each body has windows of its own: what the one before has moved says nothing.
+// Each body has its own windows: bytes of the earlier body do not count.
 TEST_F(HttpSessionTest, ManyBodiesOneAfterTheOtherAreNoSlowOne) {
   options_.rate_window = 80ms;
   options_.min_rate = 100;

@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A name server that knows what ends in "known.test": it is 192.0.2.7 and 2001:db8::7.
+// A name server that knows all names that end in "known.test": 192.0.2.7 and 2001:db8::7.
 class NameServer {
  public:
   explicit NameServer(asio::io_context& loop)

@@ -119,7 +119,7 @@ class OutboundFixture : public ::testing::Test {
     options_.extra_ca_file = provider_.certificate();
     make_client();
   }
-  // Every exchange is over, and nothing is left on the loop but what does nothing.
+  // Every exchange is over, and the loop has only handlers that do nothing.
   ~OutboundFixture() override {
     EXPECT_EQ(http_->running(), 0U);
     http_.reset();

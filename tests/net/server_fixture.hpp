@@ -66,7 +66,7 @@ class Loops {
       threads_.emplace_back([&loop = *loops_.back()] { loop.run(); });
     }
   }
-  // Without a stop(): a loop that does not end by itself has a handler left, and the test hangs.
+  // Without a stop(): if a handler is left, the loop does not end and the test hangs.
   ~Loops() {
     guards_.clear();
     for (std::thread& thread : threads_) thread.join();

@@ -31,7 +31,7 @@ class TlsClient : public RawClient {
   explicit TlsClient(std::uint16_t port, const TlsOffer& offer = {})
       : RawClient(port), context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
     ::signal(SIGPIPE, SIG_IGN);                     // which OpenSSL's own socket raises
-    SSL_CTX_set_security_level(context_.get(), 0);  // it offers what the server must not take
+    SSL_CTX_set_security_level(context_.get(), 0);  // it offers ciphers that the server must refuse
     SSL_CTX_set_min_proto_version(context_.get(), offer.min_version);
     SSL_CTX_set_max_proto_version(context_.get(), offer.max_version);
     if (!offer.ciphers.empty()) {
@@ -47,7 +47,7 @@ class TlsClient : public RawClient {
     SSL_set_fd(ssl_.get(), descriptor());
   }
 
-  // Empty, or what OpenSSL says against it.
+  // Empty, or OpenSSL's error.
   std::string handshake() {
     ERR_clear_error();
     if (SSL_connect(ssl_.get()) == 1) return "";

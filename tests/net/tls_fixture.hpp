@@ -13,7 +13,7 @@ namespace hearth::net {
 
 class TlsFixture : public ServerFixture {
  protected:
-  // `name` is that of the certificate.
+  // `name` is the name of the certificate.
   void start_tls(std::size_t loops = 1, testing::KeyKind kind = testing::KeyKind::kEc) {
     use(testing::make_certificate(directory_.path(), "first.test", kind));
     start(loops);

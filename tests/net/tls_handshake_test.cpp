@@ -147,7 +147,7 @@ TEST_F(TlsHandshakeTest, OtherBytesEndTheConnection) {
   EXPECT_EQ(dropped("handshake"), 1);
 }
 
-// Nothing, one byte, and half of what a client says first.
+// No byte, one byte, and half of a client's first message.
 TEST_F(TlsHandshakeTest, HalfAHandshakeIsGivenUpInTime) {
   options_.handshake_timeout = milliseconds(200);
   start_tls();

@@ -93,7 +93,7 @@ TEST_F(TlsStreamTest, AClientThatSaysThatItEndsIsToldSoToo) {
   EXPECT_TRUE(client.saw_end());
 }
 
-// Its request may be a part of what it meant to say: what a proxy has cut off is not answered.
+// The request may be only a part: a request that a proxy has cut off is not answered.
 TEST_F(TlsStreamTest, AnEndWithoutCloseNotifyIsALostConnection) {
   start_tls();
   Events<int> aborted;

@@ -166,7 +166,7 @@ TEST_F(FiberTest, AFiberOfAReadonlyClientMayNotChangeTheState) {
   EXPECT_EQ(agent.state(), "written");
 }
 
-// ---- whose life it is ---------------------------------------------------------------------------
+// ---- lifetime -----------------------------------------------------------------------------------
 
 TEST_F(FiberTest, ACancelledCallerDoesNotStopTheFiber) {
   auto call = agent_.start("run", 10);

@@ -116,7 +116,7 @@ class Starter : public hearth::Agent {
   }
 };
 
-// Writes down what the SDK tells, and lets the host do the rest.
+// Writes down what the SDK reports, and passes it to the host.
 class FiberWorkTest : public ::testing::Test {
  protected:
   FiberWorkTest() {

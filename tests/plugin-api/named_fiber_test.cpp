@@ -76,7 +76,7 @@ class Traveller : public hearth::Agent {
     if (failures_left-- > 0) throw std::runtime_error("no luck");
     co_return 7;
   }
-  // Two trips, each of which the next instance need not make again.
+  // Two trips. The next instance need not repeat a finished trip.
   Task<Json> tour(FiberContext& fiber) {
     done.emplace_back("tour");
     Json been = Json::array();
@@ -166,7 +166,7 @@ class Decider : public Traveller {
   }
 };
 
-// Its hook waits for what becomes of the fiber.
+// Its hook waits for the end of the fiber.
 class Awaiter : public Traveller {
  public:
   static void methods(hearth::Methods<Awaiter>& m) {
@@ -405,7 +405,7 @@ TEST_F(NamedFiberTest, WhatWaitsForAVersionWaitsForAsLongAsItTakesUnlessItIsCanc
   EXPECT_EQ(agent_.call("cancel", "other"), true);
   auto wait = agent_.start("wait", id);
   host_.advance(std::chrono::hours(24 * 30));
-  agent_.call("list");  // whatever it does, it is looked at
+  agent_.call("list");  // then its work is looked at
   host_.advance(minutes(2));
   EXPECT_FALSE(wait.done());
   EXPECT_EQ(agent_.call("list").size(), 1U);

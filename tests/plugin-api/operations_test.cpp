@@ -28,7 +28,7 @@ using hearth::testing::SentRequest;
 using std::chrono::hours;
 using std::chrono::seconds;
 
-// What the other side has done, and what it was asked for.
+// What the provider has done, and the requests to it.
 struct OtherSide {
   std::vector<std::string> keys;    // of all requests
   std::map<std::string, int> done;  // effects, by key

@@ -56,7 +56,7 @@ class Talker : public hearth::Agent {
 
 class TurnTest : public ::testing::Test {
  protected:
-  // Those that say `text`, of what a client has received.
+  // The frames with `text` that a client has received.
   static std::vector<std::string> frames_with(const hearth::testing::Client& client,
                                               std::string_view text) {
     std::vector<std::string> found;

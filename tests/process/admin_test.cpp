@@ -42,7 +42,7 @@ class AdminTest : public ProcessTest {
     fs::rename(temporary, root_ / "plugins" / "versioned.so");
   }
 
-  // What a command says: its status, its text, and what it says on stderr.
+  // A command's status, its output, and its stderr.
   struct Said {
     Ending ending;
     std::string out;

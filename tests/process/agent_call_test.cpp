@@ -89,7 +89,7 @@ TEST_F(AgentCallProcessTest, ACircleThroughASerialAgentAndTooDeepADiveAreErrorsA
             R"("more than 16 calls between agents wait for each other")");
 }
 
-// The length that counts is that of the name as clients meet it.
+// The length of the name as clients see it counts.
 TEST_F(AgentCallProcessTest, AnObjectThatNoClientCouldReachIsNotMade) {
   put("classes/serial-caller.yaml", "class: serial-caller\nobjects: true\n");
   const auto server = start();
@@ -184,7 +184,7 @@ TEST_F(AgentCallProcessTest, CallsAreCutOffByTheEndOfTheServer) {
     AgentClient caller(*server, "/agents/calling-agent/caller");
     EXPECT_EQ(caller.call("ask", R"(["calling-agent","callee","add",[1]])"), 1);
     caller.begin("ask", R"(["calling-agent","callee","hold",[600000]])");
-    // It is answered behind the one before.
+    // It is answered after the earlier one.
     caller.begin("add", "[1]");
     EXPECT_EQ(caller.answer().at("result"), 1);
   }

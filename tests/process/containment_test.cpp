@@ -216,7 +216,7 @@ TEST_F(QuarantineTest, AFileWithOtherContentIsServedWhileTheServerRuns) {
   std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
   server->wait_for_log("reload.done");
   EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
-  // The old content is still known for what it is: the agents stay where they are.
+  // The old content is still known: the agents stay on their version.
   std::filesystem::copy_file(agent_library("crashes"), root_ / "plugins/.new");
   std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
   server->wait_for_log("plugin.refused");

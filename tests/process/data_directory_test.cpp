@@ -19,7 +19,7 @@ class DataDirectoryProcessTest : public ProcessTest {
  protected:
   DataDirectoryProcessTest() { install(bundled("counter"), "counter.so"); }
 
-  // What a client hears of an agent whose data cannot be reached: a clear error without internals.
+  // The error for an agent whose data cannot be reached: clear, and without internals.
   void expect_refused(const ServerProcess& server, const std::string& name) const {
     const Reply refused = request(server, "POST", "/agents/counter/" + name);
     EXPECT_GE(refused.status, 500) << refused.body;

@@ -36,7 +36,7 @@ class FetchProcessTest : public ProcessTest {
     configure("");
   }
 
-  // The class file: what the provider needs, and more of `egress`.
+  // The class file: the settings for the provider, and more lines of `egress`.
   void configure(const std::string& more) const {
     put("classes/fetcher.yaml",
         "class: Fetcher\negress:\n  allow: [localhost, 127.0.0.1]\n" + more);
@@ -255,7 +255,7 @@ TEST_F(FetchProcessTest, AShutdownEndsRequestsInProgress) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// With `power`, what was written before must be on the device first.
+// With `power`, earlier writes must be on the device first.
 TEST_F(FetchProcessTest, NoRequestLeavesWhileASyncOfItsAgentIsHeldBack) {
   configure("durability: power\n");
   const std::string pipe = root_ / "held-syncs";

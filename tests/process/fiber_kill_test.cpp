@@ -110,7 +110,7 @@ class FiberKillTest : public ProcessTest {
     if (outcome != SQLITE_OK || changes != 1) throw std::runtime_error(statement);
   }
 
-  // The first column of what a server that has closed its files has left of an agent.
+  // The first column of a query on the file of an agent, after the server has closed it.
   [[nodiscard]] std::vector<std::string> rows(const std::string& agent,
                                               const std::string& query) const {
     const std::filesystem::path file = file_of(agent);

@@ -83,7 +83,7 @@ class KillTest : public ProcessTest {
                              [&] { return acknowledged_ >= wanted; });
   }
 
-  // A server that was killed before is started again, and is asked what it still knows.
+  // A killed server is started again, and its counts are compared.
   void expect_nothing_lost(const ServerProcess& server) {
     const std::scoped_lock lock(mutex_);
     for (std::size_t agent = 0; agent < kAgents; ++agent) {

@@ -19,7 +19,7 @@ class LoadContainmentTest : public SupervisedTest {
     put("hearth.yaml", "");
   }
 
-  // `crash init`: what the library does in a server from now on.
+  // `crash init`: the fault of the library in a server from now on.
   void let_it(const std::string& fault) const { put("fault", fault); }
   void mend_it() const { std::filesystem::remove(root_ / "fault"); }
 
@@ -32,7 +32,7 @@ class LoadContainmentTest : public SupervisedTest {
     return process->out() + process->log();
   }
 
-  // The server that starts next serves the others, and says what to do about this library.
+  // The next server serves the other libraries, and logs what to do about this one.
   void expect_contained(ServerProcess& server, std::uint16_t port, const std::string& call) {
     EXPECT_EQ(request(port, "POST", "/agents/counter/" + call).body, R"({"count":1})");
     EXPECT_NE(request(port, "GET", "/agents/faulty/a").status, 200);

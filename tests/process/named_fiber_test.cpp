@@ -238,10 +238,10 @@ class HealthyFiberTest : public NamedFiberProcessTest {
 
   static constexpr const char* kAgent = "/agents/fragile/mixed";
 
-  // The server ends by what is begun in the agent, beside the fiber that sleeps.
+  // Work that is begun in the agent, beside the sleeping fiber, crashes the server.
   void begin_with(ServerProcess& server, const std::string& method, const std::string& arguments) {
     AgentClient agent(server, kAgent);
-    agent.call("begin", R"(["patient"])");  // joins the one that is there
+    agent.call("begin", R"(["patient"])");  // joins the fiber that is there
     server.wait_for_log("patient sleeps");
     agent.begin(method, arguments);
     EXPECT_EQ(server.wait(), kCrashed);

@@ -141,7 +141,7 @@ TEST_F(ObjectAlarmsTest, ArgumentsAsDeepAsABodyCanHaveThemAreSetAndShown) {
     EXPECT_EQ(listed.status, 200) << levels;
     EXPECT_NE(listed.body.find("\"args\":" + nested(levels)), std::string::npos) << levels;
   }
-  // One that is no array is the one argument, inside of an array.
+  // A value that is no array is put into an array, as the only argument.
   const std::string object = R"({"k":)" + nested(kDeepest - 1) + "}";
   EXPECT_EQ(ask("POST", path, alarm("m", object)).status, 201);
   EXPECT_EQ(ask("GET", path).status, 200);

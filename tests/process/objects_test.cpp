@@ -423,7 +423,7 @@ TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
   (void)data(200, "DELETE", "/objects/counter/a");
   const Json entries =
       parse_json(ask("GET", "/admin/audit?class=Counter&agent=a").body).value()["entries"];
-  // What happens to an object and what is noted of the request have no order between them.
+  // The object's work and the note of the request have no order.
   std::vector<std::string> events;
   std::vector<std::string> acts;
   for (const Json& each : entries) {
@@ -579,7 +579,7 @@ TEST_F(ObjectsTest, AClassThatNeverHadALibraryIsNotTheSameAsOneThatIsAway) {
   std::filesystem::remove(root_ / "plugins/chat-room.so");
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   for (int life = 0; life < 2; ++life) {
-    // An object of the one has been called, and none of the other was ever made.
+    // The first class has an object that was called, the other class has none.
     for (const char* name : {"counter", "chat-room"}) {
       const std::string path = "/objects/" + std::string(name) + "/a/call/get";
       EXPECT_EQ(data(503, "POST", path), "sandbox_unavailable") << name;

@@ -88,7 +88,7 @@ class ProofsTest : public ProcessTest {
   }
 };
 
-// A path with values for what its template leaves open.
+// A path with values for the variables of its template.
 std::string filled_in(std::string path) {
   for (auto open = path.find('{'); open != std::string::npos; open = path.find('{')) {
     const auto end = path.find('}', open);

@@ -63,7 +63,7 @@ TEST_F(ReloadCopyTest, ACopyThatStallsHalfWayIsRefusedAndTakenOnceItIsWhole) {
   const std::string_view first_half = std::string_view(whole).substr(0, whole.size() / 2);
   std::ofstream copy = open_in_place();
   copy << first_half << std::flush;
-  // The writer stands still, with the file open, until the server has judged what is there.
+  // The writer pauses, with the file open, until the server has judged the content.
   server_->wait_for_log("plugin.refused");
   EXPECT_EQ(client.call("version"), "1.0.0");
   EXPECT_EQ(client.call("add"), 2);

@@ -70,7 +70,7 @@ TEST_F(ReloadGraceTest, ACallThatEndsWithinTheGraceIsAnsweredByTheVersionThatItB
   EXPECT_EQ(caller.call("attempts", arguments("hold")), 1);
 }
 
-// The watcher, or an earlier `hearth reload`, may have begun what is asked for.
+// The watcher, or an earlier `hearth reload`, may have begun the reload already.
 TEST_F(ReloadGraceTest, AReloadTellsOfAVersionThatIsComingInAlreadyAndWaitsForIt) {
   start_with("60s", "evict_gate: \"" + gate("left") + "\"");
   Client client(*server_, "a");

@@ -45,7 +45,7 @@ class RollbackTest : public SupervisedTest {
   void configure(const std::string& more, const std::string& limits = "") const {
     put("hearth.yaml", "limits: {" + limits + "}\nreload: {quiet_time: 20ms" + more + "}\n");
   }
-  // Only where something hangs: a crash whose record the disk holds up would be taken for it.
+  // Only for tests of a hang: a crash with a record that the disk delays would count as a hang.
   void let_a_hang_end_the_server() const { configure("", "hard_hang: 400ms"); }
   [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
     auto server = serve({"--config", "hearth.yaml"});
@@ -533,7 +533,7 @@ TEST_F(RollbackTest, AVersionOnWhichTheFirstOnesStartIsProvenWhenItsProbationEnd
   EXPECT_EQ(server->stop(), kClean);
 }
 
-// ---- what may become of the file ----------------------------------------------------------------
+// ---- changes of the file ------------------------------------------------------------------------
 
 TEST_F(RollbackTest, AFileThatWasHalfWrittenWhenTheServerEndedCostsNothing) {
   auto server = start();

@@ -31,7 +31,7 @@ class ShardSyncsTest : public ProcessTest, public ::testing::WithParamInterface<
     server->wait_until_ready();
     return server;
   }
-  // How often threads of this name have called what.
+  // How often threads of this name have made each call.
   [[nodiscard]] std::map<std::string, int> calls_of(const std::string& thread) const {
     std::map<std::string, int> calls;
     std::ifstream file(record_);

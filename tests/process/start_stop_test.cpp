@@ -96,7 +96,7 @@ TEST_F(StartStopTest, ASecondSignalEndsItAtOnce) {
   }
   server->signal(SIGTERM);
   server->wait_for_log("server.stopping");
-  // Again and again: what comes together with the first signal does not count as a second.
+  // Again and again: a signal together with the first one does not count as a second one.
   std::jthread impatience([&server](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       server->signal(SIGINT);

@@ -474,7 +474,7 @@ TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
 
-// ---- lines about what has failed ----
+// ---- log lines of failures ----
 
 TEST_F(AgentSlotTest, TheLineOfAStartThatFailedIsUnderTheTraceOfThatStart) {
   shard_.script.on_create = [](HostCalls& host) -> Result<void> {

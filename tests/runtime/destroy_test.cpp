@@ -449,7 +449,7 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   EXPECT_EQ(fresh->end, "ok \"nothing\"");
 }
 
-// Else a loss of power could leave an agent that is listed, and whose file is missing.
+// Otherwise a loss of power could leave an agent that is listed and has no file.
 TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
   hearth::testing::FakeSyncCalls calls;
   ShardFixture shard({}, {}, &calls);

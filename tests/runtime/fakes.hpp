@@ -72,7 +72,7 @@ class ManualLoop final : public ShardLoop {
   void step() {
     if (const auto task = take_task()) task();
   }
-  // For what another thread posts: runs what is ready until `over`, for ten seconds at most.
+  // For work that another thread posts: runs ready work until `over`, for ten seconds at most.
   bool settle_until(const std::function<bool()>& over) {
     for (;;) {
       settle();
@@ -193,8 +193,9 @@ struct Script {
   std::function<void(HostCalls&, const OperationResult&)> on_result;
   std::function<void(HostCalls&)> on_cancel;
   std::function<Result<void>(HostCalls&)> on_create;
-  std::function<void(const JobOrigin&)> on_job;                 // on a thread of the pool
-  std::function<void(std::optional<durable::FiberRow>)> works;  // whose work it does from now on
+  std::function<void(const JobOrigin&)> on_job;  // on a thread of the pool
+  std::function<void(std::optional<durable::FiberRow>)>
+      works;                         // called with the fiber that it works for from now on
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
   std::uint32_t schema_version = 0;

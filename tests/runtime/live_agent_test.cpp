@@ -133,7 +133,7 @@ TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAn
   EXPECT_EQ(shard_.logger.count("cannot begin"), 1U);
 }
 
-// The SDK answers first and logs afterwards, and what a method has begun goes on behind its answer.
+// The SDK answers first and logs afterwards. Work that a method has begun goes on after the answer.
 TEST_F(LiveAgentTest, WhatIsLoggedBehindAnAnswerIsStillOfItsCallAndMethod) {
   on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     host.log("before");

@@ -304,7 +304,7 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachIn
   EXPECT_LE(seldom, 9);
 }
 
-// ---- what is refused ----
+// ---- refused calls ----
 
 TEST_F(LiveAgentWorkTest, InATransactionOfTheAgentsOwnNothingIsChanged) {
   visit([](HostCalls& host) {
@@ -340,7 +340,7 @@ TEST_F(LiveAgentWorkTest, ThePluginsSqlCannotWriteTheTables) {
   });
 }
 
-// ---- whose work runs, for the record of a crash ----
+// ---- the running work, for the record of a crash ----
 
 class WhoseWorkTest : public testing::WorkTest {
  protected:

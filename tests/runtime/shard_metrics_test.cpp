@@ -70,7 +70,7 @@ TEST(ShardMetricsTest, KindsAndReasonsThatItDoesNotKnowAreCountedAsUnknown) {
       seen.value("hearth_agent_evictions_total", {{"class", "Counter"}, {"reason", "unknown"}}), 1);
 }
 
-// ---- what the runtime counts ----
+// ---- counts of the runtime ----
 
 class RuntimeMetricsTest : public ::testing::Test {
  protected:

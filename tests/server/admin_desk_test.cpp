@@ -150,7 +150,7 @@ TEST_F(AdminDeskTest, OperationsArePagedThroughTheLedgersOfAllAgents) {
   EXPECT_FALSE(ask("GET", "/admin/operations/counter/a/nothing"));
 }
 
-// A page ends where it has looked at so many agents, though none of them had what is asked for.
+// A page ends after so many agents, also if none of them has a matching operation.
 TEST_F(AdminDeskTest, APageOfOperationsEndsAfterSoManyAgents) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < OperationPages::kMostAgents + 2; ++i)

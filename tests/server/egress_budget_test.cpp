@@ -22,7 +22,7 @@ using extensions::EgressLimits;
 class EgressBudgetTest : public ::testing::Test {
  protected:
   void start() { budget_ = std::make_unique<EgressBudget>(file_, clock_, logger_); }
-  // As kill -9: what is not in the file by now never will be.
+  // As kill -9: nothing more is written to the file.
   void kill() {
     std::filesystem::remove(copy_);
     if (std::filesystem::exists(file_)) std::filesystem::copy_file(file_, copy_);

@@ -23,7 +23,7 @@
 #endif
 #endif
 
-// A sanitizer's allocator is not the one to measure.
+// A sanitizer's allocator would be measured instead.
 #ifndef HEARTH_OTHER_ALLOCATOR
 
 namespace hearth::storage {

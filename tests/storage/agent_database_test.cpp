@@ -430,7 +430,7 @@ TEST_F(AgentDatabaseTest, UsedBytesCountsWhatIsStored) {
   EXPECT_LT(database->used_bytes(), 20'000);
 }
 
-// ---- the version of what the class keeps --------------------------------------------------------
+// ---- the version of the class's data ------------------------------------------------------------
 
 TEST_F(AgentDatabaseTest, ANewAgentGetsTheSchemaVersionOfItsClassWithItsFirstWrite) {
   AgentDatabaseOptions options;

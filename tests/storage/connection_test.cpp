@@ -134,7 +134,7 @@ TEST_F(SingleOwnerVfsTest, TakesUpTheWalOfAKilledProcess) {
   {
     Connection connection(path_, options());
     connection.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(a); INSERT INTO t VALUES(7)");
-    // What is on disk at this moment is what a killed process leaves.
+    // The files at this moment are the files that a killed process leaves.
     std::filesystem::copy_file(path_, temp_.path() / "b.db");
     std::filesystem::copy_file(path_.string() + "-wal", temp_.path() / "b.db-wal");
   }

@@ -79,7 +79,7 @@ TEST_F(DataDirectoryTest, P2_RefusesASecondServerAndNamesTheFirst) {
   EXPECT_NE(second.error().message.find(path_.string()), std::string::npos);
 }
 
-// A file that may not grow is what a full disk is for it.
+// A file that may not grow behaves as on a full disk.
 TEST_F(DataDirectoryTest, P2_WithoutRoomItIsLockedAndNamesNobodyUntilThereIs) {
   ASSERT_TRUE(DataDirectory::open(path_));
   rlimit before{};

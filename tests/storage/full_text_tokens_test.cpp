@@ -20,7 +20,7 @@ std::string so_many(std::size_t times, std::string_view text) {
 
 class FullTextTokensTest : public PluginSqlTest {
  protected:
-  // The query is stored, so that it is bounded by no look at what is bound.
+  // The query is stored, so no check of bound values limits it.
   Result<void> search(const std::string& condition, const std::string& query) {
     EXPECT_TRUE(run("DELETE FROM q"));
     const StatementHandle insert = prepare("INSERT INTO q VALUES(?)");

@@ -65,7 +65,7 @@ class PluginSqlTest : public ::testing::Test {
 
   std::int64_t count() { return ask("SELECT count(*) FROM t"); }
 
-  // The answer that a killed process would leave: of what is committed, and nothing else.
+  // The answer from committed data only, as after a kill of the process.
   [[nodiscard]] std::int64_t ask_committed(std::string_view text) const {
     const std::filesystem::path copy = temp_.path() / "killed.db";
     for (const char* part : {"", "-wal"}) {

@@ -40,7 +40,7 @@ class Counter {
   Counter(std::filesystem::path path, std::string name)
       : path_(std::move(path)), key_{"C", std::move(name)} {}
 
-  // What is wrong with what is on the disk; empty: nothing. Opens the database.
+  // The fault in the files on the disk; empty: none. Opens the database.
   std::string open(SyncService& sync, const std::string& vfs) {
     database_.emplace(path_, key_,
                       AgentDatabaseOptions{.checkpoint_pages = 12, .sync = &sync, .vfs = vfs});

@@ -1,5 +1,5 @@
 #pragma once
-// Where this build has put what tests start and load, and where its sources are.
+// Paths of the programs and libraries of this build for tests, and of its sources.
 //
 // Only built.cpp knows these paths. So every other source compiles to the same object in each
 // checkout, and ccache finds it again.

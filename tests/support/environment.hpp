@@ -7,7 +7,7 @@
 
 namespace hearth::testing {
 
-// Built with a sanitizer, whose time and memory are its own.
+// Built with a sanitizer, which changes time and memory.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 inline constexpr bool kSanitized = true;
 #else

@@ -13,7 +13,7 @@ class FewDescriptors {
  public:
   explicit FewDescriptors(unsigned left) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    std::vector<int> taken;  // what is free below the highest one that is taken counts too
+    std::vector<int> taken;  // free numbers below the highest one count too
     for (unsigned i = 0; i < left; ++i) taken.push_back(::dup(0));
     const int lowest_free = ::dup(0);
     ::close(lowest_free);

@@ -285,7 +285,7 @@ function counted(server, name) {
   return server;
 }
 
-// A proxy: forwards what is asked of it by name to itself, and opens tunnels to its TLS port.
+// A proxy: forwards requests with any host name to this server, and opens tunnels to its TLS port.
 function forward(request, response) {
   const { pathname, search } = new URL(request.url);
   request.url = pathname + search;

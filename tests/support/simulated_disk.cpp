@@ -189,7 +189,7 @@ SimulatedDisk::~SimulatedDisk() {
   sqlite3_vfs_unregister(vfs_.get());
 }
 
-// ---- what happens to files ----------------------------------------------------------------------
+// ---- changes of files ---------------------------------------------------------------------------
 
 bool SimulatedDisk::step() {
   if (!works()) return false;
@@ -223,7 +223,7 @@ void SimulatedDisk::make_durable(Node& node) {
   node.pending.clear();
 }
 
-// Writing back has failed: what is lost here is lost, and no later sync tries it again.
+// Writing back has failed: these bytes are lost, and no later sync retries them.
 void SimulatedDisk::lose_some(Node& node) {
   std::erase_if(node.pending, [this](const Change&) { return (*random_)() % 2 == 0; });
   ++node.errors;

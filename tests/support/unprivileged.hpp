@@ -16,7 +16,7 @@ class Unprivileged {
   Unprivileged() {
     if (::geteuid() != 0) return;
     ::setfsuid(kNobody);
-    // It tells the one before, and nothing of failure: only another call does.
+    // It returns the earlier id, and no error: only a second call shows whether it worked.
     if (::setfsuid(kNobody) != static_cast<int>(kNobody))
       throw std::runtime_error("cannot become nobody");
   }

@@ -40,7 +40,8 @@ class UnreadPipe {
     ::close(filler);
   }
 
-  // Reads up to the end of the first `end`; without it what came within ten seconds of silence.
+  // Reads up to the end of the first `end`. Without `end`, it returns what it has read after ten
+  // seconds of silence.
   std::string read_until(const std::string& end) const {
     std::string text;
     while (!text.ends_with(end)) {

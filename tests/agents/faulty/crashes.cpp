@@ -27,7 +27,7 @@ int overflow(int depth) {
   return zero == 0 ? overflow(depth + 1) + frame[0] : 0;
 }
 
-// A sanitizer would stop at what is done wrong here before it happens.
+// A sanitizer would stop before the fault that this code makes.
 __attribute__((no_sanitize("undefined"))) void crash(const std::string& how) {
 #ifdef MENDED
   if (!how.empty()) return;

@@ -85,7 +85,7 @@ class Fragile : public hearth::Agent {
   void set_trap(const std::string& path) { sql("INSERT INTO traps VALUES (?)", path); }
   std::size_t dead() { return list_dead_fibers().size(); }
 
-  // A sanitizer would stop at what is done wrong here before it happens.
+  // A sanitizer would stop before the fault that this code makes.
   __attribute__((no_sanitize("undefined"))) hearth::Task<void> crash_later() {
     co_await sleep(std::chrono::milliseconds(1));
     *nowhere = 1;

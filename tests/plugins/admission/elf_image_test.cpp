@@ -91,7 +91,7 @@ TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
   // A count that is too large ends where the chain does.
   EXPECT_TRUE(parse_exactly(with(DT_VERNEEDNUM, 1'000'000)));
 
-  // Names outside of the string table, and a chain that leaves what is loaded.
+  // Names outside of the string table, and a chain that leaves the loaded part.
   const auto table = get<std::uint64_t>(plain, dynamic_entry_at(plain, DT_VERNEED) + 8);
   for (const std::size_t field :
        {offsetof(Elf64_Verneed, vn_file), offsetof(Elf64_Verneed, vn_aux)}) {

@@ -88,7 +88,8 @@ TEST(ProbeTest, P2_ALibraryThatHangsIsEndedInTime) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, 500ms);
 }
 
-// The grandchild holds the pipes open and must neither be waited for nor stay.
+// The grandchild holds the pipes open. The probe must not wait for it, and must not leave it
+// behind.
 TEST(ProbeTest, P2_WhatALibraryStartedIsEndedWithIt) {
   ProbeOptions impatient = probe_options();
   impatient.time_limit = 500ms;

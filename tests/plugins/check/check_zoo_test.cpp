@@ -235,7 +235,7 @@ TEST(CheckGccFileTest, LibrariesThatKeepTheContractPass) {
   }
 }
 
-// ---- what the loader's tests are made with ----
+// ---- the libraries of the loader's tests ----
 
 class CheckLibraryTest : public ::testing::TestWithParam<Expected> {};
 
@@ -324,7 +324,7 @@ TEST(CheckZooFileTest, AClassThatNeedsOptionsIsTriedWithThem) {
   EXPECT_EQ(report.find("T205")->verdict, CheckVerdict::kPassed);
 }
 
-// ---- what must pass ----
+// ---- libraries that must pass ----
 
 class CheckGoodTest : public ::testing::TestWithParam<std::filesystem::path> {};
 

@@ -31,7 +31,7 @@ class ClassConfigurationTest : public ::testing::Test {
     start();
   }
 
-  // As a server does. What the one before has said of classes is in its ledger.
+  // As a server does. The ledger has what the last server knew of its classes.
   void start() {
     ledger_.emplace(directory_.path(), "1.0.0");
     configuration_.emplace(classes(), config::load_class_files(classes(), true).value(), *ledger_);
@@ -418,7 +418,7 @@ TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
   EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, std::nullopt);
 }
 
-// A crash must not open a way that the operator has closed, nor give a credential back.
+// A crash must not open an address again that the operator has closed, or restore a credential.
 TEST_F(OnTrialTest, WhereAgentsMayGoIsNeverTakenBack) {
   put("key", "s3cret\n");
   put("counter.yaml",

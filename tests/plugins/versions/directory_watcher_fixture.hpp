@@ -63,7 +63,7 @@ class DirectoryWatcherTest : public ::testing::Test {
         },
         logger_);
   }
-  // Keeps what plugin(name) holds whenever it is told that this has changed.
+  // Keeps the content of plugin(name) at each reported change.
   void keep_contents_of(const std::string& name) {
     when_told_ = [this, file = plugin(name)](const FileChanges& changes) {
       if (std::ranges::find(changes.changed, file) == changes.changed.end()) return;
@@ -96,7 +96,7 @@ class DirectoryWatcherTest : public ::testing::Test {
   std::condition_variable told_;
   Names changed_;
   Names gone_;
-  Names contents_;  // of what keep_contents_of() names
+  Names contents_;  // of the files that keep_contents_of() names
   int calls_ = 0;
   std::unique_ptr<DirectoryWatcher> watcher_;
 };

@@ -214,7 +214,7 @@ void fill_queues(const std::filesystem::path& one, const std::filesystem::path& 
   std::size_t limit = 0;
   std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> limit;
   ASSERT_GT(limit, 0U);
-  // In turn: two of the same, one after the other, would be one.
+  // Alternately: the kernel merges two equal events in a row.
   for (std::size_t i = 0; i <= limit; ++i)
     ASSERT_EQ(::chmod((i % 2 == 0 ? one : other).c_str(), 0600), 0);
 }

@@ -125,7 +125,7 @@ TEST_F(PluginVersionsTest, R3_WhatWouldStayInMemoryIsNotReplacedOnceTooManyStay)
   EXPECT_EQ(refused.refusal->rule, "R3");
   EXPECT_NE(refused.refusal->reason.find("restart"), std::string::npos) << refused.refusal->reason;
   EXPECT_EQ(loader().pinned(), 2U);
-  // A library of which nothing has stayed is replaced as ever, and a new one served.
+  // A library that was unloaded completely is replaced as usual, and the new one is served.
   install("busy", "busy.so");
   EXPECT_TRUE(loader().load_version(plugins() / "busy.so").plugin);
 }
