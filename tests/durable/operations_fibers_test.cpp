@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace hearth::durable {
 namespace {
@@ -22,10 +23,11 @@ class OperationsOfFibersTest : public OperationsFixture {
     if (!parent.empty()) wanted.key = key;
     return start(wanted).fiber;
   }
-  OperationBegun begin(FiberHandle fiber, Effect effect = Effect::kUnsafe,
-                       bool can_resume = false) {
+  OperationBegun begin(FiberHandle fiber, Effect effect = Effect::kUnsafe, bool can_resume = false,
+                       std::string_view key = {}) {
     OperationRequest wanted;
     wanted.kind = "charge";
+    wanted.key = key;
     wanted.fiber = fiber;
     wanted.effect = effect;
     wanted.can_resume = can_resume;
@@ -34,14 +36,7 @@ class OperationsOfFibersTest : public OperationsFixture {
     return begin_request(wanted);
   }
   OperationBegun begin_by_key(FiberHandle fiber, const std::string& key, Effect effect) {
-    OperationRequest wanted;
-    wanted.kind = "charge";
-    wanted.key = key;
-    wanted.fiber = fiber;
-    wanted.effect = effect;
-    wanted.can_probe = true;
-    if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
-    return begin_request(wanted);
+    return begin(fiber, effect, false, key);
   }
   void cancel(const std::string& id) {
     EXPECT_TRUE(managed_->cancel(id, "", "no more"));

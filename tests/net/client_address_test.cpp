@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -185,25 +186,24 @@ class NewKeysTest : public ClientAddressTest {
       std::this_thread::yield();
     }
   }
+  // What a client gets that sends this beginning of a request, and then new keys.
+  void expect_429_after(std::string_view begun) {
+    start_tls();
+    testing::TlsClient client(port());
+    ASSERT_EQ(client.handshake(), "");
+    if (!begun.empty()) client.send(begun);
+    flood(client);
+    EXPECT_EQ(client.read_reply().status, 429);
+    EXPECT_TRUE(has_counted("bytes", 1));
+  }
 };
 
 TEST_F(NewKeysTest, CountBeforeARequest) {
-  start_tls();
-  testing::TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
-  flood(client);
-  EXPECT_EQ(client.read_reply().status, 429);
-  EXPECT_TRUE(has_counted("bytes", 1));
+  expect_429_after({});
 }
 
 TEST_F(NewKeysTest, CountWhileHalfAHeadWaits) {
-  start_tls();
-  testing::TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
-  client.send("GET /x HT");
-  flood(client);
-  EXPECT_EQ(client.read_reply().status, 429);
-  EXPECT_TRUE(has_counted("bytes", 1));
+  expect_429_after("GET /x HT");
 }
 
 TEST_F(NewKeysTest, CountOnAWebSocket) {

@@ -31,6 +31,9 @@ class Holder {
   Function function_;
 };
 
+// Calls its parameter, which is a copy.
+constexpr auto kCall = [](auto function) { return function(); };
+
 class Lambdas : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Lambdas>& m) {
@@ -57,6 +60,9 @@ class Lambdas : public hearth::Agent {
     m.add("a_reference_is_kept", &Lambdas::a_reference_is_kept);
   }
 
+  auto lambda() {
+    return [this]() -> Task<int> { co_return co_await later(); };
+  }
   Task<int> returned() {
     auto work = [this]() -> Task<int> { co_return co_await later(); };
     return work();
@@ -109,42 +115,30 @@ class Lambdas : public hearth::Agent {
   Task<int> made_by_a_kept_binding() {
     co_return co_await keep_alive_while(std::bind(&Lambdas::returned, this));
   }
-  // The lambda that is called is the parameter, which dies.
+  // In each of these the called lambda is the parameter of kCall, which dies.
   Task<int> copied_by_a_kept_binding() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    co_return co_await keep_alive_while(std::bind(call, work));
+    co_return co_await keep_alive_while(std::bind(kCall, lambda()));
   }
   Task<int> copied_by_a_kept_front() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    co_return co_await keep_alive_while(std::bind_front(call, work));
+    co_return co_await keep_alive_while(std::bind_front(kCall, lambda()));
   }
   Task<int> copied_by_a_kept_result() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    co_return co_await keep_alive_while(std::bind<Task<int>>(call, work));
+    co_return co_await keep_alive_while(std::bind<Task<int>>(kCall, lambda()));
   }
   Task<int> copied_by_a_function_of_front() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    const std::function<Task<int>()> binding = std::bind_front(call, work);
+    const std::function<Task<int>()> binding = std::bind_front(kCall, lambda());
     co_return co_await keep_alive_while(binding);
   }
   Task<int> copied_by_a_function_of_result() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    const std::function<Task<int>()> binding = std::bind<Task<int>>(call, work);
+    const std::function<Task<int>()> binding = std::bind<Task<int>>(kCall, lambda());
     co_return co_await keep_alive_while(binding);
   }
   Task<int> copied_by_a_kept_function() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
-    const auto call = [](auto function) { return function(); };
-    const std::function<Task<int>()> binding = std::bind(call, work);
+    const std::function<Task<int>()> binding = std::bind(kCall, lambda());
     co_return co_await keep_alive_while(binding);
   }
   Task<int> copied_for_a_kept_member() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto work = lambda();
     co_return co_await keep_alive_while(std::bind(&Lambdas::call_now<decltype(work)>, this, work));
   }
   Task<int> made_by_a_kept_object() {
@@ -154,7 +148,7 @@ class Lambdas : public hearth::Agent {
   Task<int> made_by_a_kept_pointer() { co_return co_await keep_alive_while(&Lambdas::of_nobody); }
   // What is kept is the reference.
   Task<int> a_reference_is_kept() {
-    const auto work = [this]() -> Task<int> { co_return co_await later(); };
+    const auto work = lambda();
     co_return co_await keep_alive_while(std::cref(work));
   }
   Task<int> as_a_parameter() {
@@ -166,7 +160,7 @@ class Lambdas : public hearth::Agent {
   Task<int> call_now(Function function) {
     return function();
   }
-  // Of what a std::function has room for, and of what it puts elsewhere; and of what is bound.
+  // Functions that fit into a std::function, one that it allocates, and bound ones.
   std::vector<std::function<Task<int>()>> wrappings() {
     const std::array<char, 100> large{};
     std::vector<std::function<Task<int>()>> all;

@@ -143,6 +143,21 @@ class FiberWorkTest : public ::testing::Test {
     return std::exchange(seen, {});
   }
 
+  // Recovers a fiber of an agent: all that is seen at its wake, and the first lines 10 ms later.
+  template <class Class>
+  void expect_recovery(const Lines& at_wake, const Lines& later) {
+    AgentHandle agent = host_->create<Class>("a");
+    auto call = agent.start("starts");
+    agent.kill();
+    seen.clear();
+    agent.wake();
+    EXPECT_EQ(std::exchange(seen, {}), at_wake);
+    host_->advance(milliseconds(10));
+    ASSERT_GE(seen.size(), later.size());
+    seen.resize(later.size());
+    EXPECT_EQ(seen, later);
+  }
+
   static inline decltype(hearth_fibers_v2::works_for) real = nullptr;  // NOLINT
   std::unique_ptr<Host> host_ = std::make_unique<Host>();
   hearth_fibers_v2 table_ = *static_cast<const hearth_fibers_v2*>(
@@ -207,30 +222,14 @@ TEST_F(FiberWorkTest, ARecoveryByNameIsToldAsTheFiberAndTheEventBeginsAsThat) {
 }
 
 TEST_F(FiberWorkTest, AHookWorksForTheFiberThatItIsAbout) {
-  AgentHandle agent = host_->create<Decider>("a");
-  auto call = agent.start("starts");
-  agent.kill();
-  seen.clear();
-  agent.wake();
-  EXPECT_EQ(seen, Lines({"works for none", "works for the hook", "hook", "works for none"}));
-  seen.clear();
-  host_->advance(milliseconds(10));
-  EXPECT_EQ(Lines(seen.begin(), seen.begin() + 6),
-            Lines({"works for the hook", "hook after its wait", "works for fiber 1", "fiber",
-                   "works for the hook", "hook"}));
+  expect_recovery<Decider>({"works for none", "works for the hook", "hook", "works for none"},
+                           {"works for the hook", "hook after its wait", "works for fiber 1",
+                            "fiber", "works for the hook", "hook"});
 }
 
 TEST_F(FiberWorkTest, APlanWorksForTheFibersThatItIsAbout) {
-  AgentHandle agent = host_->create<Planner>("a");
-  auto call = agent.start("starts");
-  agent.kill();
-  seen.clear();
-  agent.wake();
-  EXPECT_EQ(seen, Lines({"works for none", "works for the hook", "plan", "works for none"}));
-  seen.clear();
-  host_->advance(milliseconds(10));
-  EXPECT_EQ(Lines(seen.begin(), seen.begin() + 2),
-            Lines({"works for the hook", "plan after its wait"}));
+  expect_recovery<Planner>({"works for none", "works for the hook", "plan", "works for none"},
+                           {"works for the hook", "plan after its wait"});
 }
 
 TEST_F(FiberWorkTest, AStartIsNoFibersWork) {

@@ -17,6 +17,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+const std::string kTraceHeader = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const std::string kTraceId = "trace=" + kTraceHeader.substr(0, 36);
+
 // Answers at once with its arguments.
 void echo(HostCalls& host, const AgentEvent& event) {
   EXPECT_TRUE(host.complete(event.call, event.body));
@@ -43,6 +46,34 @@ class AgentCallsTest : public AgentCallTest {
     ask(request);
     call({"Asking", caller}, "go");
     return asking.told[caller];
+  }
+
+  // An agent of Asking on shard 0, and one of ToldRoom on shard 1 whose "say" logs `line`.
+  struct Traced {
+    std::string caller;
+    std::string callee;
+  };
+  Traced start_traced(const char* line) {
+    start();
+    room.methods["say"] = [line](HostCalls& host, const AgentEvent& event) {
+      host.log(line);
+      echo(host, event);
+    };
+    return {name_on(0, "Asking"), name_on(1, "ToldRoom")};
+  }
+  static void log_and_say(HostCalls& host, std::string_view line, const Traced& agents,
+                          CallId call) {
+    host.log(line);
+    EXPECT_TRUE(host.start_call(
+        {.agent_class = "ToldRoom", .name = agents.callee, .method = "say", .call = call}, 1));
+  }
+  // A request for "go" of the caller with this header.
+  void go_with(const Traced& agents, const std::string& header, const std::string& value) {
+    auto head = std::make_unique<RequestHead>();
+    head->headers = {{header, value}};
+    runtime_->shard(0).request({"Asking", agents.caller}, "asking", "go", "[]", std::move(head),
+                               std::make_unique<FakeSink>(std::make_shared<Answer>()));
+    settle();
   }
 };
 
@@ -379,19 +410,8 @@ TEST_F(AgentCallsTest, CallsEndWithTheServer) {
 // Work that an event has begun keeps the event's trace after the event: results of operations,
 // schedules, and recovered fibers.
 TEST_F(AgentCallsTest, ATraceGoesOnInWhatAnEventHasBegun) {
-  start();
-  const std::string caller = name_on(0, "Asking");
-  const std::string callee = name_on(1, "ToldRoom");
+  const Traced agents = start_traced("asked");
   CallId begun_by = 0;
-  const auto ask = [&](HostCalls& host, std::string_view what, CallId call) {
-    host.log(what);
-    EXPECT_TRUE(host.start_call(
-        {.agent_class = "ToldRoom", .name = callee, .method = "say", .call = call}, 1));
-  };
-  room.methods["say"] = [](HostCalls& host, const AgentEvent& event) {
-    host.log("asked");
-    echo(host, event);
-  };
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
     begun_by = event.call;
     durable::ScheduleRequest soon;
@@ -403,75 +423,44 @@ TEST_F(AgentCallsTest, ATraceGoesOnInWhatAnEventHasBegun) {
     echo(host, event);
   };
   asking.on_result = [&](HostCalls& host, const OperationResult& result) {
-    if (result.token == 7) ask(host, "slept", begun_by);
+    if (result.token == 7) log_and_say(host, "slept", agents, begun_by);
   };
   asking.on_schedule = [&](HostCalls& host, const AgentEvent& event) {
-    ask(host, "ticked", event.call);
+    log_and_say(host, "ticked", agents, event.call);
     echo(host, event);
   };
-  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  auto head = std::make_unique<RequestHead>();
-  head->headers = {{"traceparent", trace}};
-  runtime_->shard(0).request({"Asking", caller}, "asking", "go", "[]", std::move(head),
-                             std::make_unique<FakeSink>(std::make_shared<Answer>()));
-  settle();
+  go_with(agents, "traceparent", kTraceHeader);
   advance(milliseconds(2000));
-  const std::string known = "trace=" + trace.substr(0, 36);
   for (const char* line : {"text=slept", "text=ticked", "schedule:create", "schedule:execute"}) {
     const auto of_line = [&](const std::string& each) {
-      return each.find(line) != std::string::npos && each.find(known) != std::string::npos;
+      return each.find(line) != std::string::npos && each.find(kTraceId) != std::string::npos;
     };
     EXPECT_EQ(std::ranges::count_if(logger.events(), of_line), 1) << line;
   }
-  EXPECT_EQ(logger.count(known), 6U) << "and it is asked twice";
+  EXPECT_EQ(logger.count(kTraceId), 6U) << "and it is asked twice";
 }
 
 TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
-  start();
-  const std::string caller = name_on(0, "Asking");
-  const std::string callee = name_on(1, "ToldRoom");
-  room.methods["say"] = [](HostCalls& host, const AgentEvent& event) {
-    host.log("here");
-    echo(host, event);
-  };
+  const Traced agents = start_traced("here");
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
-    host.log("there");
-    EXPECT_TRUE(host.start_call(
-        {.agent_class = "ToldRoom", .name = callee, .method = "say", .call = event.call}, 1));
+    log_and_say(host, "there", agents, event.call);
     echo(host, event);
   };
-  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  const auto ask_with = [&](const std::string& header) {
-    auto head = std::make_unique<RequestHead>();
-    head->headers = {{"TraceParent", header}};
-    runtime_->shard(0).request({"Asking", caller}, "asking", "go", "[]", std::move(head),
-                               std::make_unique<FakeSink>(std::make_shared<Answer>()));
-    settle();
-  };
-  ask_with(trace);
-  const std::string known = "trace=" + trace.substr(0, 36);
-  EXPECT_EQ(logger.count(known), 2U);
-  EXPECT_EQ(logger.count("trace=" + trace), 0U) << "each event is a span of its own";
+  go_with(agents, "TraceParent", kTraceHeader);
+  EXPECT_EQ(logger.count(kTraceId), 2U);
+  EXPECT_EQ(logger.count("trace=" + kTraceHeader), 0U) << "each event is a span of its own";
   EXPECT_TRUE(logger.contains("method=say"));
-  ask_with("00-00000000000000000000000000000000-b7ad6b7169203331-01");
-  EXPECT_EQ(logger.count(known), 2U) << "that is no trace";
+  go_with(agents, "TraceParent", "00-00000000000000000000000000000000-b7ad6b7169203331-01");
+  EXPECT_EQ(logger.count(kTraceId), 2U) << "that is no trace";
   EXPECT_EQ(logger.count("trace=00-"), 4U) << "the event and its call share one of their own";
 }
 
-// What one event has others do, and all that is said of it, is found under one trace.
+// One trace has the work that an event causes in other agents, and all log lines about it.
 TEST_F(AgentCallsTest, AnEventWithoutATraceOfItsClientHasOneOfItsOwn) {
-  start();
-  const std::string caller = name_on(0, "Asking");
-  const std::string callee = name_on(1, "ToldRoom");
-  room.methods["say"] = [](HostCalls& host, const AgentEvent& event) {
-    host.log("here");
-    echo(host, event);
-  };
+  const Traced agents = start_traced("here");
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
-    host.log("there");
     EXPECT_TRUE(host.start_fiber("work", ""));
-    EXPECT_TRUE(host.start_call(
-        {.agent_class = "ToldRoom", .name = callee, .method = "say", .call = event.call}, 1));
+    log_and_say(host, "there", agents, event.call);
     EXPECT_TRUE(host.complete(event.call, Error{Errc::kPlugin, "went wrong"}));
   };
   const auto trace_of = [this](const std::string& what) {
@@ -482,13 +471,13 @@ TEST_F(AgentCallsTest, AnEventWithoutATraceOfItsClientHasOneOfItsOwn) {
     }
     return "none in " + what;
   };
-  call({"Asking", caller}, "go");
+  call({"Asking", agents.caller}, "go");
   const std::string trace = trace_of("text=there");
   for (const char* line : {"text=here", "agent.call_failed", "fiber:run:started"})
     EXPECT_EQ(trace_of(line), trace) << line;
   EXPECT_TRUE(logger.contains("method=go trace="));
   logger.clear();
-  call({"Asking", caller}, "go");
+  call({"Asking", agents.caller}, "go");
   EXPECT_NE(trace_of("text=there"), trace) << "each event has its own";
 }
 

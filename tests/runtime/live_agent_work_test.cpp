@@ -363,7 +363,29 @@ class WhoseWorkTest : public testing::WorkTest {
     return fiber;
   }
 
+  // Restarts, and returns the event of this kind, which it leaves open.
+  CallId open_after_restart(EventKind kind) {
+    on_work = [this, kind](HostCalls& host, const AgentEvent& event) -> Result<void> {
+      if (event.kind != kind) return host.complete(event.call, std::string_view());
+      open_ = event.call;
+      return {};
+    };
+    shard_.restart();
+    works_.clear();
+    shard_.settle();
+    EXPECT_NE(open_, 0U);
+    return open_;
+  }
+  // A plan is the work of `fiber` from its begin on, also after its first wait.
+  void expect_plan_works_for(const std::optional<durable::FiberRow>& fiber) {
+    const CallId plan = open_after_restart(EventKind::kFibersRecovered);
+    EXPECT_EQ(works_, Works{fiber});
+    act([&](HostCalls& host) { host.works_for(0, plan); });
+    EXPECT_EQ(works_, (Works{fiber, std::nullopt, fiber}));
+  }
+
   Works works_;
+  CallId open_ = 0;
 };
 
 TEST_F(WhoseWorkTest, IsKnownFromTheFirstTimeOnThatItIsTold) {
@@ -398,17 +420,7 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
   const std::uint64_t fiber = begin("f");
   visit([&](HostCalls& host) { host.works_for(fiber, 0); });
   const auto row = works_.at(0);
-  CallId hook = 0;
-  on_work = [&hook](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered)
-      return host.complete(event.call, std::string_view());
-    hook = event.call;
-    return {};
-  };
-  shard_.restart();
-  works_.clear();
-  shard_.settle();
-  ASSERT_NE(hook, 0U);
+  const CallId hook = open_after_restart(EventKind::kFiberRecovered);
   EXPECT_EQ(works_, Works{row});
   act([&](HostCalls& host) {
     host.works_for(0, hook);
@@ -421,21 +433,7 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
 TEST_F(WhoseWorkTest, APlanForSeveralIsTheWorkOfNoneThatIsKnown) {
   begin("f");
   begin("g");
-  CallId plan = 0;
-  on_work = [&plan](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFibersRecovered)
-      return host.complete(event.call, std::string_view());
-    plan = event.call;
-    return {};
-  };
-  shard_.restart();
-  works_.clear();
-  shard_.settle();
-  ASSERT_NE(plan, 0U);
-  EXPECT_EQ(works_, Works{durable::kSeveralFibers});
-  act([&](HostCalls& host) { host.works_for(0, plan); });
-  EXPECT_EQ(works_, (Works{durable::kSeveralFibers, std::nullopt, durable::kSeveralFibers}))
-      << "also after its first wait";
+  expect_plan_works_for(durable::kSeveralFibers);
 }
 
 TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
@@ -446,21 +444,7 @@ TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
     ASSERT_TRUE(started);
     host.works_for(started->fiber, 0);
   });
-  const auto row = works_.at(0);
-  CallId plan = 0;
-  on_work = [&plan](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFibersRecovered)
-      return host.complete(event.call, std::string_view());
-    plan = event.call;
-    return {};
-  };
-  shard_.restart();
-  works_.clear();
-  shard_.settle();
-  ASSERT_NE(plan, 0U);
-  EXPECT_EQ(works_, Works{row});
-  act([&](HostCalls& host) { host.works_for(0, plan); });
-  EXPECT_EQ(works_, (Works{row, std::nullopt, row})) << "also after its first wait";
+  expect_plan_works_for(std::optional<durable::FiberRow>(works_.at(0)));
 }
 
 TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,6 +44,14 @@ class ClassConfigurationTest : public ::testing::Test {
   }
   ClassConfiguration::Reading read(const std::string& segment = "", bool by_person = false) {
     return configuration_->read_again(segment, by_person);
+  }
+  // Settings with another idle timeout and these rules come, and are taken back.
+  void read_and_take_back(const std::string& rules) {
+    const auto before = configuration_->of("counter");
+    put("counter.yaml", "class: counter\nidle_timeout: 20s\n" + rules + "\n");
+    read();
+    configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
+    EXPECT_EQ(idle_timeout(), seconds(10));
   }
   using Aliases = ClassConfiguration::Aliases;
   [[nodiscard]] seconds idle_timeout(const std::string& name = "counter") const {
@@ -349,6 +358,15 @@ class OnTrialTest : public ClassConfigurationTest {
     crash.sha256 = "01";
     EXPECT_TRUE(ledger_->crashed(crash).written);
   }
+  // The trial fails with a crash: the earlier idle timeout is back, and the rules are kept.
+  void expect_kept_after_a_crash(const std::function<void()>& expect_rules) {
+    expect_rules();
+    crash();
+    start();
+    EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
+    EXPECT_EQ(configuration_->taken_back().size(), 1U);
+    expect_rules();
+  }
   ClassConfiguration::Settings before_;
   ClassConfiguration::Settings next_;
 };
@@ -407,12 +425,7 @@ TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
       EXPECT_TRUE(rules.list_methods);
     }
   };
-  expect_closed();
-  crash();
-  start();
-  EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
-  EXPECT_EQ(configuration_->taken_back().size(), 1U);
-  expect_closed();
+  expect_kept_after_a_crash(expect_closed);
   put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
   EXPECT_TRUE(read().changes.empty()) << "no agent has others";
   EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, std::nullopt);
@@ -441,32 +454,19 @@ TEST_F(OnTrialTest, WhereAgentsMayGoIsNeverTakenBack) {
       EXPECT_TRUE(egress.secrets.empty());
     }
   };
-  expect_tight();
-  crash();
-  start();
-  EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
-  EXPECT_EQ(configuration_->taken_back().size(), 1U);
-  expect_tight();
+  expect_kept_after_a_crash(expect_tight);
   put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
   EXPECT_TRUE(read().changes.empty()) << "what was tried has not changed";
   EXPECT_TRUE(configuration_->egress().at("counter")->allow.empty());
 }
 
 TEST_F(ClassConfigurationTest, WhatIsTakenBackWhileTheServerRunsLetsNobodyOut) {
-  const auto before = configuration_->of("counter");
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\negress: {deny: ['*']}\n");
-  read();
-  configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
-  EXPECT_EQ(idle_timeout(), seconds(10));
+  read_and_take_back("egress: {deny: ['*']}");
   EXPECT_EQ(configuration_->egress().at("counter")->deny, std::vector<std::string>{"*"});
 }
 
 TEST_F(ClassConfigurationTest, WhatIsTakenBackWhileTheServerRunsLetsNobodyIn) {
-  const auto before = configuration_->of("counter");
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\nauth: {type: token}\n");
-  read();
-  configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
-  EXPECT_EQ(idle_timeout(), seconds(10));
+  read_and_take_back("auth: {type: token}");
   EXPECT_EQ(configuration_->entry_rules().at("counter")->auth.type, ProofKind::kToken);
   std::filesystem::remove(classes() / "counter.yaml");
   read("", true);
