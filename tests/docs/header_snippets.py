@@ -24,29 +24,23 @@ NOT_CODE = {
     ("ext/operations.h", "operation <id> may have executed"),
 }
 
+def in_method(name, method, *members):
+    """A wrapper: the block is the body of this method of an agent class."""
+    lines = "".join(f"  {each}\n" for each in members)
+    return f"\nclass {name} : public hearth::Agent {{\n{lines}  {method} {{\n@  }}\n}};"
+
+
 WRAPPERS = {
     ("abi.h", "HEARTH_PLUGIN_NOTE"): "@",
     ("agent.hpp", "class Counter"): "@",
-    ("agent_base.hpp", "transaction()"): """
-class Theatre : public hearth::Agent {
-  void book() {
-@  }
-};""",
-    ("alarm.hpp", "set_alarm"): """
-class Biller : public hearth::Agent {
-  void plan() {
-@  }
-};""",
+    ("agent_base.hpp", "transaction()"): in_method("Theatre", "void book()"),
+    ("alarm.hpp", "set_alarm"): in_method("Biller", "void plan()"),
     ("callback.hpp", "m.callback"): """
 class Reminder : public hearth::Agent {
   void remind_me(std::string text);
   void remind(const std::string& text);
 @};""",
-    ("error.hpp", "throw hearth::Error"): """
-class Hotel : public hearth::Agent {
-  void enter() {
-@  }
-};""",
+    ("error.hpp", "throw hearth::Error"): in_method("Hotel", "void enter()"),
     ("fetch.hpp", "response.next()"): """
 class Loader : public hearth::Agent {
   void use(const std::string& piece);
@@ -54,17 +48,9 @@ class Loader : public hearth::Agent {
     auto response = co_await fetch("https://a.example/large");
 @  }
 };""",
-    ("keep_alive.hpp", "keep_alive()"): """
-class Waiter : public hearth::Agent {
-  void wait() {
-@  }
-};""",
-    ("fetch.hpp", "hearth::FetchResponse page"): """
-class Reader : public hearth::Agent {
-  void remember(std::string text);
-  hearth::Task<void> read() {
-@  }
-};""",
+    ("keep_alive.hpp", "keep_alive()"): in_method("Waiter", "void wait()"),
+    ("fetch.hpp", "hearth::FetchResponse page"): in_method(
+        "Reader", "hearth::Task<void> read()", "void remember(std::string text);"),
     ("fiber.hpp", "m.fiber"): """
 class Importer : public hearth::Agent {
   struct Order {
@@ -76,11 +62,8 @@ class Importer : public hearth::Agent {
   hearth::Task<void> begin(Order order) {
 @2@3  }
 };""",
-    ("fiber.hpp", "fiber.once"): """
-class Answerer : public hearth::Agent {
-  void work(std::string answer, hearth::FiberContext& fiber) {
-@  }
-};""",
+    ("fiber.hpp", "fiber.once"): in_method(
+        "Answerer", "void work(std::string answer, hearth::FiberContext& fiber)"),
     ("fiber_calls.hpp", 'start_fiber("charge"'): """
 class Till : public hearth::Agent {
   struct Order {
@@ -114,25 +97,16 @@ class Settler : public hearth::Agent {
 @    return {};
   }
 };""",
-    ("call.hpp", "co_await agent("): """
-class Writer : public hearth::Agent {
-  hearth::Json mail;
-  std::string prompt;
-  hearth::Task<void> write(hearth::Stream& out) {
-@  }
-};""",
+    ("call.hpp", "co_await agent("): in_method(
+        "Writer", "hearth::Task<void> write(hearth::Stream& out)", "hearth::Json mail;", "std::string prompt;"),
     ("fields.hpp", "struct Options"): "@",
     ("fields.hpp", "HEARTH_REQUIRED"): """
 struct Input {
   std::string topic;
   int steps = 5;
 @};""",
-    ("http.hpp", "hearth::ResponseStream out"): """
-class Lines : public hearth::Agent {
-  std::vector<std::string> lines;
-  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
-@  }
-};""",
+    ("http.hpp", "hearth::ResponseStream out"): in_method(
+        "Lines", "hearth::Task<hearth::Response> on_request(const hearth::Request& request) override", "std::vector<std::string> lines;"),
     ("kv.hpp", "kv().put"): """
 using hearth::KvEntry;
 class Drafts : public hearth::Agent {
@@ -152,11 +126,7 @@ class Counter : public hearth::Agent {
   hearth::Task<void> import(hearth::Json order, hearth::FiberContext& fiber);
   static constexpr hearth::OperationKind kCharge = {hearth::Effect::kUnsafe, "a", "b", "c", "d"};
 @};""",
-    ("queue.hpp", 'queue("send_mail"'): """
-class Mailer : public hearth::Agent {
-  void order() {
-@  }
-};""",
+    ("queue.hpp", 'queue("send_mail"'): in_method("Mailer", "void order()"),
     ("sse.hpp", "hearth::SseReader events"): """
 class Listener : public hearth::Agent {
   void use(const std::string& data);
