@@ -87,7 +87,7 @@ TESTED_ELSEWHERE = {
     "plugins/versions/served_libraries": "tests/process/reload_test.cpp",
     "plugins/versions/shard_patience": "tests/plugins/versions/settings_rollouts_test.cpp",
     "plugins/versions/version_files": "tests/plugins/versions/version_ledger_test.cpp",
-    "runtime/agent_clients": "tests/runtime/live_agent_test.cpp",
+    "runtime/agent_clients": "tests/runtime/live_agent_clients_test.cpp",
     "runtime/agent_slot_exit": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_slot_work": "tests/runtime/live_agent_work_test.cpp",
     "runtime/database_threads": "tests/runtime/live_agent_checkpoint_test.cpp",

@@ -1,0 +1,246 @@
+// The state and the connections of a live agent: what its clients may do, and what they see.
+#include "runtime/live_agent_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime {
+namespace {
+
+using testing::LiveAgentTest;
+using testing::Sight;
+
+TEST_F(LiveAgentTest, TheClaimsOfAClientStayWithItsEventsWhenItHasGone) {
+  std::vector<extensions::CallId> waiting;
+  std::vector<std::string> claims;
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.name != "look") {
+      waiting.push_back(event.call);
+      return {};
+    }
+    for (const auto call : waiting) {
+      const auto origin = host.origin(call).origin;
+      claims.push_back(origin == nullptr ? "none" : origin->claims);
+    }
+    return host.complete(event.call, std::string_view());
+  });
+  testing::ShardFixture::Client leaves;
+  ConnectRequest request;
+  request.target = "/agents/counter/a";
+  request.claims = R"({"sub":"ann"})";
+  leaves.id = shard_.shard().connect({"Counter", "a"}, "counter", std::move(request),
+                                     std::make_unique<testing::FakePort>(leaves.sight));
+  shard_.settle();
+  (void)shard_.call(leaves, "wait");
+  shard_.shard().message(leaves.id, "wait", FrameKind::kText);
+  shard_.settle();
+  shard_.shard().disconnected(leaves.id, 1000, "", true);
+  shard_.settle();
+  ASSERT_EQ(shard_.shard().counts().connections, 0U);
+  (void)shard_.call(shard_.connect(), "look");
+  shard_.settle();
+  EXPECT_EQ(claims, std::vector<std::string>(2, R"({"sub":"ann"})"));
+}
+
+TEST_F(LiveAgentTest, AClientsWriteReachesEveryOtherClientAndNotItself) {
+  const auto writer = shard_.connect("a", "same id");
+  const auto other = shard_.connect("a", "same id");  // excluded by socket, not by id
+  shard_.settle();
+  const auto answer = shard_.write_state(writer, R"({"n":2})");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(writer.sight->size(), 1U);
+  EXPECT_EQ(other.sight->back(), R"(text state {"n":2})");
+}
+
+TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
+    }
+    if (event.kind == EventKind::kCall) {
+      const auto outcome = host.set_state(event.connection, "1");
+      EXPECT_EQ(outcome.error().code, Errc::kForbidden);
+      return host.complete(event.call, outcome.error());
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  EXPECT_EQ(shard_.write_state(client, "1")->end, "error forbidden: Connection is readonly");
+  EXPECT_EQ(shard_.call(client, "set")->end, "error forbidden: Connection is readonly");
+}
+
+TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
+  shard_.script.checks_state = true;
+  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStateCheck && event.body == "13")
+      return Error{Errc::kPlugin, "unlucky"};
+    return {};
+  });
+  const auto writer = shard_.connect();
+  const auto other = shard_.connect("a", "other");
+  EXPECT_EQ(shard_.write_state(writer, "13")->end, "error plugin_error: unlucky");
+  EXPECT_EQ(writer.sight->back(), "text state ") << "there is none";
+  shard_.write_state(writer, "12");
+  shard_.settle();
+  EXPECT_EQ(shard_.write_state(writer, "")->end, "error invalid_argument: the state is no JSON");
+  EXPECT_EQ(writer.sight->back(), "text state 12");
+  const std::size_t seen = other.sight->size();
+  shard_.write_state(writer, "13");
+  shard_.settle();
+  EXPECT_EQ(writer.sight->back(), "text state 12");
+  EXPECT_EQ(other.sight->size(), seen) << "the others know it";
+}
+
+TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
+  shard_.script.checks_state = true;
+  shard_.script.watches_state = true;
+  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStateCheck && event.body == "13")
+      return Error{Errc::kPlugin, "unlucky"};
+    return {};
+  });
+  const auto client = shard_.connect();
+  const auto other = shard_.connect("a", "other");
+  shard_.settle();
+  EXPECT_EQ(shard_.write_state(client, "13")->end, "error plugin_error: unlucky");
+  shard_.write_state(client, "14");
+  shard_.settle();
+  EXPECT_EQ(shard_.script.history.back(), "state_changed |14");
+  EXPECT_EQ(other.sight->back(), "text state 14");
+  EXPECT_EQ(other.sight->size(), 2U) << "the rejected one was shown to nobody";
+}
+
+TEST_F(LiveAgentTest, ADefaultStateIsShownAndNotStored) {
+  shard_.script.on_create = [](HostCalls& host) { return host.set_default_state(R"({"n":0})"); };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{R"(handshake counter/a {"n":0})"});
+  EXPECT_FALSE(std::filesystem::exists(shard_.data().agent_path({"Counter", "a"})));
+}
+
+TEST_F(LiveAgentTest, AClientWithoutProtocolGetsBroadcastsAndNoFramesOfTheProtocol) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      EXPECT_TRUE(host.set_flags(event.connection, Connection::kNoProtocol));
+    }
+    if (event.kind == EventKind::kMessage) {
+      EXPECT_TRUE(host.set_state(0, "1"));
+      EXPECT_TRUE(host.broadcast(FrameKind::kText, "all", "", {}));
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "go", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"text all"});
+}
+
+TEST_F(LiveAgentTest, BroadcastGoesToATagAndNotToTheExcepted) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      const bool red = host.find_connection(event.connection)->client_id != "blue";
+      if (red) EXPECT_TRUE(host.add_tag(event.connection, "red"));
+    }
+    if (event.kind == EventKind::kMessage) {
+      const ConnectionId except[] = {event.connection};
+      EXPECT_TRUE(host.broadcast(FrameKind::kBinary, "x", "red", except));
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto red = shard_.connect("a", "red one");
+  const auto other_red = shard_.connect("a", "red two");
+  const auto blue = shard_.connect("a", "blue");
+  shard_.settle();
+  shard_.shard().message(red.id, "go", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(red.sight->size(), 1U);
+  EXPECT_EQ(other_red.sight->back(), "binary x");
+  EXPECT_EQ(blue.sight->size(), 1U);
+}
+
+TEST_F(LiveAgentTest, InvalidFramesAndCloseCodesAreRefused) {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    const ConnectionId client = event.connection;
+    EXPECT_EQ(host.send(client, FrameKind::kText, "\xff").error().code, Errc::kInvalidArgument);
+    EXPECT_TRUE(host.send(client, FrameKind::kBinary, "\xff"));
+    EXPECT_EQ(host.send(client + 1, FrameKind::kText, "x").error().code, Errc::kNotFound);
+    for (const std::uint32_t code : {0U, 999U, 1004U, 1005U, 1006U, 1015U, 2999U, 5000U, 65536U}) {
+      EXPECT_EQ(host.close(client, code, "").error().code, Errc::kInvalidArgument) << code;
+    }
+    EXPECT_FALSE(host.close(client, 4000, std::string(124, 'r')));
+    EXPECT_TRUE(host.close(client, 4000, "enough"));
+    EXPECT_EQ(host.send(client, FrameKind::kText, "late").error().code, Errc::kNotFound);
+    return host.complete(event.call, std::string_view());
+  });
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "x", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(client.sight->back(), "close 4000 enough");
+}
+
+TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "1"));
+    EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "bye"));
+    EXPECT_TRUE(host.close(event.connection, 1000, "done"));
+    return host.complete(event.call, std::string_view());
+  });
+  const auto client = shard_.connect();
+  shard_.shard().message(client.id, "x", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(*client.sight,
+            (Sight{"handshake counter/a -", "text state 1", "text bye", "close 1000 done"}));
+}
+
+TEST_F(LiveAgentTest, NothingIsSentToAClientBeforeItsHandshake) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kConnecting) {
+      EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
+                Errc::kForbidden);
+    }
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+}
+
+TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {
+  std::vector<ConnectionId> expected;
+  for (int i = 0; i < 100; ++i) expected.push_back(shard_.connect("a", std::to_string(i)).id);
+  std::vector<ConnectionId> seen;
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    for (ConnectionId id = host.next_connection(0, ""); id != 0; id = host.next_connection(id, ""))
+      seen.push_back(id);
+    return host.complete(event.call, std::string_view());
+  });
+  shard_.shard().message(expected[5], "x", FrameKind::kText);
+  shard_.settle();
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(LiveAgentTest, AnAgentSeesOnlyItsOwnConnections) {
+  const auto a = shard_.connect("a");
+  const auto b = shard_.connect("b");
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_EQ(host.find_connection(b.id), nullptr);
+    EXPECT_FALSE(host.send(b.id, FrameKind::kText, "spy"));
+    return host.complete(event.call, std::string_view());
+  });
+  shard_.call(a, "x");
+  shard_.settle();
+  EXPECT_EQ(b.sight->size(), 1U);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

@@ -1,0 +1,163 @@
+// What a live agent stores, and its end when its storage fails.
+#include "runtime/live_agent_fixture.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace hearth::runtime {
+namespace {
+
+using testing::LiveAgentTest;
+using testing::ShardFixture;
+using testing::Sight;
+
+TEST_F(LiveAgentTest, StateAndTablesSurviveARestart) {
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "write") {
+      for (const char* text : {"CREATE TABLE t(x)", "INSERT INTO t VALUES(41)"}) {
+        const auto statement = host.sql().prepare(text);
+        EXPECT_TRUE(host.sql().step(statement.value()));
+        EXPECT_TRUE(host.sql().finalize(statement.value()));
+      }
+      EXPECT_TRUE(host.set_state(0, "42"));
+      return host.complete(event.call, std::string_view("true"));
+    }
+    const auto statement = host.sql().prepare("SELECT x + 1 FROM t");
+    EXPECT_TRUE(host.sql().step(statement.value()));
+    const std::string sum = std::to_string(host.sql().column_int64(statement.value(), 0).value());
+    EXPECT_TRUE(host.sql().finalize(statement.value()));
+    EXPECT_EQ(host.state(), sum);
+    return host.complete(event.call, std::string_view(sum));
+  });
+  const auto client = shard_.connect();
+  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+  shard_.call(client, "write");
+  shard_.settle();
+  shard_.restart();
+  const auto again = shard_.connect();
+  const auto answer = shard_.call(again, "read");
+  shard_.settle();
+  EXPECT_EQ(answer->end, "ok 42");
+}
+
+TEST_F(LiveAgentTest, AnAgentThatIsOnlyLookedAtLeavesNoFile) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  EXPECT_FALSE(std::filesystem::exists(shard_.data().agent_path({"Counter", "a"})));
+}
+
+TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackFromDisk) {
+  ClassSettings settings;
+  settings.database.max_pages = 16;
+  ShardFixture shard({}, settings);
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kCall) {
+      return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
+    }
+    try {
+      EXPECT_TRUE(
+          host.set_state(0, event.name == "small" ? "1" : "\"" + std::string(200'000, 'x') + "\""));
+    } catch (const StorageError& failure) {  // what the ABI's boundary does
+      host.storage_failed(failure.what());
+    }
+    return host.complete(event.call, std::string_view("true"));
+  };
+  const auto client = shard.connect();
+  const auto small = shard.call(client, "small");
+  shard.settle();
+  EXPECT_EQ(small->end, "ok true");
+  const auto big = shard.call(client, "big");
+  shard.settle();
+  EXPECT_EQ(big->end,
+            "error internal: the agent's storage failed; do not count on any of this being saved");
+  EXPECT_EQ(shard.script.alive, 0) << "a broken agent is evicted";
+  const auto again = shard.call(client, "small");
+  const auto late = shard.connect("a", "late");
+  shard.settle();
+  EXPECT_EQ(again->end, "ok true");
+  EXPECT_EQ(late.sight->front(), "handshake counter/a 1") << "what was not durable was never shown";
+}
+
+TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
+  ShardFixture shard;
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kCall)
+      return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
+    Errc last = Errc::kInternal;
+    for (const char* text :
+         {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
+          "INSERT INTO n VALUES(9223372036854775807, 1)", "INSERT INTO n(x) VALUES(2)"}) {
+      const auto statement = host.sql().prepare(text);
+      EXPECT_TRUE(statement) << text;
+      const auto outcome = host.sql().step(*statement);
+      if (!outcome) last = outcome.error().code;
+    }
+    EXPECT_EQ(last, Errc::kLimitExceeded);
+    return host.complete(event.call, std::string_view("true"));
+  };
+  const auto client = shard.connect();
+  const auto call = shard.call(client, "insert");
+  shard.settle();
+  EXPECT_NE(call->end, "ok true") << "nothing of it is stored";
+  EXPECT_EQ(shard.logger.count("warn agent.turn_lost"), 1U);
+  EXPECT_EQ(shard.logger.count("agent.storage_failed"), 0U);
+  EXPECT_EQ(shard.script.alive, 0) << "it comes back from what is stored";
+}
+
+TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
+  ShardFixture shard;
+  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kRequest)
+      EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
+    if (event.call != 0) return host.complete(event.call, std::string_view());
+    return {};
+  };
+  shard.request("POST");
+  shard.settle();
+  const auto path = shard.data().agent_path({"Counter", "a"});
+  shard.restart();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = std::filesystem::file_size(path);
+    for (std::uintmax_t page = 4096; page < size; page += 4096) {
+      file.seekp(static_cast<std::streamoff>(page));
+      file << std::string(64, '\xff');
+    }
+  }
+  const auto client = shard.connect();
+  const auto healthy = shard.connect("b");
+  shard.settle();
+  ASSERT_FALSE(client.sight->empty());
+  EXPECT_EQ(client.sight->back().substr(0, 10), "close 1011");
+  EXPECT_EQ(*healthy.sight, Sight{"handshake counter/b -"});
+}
+
+TEST(LiveAgentStorageTest, ADamagedFileIsAFailedStartAndOnlyOfItsAgent) {
+  ShardFixture shard;
+  const auto path = shard.data().agent_path({"Counter", "a"});
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << std::string(8192, '?');
+  shard.script.on_create = [](HostCalls& host) -> Result<void> {
+    try {
+      (void)host.state();
+    } catch (const StorageError& failure) {
+      host.storage_failed(failure.what());
+    }
+    return {};
+  };
+  const auto broken = shard.request("GET");
+  const auto healthy = shard.request("GET", "", "b");
+  shard.settle();
+  ASSERT_TRUE(broken->end);
+  EXPECT_EQ(broken->end->substr(0, 18), "error unavailable:");
+  EXPECT_EQ(broken->end->find("data/agents"), std::string::npos) << "no paths for clients";
+  EXPECT_EQ(healthy->end, "ok ");
+}
+
+}  // namespace
+}  // namespace hearth::runtime
