@@ -9,7 +9,7 @@ import tempfile
 
 # Sources without a test file of their name, and where they are tested instead.
 TESTED_ELSEWHERE = {
-    "api/objects_admin": "tests/process/objects_test.cpp",
+    "api/objects_admin": "tests/process/objects_admin_test.cpp",
     "api/object_alarms": "tests/process/object_alarms_test.cpp",
     "api/object_lookup": "tests/api/who_may_connect_test.cpp",
     "api/new_agents": "tests/process/edge_test.cpp",

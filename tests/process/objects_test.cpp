@@ -1,16 +1,17 @@
-// /objects of a real server: requests to an object other than calls, and their results.
+// /objects of a real server: requests to an object other than calls, and their results. Limits:
+// object_limits_test.cpp; lists and the audit log: objects_admin_test.cpp.
 
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
 
-#include <algorithm>
 #include <cctype>
-#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::testing {
@@ -61,167 +62,6 @@ TEST_F(ObjectsTest, O10_WhatACallHasWrittenSurvivesKillNineWithAndWithoutACheckp
   EXPECT_EQ(server_->kill(), (Ending{.status = -1, .signal = SIGKILL}));
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   EXPECT_EQ(increment("a"), 3);
-}
-
-TEST_F(ObjectsTest, O14_BeyondTheLimitTheLeastRecentlyUsedIdleObjectHibernates) {
-  start("limits:\n  max_active_objects: 2\n");
-  EXPECT_EQ(increment("a"), 1);
-  EXPECT_EQ(increment("b"), 1);
-  EXPECT_EQ(increment("a"), 2);
-  EXPECT_EQ(increment("c"), 1);
-  server_->wait_for_log("agent.evicted class=Counter agent=b reason=limit");
-  EXPECT_EQ(increment("b"), 2);
-  // Two that are busy: the third is refused.
-  std::vector<std::unique_ptr<RawClient>> busy;
-  for (const char* id : {"x", "y"}) {
-    busy.push_back(std::make_unique<RawClient>(server_->port()));
-    busy.back()->send("POST /objects/counter/" + std::string(id) +
-                      "/call/count_to HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
-                      "[9,60000]");
-    server_->wait_for_log("agent.started class=Counter agent=" + std::string(id));
-  }
-  const Reply refused = ask("POST", "/objects/counter/z/call/increment", "[]");
-  EXPECT_EQ(refused.status, 503) << refused.body;
-  EXPECT_NE(refused.head.find("Retry-After: 1\r\n"), std::string::npos);
-  EXPECT_NE(refused.body.find("too many objects are active"), std::string::npos);
-}
-
-TEST_F(ObjectsTest, O13_EachLimitThatIsReachedHasItsStatusAndNothingIsLost) {
-  object_class(
-      "objects_call_timeout: 300ms\nkv:\n  max_keys: 3\n  max_value: 1KiB\n"
-      "  max_total: 2KiB\n");
-  start("limits:\n  max_body: 64KiB\n  max_name: 20\n");
-  EXPECT_EQ(increment("a"), 1);
-  EXPECT_EQ(data(200, "PATCH", "/objects/counter/a/storage", R"({"a":1,"b":2})"), nullptr);
-  for (int i = 0; i < 100; ++i)
-    data(201, "POST", "/objects/counter/a/alarms",
-         R"({"method":"m)" + std::to_string(i) + R"(","delay_seconds":3600})");
-  const auto value = [](std::size_t bytes) { return '"' + std::string(bytes, 'x') + '"'; };
-  struct Case {
-    std::string method, path, body;
-    int status;
-    std::string code;
-  };
-  const Case cases[] = {
-      {"POST", "/a/call/echo", value(65 * 1024), 413, "limit_exceeded"},
-      {"POST", "/" + std::string(21, 'n') + "/call/get", "", 400, "invalid_argument"},
-      {"PATCH", "/a/storage", R"({"c":3,"d":4})", 429, "limit_exceeded"},
-      {"PATCH", "/a/storage", R"({"a":)" + value(1025) + "}", 413, "limit_exceeded"},
-      {"PATCH", "/a/storage",
-       R"({"a":)" + value(1000) + R"(,"b":)" + value(1000) + R"(,"c":)" + value(100) + "}", 429,
-       "limit_exceeded"},
-      {"POST", "/a/alarms", R"({"method":"more","delay_seconds":1})", 429, "limit_exceeded"},
-      {"POST", "/a/call/count_to", "[9,60000]", 504, "call_timeout"},
-      {"POST", "/a/call/count_to", "[99,50]", 504, "call_timeout"},  // a part each 50 ms
-  };
-  for (const Case& each : cases)
-    EXPECT_EQ(data(each.status, each.method, "/objects/counter" + each.path, each.body), each.code)
-        << each.method << ' ' << each.path;
-  EXPECT_EQ(data(200, "GET", "/objects/counter/a")["storage"], Json::parse(R"({"a":1,"b":2})"));
-  EXPECT_EQ(data(200, "GET", "/objects/counter/a/alarms")["alarms"].size(), 100U);
-  EXPECT_EQ(data(200, "POST", "/objects/counter/a/hibernate")["status"], "Hibernating");
-  EXPECT_EQ(increment("a"), 2);
-}
-
-TEST_F(ObjectsTest, O13_ALimitThatAMethodReachesIsItsAnswerAndKeptUnderItsKey) {
-  install(bundled("session-cache"), "session-cache.so");
-  put("classes/session-cache.yaml", "class: SessionCache\nobjects: true\nkv: {max_keys: 1}\n");
-  start();
-  const std::string call = "/objects/session-cache/a/call/";
-  const auto set_b = [&](const std::string& key) {
-    const std::string body = R"(["b", 2])";
-    return RawClient(server_->port())
-        .request("POST " + call + "set HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: " + key +
-                 "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-  };
-  EXPECT_EQ(data(200, "POST", call + "set", R"(["a", 1])"), nullptr);
-  const Reply full = set_b("k");
-  EXPECT_EQ(full.status, 429) << full.body;
-  EXPECT_EQ(parse_json(full.body).value(),
-            Json::parse(R"({"success":false,"error":"an agent has at most 1 keys",)"
-                        R"("code":"limit_exceeded","retryable":false})"));
-  EXPECT_EQ(full.head.find("Retry-After:"), std::string::npos) << full.head;
-  AgentClient client(*server_, "/agents/session-cache/a");
-  client.begin("set", R"(["b", 2])");
-  EXPECT_EQ(client.answer()["error"], "an agent has at most 1 keys");
-  EXPECT_EQ(data(200, "POST", call + "remove", R"(["a"])"), true);
-  const Reply again = set_b("k");
-  EXPECT_EQ(again.status, 429) << "the method ran, and runs once under a key";
-  EXPECT_EQ(again.body, full.body);
-  EXPECT_NE(again.head.find("Idempotency-Replayed: true\r\n"), std::string::npos) << again.head;
-  EXPECT_EQ(set_b("l").status, 200);
-}
-
-// The limits of an object's storage, as large as they are by default.
-TEST_F(ObjectsTest, O13_TheDefaultLimitsOfTheStorageAreReachedAndNothingIsLost) {
-  start();
-  const auto patch = [this](const std::string& id, const std::string& body) {
-    return ask("PATCH", "/objects/counter/" + id + "/storage", body).status;
-  };
-  const auto key = [](const std::string& name, const std::string& value) {
-    return '"' + name + "\":" + value;
-  };
-  for (const char* id : {"keys", "value", "total"})
-    data(201, "POST", "/objects", R"({"class":"counter","object_id":")" + std::string(id) + "\"}");
-  constexpr int kKeys = 10'000;
-  std::string all;
-  for (int i = 0; i < kKeys; ++i) all += (i == 0 ? "{" : ",") + key("k" + std::to_string(i), "1");
-  EXPECT_EQ(patch("keys", all + "}"), 200);
-  EXPECT_EQ(patch("keys", R"({"k0":2,"one too many":1})"), 429);
-  EXPECT_EQ(patch("keys", R"({"k0":3})"), 200) << "no new key";
-  EXPECT_EQ(patch("keys", R"({"k1":null,"another":1})"), 200);
-
-  constexpr std::size_t kValue = std::size_t{1} << 20;
-  const auto value = [](std::size_t bytes) { return '"' + std::string(bytes - 2, 'x') + '"'; };
-  EXPECT_EQ(patch("value", '{' + key("a", value(kValue)) + '}'), 200);
-  EXPECT_EQ(patch("value", '{' + key("a", value(kValue + 1)) + '}'), 413);
-
-  // Each key has one byte, and the last value leaves room for all of them.
-  constexpr int kValues = 50;
-  for (int i = 0; i < kValues; ++i) {
-    const std::size_t less = i + 1 < kValues ? 0 : kValues;
-    const std::string name(1, static_cast<char>('#' + i));  // to 'T'
-    ASSERT_EQ(patch("total", '{' + key(name, value(kValue - less)) + '}'), 200) << name;
-  }
-  EXPECT_EQ(patch("total", '{' + key("z", "1") + '}'), 429);
-  EXPECT_EQ(patch("total", '{' + key("T", value(kValue - kValues + 1)) + '}'), 429) << "a byte";
-
-  EXPECT_EQ(data(200, "POST", "/objects/counter/total/hibernate")["status"], "Hibernating");
-  std::size_t found = 0;
-  std::string after;
-  do {
-    const Json page = data(200, "GET", "/objects/counter/keys?limit=1000&after=" + after);
-    found += page["storage"].size();
-    if (after.empty()) EXPECT_EQ(page["storage"]["k0"], 3);
-    after = page["storage_next"].is_null() ? "" : page["storage_next"].get<std::string>();
-  } while (!after.empty());
-  EXPECT_EQ(found, kKeys);
-  const auto bytes_of = [this](const std::string& id, const std::string& query) {
-    const Json kept = data(200, "GET", "/objects/counter/" + id + query)["storage"];
-    return kept.empty() ? 0 : kept.front().get<std::string>().size() + 2;
-  };
-  EXPECT_EQ(bytes_of("value", ""), kValue);
-  EXPECT_EQ(bytes_of("total", "?limit=1"), kValue);
-  EXPECT_EQ(bytes_of("total", "?limit=1&after=S"), kValue - kValues) << "the last one";
-}
-
-TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
-  put("hearth.yaml", "log: {level: debug}\nlimits: {max_active_objects: 3}\n");
-  server_ = serve_ready({"--config", "hearth.yaml", "--shards", "4"});
-  token_ = read_token();
-  const auto id = [](int number) { return "o" + std::to_string(number); };
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(increment(id(i)), 1);
-    // Which one leaves is the business of object_places_test: a loop may answer too late.
-    if (i >= 3)
-      server_->wait_for_log("agent.evicted class=Counter ", static_cast<std::size_t>(i - 2));
-  }
-  std::set<std::string> active;
-  const Json found = data(200, "GET", "/objects?status=active");
-  for (const Json& object : found) active.insert(object["object_id"].get<std::string>());
-  EXPECT_EQ(active.size(), 3U);
-  EXPECT_TRUE(active.contains("o19"));
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(increment(id(i)), 2) << "nothing is lost";
 }
 
 TEST_F(ObjectsTest, O15_ADeletedObjectIsGoneAndALaterCallStartsEmpty) {
@@ -361,115 +201,6 @@ TEST_F(ObjectsTest, O18_O20_AThousandOddIdsComeBackAndAddNoSeries) {
     if (file.path().extension() == ".db")
       EXPECT_EQ(file.path().string().find((root_ / "data").string()), 0U) << file.path();
   }
-}
-
-TEST_F(ObjectsTest, O17_AnAgentBelowAnObjectIsNoObject) {
-  start();
-  EXPECT_EQ(increment("x"), 1);
-  EXPECT_EQ(AgentClient(*server_, "/agents/counter/x/sub/counter/kid").call("increment"), 1);
-  const Json listed = data(200, "GET", "/objects?class=counter");
-  ASSERT_EQ(listed.size(), 1U) << listed;
-  EXPECT_EQ(listed[0]["object_id"], "x");
-}
-
-TEST_F(ObjectsTest, O17_AListHasFiltersAndPages) {
-  start();
-  constexpr int kObjects = 1000;
-  for (int i = 0; i < kObjects; ++i)
-    data(201, "POST", "/objects",
-         R"({"class":"counter","object_id":"o)" + std::to_string(i) + "\"}");
-  for (const char* id : {"o7", "o77", "only-called"})
-    data(200, "POST", "/objects/counter/" + std::string(id) + "/call/get", "[]");
-  std::set<std::string> seen;
-  std::string cursor;
-  int pages = 0;
-  do {
-    const Json page =
-        parse_json(ask("GET", "/objects?class=counter&limit=300&cursor=" + cursor).body).value();
-    for (const Json& object : page["data"])
-      EXPECT_TRUE(seen.insert(object["object_id"].get<std::string>()).second)
-          << object["object_id"];
-    cursor = page["next"].is_null() ? "" : page["next"].get<std::string>();
-    ++pages;
-  } while (!cursor.empty() && pages < 10);
-  EXPECT_EQ(seen.size(), kObjects + 1U);
-  EXPECT_EQ(pages, 4);
-  EXPECT_TRUE(seen.contains("only-called")) << "one that wrote nothing is listed";
-  std::set<std::string> active;
-  const Json found = data(200, "GET", "/objects?status=ACTIVE&limit=1000");
-  for (const Json& object : found) active.insert(object["object_id"].get<std::string>());
-  EXPECT_EQ(active, (std::set<std::string>{"o7", "o77", "only-called"}));
-  EXPECT_EQ(data(200, "GET", "/objects?status=hibernating&limit=1000").size(), 998U);
-  EXPECT_EQ(data(404, "GET", "/objects?class=nobody"), "class_not_found");
-  EXPECT_EQ(data(404, "GET", "/objects/nobody/o7"), "class_not_found");
-  EXPECT_EQ(data(400, "GET", "/objects?status=Deleted"), "invalid_argument");
-  EXPECT_EQ(data(400, "GET", "/objects?limit=1001"), "invalid_argument");
-  const std::string too_long(4097, 'x');
-  for (const std::string key : {"class", "status", "limit", "cursor"})
-    EXPECT_EQ(data(400, "GET", "/objects?" + key + "=" + too_long), "invalid_argument") << key;
-  for (const std::string key : {"limit", "after"})
-    EXPECT_EQ(data(400, "GET", "/objects/counter/o7?" + key + "=" + too_long), "invalid_argument")
-        << key;
-}
-
-TEST_F(ObjectsTest, O1_O4_O15_TheAuditLogTellsTheLifeOfAnObject) {
-  start();
-  (void)data(201, "POST", "/objects", R"({"class":"counter","object_id":"a","storage":{"b":1}})");
-  EXPECT_EQ(increment("a"), 1);
-  (void)data(200, "PATCH", "/objects/counter/a/storage", R"({"b":2})");
-  (void)data(200, "POST", "/objects/counter/a/hibernate");
-  (void)data(200, "POST", "/objects/counter/a/checkpoint");
-  EXPECT_EQ(increment("a"), 2);
-  (void)data(200, "DELETE", "/objects/counter/a");
-  const Json entries =
-      parse_json(ask("GET", "/admin/audit?class=Counter&agent=a").body).value()["entries"];
-  // The object's work and the note of the request have no order.
-  std::vector<std::string> events;
-  std::vector<std::string> acts;
-  for (const Json& each : entries) {
-    const auto event = each["event"].get<std::string>();
-    (event.starts_with("Admin") ? acts : events).push_back(event);
-    if (event.starts_with("Admin"))
-      EXPECT_TRUE(each["actor"].get<std::string>().starts_with("client 127.0.0.1:")) << event;
-  }
-  EXPECT_EQ(events, (std::vector<std::string>{"ObjectCreated", "ObjectWoken", "ObjectHibernated",
-                                              "ObjectWoken", "ObjectDeleted"}));
-  EXPECT_EQ(acts, (std::vector<std::string>{"AdminObjectCreated", "AdminObjectPatched",
-                                            "AdminObjectHibernated", "AdminObjectCheckpointed",
-                                            "AdminObjectRemoved"}));
-}
-
-TEST_F(ObjectsTest, O21_TheAuditLogIsLinesOfJsonAndCanBeTurnedOff) {
-  start("audit:\n  file: audit.jsonl\n");
-  EXPECT_EQ(increment("a"), 1);
-  EXPECT_EQ(server_->stop(), kClean);
-  std::istringstream lines(read_file(root_ / "audit.jsonl", std::size_t{1} << 20U).value());
-  std::set<std::string> events;
-  for (std::string line; std::getline(lines, line);) {
-    const auto entry = parse_json(line);
-    ASSERT_TRUE(entry) << line;
-    events.insert(text_member(*entry, "event"));
-  }
-  EXPECT_TRUE(events.contains("ObjectCreated") && events.contains("ServerReady"));
-  start("audit:\n  max_entries: 0\n");
-  EXPECT_EQ(increment("b"), 1);
-  EXPECT_EQ(parse_json(ask("GET", "/admin/audit").body).value()["entries"], Json::array());
-}
-
-TEST_F(ObjectsTest, AnAgentsOwnEntriesStandInTheAuditLogUpToALimit) {
-  install_durable_agent();
-  start();
-  const Json added = data(200, "POST", "/objects/durable-agent/a/call/note_for_operators",
-                          R"(["price.changed", {"to": 7}, 200])");
-  EXPECT_GE(added, 100);
-  EXPECT_LT(added, 200);
-  const Json entries =
-      parse_json(ask("GET", "/admin/audit?event=AgentAudit&limit=1000").body).value()["entries"];
-  ASSERT_EQ(entries.size(), added.get<std::size_t>());
-  EXPECT_EQ(entries[0]["actor"], "agent");
-  EXPECT_EQ(entries[0]["class"], "DurableAgent");
-  EXPECT_EQ(entries[0]["agent"], "a");
-  EXPECT_EQ(entries[0]["detail"], Json::parse(R"({"what":"price.changed","detail":{"to":7}})"));
 }
 
 TEST_F(ObjectsTest, TheCommandLineCallsAnObject) {
@@ -619,21 +350,6 @@ TEST_F(ObjectsTest, NoClassOfObjectsTakesThePathOfTheDefinitions) {
   start("objects:\n  all_classes: true\n");
   EXPECT_EQ(AgentClient(*server_, "/agents/definitions/a").call("count"), 0)
       << "it may have agents";
-}
-
-TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {
-  start();
-  EXPECT_EQ(increment("a"), 1);
-  for (const auto& [method, path] :
-       {std::pair("GET", "/objects"), std::pair("POST", "/objects"),
-        std::pair("GET", "/objects/counter/a"), std::pair("DELETE", "/objects/counter/a"),
-        std::pair("POST", "/objects/counter/a/hibernate"),
-        std::pair("POST", "/objects/counter/a/checkpoint"),
-        std::pair("PATCH", "/objects/counter/a/storage"), std::pair("GET", "/objects/some-id"),
-        std::pair("DELETE", "/objects/some-id")})
-    EXPECT_EQ(ask(method, path, "", false).status, 401) << method << ' ' << path;
-  EXPECT_EQ(ask("POST", "/objects/counter/a/call/get", "[]", false).status, 200);
-  EXPECT_EQ(ask("GET", "/objects/counter/a/alarms", "", false).status, 200);
 }
 
 }  // namespace

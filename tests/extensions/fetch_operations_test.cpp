@@ -1,0 +1,300 @@
+// Requests of operations: what the ledger keeps of them and of their answers.
+#include "extensions/durable_work.hpp"
+#include "extensions/fetch_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace hearth::extensions {
+namespace {
+
+using namespace testing;
+
+class AbiLedgerFetchTest : public AbiFetchTest {
+ protected:
+  AbiLedgerFetchTest() { use({}); }
+  void begin(durable::Effect effect = durable::Effect::kUnsafe, std::string_view header = "") {
+    durable::OperationRequest wanted;
+    wanted.kind = "charge";
+    wanted.key = "k";
+    wanted.effect = effect;
+    wanted.can_resume = true;
+    wanted.key_header = header;
+    begun_ = *ledger().begin(wanted);
+  }
+  durable::Operations& ledger() { return agent_->work().operations(); }
+  hearth_fetch_request request_of_it() const {
+    hearth_fetch_request it = request("https://a.example/");
+    it.operation = slice(begun_.id);
+    return it;
+  }
+  std::string record() { return *ledger().inspect(begun_.id); }
+  bool record_has(std::string_view text) { return record().find(text) != std::string::npos; }
+  // The agent is about to be told.
+  void tell(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) {
+    agent_->remote->telling(outcome, is_end, flags);
+  }
+
+  durable::OperationBegun begun_;
+};
+
+TEST_F(AbiLedgerFetchTest, ItIsDispatchedWithItsKeyBeforeItLeaves) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_EQ(port_.made.front().headers, (Headers{{"Idempotency-Key", begun_.id}}));
+  EXPECT_TRUE(record_has(R"("request":{"fingerprint":")")) << record();
+  EXPECT_TRUE(record_has(R"("status":null)")) << record();
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_CONFLICT) << "a second effect";
+  EXPECT_EQ(port_.made.size(), 1U);
+}
+
+TEST_F(AbiLedgerFetchTest, TheFingerprintIsOfWhatIsAskedFor) {
+  begin(durable::Effect::kRead);
+  std::vector<std::string> all;
+  const auto add = [&](const hearth_fetch_request& it) {
+    agent_->remote.reset();  // the one before was cancelled
+    ASSERT_EQ(start(it), HEARTH_OK);
+    all.push_back(ledger().answer(begun_.id)->request.fingerprint);
+  };
+  hearth_fetch_request it = request_of_it();
+  add(it);
+  it.headers = slice(R"([["X-Time","12:00"]])");
+  add(it);
+  EXPECT_EQ(all[0], all[1]);
+  EXPECT_EQ(all[0].size(), 64U);
+  it.body = slice("1");
+  add(it);
+  it.method = slice("POST");
+  add(it);
+  it.url = slice("https://a.example/2");
+  add(it);
+  for (std::size_t i = 2; i < all.size(); ++i) EXPECT_NE(all[i], all[i - 1]) << i;
+}
+
+TEST_F(AbiLedgerFetchTest, TheKindNamesTheHeaderUnlessTheRequestHasIt) {
+  begin(durable::Effect::kRead, "X-Once");
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_EQ(port_.made.back().headers, (Headers{{"X-Once", begun_.id}}));
+  agent_->remote.reset();
+  hearth_fetch_request it = request_of_it();
+  it.headers = slice(R"([["x-once","mine"]])");
+  ASSERT_EQ(start(it), HEARTH_OK);
+  EXPECT_EQ(port_.made.back().headers, (Headers{{"x-once", "mine"}}));
+}
+
+TEST_F(AbiLedgerFetchTest, WhatComesOfItIsWrittenWithTheTurnThatIsToldOfIt) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(fetch_head(201, "https://a.example/", {{"x-request-ID", "req-7"}}), false,
+       HEARTH_FETCH_HEAD);
+  EXPECT_TRUE(record_has(R"("status":201,"request_id":"req-7","stored_bytes":0)")) << record();
+  tell(std::string("half"), false, 0);
+  EXPECT_TRUE(record_has(R"("stored_bytes":4,"whole":false)")) << record();
+  tell(std::string(), true, 0);
+  EXPECT_TRUE(record_has(R"("whole":true)")) << record();
+}
+
+TEST_F(AbiLedgerFetchTest, AFailureThatWasNotSentSettlesIt) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(Error{Errc::kUnavailable, "refused"}, true,
+       fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kNotExecuted);
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(Error{Errc::kUnavailable, "cut"}, true,
+       fetch_failure_flags(HEARTH_FETCH_PHASE_HEADERS, true));
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "cut"),
+            durable::OperationState::kUnknown);
+}
+
+TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
+  begin(durable::Effect::kRead);
+  const auto refused = [&] {
+    EXPECT_EQ(start(request_of_it()), HEARTH_E_CONFLICT);
+    return last_error().find("in flight") != std::string::npos;
+  };
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("half"), false, 0);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(ledger().answer(begun_.id)->body, "half") << "nothing was mixed in";
+  tell(std::string(), true, 0);
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  tell(Error{Errc::kUnavailable, "cut"}, true, fetch_failure_flags(HEARTH_FETCH_PHASE_BODY, true));
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_TRUE(refused());
+  agent_->remote.reset();
+  EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+}
+
+TEST_F(AbiLedgerFetchTest, WhatIsSentWithoutAnOperationMayBeOfOneThatRuns) {
+  const auto fail_unsent = [&] {
+    begin();
+    EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+    tell(Error{Errc::kUnavailable, "refused"}, true,
+         fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
+  };
+  const auto settle = [&] {
+    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
+  };
+  fail_unsent();
+  EXPECT_EQ(start("ftp://a.example/"), HEARTH_E_INVALID) << "this one is not sent";
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  fail_unsent();
+  EXPECT_EQ(start("https://a.example/"), HEARTH_OK);
+  EXPECT_EQ(settle(), durable::OperationState::kUnknown);
+}
+
+TEST_F(AbiLedgerFetchTest, OneThatIsNotTakenHasNotLeft) {
+  begin();
+  agent_->answer = Error{Errc::kLimitExceeded, "too many operations in flight"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_LIMIT);
+  agent_->answer.reset();
+  EXPECT_TRUE(record_has(R"("request":null)")) << record();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_TRUE(record_has(R"("request":null)")) << record();
+  port_.refusal.reset();
+  EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+}
+
+TEST_F(AbiLedgerFetchTest, OneThatCannotBeMadeHasNotLeft) {
+  const auto settle = [&] {
+    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
+  };
+  begin();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  port_.refusal.reset();
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  begin();
+  hearth_fetch_request it = request_of_it();
+  it.url = slice("ftp://a.example/");
+  EXPECT_EQ(start(it), HEARTH_E_INVALID);
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  begin();
+  it = request_of_it();
+  it.credential = slice("key");
+  EXPECT_EQ(start(it), HEARTH_E_NOT_FOUND) << "the class has none";
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  agent_->remote.reset();
+  it = request_of_it();
+  it.url = slice("ftp://a.example/");
+  EXPECT_EQ(start(it), HEARTH_E_CONFLICT) << "it has sent its request";
+  EXPECT_EQ(settle(), durable::OperationState::kUnknown);
+}
+
+TEST_F(AbiLedgerFetchTest, AnotherRequestThatCannotBeMadeSaysNothingOfTheOneBefore) {
+  begin(durable::Effect::kIdempotent);
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  agent_->remote.reset();
+  port_.refusal = Error{Errc::kInvalidArgument, "odd"};
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kInterrupted);
+  EXPECT_TRUE(record_has(R"("fingerprint")")) << record();
+}
+
+TEST_F(AbiLedgerFetchTest, OfAHostThatMakesNoRequestsNoneHasLeft) {
+  use({}, false);
+  begin();
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_UNSUPPORTED);
+  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
+            durable::OperationState::kNotExecuted);
+}
+
+TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
+  begin();
+  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("one two"), false, 0);
+  hearth_fetch_request it = request_of_it();
+  it.resume_from = 4;
+  EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the flag";
+  it.flags = HEARTH_FETCH_RESUME;
+  it.operation = {nullptr, 0};
+  EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the operation";
+  agent_->remote.reset();
+  it = request_of_it();
+  it.flags = HEARTH_FETCH_RESUME;
+  it.resume_from = 4;
+  ASSERT_EQ(start(it), HEARTH_OK);
+  tell(fetch_head(206, "", {}), false, HEARTH_FETCH_HEAD);
+  tell(std::string("TWO"), false, 0);
+  EXPECT_EQ(ledger().answer(begun_.id)->body, "one TWO");
+}
+
+TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
+  struct Case {
+    const char* range;  // empty: none
+    unsigned status;
+    const char* content_range;  // empty: none
+    bool goes_on;
+  };
+  for (const Case& each : {
+           Case{"", 200, "", true},
+           Case{"", 206, "bytes 9-20/21",
+                true},  // the server's own choice: there is no range to compare
+           Case{"", 404, "", false},
+           Case{"bytes=4-", 206, "bytes 4-20/21", true},
+           Case{"bytes=4-20", 206, "BYTES 4-20/*", true},
+           Case{"lines=4-", 206, "lines 4-9/*", true},
+           Case{"bytes=4-", 200, "", false},  // all of it, once more
+           Case{"bytes=4-", 200, "bytes 4-20/21", false},
+           Case{"bytes=4-", 206, "", false},
+           Case{"bytes=4-", 206, "bytes 0-20/21", false},
+           Case{"bytes=4-", 206, "bytes 40-50/51", false},
+           Case{"bytes=4-", 416, "bytes */4", false},
+           Case{"bytes=-4", 206, "bytes 4-7/8", false},  // these begin nowhere
+           Case{"bytes=4-5,7-", 206, "bytes 4-5/9", false},
+           Case{"bytes=4", 206, "bytes 4", false},
+           Case{"4-", 206, "4-", false},
+       }) {
+    SCOPED_TRACE(std::string(each.range) + " / " + std::to_string(each.status) + " " +
+                 each.content_range);
+    begin(durable::Effect::kRead);
+    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+    tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+    tell(std::string("one "), false, 0);
+    agent_->remote.reset();
+    hearth_fetch_request it = request_of_it();
+    it.flags = HEARTH_FETCH_RESUME;
+    it.resume_from = 4;
+    const std::string headers = std::string(R"([["range",")") + each.range + "\"]]";
+    if (*each.range != '\0') it.headers = slice(headers);
+    ASSERT_EQ(start(it), HEARTH_OK);
+    Headers answered;
+    if (*each.content_range != '\0') answered.emplace_back("Content-Range", each.content_range);
+    tell(fetch_head(each.status, "", answered), false, HEARTH_FETCH_HEAD);
+    tell(std::string("two"), false, 0);
+    const auto answer = ledger().answer(begun_.id);
+    EXPECT_EQ(answer->body, each.goes_on ? "one two" : "");
+    EXPECT_EQ(answer->request.can_resume, each.goes_on);
+    agent_->remote.reset();
+    ASSERT_TRUE(ledger().settle(begun_.operation, durable::OperationOutcome::kNotExecuted, ""));
+  }
+}
+
+TEST_F(AbiLedgerFetchTest, OnlyOneThatRunsMaySend) {
+  hearth_fetch_request it = request("https://a.example/");
+  it.operation = slice("none");
+  EXPECT_EQ(start(it), HEARTH_E_NOT_FOUND);
+  it.operation = kNullWithLength;
+  EXPECT_EQ(start(it), HEARTH_E_INVALID);
+  begin();
+  agent_->its_phase = AgentPhase::kMigrating;
+  EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
+  EXPECT_TRUE(port_.made.empty());
+}
+
+}  // namespace
+}  // namespace hearth::extensions

@@ -1,0 +1,107 @@
+#pragma once
+// A supervised server with the class Crashes, whose next version crashes it.
+
+#include "base/files.hpp"
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/supervised_fixture.hpp"
+#include "support/built.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+
+class RollbackTest : public SupervisedTest {
+ protected:
+  RollbackTest() {
+    install(agent_library("crashes-mended"), "crashes.so");
+    configure("");
+  }
+
+  static std::filesystem::path agent_library(const std::string& name) { return built::agent(name); }
+  // Another class, in the same place.
+  void install_versioned() const {
+    std::filesystem::remove(root_ / "plugins/crashes.so");
+    install(agent_library("versioned-1"), "crashes.so");
+  }
+  // A server that has gone back, by the crash of the version that crashes.
+  [[nodiscard]] std::unique_ptr<ServerProcess> start_and_go_back() const {
+    auto server = start();
+    replace_by_the_one_that_crashes();
+    server->wait_for_log("reload.done");
+    crash(*server, "segv");
+    EXPECT_EQ(server->wait().signal, SIGSEGV);
+    return start();
+  }
+  // `more`: further settings of reloads.
+  void configure(const std::string& more, const std::string& limits = "") const {
+    put("hearth.yaml", "limits: {" + limits + "}\nreload: {quiet_time: 20ms" + more + "}\n");
+  }
+  // Only for tests of a hang: a crash with a record that the disk delays would count as a hang.
+  void let_a_hang_end_the_server() const { configure("", "hard_hang: 400ms"); }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
+    auto server = serve({"--config", "hearth.yaml"});
+    server->wait_until_ready();
+    return server;
+  }
+  // As `mv` does.
+  void replace(const std::filesystem::path& library) const {
+    std::filesystem::copy_file(library, root_ / "plugins/.new");
+    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+  }
+  void replace_by_the_one_that_crashes() const { replace(agent_library("crashes")); }
+
+  static std::string ask(const ServerProcess& server, const std::string& how) {
+    return request(server, "GET", "/agents/crashes/a?how=" + how).body;
+  }
+  static Json version_of(const ServerProcess& server) {
+    return AgentClient(server, "/agents/versioned/a").call("version");
+  }
+  // What does not answer any more.
+  template <class Server>
+  static void crash(const Server& server, const std::string& how) {
+    EXPECT_THROW((void)request(server, "GET", "/agents/crashes/a?how=" + how), std::runtime_error);
+  }
+  std::string hearth(std::vector<std::string> arguments) const {
+    const auto process = run(std::move(arguments));
+    process->wait();
+    return process->out() + process->log();
+  }
+  // What the ledger knows of places.
+  [[nodiscard]] std::string trials() const {
+    const auto ledger =
+        parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value()).value();
+    return dump_json(ledger.at("places"));
+  }
+  // Until a version is proven.
+  void wait_for_no_trial() const {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (trials() != "[]") {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(trials());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  void expect_taken_back(ServerProcess& server, const std::string& reason) const {
+    server.wait_for_log("reload.taken_back");
+    const std::string& log = server.log();
+    const std::size_t at = log.rfind("reload.taken_back");
+    const std::string line = log.substr(at, log.find('\n', at) - at);
+    EXPECT_NE(line.find(reason), std::string::npos) << line;
+    EXPECT_NE(line.find("hearth reload"), std::string::npos) << line;
+    const std::string list = hearth({"plugins"});
+    EXPECT_NE(list.find(reason), std::string::npos) << list;
+    EXPECT_NE(list.find("1.0.1"), std::string::npos) << list;
+  }
+};
+
+}  // namespace hearth::testing
