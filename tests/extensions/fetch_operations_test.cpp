@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace hearth::extensions {
 namespace {

@@ -1,3 +1,4 @@
+// Requests of agents through the ABI. Requests of operations: fetch_operations_test.cpp.
 #include "extensions/fetch.hpp"
 
 #include "extensions/fetch_fixture.hpp"
@@ -5,13 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdint>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace hearth::extensions {
