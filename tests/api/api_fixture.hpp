@@ -56,7 +56,7 @@ class Client : public RawClient {
            R"(","args":)" + std::string(arguments) + "}";
   }
 
-  // Past the identity, the state if there is one, and the MCP servers.
+  // Reads the greeting: the identity, the state if there is one, and the MCP servers.
   Client& greeted() {
     while (read_text().find("cf_agent_mcp_servers") == std::string::npos) {
     }
@@ -75,7 +75,7 @@ inline std::string http(std::string_view method, std::string_view target,
 
 class ApiFixture : public ::testing::Test {
  protected:
-  // Before the first client, once.
+  // Call it once, before the first client.
   void start(unsigned loop_count = 1) {
     auto opened = storage::DataDirectory::open(directory_.path() / "data");
     ASSERT_TRUE(opened) << opened.error().message;
@@ -167,7 +167,7 @@ class ApiFixture : public ::testing::Test {
   net::NetOptions net_options_;
   EdgeRules edge_;                 // set before start()
   runtime::RuntimeLimits limits_;  // ... too
-  // What /admin and /objects ask; set before start(), and outlive this. Null: nothing is there.
+  // Behind /admin and /objects. Set them before start(); they must outlive this. Null: not served.
   AdminActions* admin_actions_ = nullptr;
   ObjectActions* object_actions_ = nullptr;
   DefinitionActions* definition_actions_ = nullptr;

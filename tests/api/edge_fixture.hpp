@@ -54,7 +54,7 @@ class EdgeFixture : public ApiFixture {
     return "Authorization: Bearer " + token + "\r\n";
   }
 
-  // What a WebSocket is closed with; 0: it is not, but greeted.
+  // The close code of a WebSocket; 0: it is greeted and stays open.
   int close_code(const std::string& target) { return connect(target).read_frame().close_code(); }
 
   std::chrono::seconds skew_{0};

@@ -144,7 +144,7 @@ inline Result<void> answer_request(HostCalls& host, const AgentEvent& event) {
     (void)host.emit(event.call, "one ");
     return Error{Errc::kPlugin, "secret of the author"};
   }
-  // Completed before the event's body was looked at for the last time.
+  // Completes the event before its last look at the event's body.
   if (is("/early")) {
     const auto done = host.complete(event.call, std::string_view("early"));
     return std::string(event.body) == std::string(100'000, 'b') ? done
@@ -184,7 +184,7 @@ inline Result<void> counter(HostCalls& host, const AgentEvent& event) {
   return sampler(host, event);
 }
 
-// Whatever one client says goes to all, and so does the news that one has left.
+// Sends each message of a client to all clients, and tells them when a client leaves.
 inline Result<void> room(HostCalls& host, const AgentEvent& event) {
   if (event.kind == EventKind::kMessage) {
     (void)host.broadcast(FrameKind::kText, event.body, {}, {});

@@ -51,7 +51,7 @@ class TokenMaker {
     cjose_.reset(key);
   }
 
-  // The key as others may know it; of HS256 the secret itself.
+  // The public key; for HS256 the secret itself.
   [[nodiscard]] Json jwk() const {
     Json key;
     if (openssl_ != nullptr) {

@@ -25,7 +25,7 @@ class ConfigFilesTest : public ::testing::Test {
     std::ofstream(path(name), std::ios::binary) << text;
   }
 
-  // What is wrong when the server file is `server.yaml`, with the directory's path left out.
+  // The mistakes with the server file `server.yaml`, without the directory's path.
   [[nodiscard]] std::vector<std::string> mistakes() const {
     std::vector<std::string> lines;
     const LoadResult result = load_config(path("server.yaml"));

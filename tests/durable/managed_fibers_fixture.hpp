@@ -74,7 +74,7 @@ class ManagedFibersFixture : public ::testing::Test {
     const Json record = inspect(id);
     return record.is_null() ? "none" : record["status"].get<std::string>();
   }
-  // The next one that is offered; the members that its event has for it.
+  // The next fiber that is offered, as members of its event.
   std::optional<Json> recover() {
     const auto fiber = fibers_->begin_recovery();
     for (const GivenUp& dead : fibers_->take_given_up()) {

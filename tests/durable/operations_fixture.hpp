@@ -46,7 +46,7 @@ class OperationsFixture : public ManagedFibersFixture {
     database_->commit();
     return state ? *state : OperationState::kRunning;
   }
-  // The fiber that was interrupted goes on.
+  // Resumes the interrupted fiber.
   FiberHandle resume(const std::string& id) {
     while (const auto fiber = fibers_->begin_recovery()) {
       managed_->begin_recovery(fiber->id);

@@ -55,7 +55,7 @@ inline constexpr hearth_bytes kNothing = {nullptr, 0};
 
 class AbiHostTest : public ::testing::Test {
  protected:
-  // `ports`: the ways out that the agent has.
+  // `ports`: the agent's ways out of the server.
   explicit AbiHostTest(OutwardPorts ports = {}) : agent_(kAgent, {}, ports) {}
 
   template <class Table>

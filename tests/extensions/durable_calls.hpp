@@ -10,7 +10,7 @@
 
 namespace hearth::extensions::testing {
 
-// A function of a table, called with good arguments for the agent that is given.
+// A function of a table, called with good arguments for the given agent.
 struct DurableCall {
   const char* name;
   bool changes;  // it writes, or would
@@ -37,7 +37,7 @@ class DurableCallsTest : public AbiHostTest {
     EXPECT_FALSE(agent_.has_stored());
     expect_refusals_in_a_savepoint(functions);
   }
-  // `function` writes, and cannot.
+  // `function` writes, and writing fails.
   void expect_io_error(const DurableCall& function) {
     agent_.break_storage();
     EXPECT_EQ(function.call(host_, kAgent), HEARTH_E_IO);

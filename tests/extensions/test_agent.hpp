@@ -123,7 +123,7 @@ class TestAgent final : public extensions::AgentContext,
   void break_storage() {
     const bool is_open = std::filesystem::exists(directory_.path() / "a.db");
     std::filesystem::remove_all(directory_.path());
-    // Else it would be made anew.
+    // Otherwise it would be made anew.
     if (!is_open) std::ofstream(directory_.path()) << "a file where the directory was";
     EXPECT_THROW(
         {

@@ -70,7 +70,7 @@ class FaultTest : public ProcessTest {
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_ledgers() const {
     return serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   }
-  // One that stops itself where HEARTH_STOP_AT says.
+  // A server that stops itself at the place that HEARTH_STOP_AT names.
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_until(const std::string& stop_at) const {
     auto server = std::make_unique<ServerProcess>(
         std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop_at, built::server().string(),
@@ -79,7 +79,7 @@ class FaultTest : public ProcessTest {
         root_);
     return server;
   }
-  // Until all of its threads stand still there.
+  // Waits until all of its threads stand still.
   static void wait_until_stopped(ServerProcess& server, const std::string& point) {
     server.wait_for_log("stopped at " + point + "\n");
     siginfo_t what{};  // the line comes first, so this wait is short
@@ -136,7 +136,7 @@ class FaultTest : public ProcessTest {
     sqlite3_close(database);
     return count;
   }
-  // Their names; of a server that has ended.
+  // Names of agents, after the server has ended.
   [[nodiscard]] std::vector<std::string> wakes() const {
     return rows_of(root_ / "data/host.db", "SELECT name FROM wakes ORDER BY name");
   }

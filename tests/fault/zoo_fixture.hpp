@@ -29,7 +29,7 @@ class Neighbour {
   struct Account {
     int calls = 0;
     int interruptions = 0;  // calls that lost their connection
-    std::string errors;     // answers that were none, or were wrong
+    std::string errors;     // missing and wrong answers
     std::chrono::milliseconds longest_wait{0};
   };
 
@@ -38,7 +38,7 @@ class Neighbour {
   Neighbour(const Neighbour&) = delete;
   Neighbour& operator=(const Neighbour&) = delete;
 
-  // The server that it calls has another port from now on.
+  // From now on it calls a server at another port.
   void move_to(std::uint16_t port) { port_ = port; }
   // Waits for so many more answers, so that they show what the server does now.
   void be_answered(int times = 3) {
@@ -105,12 +105,12 @@ class Neighbour {
   std::atomic<std::uint16_t> port_;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> answered_ = 0;
-  // Its thread's alone until that has ended.
+  // Only its thread uses these until that thread has ended.
   std::unique_ptr<RawClient> client_;
   std::int64_t last_ = 0;
   bool lost_ = false;  // the call in progress has lost a connection
   Account account_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // the last member: it uses the others
 };
 
 // Uses the agents "a" and "b" of a class as a client of zoo.c or zoo.cpp does, and writes down each
@@ -120,7 +120,7 @@ class Visitor {
   // `segment`: the class in addresses.
   Visitor(std::uint16_t port, std::string segment) : port_(port), segment_(std::move(segment)) {}
 
-  // Whether the server lived to answer. What happens in between is in complaints().
+  // Whether the server still answers. complaints() has the wrong answers.
   bool lives(const std::function<void(Visitor&)>& visit) {
     try {
       visit(*this);
@@ -138,11 +138,11 @@ class Visitor {
     complain("connect", std::to_string(reply.status));
     client.reset();
   }
-  // A text that no answer follows.
+  // Sends a text, and expects no answer.
   static void say(std::unique_ptr<RawClient>& client) {
     if (client) client->send(RawClient::text_frame("hello"));
   }
-  // Calls a method; complains of any other result, or error.
+  // Calls a method. Any other result or error is a complaint.
   void call(std::unique_ptr<RawClient>& client, const std::string& method,
             const std::string& expected, const std::string& arguments = "[]") {
     if (!client) return;

@@ -28,7 +28,7 @@ inline std::ostream& operator<<(std::ostream& out, Phase phase) {
   return out << to_string(phase);
 }
 
-// A name without an address is one that cannot be resolved; one that is held is never answered.
+// A name without an address cannot be resolved. A held name is never answered.
 class NamedAddresses final : public NameResolver {
  public:
   explicit NamedAddresses(asio::io_context& loop) : loop_(loop) {}
@@ -61,7 +61,7 @@ class NamedAddresses final : public NameResolver {
   asio::io_context& loop_;
 };
 
-// One exchange, and what it was told.
+// One exchange, and what its listener was told.
 struct Heard final : OutboundListener {
   void on_redirect(OutboundRedirect got, OutboundExchange& from) override {
     EXPECT_FALSE(is_calling || head || ended) << "a redirect at the wrong time";
@@ -167,7 +167,7 @@ class OutboundFixture : public ::testing::Test {
     heard.exchange = std::move(started.value());
   }
 
-  // Runs the loop until it is so. Fails after twenty seconds.
+  // Runs the loop until the condition holds. Fails after twenty seconds.
   template <class Condition>
   void run_until(Condition condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -177,7 +177,7 @@ class OutboundFixture : public ::testing::Test {
       loop_.run_one_for(std::chrono::milliseconds(100));
     }
   }
-  // All that can happen without waiting.
+  // Runs all work that needs no wait.
   void settle() {
     loop_.restart();
     loop_.poll();
@@ -194,7 +194,7 @@ class OutboundFixture : public ::testing::Test {
     EXPECT_TRUE(heard->failure) << "it did not fail";
     return heard->failure.value_or(OutboundFailure{});
   }
-  // What GET of the path answers, asked with a client of its own.
+  // The answer to a GET of the path, with a client of its own.
   std::string ask(std::string_view path) {
     const auto heard = finish(to(path));
     EXPECT_FALSE(heard->failure) << heard->failure->message;

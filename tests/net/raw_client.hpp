@@ -1,5 +1,5 @@
 #pragma once
-// A blocking client that says exactly what a test tells it to, right or wrong.
+// A blocking client that sends exactly the bytes of a test, right or wrong.
 
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -75,7 +75,7 @@ class RawClient {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }
   void end_sending() { ::shutdown(socket_, SHUT_WR); }
-  // Closing with this set is a reset instead of an orderly end.
+  // After this, closing resets the connection.
   void reset_on_close() {
     const linger hard{1, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -145,7 +145,7 @@ class RawClient {
     }
     return std::exchange(incoming_, std::string());
   }
-  // Whether something has come that was not read yet. Does not wait.
+  // Whether there are unread bytes. Does not wait.
   [[nodiscard]] bool has_unread() const {
     char first = 0;
     return !incoming_.empty() || ::recv(socket_, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;

@@ -24,7 +24,7 @@
 
 namespace hearth::net {
 
-// What loops tell the test. wait() gives up after ten seconds.
+// Events that loops report to the test. wait() fails after ten seconds.
 template <class Event>
 class Events {
  public:
@@ -33,7 +33,7 @@ class Events {
     events_.push_back(std::move(event));
     changed_.notify_all();
   }
-  // The next event that was not waited for yet.
+  // The next event that no wait() has returned yet.
   Event wait() {
     std::unique_lock lock(mutex_);
     const bool came = changed_.wait_for(lock, std::chrono::seconds(10),
@@ -147,7 +147,7 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
     server_.reset();
   }
 
-  // The last opened socket is forgotten on its loop, so that no test races with it.
+  // Drops the last opened socket on its loop, so that no test races with it.
   ~ServerFixture() override {
     if (server_) stop();
     held_.clear();

@@ -79,11 +79,11 @@ class TlsClient : public RawClient {
     return session != nullptr && SSL_SESSION_has_ticket(session) == 1;
   }
   SSL* ssl() { return ssl_.get(); }
-  // Past TLS.
+  // Sends bytes below TLS.
   void send_raw(std::string_view bytes) { RawClient::put(bytes); }
-  // Says that nothing more follows.
+  // Sends the TLS alert close_notify.
   void end_tls() { SSL_shutdown(ssl_.get()); }
-  // After the server's last byte: whether the server has said so as well.
+  // After the server's last byte: whether the server has sent close_notify as well.
   [[nodiscard]] bool saw_end() const {
     return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
   }

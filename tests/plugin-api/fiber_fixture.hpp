@@ -23,7 +23,7 @@ using hearth::Task;
 using hearth::testing::AgentHandle;
 using hearth::testing::Host;
 
-// What outlives an instance.
+// These outlive an instance.
 inline std::vector<std::string> notes;  // NOLINT
 
 class Note {

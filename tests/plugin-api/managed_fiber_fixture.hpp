@@ -37,7 +37,7 @@ using hearth::testing::Host;
 
 using Lines = std::vector<std::string>;
 
-// What outlives an instance.
+// These outlive an instance.
 inline Lines done;                           // NOLINT
 inline Lines told;                           // NOLINT
 inline std::vector<RecoveredFiber> offered;  // NOLINT
@@ -71,7 +71,7 @@ class Manager : public hearth::Agent {
     options.keep_record = true;
     return start_fiber(name, [this](FiberContext& fiber) { return work(fiber, 0); }, options);
   }
-  // As a library does that was built with hearth.fibers/1: without a record, and never ended.
+  // As a library of hearth.fibers/1 does: without a record, and never ended.
   void begin_as_before(const std::string& name) {
     hearth_fiber fiber = 0;
     const auto& live = activation();
@@ -120,7 +120,7 @@ class Manager : public hearth::Agent {
     const FiberOptions options = {.id = id, .policy = FiberPolicy::kReplace};
     co_return begin(options).record.id;
   }
-  // As code would that does not use this SDK.
+  // As code without this SDK does.
   Task<std::uint64_t> clear_behind_the_back() {
     co_await sleep(milliseconds(50));
     std::uint64_t removed = 0;

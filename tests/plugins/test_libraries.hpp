@@ -89,7 +89,7 @@ inline std::size_t dynamic_entry_at(const Bytes& bytes, std::int64_t tag) {
   throw std::runtime_error("no such dynamic entry");
 }
 
-// Where `text` first stands; throws if it does not.
+// The first place of `text`; throws if there is none.
 inline std::size_t find_text(const Bytes& bytes, std::string_view text) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t at = all.find(text);

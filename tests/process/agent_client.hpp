@@ -10,7 +10,7 @@
 
 namespace hearth::testing {
 
-// One agent of a server. Every wait is bounded as RawClient's are, and throws.
+// One agent of a server. Every wait has RawClient's time limit, and throws then.
 class AgentClient {
  public:
   // `path` as in "/agents/counter/a".
@@ -19,7 +19,7 @@ class AgentClient {
     if (reply.status != 101) throw std::runtime_error("not upgraded: " + reply.head);
   }
 
-  // Its answer may be waited for later, or never.
+  // The test may wait for the answer later, or never.
   void begin(const std::string& method, const std::string& arguments = "[]") {
     client_.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
                                        R"(","args":)" + arguments + "}"));
@@ -31,7 +31,7 @@ class AgentClient {
       if (frame.is_object() && frame.at("type") == "rpc") return frame;
     }
   }
-  // What the method gives; throws if it fails.
+  // The result of the method; throws if it fails.
   Json call(const std::string& method, const std::string& arguments = "[]") {
     begin(method, arguments);
     const Json frame = answer();

@@ -1,5 +1,5 @@
 #pragma once
-// A server with objects, and what clients and administrators ask of them.
+// A server with objects, and requests of clients and administrators.
 
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"

@@ -26,9 +26,9 @@ class ProcessTest : public ::testing::Test {
     std::filesystem::permissions(root_ / "plugins", std::filesystem::perms{0755});
   }
 
-  // The file of a library that ships.
+  // The file of a bundled library.
   static std::filesystem::path bundled(const std::string& name) { return built::bundled(name); }
-  // The file of a library that the loader's tests are made with.
+  // The file of a library of the loader's tests.
   static std::filesystem::path made_for_tests(const std::string& name) {
     return built::loader_case(name);
   }

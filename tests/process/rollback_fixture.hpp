@@ -34,7 +34,7 @@ class RollbackTest : public SupervisedTest {
     std::filesystem::remove(root_ / "plugins/crashes.so");
     install(agent_library("versioned-1"), "crashes.so");
   }
-  // A server that has gone back, by the crash of the version that crashes.
+  // A server that serves the earlier version again, after a crash of the new one.
   [[nodiscard]] std::unique_ptr<ServerProcess> start_and_go_back() const {
     auto server = start();
     replace_by_the_one_that_crashes();
@@ -67,7 +67,7 @@ class RollbackTest : public SupervisedTest {
   static Json version_of(const ServerProcess& server) {
     return AgentClient(server, "/agents/versioned/a").call("version");
   }
-  // What does not answer any more.
+  // A request that crashes the server: there is no answer.
   template <class Server>
   static void crash(const Server& server, const std::string& how) {
     EXPECT_THROW((void)request(server, "GET", "/agents/crashes/a?how=" + how), std::runtime_error);
@@ -77,13 +77,13 @@ class RollbackTest : public SupervisedTest {
     process->wait();
     return process->out() + process->log();
   }
-  // What the ledger knows of places.
+  // The places in the ledger.
   [[nodiscard]] std::string trials() const {
     const auto ledger =
         parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value()).value();
     return dump_json(ledger.at("places"));
   }
-  // Until a version is proven.
+  // Waits until a version is proven.
   void wait_for_no_trial() const {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     while (trials() != "[]") {

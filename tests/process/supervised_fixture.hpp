@@ -22,7 +22,7 @@ class SupervisedTest : public ProcessTest {
     return serve(std::move(more));
   }
 
-  // What follows the last `key` in the log, up to a space or the end of the line.
+  // The text behind the last `key` in the log, up to a space or the end of the line.
   static std::string last_value(const ServerProcess& supervisor, const std::string& key) {
     const std::string& log = supervisor.log();
     const std::size_t at = log.rfind(key);

@@ -30,7 +30,7 @@ class VersionedClient : public AgentClient {
   void send_numbers(int first, int count) {
     for (int i = 0; i < count; ++i) send(std::to_string(first + i));
   }
-  // The server answers it as soon as it has read all that was sent before.
+  // The server answers it as soon as it has read all earlier frames.
   void ping() { client_.send(RawClient::frame(9, "ping")); }
   // A call whose answer has this id.
   void begin_as(const std::string& id, const std::string& method,
@@ -51,7 +51,7 @@ class VersionedClient : public AgentClient {
       protocol_frames_.push_back(parse_json(frame.payload).value());
     }
   }
-  // Of this type, among those that read() has left out.
+  // The frames of this type that read() has skipped.
   [[nodiscard]] std::ptrdiff_t frames_of_type(const std::string& type) const {
     return std::ranges::count_if(
         protocol_frames_, [&](const Json& frame) { return frame.value("type", "") == type; });
@@ -77,14 +77,14 @@ class VersionedTest : public ProcessTest {
     if (server_) server_->stop();
   }
 
-  // With version 1 in the place of the library, unless there is one.
+  // Starts with version 1, unless a library is installed.
   void start(const std::string& configuration) {
     put("hearth.yaml", configuration);
     std::filesystem::create_directories(root_ / "classes");
     if (!std::filesystem::exists(file())) install(version_file("1"), "versioned.so");
     start_again();
   }
-  // With what is there.
+  // Starts with the installed library.
   void start_again() {
     server_ = serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
     reloads_ = 0;
@@ -111,14 +111,14 @@ class VersionedTest : public ProcessTest {
   void open(const std::string& name) const { put(name, ""); }
   static std::string arguments(const std::string& text) { return dump_json(Json::array({text})); }
 
-  // Until what another client has asked for is in progress: so often, over all versions.
+  // Waits until the call of another client is in progress: so often, over all versions.
   static void wait_for_attempt(Client& client, const std::string& what, int times = 1) {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     while (client.call("attempts", arguments(what)) < times) {
       if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing begins");
     }
   }
-  // Until this agent's next call is answered by that version.
+  // Waits until that version answers a call of this agent.
   static void wait_for_version(Client& client, const std::string& version) {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     while (client.call("version") != version) {

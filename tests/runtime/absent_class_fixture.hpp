@@ -14,7 +14,7 @@ namespace hearth::runtime::testing {
 
 class AbsentClassTest : public ::testing::Test {
  protected:
-  // The class goes, and its agents with it.
+  // Removes the class and its agents.
   void take_away() {
     served_ = shard_.runtime().classes().remove("counter");
     shard_.shard().migration().leave_version(served_, EvictReason::kPluginRemoved, false);

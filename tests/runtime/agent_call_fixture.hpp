@@ -17,15 +17,15 @@
 
 namespace hearth::runtime::testing {
 
-// What became of the calls of one agent: "part 1", "end ok 2", "end not_found: why", and "(began)".
+// Results of the calls of one agent: "part 1", "end ok 2", "end not_found: why", and "(began)".
 using Told = std::vector<std::string>;
 
-// The code of one class. Methods do what `methods` says; what they leave open stays in progress.
+// The code of one class, which runs `methods`. A call that a method leaves open stays in progress.
 struct CallingScript {
   using Method = std::function<void(HostCalls& host, const AgentEvent& event)>;
   std::map<std::string, Method> methods;
   std::map<std::string, Told> told;         // by the name of the agent
-  std::vector<std::string> callers;         // what caller() gave for each call: JSON, or "none"
+  std::vector<std::string> callers;         // caller() of each call: JSON, or "none"
   std::vector<std::string> begun;           // "agent method"
   std::map<std::string, HostCalls*> hosts;  // of live agents
   std::function<void(HostCalls&, const OperationResult&)> on_result;
@@ -115,7 +115,7 @@ class AgentCallTest : public ::testing::Test {
   }
   void TearDown() override {
     if (!runtime_) return;
-    // What a test's methods refer to is gone.
+    // The objects that a test's methods refer to are gone.
     for (CallingScript* const script : {&asking, &room}) {
       script->methods.clear();
       script->on_message = {};

@@ -97,7 +97,7 @@ class ManualLoop final : public ShardLoop {
   // The wall clock is set; the steady clock is not changed.
   void jump(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
   void pretend_other_thread(bool other) { on_this_thread_ = !other; }
-  // How many timers were ever asked for.
+  // How many timers were ever set.
   [[nodiscard]] std::size_t timers_set() const { return timers_set_; }
 
  private:
@@ -149,7 +149,7 @@ struct Answer {
   std::vector<std::string> parts;
   std::optional<std::string> end;
   unsigned status = 0;
-  // With a slow client, who waits until it has taken the parts; how many there were by then.
+  // A slow client: called once it has taken the parts; and their number by then.
   bool is_slow = false;
   std::function<void()> drained;
   std::size_t parts_before_drain = 0;

@@ -58,7 +58,7 @@ class WorkTest : public ::testing::Test {
   std::vector<std::string>& plans() { return seen[EventKind::kFibersRecovered]; }
   std::vector<std::string>& recovered() { return seen[EventKind::kFiberRecovered]; }
 
-  // What the wake index on disk says of an agent.
+  // The entry of an agent in the wake index on disk.
   std::optional<storage::WakeEntry> wake_of(const std::string& name = "a") {
     storage::Directory directory(shard_.data().directory_path());
     for (const storage::WakeEntry& entry : directory.wakes()) {

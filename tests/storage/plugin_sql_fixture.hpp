@@ -16,7 +16,7 @@
 
 namespace hearth::storage {
 
-// Each look at it takes a millisecond, so that a statement that runs long enough meets any limit.
+// Each look at it takes a millisecond, so a long statement reaches any limit.
 class TickingClock final : public Clock {
  public:
   [[nodiscard]] SteadyTime steady_now() const override {

@@ -14,25 +14,25 @@ namespace hearth::testing::built {
 std::filesystem::path server();
 std::filesystem::path probe();
 
-// What shows which threads of a server wait for the device (tests/process/sync_recorder.c).
+// Records which threads of a server wait for the device (tests/process/sync_recorder.c).
 std::filesystem::path sync_recorder();
-// What holds back a server's syncs (tests/process/held_sync.c).
+// Holds back a server's syncs (tests/process/held_sync.c).
 std::filesystem::path held_sync();
-// What makes a server's disk full (tests/process/full_disk.c).
+// Makes a server's disk full (tests/process/full_disk.c).
 std::filesystem::path full_disk();
-// What records a server's use of timers, and suspends its machine (tests/process/time_recorder.c).
+// Records a server's use of timers, and suspends its machine (tests/process/time_recorder.c).
 std::filesystem::path time_recorder();
 
-// A library, by its name without ".so": one that ships, ...
+// A library, by its name without ".so": a bundled one, ...
 std::filesystem::path bundled(std::string_view name);
-// ... one that hearth_add_plugin() made for tests (tests/agents), ...
+// ... one of tests/agents, which hearth_add_plugin() makes, ...
 std::filesystem::path agent(std::string_view name);
-// ... one that was made by hand for the tests of host/plugins (tests/plugins/libraries), ...
+// ... one of tests/plugins/libraries, ...
 std::filesystem::path loader_case(std::string_view name);
 // ... or one of the zoo (tests/fault/plugins).
 std::filesystem::path zoo(std::string_view name);
 
-// The directory of the libraries that ship, and the root of the sources.
+// The directory of the bundled libraries, and the root of the sources.
 std::filesystem::path bundled_directory();
 std::filesystem::path sources();
 

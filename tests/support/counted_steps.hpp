@@ -10,7 +10,7 @@
 
 namespace hearth::testing {
 
-// Counts what is done on the database's connection while it lives.
+// While it lives, counts the instructions on the database's connection.
 class CountedSteps {
  public:
   explicit CountedSteps(storage::AgentDatabase& database) : connection_(database.connection()) {

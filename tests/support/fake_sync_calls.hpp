@@ -16,7 +16,7 @@
 
 namespace hearth::testing {
 
-// Threads   All members from any thread.
+// Threads   All members may be called from any thread.
 class FakeSyncCalls final : public storage::SyncCalls {
  public:
   // From now on every call waits, until let_go().
@@ -42,13 +42,13 @@ class FakeSyncCalls final : public storage::SyncCalls {
     const std::scoped_lock lock(mutex_);
     answer_ = std::move(answer);
   }
-  // Files opened from now on are covered by sync_everything(), or not.
+  // Whether sync_everything() covers files that are opened from now on.
   void cover(bool covered) {
     const std::scoped_lock lock(mutex_);
     covered_ = covered;
   }
 
-  // What was called: "data <file>", "names <directory>", "everything".
+  // The calls: "data <file>", "names <directory>", "everything".
   [[nodiscard]] std::vector<std::string> take_calls() {
     const std::scoped_lock lock(mutex_);
     return std::exchange(calls_, {});

@@ -8,7 +8,7 @@
 
 namespace hearth::testing {
 
-// While one lives, this process can open at most so many files more.
+// While an object lives, this process can open at most so many more files.
 class FewDescriptors {
  public:
   explicit FewDescriptors(unsigned left) {

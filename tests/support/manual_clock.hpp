@@ -10,7 +10,7 @@ class ManualClock final : public Clock {
   [[nodiscard]] SteadyTime steady_now() const override { return steady_; }
   [[nodiscard]] WallTime wall_now() const override { return wall_; }
 
-  // Both clocks go on together, as they do in life.
+  // Both clocks advance together.
   void advance(std::chrono::nanoseconds by) {
     steady_ += std::chrono::duration_cast<SteadyTime::duration>(by);
     wall_ += std::chrono::duration_cast<WallTime::duration>(by);

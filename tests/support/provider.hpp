@@ -24,10 +24,10 @@ class Provider {
   [[nodiscard]] std::uint16_t https() const { return https_; }
   // Takes connections, and never reads from them.
   [[nodiscard]] std::uint16_t silent() const { return silent_; }
-  // An HTTP proxy: all that is asked of it, the ports above answer. It refuses `refused.test`.
+  // An HTTP proxy that forwards all requests to the ports above. It refuses `refused.test`.
   [[nodiscard]] std::uint16_t proxy() const { return proxy_; }
 
-  // Waits for its next line, which says that a request has come, and returns it.
+  // Waits for its next line, which reports a request, and returns it.
   std::string wait_for_request() { return process_->wait_for_line(); }
 
   // "http://provider.test:PORT" and a path.

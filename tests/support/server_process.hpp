@@ -45,7 +45,7 @@ class ServerProcess {
   // Waits for the line that says that the server serves; from a supervisor, for so many of these
   // lines. Throws if the process ends instead.
   void wait_until_ready(std::size_t times = 1);
-  // The port of the last of them.
+  // The port in the last of these lines.
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
   // From now on the log is a pipe that is full and is never read.
@@ -57,14 +57,14 @@ class ServerProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
 
-  // Waits for the end, and collects everything that was written (nothing of a log that is blocked).
+  // Waits for the end, and collects all output (but nothing of a blocked log).
   Ending wait();
   // SIGKILL and wait(): no handler runs, nothing is flushed.
   Ending kill();
   // SIGTERM and wait().
   Ending stop();
 
-  // What it has written so far, as far as a wait has collected it.
+  // Its output, as far as a wait has collected it.
   [[nodiscard]] const std::string& out() const { return out_; }
   [[nodiscard]] const std::string& log() const { return log_; }
 

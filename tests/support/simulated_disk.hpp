@@ -63,7 +63,7 @@ class SimulatedDisk final : public storage::SyncCalls {
     random_ = &random;
   }
 
-  // Syncs that say yes and do nothing.
+  // Syncs that succeed and do nothing.
   enum class Lie { kNone, kBytes, kNames };
   void lie(Lie lie) { lie_ = lie; }
 
@@ -79,7 +79,7 @@ class SimulatedDisk final : public storage::SyncCalls {
     std::string bytes;
     bool is_truncation = false;
   };
-  // A file, whatever it is called.
+  // A file, under any name.
   struct Node {
     std::string durable;
     std::vector<Change> pending;
@@ -91,7 +91,7 @@ class SimulatedDisk final : public storage::SyncCalls {
 
   using Names = std::map<std::string, std::shared_ptr<Node>>;
 
-  // False: the power is off, or goes with this operation.
+  // False: the power is off, or fails during this operation.
   [[nodiscard]] bool step();
   [[nodiscard]] bool works() const { return !off_ && !suspended_; }
   std::shared_ptr<Node> opened(const std::string& path, bool is_new, bool is_journal);

@@ -7,7 +7,7 @@
 
 namespace hearth::testing {
 
-// The words of the StorageError that it throws; empty if it throws none.
+// The text of the StorageError that it throws; empty if it throws none.
 std::string storage_error_of(const auto& action) {
   try {
     action();

@@ -7,7 +7,7 @@
 
 namespace hearth::testing {
 
-// What the file's clock showed last, in Unix milliseconds.
+// The last time of the file's clock, in Unix milliseconds.
 inline constexpr long long kStoredWorkAtMs = 1'767'313'201'540;
 
 // Makes the file anew, of class "Worker" and name "a". `more` is SQL that changes it afterwards.

@@ -8,7 +8,7 @@ namespace hearth::testing {
 class TempDirectory {
  public:
   TempDirectory();
-  // In another directory than the system's for such things.
+  // In another directory than the system's temporary one.
   explicit TempDirectory(const std::filesystem::path& above);
   ~TempDirectory();
   TempDirectory(const TempDirectory&) = delete;

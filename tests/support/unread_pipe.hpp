@@ -31,7 +31,7 @@ class UnreadPipe {
 
   [[nodiscard]] int writing_end() const { return ends_[1]; }
 
-  // As many dots as it takes.
+  // Fills the pipe with dots.
   void fill() const {
     const std::string path = "/proc/self/fd/" + std::to_string(ends_[1]);
     const int filler = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -17,7 +17,7 @@ class WatchedSyncs {
   // journal.
   using Watch = std::function<int(bool is_database)>;
 
-  // SQLite has been initialised (storage::initialize_sqlite()).
+  // SQLite must be initialised (storage::initialize_sqlite()).
   explicit WatchedSyncs(Watch watch);
   ~WatchedSyncs();
   WatchedSyncs(const WatchedSyncs&) = delete;

@@ -29,7 +29,7 @@ class DirectoryWatcherTest : public ::testing::Test {
   DirectoryWatcherTest() {
     options_.directories = {{.path = path("plugins")}};
     options_.quiet_time = std::chrono::milliseconds(20);
-    options_.poll_time = std::chrono::seconds(10);  // only news count
+    options_.poll_time = std::chrono::seconds(10);  // only events of the directory count
     std::filesystem::create_directory(path("plugins"));
   }
   ~DirectoryWatcherTest() override { watcher_.reset(); }
