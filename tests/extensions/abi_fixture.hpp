@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -68,6 +69,17 @@ class AbiHostTest : public ::testing::Test {
     hearth_bytes text{};
     EXPECT_EQ(host_->last_error(host_, kAgent, &text), HEARTH_OK);
     return std::string(view(text));
+  }
+  // Callers that every function refuses, each with its status.
+  struct Caller {
+    const hearth_host* host;
+    hearth_agent agent;
+    hearth_status status;
+  };
+  std::array<Caller, 3> refused_callers() const {
+    return {{{host_, 1, HEARTH_E_GONE},
+             {host_, TestDirectory::kElsewhere, HEARTH_E_WRONG_THREAD},
+             {nullptr, kAgent, HEARTH_E_INVALID}}};
   }
   void answer(Errc code, std::string message = "because") {
     agent_.answer = Error{code, std::move(message)};

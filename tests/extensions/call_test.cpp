@@ -67,15 +67,7 @@ TEST_F(AbiCallTest, WantsALiveAgentOnItsThreadAndAHost) {
   const auto request = request_to("Counter", "a", "add");
   std::uint64_t id = 0;
   hearth_bytes out{};
-  struct Caller {
-    const hearth_host* host;
-    hearth_agent agent;
-    hearth_status status;
-  };
-  for (const auto& [host, agent, status] :
-       {Caller{host_, 1, HEARTH_E_GONE},
-        Caller{host_, TestDirectory::kElsewhere, HEARTH_E_WRONG_THREAD},
-        Caller{nullptr, kAgent, HEARTH_E_INVALID}}) {
+  for (const auto& [host, agent, status] : refused_callers()) {
     EXPECT_EQ(call_.start(host, agent, &request, 1, &id), status);
     EXPECT_EQ(call_.notify(host, agent, &request, &out), status);
     EXPECT_EQ(call_.caller(host, agent, 1, &out), status);

@@ -48,6 +48,14 @@ class DurableWorkTest : public ::testing::Test {
     request.callback = callback;
     EXPECT_TRUE(work_->schedules().create(request));
   }
+  void schedule_minutely() {
+    durable::ScheduleRequest minutely;
+    minutely.type = durable::ScheduleType::kCron;
+    minutely.callback = "tick";
+    minutely.cron = "* * * * *";
+    minutely.time_zone = "Europe/Berlin";
+    EXPECT_TRUE(work_->schedules().create(minutely));
+  }
   void push(const char* callback) {
     durable::QueueRequest request;
     request.callback = callback;
@@ -191,12 +199,7 @@ Result<durable::TimeZone> zones_that_go(std::string_view name) {
 TEST_F(DurableWorkTest, ARunWhoseNextTimeCannotBeFoundIsToldAsItEnds) {
   zones_are_there = true;
   settings_.schedules.find_zone = &zones_that_go;
-  durable::ScheduleRequest minutely;
-  minutely.type = durable::ScheduleType::kCron;
-  minutely.callback = "tick";
-  minutely.cron = "* * * * *";
-  minutely.time_zone = "Europe/Berlin";
-  EXPECT_TRUE(work_->schedules().create(minutely));
+  schedule_minutely();
   clock_.advance(std::chrono::minutes(1));
   const DueWork run = take();
   zones_are_there = false;
@@ -205,12 +208,7 @@ TEST_F(DurableWorkTest, ARunWhoseNextTimeCannotBeFoundIsToldAsItEnds) {
 }
 
 TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
-  durable::ScheduleRequest minutely;
-  minutely.type = durable::ScheduleType::kCron;
-  minutely.callback = "tick";
-  minutely.cron = "* * * * *";
-  minutely.time_zone = "Europe/Berlin";
-  EXPECT_TRUE(work_->schedules().create(minutely));
+  schedule_minutely();
   settings_.schedules.find_zone = &no_zones;
   crash();
   clock_.advance(std::chrono::minutes(1));
@@ -225,7 +223,7 @@ TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
   EXPECT_EQ(logger_.count("warn schedule:error"), 2U);
   settings_.schedules.find_zone = &durable::TimeZone::find;
   crash();
-  EXPECT_TRUE(work_->schedules().create(minutely));
+  schedule_minutely();
   clock_.advance(std::chrono::minutes(1));
   const DueWork run = take();
   EXPECT_EQ(run.name, "tick");

@@ -63,15 +63,7 @@ class AbiKvTest : public AbiHostTest {
 
 TEST_F(AbiKvTest, WantsALiveAgentOnItsThreadAndAHost) {
   hearth_bytes out{};
-  struct Caller {
-    const hearth_host* host;
-    hearth_agent agent;
-    hearth_status status;
-  };
-  for (const auto& [host, agent, status] :
-       {Caller{host_, 1, HEARTH_E_GONE},
-        Caller{host_, TestDirectory::kElsewhere, HEARTH_E_WRONG_THREAD},
-        Caller{nullptr, kAgent, HEARTH_E_INVALID}}) {
+  for (const auto& [host, agent, status] : refused_callers()) {
     hearth_kv_filter filter{};
     filter.struct_size = sizeof filter;
     EXPECT_EQ(kv_.get(host, agent, slice("k"), &out), status);

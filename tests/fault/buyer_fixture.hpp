@@ -53,12 +53,7 @@ class BuyerTest : public FaultTest {
                  " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     return client;
   }
-  Json ask_provider(const std::string& path) const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value();
-  }
+  Json ask_provider(const std::string& path) const { return get_json(provider_.http(), path); }
   [[nodiscard]] std::vector<std::string> buyer_rows(const std::string& agent,
                                                     const std::string& query) const {
     return rows_of(database_of(agent, "Buyer"), query);

@@ -3,12 +3,14 @@
 // server leaves on the disk.
 
 #include "base/sha256.hpp"
+#include "json/json.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
 #include <sqlite3.h>
 #include <sys/wait.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <random>
@@ -92,6 +94,13 @@ class FaultTest : public ProcessTest {
     EXPECT_EQ(server.kill(), kKilled);
   }
 
+  // The answer of a provider at this port to a GET.
+  static Json get_json(std::uint16_t port, const std::string& path) {
+    RawClient client(port);
+    const Reply reply =
+        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return parse_json(reply.body).value();
+  }
   // A request without a wait for its answer: the server may stop in the middle of it.
   static std::unique_ptr<RawClient> send(const ServerProcess& server, const std::string& agent,
                                          const std::string& query) {

@@ -84,12 +84,7 @@ class OperationRequestsKillTest : public FaultTest {
                  " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
     return client;
   }
-  Json ask_provider(const std::string& path) const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value();
-  }
+  Json ask_provider(const std::string& path) const { return get_json(provider_.http(), path); }
   // `recovers`: a server before has begun the work.
   void serve_and_kill(const RequestPlace& place, const std::string& kind, bool recovers = false) {
     const std::string stop_at = place.stop_at;

@@ -33,12 +33,7 @@ class PaymentsKillTest : public FaultTest, public ::testing::WithParamInterface<
   std::string provider_url(const std::string& path) const {
     return "http://127.0.0.1:" + std::to_string(provider_.http()) + path;
   }
-  Json ask_provider(const std::string& path) const {
-    RawClient client(provider_.http());
-    const Reply reply =
-        client.request("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    return parse_json(reply.body).value();
-  }
+  Json ask_provider(const std::string& path) const { return get_json(provider_.http(), path); }
   // What goes wrong with the next request of this order to this path.
   void fault(const std::string& path, const std::string& order, const std::string& what) const {
     ask_provider("/fault?path=" + path + "&order=" + order + "&do=" + what +

@@ -52,6 +52,11 @@ FetchReply act(const SentRequest& request) {
   if (!other_side.answers) reply.after = hours(1000);
   return reply;
 }
+FetchReply act_slowly(const SentRequest& request) {
+  FetchReply reply = act(request);
+  reply.after = seconds(1);
+  return reply;
+}
 
 class Shop : public hearth::Agent {
  public:
@@ -282,11 +287,7 @@ TEST_F(OperationsSdkTest, AKeyWorksOutsideOfAFiber) {
 }
 
 TEST_F(OperationsSdkTest, OneThatRunsIsJoined) {
-  host_.on_fetch([](const SentRequest& request) {
-    FetchReply reply = act(request);
-    reply.after = seconds(1);
-    return reply;
-  });
+  host_.on_fetch(act_slowly);
   auto first_call = agent_.start("pay", "k", 1);
   auto second_call = agent_.start("pay", "k", 1);
   host_.advance(seconds(2));
@@ -295,11 +296,7 @@ TEST_F(OperationsSdkTest, OneThatRunsIsJoined) {
 }
 
 TEST_F(OperationsSdkTest, WhoJoinsDoesItIfTheOtherOneIsCancelled) {
-  host_.on_fetch([](const SentRequest& request) {
-    FetchReply reply = act(request);
-    reply.after = seconds(1);
-    return reply;
-  });
+  host_.on_fetch(act_slowly);
   auto first_call = agent_.start("pay", "k", 1);
   auto second_call = agent_.start("pay", "k", 1);
   first_call.cancel();

@@ -34,13 +34,18 @@ class RollbackTest : public SupervisedTest {
     std::filesystem::remove(root_ / "plugins/crashes.so");
     install(agent_library("versioned-1"), "crashes.so");
   }
+  // The version that crashes comes, and ends the server: "segv" or "hang".
+  void replace_and_crash(ServerProcess& server, const std::string& how) const {
+    replace_by_the_one_that_crashes();
+    server.wait_for_log("reload.done");
+    crash(server, how);
+    const Ending end = server.wait();
+    if (how == "segv") EXPECT_EQ(end.signal, SIGSEGV);
+  }
   // A server that serves the earlier version again, after a crash of the new one.
   [[nodiscard]] std::unique_ptr<ServerProcess> start_and_go_back() const {
     auto server = start();
-    replace_by_the_one_that_crashes();
-    server->wait_for_log("reload.done");
-    crash(*server, "segv");
-    EXPECT_EQ(server->wait().signal, SIGSEGV);
+    replace_and_crash(*server, "segv");
     return start();
   }
   // `more`: further settings of reloads.

@@ -58,10 +58,7 @@ TEST_F(RollbackTest, SoIsOneThatCrashesOnlyAsTheServerLoadsIt) {
 TEST_F(RollbackTest, SoIsOneThatHangsAndItsReleaseIsAnotherTry) {
   let_a_hang_end_the_server();
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
-  crash(*server, "hang");
-  server->wait();
+  replace_and_crash(*server, "hang");
   server = start();
   EXPECT_EQ(ask(*server, "hang"), "ok");
   expect_taken_back(*server, "it ended the server (hung in request) when it was tried");
@@ -74,10 +71,7 @@ TEST_F(RollbackTest, SoIsOneThatHangsAndItsReleaseIsAnotherTry) {
 TEST_F(RollbackTest, AReleaseWhileNoServerRunsIsAnotherTryAtTheNextStart) {
   let_a_hang_end_the_server();
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
-  crash(*server, "hang");
-  server->wait();
+  replace_and_crash(*server, "hang");
   server = start();
   EXPECT_EQ(server->stop(), kClean);
   hearth({"quarantine", "release", "crashes"});
@@ -94,10 +88,7 @@ TEST_F(RollbackTest, AReleaseWhileNoServerRunsIsAnotherTryAtTheNextStart) {
 TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
   auto server = start();
   EXPECT_EQ(ask(*server, ""), "ok");
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  replace_and_crash(*server, "segv");
   for (int i = 0; i < 2; ++i) {
     server = start();
     EXPECT_EQ(ask(*server, "segv"), "ok");
@@ -116,10 +107,7 @@ TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
 
 TEST_F(RollbackTest, WhoAsksForAReloadTriesItAgain) {
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  replace_and_crash(*server, "segv");
   server = start();
   const std::string said = hearth({"reload", "crashes"});
   EXPECT_NE(said.find("1.0.0"), std::string::npos) << said;

@@ -23,6 +23,25 @@ namespace {
 class StartStopTest : public ProcessTest {
  protected:
   StartStopTest() { install(bundled("counter"), "counter.so"); }
+
+  // Connects to a counter, and begins work there with these arguments of count_to.
+  static void begin_counting(RawClient& client, const std::string& arguments) {
+    ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":)" +
+                                      arguments + "}"));
+    while (client.read_text().find(R"("id":"1")") == std::string::npos) {  // the first part
+    }
+  }
+  // The server closes the socket as going away, and then ends. Returns the last text before that.
+  static std::string expect_goes_away(ServerProcess& server, RawClient& client) {
+    std::string last;
+    Frame frame = client.read_frame();
+    for (; frame.opcode == 1; frame = client.read_frame()) last = frame.payload;
+    EXPECT_EQ(frame.close_code(), 1001);
+    client.send(RawClient::close_frame(1001));
+    EXPECT_EQ(server.wait(), kClean);
+    return last;
+  }
 };
 
 TEST_F(StartStopTest, SaysOnOneLineOfStdoutThatItServesAndNothingElse) {
@@ -59,41 +78,23 @@ TEST_F(StartStopTest, OpenSocketsAreClosedAsGoingAway) {
   RawClient client(server->port());
   ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
   server->signal(SIGTERM);
-  Frame frame = client.read_frame();
-  while (frame.opcode == 1) frame = client.read_frame();
-  EXPECT_EQ(frame.close_code(), 1001);
-  client.send(RawClient::close_frame(1001));
-  EXPECT_EQ(server->wait(), kClean);
+  expect_goes_away(*server, client);
 }
 
 TEST_F(StartStopTest, WorkThatRunsIsFinishedAndAnsweredFirst) {
   const auto server = serve_ready();
   RawClient client(server->port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
-  client.send(
-      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[5,100]})"));
-  while (client.read_text().find(R"("id":"1")") == std::string::npos) {  // the first part: it runs
-  }
+  begin_counting(client, "[5,100]");
   server->signal(SIGTERM);
-  std::vector<std::string> frames;
-  Frame frame = client.read_frame();
-  for (; frame.opcode == 1; frame = client.read_frame()) frames.push_back(frame.payload);
-  ASSERT_FALSE(frames.empty());
-  EXPECT_NE(frames.back().find(R"("done":true)"), std::string::npos) << frames.back();
-  EXPECT_EQ(frame.close_code(), 1001);
-  client.send(RawClient::close_frame(1001));
-  EXPECT_EQ(server->wait(), kClean);
+  const std::string last = expect_goes_away(*server, client);
+  EXPECT_NE(last.find(R"("done":true)"), std::string::npos) << last;
 }
 
 TEST_F(StartStopTest, ASecondSignalEndsItAtOnce) {
   const auto server = serve_ready();
   RawClient client(server->port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
   // Longer than the grace, so that only the second signal can end it now.
-  client.send(
-      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[2,600000]})"));
-  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
-  }
+  begin_counting(client, "[2,600000]");
   server->signal(SIGTERM);
   server->wait_for_log("server.stopping");
   // Again and again: a signal together with the first one does not count as a second one.
@@ -109,18 +110,10 @@ TEST_F(StartStopTest, ASecondSignalEndsItAtOnce) {
 TEST_F(StartStopTest, TheEchoOfASignalIsNoSecondOne) {
   const auto server = serve_ready();
   RawClient client(server->port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
-  client.send(
-      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[3,100]})"));
-  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
-  }
+  begin_counting(client, "[3,100]");
   server->signal(SIGTERM);
   server->signal(SIGINT);
-  Frame frame = client.read_frame();
-  while (frame.opcode == 1) frame = client.read_frame();
-  EXPECT_EQ(frame.close_code(), 1001);
-  client.send(RawClient::close_frame(1001));
-  EXPECT_EQ(server->wait(), kClean);
+  expect_goes_away(*server, client);
 }
 
 TEST_F(StartStopTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {

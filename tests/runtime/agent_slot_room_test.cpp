@@ -82,17 +82,22 @@ TEST(AgentSlotRoomTest, WhenNobodyIsIdleAWakeIsRefusedAndLaterServed) {
   EXPECT_EQ(served->end, "ok 1");
 }
 
-TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
-  ClassSettings settings;
-  settings.evict_grace = std::chrono::minutes(1);
-  ShardFixture fixture({}, settings);
+// An agent that is evicted, and uses all of its grace.
+void evict_slowly(ShardFixture& fixture) {
   fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kEvict) return {};  // takes its time
+    if (event.kind == EventKind::kEvict) return {};
     return host.complete(event.call, std::string_view());
   };
   (void)fixture.request("POST", "", "slow");
   fixture.settle();
   fixture.shard().evict({"Counter", "slow"});
+}
+
+TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
+  ClassSettings settings;
+  settings.evict_grace = std::chrono::minutes(1);
+  ShardFixture fixture({}, settings);
+  evict_slowly(fixture);
   const FewDescriptors few(3);
   const auto waits = fixture.request("POST", "", "other");
   fixture.loop.advance(milliseconds(4'900));
@@ -107,13 +112,7 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
   ClassSettings settings;
   settings.evict_grace = milliseconds(2'000);
   ShardFixture fixture(limits, settings);
-  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kEvict) return {};  // takes its time
-    return host.complete(event.call, std::string_view());
-  };
-  (void)fixture.request("POST", "", "slow");
-  fixture.settle();
-  fixture.shard().evict({"Counter", "slow"});
+  evict_slowly(fixture);
   const auto waits = fixture.request("POST", "", "other");
   const auto another = fixture.request("POST", "", "other");
   fixture.loop.advance(milliseconds(1'900));

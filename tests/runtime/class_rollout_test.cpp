@@ -157,13 +157,7 @@ TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
   EXPECT_EQ(ask(a), R"(ok "old")");
   EXPECT_EQ(ask(shard_.connect("b")), R"(ok "old")");
   EXPECT_EQ(ask(c), R"(ok "old")");
-  auto next = version("new", next_script_);
-  next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart)
-      return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
-    return host.complete(event.call, std::string_view());
-  };
-  begin(next);
+  begin(failing_version());
   EXPECT_EQ(look(), RolloutState::kRolledBack);
   EXPECT_EQ(rollout_->reason(), "2 of the first 2 agents could not start on it");
   EXPECT_EQ(served()->agent_class->version(), "1.0.0");
@@ -175,13 +169,7 @@ TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
 TEST_F(ClassRolloutTest, AgentsOnTheirWayFromElsewhereAreWaitedFor) {
   settings_.trial_agents = 2;
   settings_.awaited = 1;
-  auto next = version("new", next_script_);
-  next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart)
-      return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
-    return host.complete(event.call, std::string_view());
-  };
-  begin(next);
+  begin(failing_version());
   EXPECT_EQ(look(), RolloutState::kTrying) << "though no agent lives";
   ask(shard_.connect("a"));
   EXPECT_EQ(look(), RolloutState::kRolledBack);

@@ -56,6 +56,15 @@ class ShardVersionsTest : public WorkTest {
       shard_.loop.advance(kTurn);
     }
   }
+  // "idle" is an agent of the new version, which leaves behind the old ones.
+  void let_an_idle_one_wait_to_leave() {
+    replace();
+    shard_.request("GET", "", "idle");
+    shard_.settle();
+    old_ones_leave();
+    let_pass(12);
+    ASSERT_EQ(state_of("idle"), AgentState::kEnding);
+  }
   AgentState state_of(const std::string& name) {
     return shard_.shard().standing({"Counter", name}).state;
   }
@@ -81,12 +90,7 @@ TEST_F(ShardVersionsTest, WhileNoneDoesTheyHaveAllOfIt) {
 }
 
 TEST_F(ShardVersionsTest, AnEventForAnIdleAgentThatIsLeavingDoesNotWaitForThoseWhoLeaveBeforeIt) {
-  replace();
-  shard_.request("GET", "", "idle");
-  shard_.settle();
-  old_ones_leave();
-  let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
+  let_an_idle_one_wait_to_leave();
   ASSERT_GT(old_ones(), 5);
   const auto answer = shard_.request("GET", "", "idle");
   shard_.settle();
@@ -97,12 +101,7 @@ TEST_F(ShardVersionsTest, AnEventForAnIdleAgentThatIsLeavingDoesNotWaitForThoseW
 }
 
 TEST_F(ShardVersionsTest, AnEndThatWasHurriedDoesNotComeTwice) {
-  replace();
-  shard_.request("GET", "", "idle");
-  shard_.settle();
-  old_ones_leave();
-  let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
+  let_an_idle_one_wait_to_leave();
   for (int i = 0; i < 15; ++i) {  // its turn comes meanwhile
     shard_.request("GET", "", "idle");
     let_pass(1);
@@ -113,12 +112,7 @@ TEST_F(ShardVersionsTest, AnEndThatWasHurriedDoesNotComeTwice) {
 }
 
 TEST_F(ShardVersionsTest, AStopOfTheServerDoesNotWaitForIdleAgentsToHaveTheirTurn) {
-  replace();
-  shard_.request("GET", "", "idle");
-  shard_.settle();
-  old_ones_leave();
-  let_pass(12);
-  ASSERT_EQ(state_of("idle"), AgentState::kEnding);
+  let_an_idle_one_wait_to_leave();
   shard_.restart();  // fails if it takes more than a moment
   EXPECT_EQ(next_script_.alive, 0);
 }
