@@ -29,7 +29,7 @@ using hearth::testing::SentRequest;
 constexpr const char* kProvider = "https://pay.example";
 constexpr const char* kHook = "https://shop.example/hook";
 
-// What was asked, and what came of it.
+// The requests, and their effects.
 struct FakeProvider {
   bool honours_keys = true;
   unsigned status = 200;

@@ -41,7 +41,7 @@ TEST_F(SessionCacheTest, AFullCacheGivesUpWhatHasExpiredAndNothingElse) {
   agent.call("set", "a", 1, 1);
   agent.call("set", "b", 2);
   EXPECT_THROW(agent.call("set", "c", 3), CallError);
-  agent.call("set", "b", 4);  // one that is there has its place
+  agent.call("set", "b", 4);  // a key that exists keeps its place
   host_.advance(std::chrono::seconds(1));
   agent.call("set", "c", 3);
   EXPECT_EQ(agent.call("keys"), Json({"b", "c"}));

@@ -89,7 +89,7 @@ TEST(SigningKeysTest, ReadsSeveralPublicKeysOfPem) {
   const auto keys = SigningKeys::parse(text, KeyOrigin::kFile);
   ASSERT_TRUE(keys) << keys.error().message;
   EXPECT_EQ(keys->size(), 3U);
-  // Without an id each key of the algorithm is tried, whatever the token names.
+  // Keys without an id are tried for each token of their algorithm, whichever key it names.
   EXPECT_EQ(keys->check("a.b.YWJj", Algorithm::kEdDsa, "any"), Check::kBad);
   EXPECT_EQ(keys->check("a.b.YWJj", Algorithm::kHs256, std::nullopt), Check::kUnknownKey);
 }

@@ -85,7 +85,7 @@ TEST_F(CallStackTest, AThreadThatComputesAndOneThatSleeps) {
 TEST_F(CallStackTest, TheInnermostComesFirstAndThereAreAtMostSoMany) {
   const std::string text = stack_of([] { recurse(100); });
   EXPECT_EQ(frames_.size(), CallStacks::kMaxFrames);
-  // What it calls itself may be above it.
+  // Functions that it calls may be above it.
   EXPECT_LT(text.find("spin_in_the_middle_of_nowhere"), text.find("recurse")) << text;
   EXPECT_NE(text.find("recurse"), std::string::npos) << text;
 }
@@ -154,7 +154,7 @@ TEST_F(CallStackTest, AThreadThatBlocksSignalsIsNotWaitedForAndTheNextOneAnswers
   });
   unblocked.wait();
 #ifndef HEARTH_DEFERS_SIGNALS
-  // What it had been asked is over; it answers the next question.
+  // The earlier request is over; it answers the next one.
   EXPECT_FALSE(stacks_.capture(deaf).empty());
   for_each_call([&](const RunningCall& call) {
     if (call.owner == &other_owner_) EXPECT_FALSE(stacks_.capture(call).empty());

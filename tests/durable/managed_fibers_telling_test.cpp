@@ -16,7 +16,7 @@ class ManagedFibersTellingTest : public ManagedFibersFixture {
  protected:
   ManagedFibersTellingTest() { settle(start("a").fiber, FiberStatus::kCompleted, "1"); }
 
-  // True if it was told, in a process that then was killed.
+  // Tells, if there is something to tell, and kills the process. Returns whether it has told.
   bool tell_and_crash() {
     const bool told = managed_->next_untold().has_value();
     database_->commit();

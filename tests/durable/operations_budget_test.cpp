@@ -17,7 +17,7 @@ class OperationBudgetTest : public OperationsTest {
     clock_.set_wall(WallTime(hours(24 * 20'000 + 12)));  // noon
     fiber_ = start_fiber();
   }
-  // Whether one that costs this may begin, and its end.
+  // Whether an operation with this cost may begin. Ends it with `outcome`.
   bool may_begin(std::uint64_t cost = 0, OperationOutcome outcome = kCompleted) {
     OperationRequest request = charge(fiber_);
     request.cost = cost;

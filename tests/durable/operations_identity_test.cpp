@@ -41,7 +41,7 @@ class OperationsIdentityTest : public OperationsFixture {
     std::string by_key;
     std::string by_fiber;  // empty: the fiber was there
   };
-  // What an agent in this file gives the key "order 7", and the fiber whose author calls it "f".
+  // The ids of operations of an agent in this file: by the key "order 7", and in the fiber "f".
   Ids ids_in(const fs::path& file, const storage::AgentKey& key) {
     storage::AgentDatabase database(file, key);
     Fibers fibers(database, clock_, random_, {});

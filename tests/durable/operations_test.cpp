@@ -257,7 +257,7 @@ TEST_F(OperationsTest, TheAgentIsToldUntilItHasHeardTenTimesAtMost) {
   EXPECT_FALSE(ledger_->next_untold());
   EXPECT_FALSE(ledger_->wake().working);
   EXPECT_EQ(state(begun.id), "unknown");
-  // One that is heard.
+  // An operation whose telling is heard.
   const OperationBegun other = begin(charge(resume()));
   EXPECT_EQ(other.decision, kUnknown);
 }

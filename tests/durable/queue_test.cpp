@@ -369,7 +369,7 @@ TEST_F(QueueTest, WhatRunsAndIsRemovedIsNotTriedAgain) {
   ASSERT_TRUE(queue_->remove(id));
   database_->commit();
   EXPECT_FALSE(begin()) << "its work goes on";
-  queue_->interrupt_on_purpose();  // nothing of it is left to interrupt
+  queue_->interrupt_on_purpose();  // there is no run to interrupt
   EXPECT_TRUE(queue_->wake().working) << "what stood behind it is due";
   EXPECT_EQ(fails().next, QueueEnd::Next::kRemoved);
   EXPECT_EQ(drain(), "b ");

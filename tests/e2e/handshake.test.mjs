@@ -38,7 +38,7 @@ for (const version of versions) {
       const { client, updates } = connect(t, version, server, { agent: "Counter", name: freshName("state") });
       await client.ready;
       if (version.name === "agents@0.32.0") assert.deepEqual(client.state, { count: 0 });
-      await client.call("get"); // whatever the handshake sends is here before this answer
+      await client.call("get"); // all frames of the handshake are here before this answer
       assert.deepEqual(updates.entries, [[{ count: 0 }, "server"]]);
       assert.deepEqual(client.state, { count: 0 });
     });

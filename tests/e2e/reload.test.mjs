@@ -41,7 +41,7 @@ async function install(file, directory) {
   await rename(temporary, path.join(directory, "research.so"));
 }
 
-// A client with an agent of its own that always has work under way. What it is told is noted, and compared at the end.
+// A client with an agent of its own that always has work in progress. Its answers are noted, and compared at the end.
 class Researcher {
   calls = 0;
   started = []; // runs that start() has answered with

@@ -102,7 +102,8 @@ export class Server {
     return this;
   }
 
-  // The next line of the log, from now on, that matches the expression `wanted`. One that matches `unwanted` fails it.
+  // The next line of the log, from now on, that matches the expression `wanted`. A line that matches
+  // `unwanted` fails the wait.
   nextLine(wanted, unwanted) {
     let listener;
     const line = new Promise((resolve, reject) => {

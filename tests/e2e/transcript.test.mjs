@@ -20,7 +20,7 @@ const hearth = path.resolve(process.env.HEARTH_BIN);
 const PRINTED_ADDRESS = "127.0.0.1:8787";
 const PATIENCE_MS = 120_000; // a whole first build is among it
 
-// A shell, what it has written, and how much of that was expected.
+// A shell, its output, and how much of the output was expected.
 class Terminal {
   #shell;
   #text = "";
@@ -138,7 +138,7 @@ test("the transcript of the guide for authors", async () => {
     }
   }
   assert.ok(!terminals.get("client").text.includes("disconnected"), "the client has stayed connected");
-  // The project's settings are used, and a change of them comes to the same client.
+  // The project's settings are used, and the same client sees a change of them.
   const settings = path.join(project, "classes/greeter.yaml");
   const text = await readFile(settings, "utf8");
   assert.ok(text.includes("greeting: hello"));

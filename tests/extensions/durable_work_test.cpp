@@ -248,7 +248,7 @@ TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore
   EXPECT_EQ(take(true).kind, EventKind::kFibersRecovered);
 }
 
-// The plan names what it asks for.
+// Those of these fibers that the plan asks about.
 std::vector<std::string> asked_for(const DueWork& plan, const std::vector<std::string>& ids) {
   std::vector<std::string> named;
   for (const std::string& id : ids) {
@@ -287,10 +287,11 @@ class PlannedWorkTest : public DurableWorkTest {
     EXPECT_EQ(plan.id, "") << "which of them a crash is about is not known";
     crash_in(plan);
   }
-  // Asks for each alone, and lets it go on, until this one is asked for. Which went on.
+  // Each fiber is planned alone, and goes on, until the plan for `poison` comes, which is returned.
+  // `went_on` gets the others.
   std::optional<DueWork> ask_for_each_until(std::string_view poison, Asked& went_on) {
     while (std::optional<DueWork> plan = work_->next(true)) {
-      if (plan->kind != EventKind::kFibersRecovered) {  // the poison is dead, which is told
+      if (plan->kind != EventKind::kFibersRecovered) {  // the telling of the dead fiber "poison"
         work_->ended(*plan, std::string_view());
         continue;
       }

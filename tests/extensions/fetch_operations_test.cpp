@@ -55,7 +55,7 @@ TEST_F(AbiLedgerFetchTest, TheFingerprintIsOfWhatIsAskedFor) {
   begin(durable::Effect::kRead);
   std::vector<std::string> all;
   const auto add = [&](const hearth_fetch_request& it) {
-    agent_->remote.reset();  // the one before was cancelled
+    agent_->remote.reset();  // the earlier one was cancelled
     ASSERT_EQ(start(it), HEARTH_OK);
     all.push_back(ledger().answer(begun_.id)->request.fingerprint);
   };

@@ -7,7 +7,7 @@
 
 namespace hearth::testing {
 
-// Why a test of theirs is skipped, or fails where is_continuous_integration().
+// Why a test of these libraries is skipped, or fails where is_continuous_integration().
 inline constexpr const char* kNoGcc12 =
     "g++ 12 builds no libraries here: install the package g++-12 (packaging/install-dependencies "
     "does, as Debian 12's g++), and configure the build anew";

@@ -184,7 +184,7 @@ const std::vector<Case> kCases = {
 };
 
 const Lines kManaged = {"?managed=r1"};
-// Also of one that is being offered: that is known from its row, and from memory.
+// Also the status while the fiber is offered: the offer is known from its row, and from memory.
 const Lines kRunning = {"running|NULL"};
 const Lines kCompleted = {"completed|4"};
 const Lines kToldSo = {"completed"};

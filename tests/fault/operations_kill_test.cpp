@@ -98,7 +98,7 @@ class OperationsKillTest : public BuyerTest {
     rest.end = ends.size() == 1 ? ends[0] : "none";
     const Lines states = buyer_rows("a", "SELECT state FROM cf_agents_operations");
     rest.state = states.size() == 1 ? states[0] : "none";
-    // One that is killed in its recovery may have lines left that its log has not written yet.
+    // A server that is killed in its recovery may not have written all lines of its log.
     const bool is_warned = count(log_, warning) > 0;
     if (is_warned || !was_killed_in_recovery_)
       EXPECT_EQ(is_warned, rest.state == "unknown") << log_;
@@ -106,7 +106,7 @@ class OperationsKillTest : public BuyerTest {
   }
 
   bool was_killed_in_recovery_ = false;
-  std::string log_;  // of all servers: one that is killed may have said it
+  std::string log_;  // of all servers: a killed one may have logged it
 };
 
 class OperationsKillMatrix

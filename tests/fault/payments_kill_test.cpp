@@ -34,7 +34,7 @@ class PaymentsKillTest : public FaultTest, public ::testing::WithParamInterface<
     return "http://127.0.0.1:" + std::to_string(provider_.http()) + path;
   }
   Json ask_provider(const std::string& path) const { return get_json(provider_.http(), path); }
-  // What goes wrong with the next request of this order to this path.
+  // The fault of the next request of this order to this path.
   void fault(const std::string& path, const std::string& order, const std::string& what) const {
     ask_provider("/fault?path=" + path + "&order=" + order + "&do=" + what +
                  "&pid=" + std::to_string(server_->pid()));

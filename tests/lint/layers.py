@@ -32,7 +32,7 @@ MAY_INCLUDE = {
             "server"],
 }
 
-# What of plugin-api the host may see: the C interface, and nothing of the SDK.
+# The parts of plugin-api that the host may see: the C interface, and nothing of the SDK.
 ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
 ABI_LAYERS = ["extensions", "mock", "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
 

@@ -135,7 +135,7 @@ TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
   for (const std::string& part : {head, ping, head.substr(0, 1), ping.substr(0, 7)}) {
     RawClient client(port());
     client.upgrade();
-    client.send(RawClient::frame(9, ""));  // a whole one before it is no excuse
+    client.send(RawClient::frame(9, ""));  // an earlier whole frame does not help
     EXPECT_EQ(client.read_frame().opcode, 10);
     for (std::size_t at = 0; at < part.size() && client.send(part.substr(at, 1)); ++at) {
     }
@@ -328,7 +328,7 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfRea
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
   client.close();
 
-  // Another one that leaves without a word shows that several sweeps have passed.
+  // Another client that leaves without a close frame shows that several sweeps have passed.
   for (int i = 0; i < 3; ++i) {
     RawClient silent(port());
     silent.upgrade();

@@ -36,7 +36,7 @@ std::string packed_as(int window_bits, const std::string& text) {
   return packed;
 }
 
-// What one that is given pieces of `step` bytes makes of them.
+// The result of an inflater that gets pieces of `step` bytes.
 struct Outcome {
   std::string text;
   bool broken = false;

@@ -21,7 +21,7 @@ class OutboundFailureTest : public OutboundFixture {
     EXPECT_EQ(failure.sent, sent) << url;
     EXPECT_EQ(failure.message, message) << url;
   }
-  // A port on which nothing listens: one that was given out and is free again.
+  // A port without a listener: it was allocated, and is free again.
   static std::uint16_t free_port() {
     asio::io_context loop;
     using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp>;

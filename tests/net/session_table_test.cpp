@@ -104,7 +104,7 @@ TEST_F(SessionTableTest, StopTellsSocketsInSlicesIfTheyAreTooManyForOneMoment) {
   EXPECT_EQ(told(others), 60);
   EXPECT_EQ(told(sockets), 3) << "one of twenty slices";
 
-  // Some go by themselves meanwhile, and one comes: it is told at once, and once.
+  // Meanwhile some sessions end by themselves, and a new one comes: it is told at once, and once.
   std::vector<std::shared_ptr<CountingSession>> staying;
   for (std::size_t i = 0; i < sockets.size(); ++i) {
     if (i % 6 == 0) {

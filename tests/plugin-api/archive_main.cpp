@@ -1,6 +1,6 @@
 // A test as authors write them, without a framework: archive.py builds it with either compiler.
 //   archive_main        what an agent stores survives, its schedules run
-//   archive_main keep   reads what it was lent, after the host has taken it back
+//   archive_main keep   reads lent bytes after the host has taken them back
 
 #include <hearth/testing/host.hpp>
 

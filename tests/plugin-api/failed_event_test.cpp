@@ -143,7 +143,7 @@ TEST_P(FailedEventTest, AStateIsRejected) {
 
 // ---- on_error -----------------------------------------------------------------------------------
 
-// Everything fails, and is told.
+// Everything fails, and callers get the errors.
 class Broken : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Broken>& m) {

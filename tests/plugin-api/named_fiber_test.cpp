@@ -111,7 +111,7 @@ class Traveller : public hearth::Agent {
     }
     co_return been;
   }
-  // What it waits for fails first, and has retries.
+  // The fiber that it waits for fails first, and has retries.
   Task<int> patient(FiberContext& /*fiber*/) {
     const auto step = [this](FiberContext& step) { return flaky(step); };
     const FiberOptions options = {.max_retries = 3};

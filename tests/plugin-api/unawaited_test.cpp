@@ -94,7 +94,7 @@ constexpr const char* kMisuse =
 
 class UnawaitedTest : public ::testing::Test {
  protected:
-  // What the test is told, if it fails.
+  // The message of the failed test.
   template <class Function>
   std::string failure(Function function) {
     try {

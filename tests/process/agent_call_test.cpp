@@ -169,7 +169,7 @@ TEST_F(AgentCallProcessTest, ACallSurvivesTheReloadOfItsCallee) {
   std::filesystem::rename(root_ / "plugins" / "calling.so", root_ / "old.so");
   install(built::agent("calling-2"), "calling.so");
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  // The one that asks is of the library too, and may be cut off itself.
+  // The asking agent is of the same library, and may be interrupted itself.
   const auto version = [&client] {
     client.begin("ask", R"(["calling-agent","callee","version",[]])");
     const Json answer = client.answer();

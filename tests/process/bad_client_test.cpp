@@ -167,7 +167,7 @@ TEST_F(BadClientTest, AClientThatNeverReadsIsDroppedAndHoldsNobodyUp) {
   ASSERT_EQ(reader.upgrade("/agents/counter/shared").status, 101);
   RawClient deaf(port(), 4096);
   ASSERT_EQ(deaf.upgrade("/agents/counter/shared").status, 101);
-  // Echoes to the one that never reads, until the server has had enough of it.
+  // Echoes to the client that never reads, until the server closes its socket.
   const std::string megabyte = RawClient::text_frame(std::string(1 << 20, 'x'));
   while (deaf.send(megabyte)) {
   }

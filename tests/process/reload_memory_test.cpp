@@ -28,7 +28,7 @@ constexpr bool kInstrumented = false;
 
 // Until then pools, arenas and caches grow to the size that they keep.
 constexpr int kWarmUp = 20;
-// Memory is looked at after each so many.
+// The memory is measured after this many reloads.
 constexpr int kStretch = 20;
 constexpr int kReloadedClients = 8;
 
@@ -126,7 +126,7 @@ class ReloadMemoryTest : public ProcessTest {
     for (const auto& client : clients_) ASSERT_EQ(client->call("version"), version + ".0.0");
   }
 
-  // When the last version but the one that serves is unloaded.
+  // Waits until only the served version is loaded.
   [[nodiscard]] Footprint settled() const {
     const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     Footprint footprint = footprint_of(*server_);

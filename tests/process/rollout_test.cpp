@@ -1,5 +1,4 @@
-// Rollouts of a library to its agents: one that drains, one that is taken back, one that is
-// overtaken.
+// Rollouts of a library to its agents: draining, taken back, overtaken by the next version.
 #include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 

@@ -10,7 +10,7 @@
 namespace hearth::testing {
 namespace {
 
-// 8 MiB, of which a server may keep 64 KiB for a client.
+// 8 MiB; a server may keep 64 KiB for a client.
 constexpr std::size_t kPieces = 512;
 constexpr std::size_t kBytes = 16 * 1024;
 constexpr int kSmallBuffer = 32 * 1024;
@@ -91,7 +91,7 @@ TEST_F(StreamedAnswerTest, EventsComeOneByOneUntilTheirReaderLeaves) {
   EXPECT_EQ(wait_for_end(), Json({"events"}));
 }
 
-// What it leaves for afterwards holds up the loop until the answer has been read.
+// The work after the turn blocks the loop until the client has read the answer.
 TEST_F(StreamedAnswerTest, WorkAfterATurnComesBehindTheAnswer) {
   AgentClient agent(*server_, "/agents/streams/a");
   const std::string call_file = (root_ / "call-answered").string();

@@ -35,7 +35,8 @@ TEST(ClassSegmentTest, LeavesKebabNamesAlone) {
   }
 }
 
-// A client asks for kebab_case() of what it is given: an alias that this changes is out of reach.
+// A client asks for kebab_case() of its class name: an alias that this changes could not be
+// reached.
 TEST(ClassSegmentTest, LeavesEachAliasAlone) {
   constexpr std::string_view kLetters = "aZ0-_.";
   std::size_t aliases = 0;

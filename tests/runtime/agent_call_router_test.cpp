@@ -37,7 +37,7 @@ class AgentCallsTest : public AgentCallTest {
       EXPECT_TRUE(host.complete(event.call, std::string_view()));
     };
   }
-  // What an agent of Asking on shard 0 is told of a call to one of ToldRoom on that shard.
+  // What an agent of Asking on shard 0 hears of a call to an agent of ToldRoom on `shard`.
   Told told_of(extensions::CallRequest request, unsigned shard = 1) {
     const std::string caller = name_on(0, "Asking");
     const std::string callee = name_on(shard, "ToldRoom");

@@ -23,7 +23,7 @@ ClassSettings serial_class() {
 
 class SerialCallTest : public AgentCallTest {
  protected:
-  // The method `name` of an agent of `script` calls `to`, and answers with what it is told.
+  // The method `name` of an agent of `script` calls `to`, and answers with the result.
   void forward(CallingScript& script, const std::string& name, const storage::AgentKey& to,
                const std::string& method, bool on_behalf = true) {
     script.methods[name] = [this, to, method, on_behalf](HostCalls& host, const AgentEvent& event) {
@@ -279,7 +279,7 @@ TEST_F(SerialCallTest, TwoThatCallEachOtherForTwoClientsDoNotBothWait) {
     script->methods["end"] = [](HostCalls& host, const AgentEvent& event) {
       EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
     };
-  // Both begin before either is told anything.
+  // Both begin before either gets a result.
   const auto request = [&](const storage::AgentKey& key, const std::string& segment) {
     auto answer = std::make_shared<Answer>();
     const unsigned index = runtime_->shard_index(key);

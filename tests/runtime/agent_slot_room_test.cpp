@@ -141,9 +141,9 @@ TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
   EXPECT_FALSE(fixture.script.history.empty()) << "it was not forgotten";
 }
 
-// ---- the line -----------------------------------------------------------------------------------
+// ---- the line of waiting agents -----------------------------------------------------------------
 
-// Agents that take their time over EVICT, so that one that is asked to leave does not.
+// Agents that do not complete EVICT, so an agent that is asked to leave does not leave.
 class RoomLineTest : public ::testing::Test {
  protected:
   RoomLineTest() {
@@ -167,7 +167,7 @@ class RoomLineTest : public ::testing::Test {
     fixture.settle();
     return answer;
   }
-  // One that is on its way out, and stays there for a minute.
+  // An agent that is leaving, and needs a minute for that.
   void leave_slowly(const std::string& name) {
     (void)ask(name);
     fixture.shard().evict({"Counter", name});

@@ -62,7 +62,7 @@ TEST_F(DurableCountsTest, NamesAreUniqueAndOfTheirSubject) {
   for (const extensions::DurableEventTraits& traits : extensions::kDurableEvents) {
     EXPECT_TRUE(names.insert(traits.name).second) << traits.name;
     const std::string_view area = traits.name.substr(0, traits.name.find(':'));
-    // What the alarm clock says of whole agents is about no alarm of theirs.
+    // These events of the alarm clock are about whole agents, not about one alarm.
     const bool is_of_agent = traits.name == "alarm:woken" || traits.name == "alarm:no_room" ||
                              traits.name == "alarm:class_missing";
     const std::string_view subject = area == "queue"    ? "item"

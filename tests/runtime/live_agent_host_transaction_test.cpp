@@ -25,7 +25,8 @@ class LiveHostCallsTransactionTest : public testing::WorkTest {
       return {};
     };
   }
-  // All was refused inside, counted once outside, and nothing of it comes again.
+  // Inside the savepoint all was refused. Outside it counted once, and the work does not come
+  // again.
   void expect_done_once(EventKind kind) {
     EXPECT_EQ(refusals_, (std::vector{Errc::kInvalidArgument, Errc::kInvalidArgument}));
     EXPECT_EQ(seen[kind].size(), 1U);

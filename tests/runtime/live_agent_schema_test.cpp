@@ -263,7 +263,7 @@ class MigrationOnTrialTest : public LiveAgentSchemaTest {
     return shard_.loop.settle_until(
         [&] { return shard_.shard().standing(kUsualAgent).state == state; });
   }
-  // The version that stays answers, and is told of no state that it does not have.
+  // The version that stays answers, and gets no state of the other version.
   void expect_no_news(const std::shared_ptr<Answer>& answer) {
     EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
     shard_.settle();

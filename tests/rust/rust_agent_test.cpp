@@ -265,7 +265,7 @@ using Ids = std::vector<std::string>;
 TEST_F(RustCheckTest, TheExamplePasses) {
   const Json report = check("watcher", {"--call", "report", "--call", "remind", "--call", "walk"});
   EXPECT_EQ(report.at("counts").at("failed"), 0);
-  // The standard library imports what names threads; nothing of it is called.
+  // The standard library imports functions that name threads; none of them is called.
   EXPECT_EQ(ids(report, "warning"), Ids{"E17"});
   EXPECT_EQ(ids(report, "skipped"), (Ids{"T208", "T310"})) << "no schema, and no offload";
 }

@@ -48,7 +48,7 @@ class AgentDatabaseCrashTest : public ::testing::Test {
     for (int n = 0; n < at_least; ++n) EXPECT_EQ(::read(acknowledged_[0], &last, sizeof last), 4);
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    // What it told before it died.
+    // Its reports before it died.
     while (more_acknowledged()) EXPECT_EQ(::read(acknowledged_[0], &last, sizeof last), 4);
     return last;
   }

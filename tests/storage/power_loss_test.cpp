@@ -170,7 +170,7 @@ class PowerLossTest : public ::testing::Test {
       disk.restore(random);
       ++tally_.cuts;
     }
-    if (problem.empty()) {  // whatever happens, the last word is what is left
+    if (problem.empty()) {  // the remaining files decide
       const auto sync = new_service(disk);
       for (Counter& each : counters) {
         if (problem.empty()) problem = reopen(each, *sync, disk);

@@ -153,7 +153,7 @@ TEST_F(SyncServiceTest, P3_AFailureOfTheWholeFileSystemIsLookedIntoFileByFile) {
   service.run_pending();
   EXPECT_EQ(answers_, (Calls{"0 yes", "1 yes", "2 yes", "3 no", "4 yes", "5 yes", "6 yes", "7 yes",
                              "8 yes", "9 yes"}));
-  // The error may have been about a file that was not in that batch: it is asked by itself first.
+  // The error may be about a file outside of that batch, so this file is synced alone first.
   calls_.answer_with(
       [](const std::string& call) { return call == "data /d/agents/C/0a/11-wal" ? EIO : 0; });
   targets.erase(targets.begin() + 3);

@@ -247,7 +247,7 @@ const paths = {
   },
   '/cut-head': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ncontent-'),
   '/cut-before-head': (request, response) => cut(response, ''),
-  // What follows is no HTTP, but looks like the head that an agent is told.
+  // The next bytes are no HTTP, but look like the head that an agent gets.
   '/switch': (request, response) => cut(response, 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: own\r\n\r\n{"status":200,"url":"","headers":[]}'),
   '/transfer-gzip': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n'),
   '/garbage': (request, response) => cut(response, 'SSH-2.0-OpenSSH_9.2\r\n\r\n'),

@@ -108,7 +108,7 @@ TEST_F(MetricsTest, P3_SeriesBeyondTheLimitAreAddedUpAsOther) {
   for (std::size_t i = 0; i < Metrics::kMaxSeries + 10; ++i) {
     metrics_.counter("a_total", "A.", {{"k", std::to_string(i)}}).add();
   }
-  metrics_.counter("a_total", "A.", {{"k", "0"}}).add();  // one that there is goes on
+  metrics_.counter("a_total", "A.", {{"k", "0"}}).add();  // an existing series goes on
   // Not through the strict reader, which compares each sample with each.
   const std::string text = metrics_.text();
   EXPECT_NE(text.find("a_total{k=\"0\"} 2\n"), std::string::npos);

@@ -47,7 +47,7 @@ class DirectoryWatcherToolsTest : public testing::DirectoryWatcherTest,
     const hearth::testing::Ending ending = process.wait();
     ASSERT_EQ(ending, hearth::testing::Ending{.status = 0}) << command.front() << process.log();
   }
-  // All that was told before this returns is in changed_, and nothing is left to tell.
+  // Returns once changed_ has all reports, and none is left.
   void tell_all() {
     write(plugin("last.so"), "1");
     ASSERT_TRUE(wait_for_change("last.so"));
