@@ -2,11 +2,11 @@
  * Objects of a Hearth server, over HTTP.
  *
  * Retries: a request is sent again if it got no answer or the answer is "retryable": `retries`
- * times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All attempts
- * of a call have the same `Idempotency-Key`, so the server runs the call once. A removal and an alarm
- * have no key: they are sent again only if the server answers 429 or 503, which says that it has not
- * taken them. Without an answer they may have been done, and a second removal could remove an object
- * that another client has made meanwhile.
+ * times, after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All
+ * attempts of a call have the same `Idempotency-Key`, so the server runs the call once. A removal
+ * and an alarm have no key: they are sent again only if the server answers 429 or 503, which says
+ * that it has not taken them. Without an answer they may have been done, and a second removal could
+ * remove an object that another client has made meanwhile.
  *
  * Failure: each promise is rejected with a HearthError.
  */
@@ -20,8 +20,8 @@ export interface HearthOptions {
   /** HEARTH_URL of the environment by default, or http://localhost:8787. */
   url?: string;
   /**
-   * The key of objects, the administrators' token, or a token of a client of agents. HEARTH_TOKEN of
-   * the environment by default.
+   * The key of objects, the administrators' token, or a token of a client of agents. HEARTH_TOKEN
+   * of the environment by default.
    */
   token?: string;
   /** For one attempt; longer than the server's deadline for a call, 30 s. 35,000 by default. */
@@ -31,7 +31,8 @@ export interface HearthOptions {
 }
 
 export interface Objects {
-  /** The result of the method. An array of `args` is positional, any other value the only argument. */
+  /** The result of the method. An array of `args` is positional, any other value is the only
+   * argument. */
   call<Result = unknown>(className: string, id: string, call: ObjectCall): Promise<Result>;
   /** The object, with all its storage. */
   get(className: string, id: string): Promise<ObjectInfo>;
@@ -41,8 +42,8 @@ export interface Objects {
   iterate(filter?: ObjectFilter): AsyncIterableIterator<ObjectInfo>;
   /** Removes the object, its storage and its alarms. Not sent again without an answer. */
   delete(className: string, id: string): Promise<void>;
-  /** Sets an alarm: the server calls the method at a time. Returns the alarm as the server keeps it.
-   * Not sent again without an answer. */
+  /** Sets an alarm: the server calls the method at a time. Returns the alarm as the server keeps
+   * it. Not sent again without an answer. */
   setAlarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
   set_alarm(className: string, id: string, alarm: ObjectAlarm): Promise<Alarm>;
 }

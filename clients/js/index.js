@@ -1,5 +1,5 @@
-// Calls objects of a Hearth server over HTTP. index.d.ts describes the interface, README.md its use.
-// Needs only fetch: Node 20 or newer, or a browser.
+// Calls objects of a Hearth server over HTTP. index.d.ts describes the interface, README.md its
+// use. Needs only fetch: Node 20 or newer, or a browser.
 
 const MAX_BACKOFF_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 60_000;

@@ -46,7 +46,11 @@ std::optional<AlarmPlace> read_place(std::string_view text) {
 
 Alarms::Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
                AlarmSettings settings)
-    : CountedTries(database, clock, random, {.kind = JobKind::kAlarm}),
+    : CountedTries(database, clock, random,
+                   {.kind = JobKind::kAlarm,
+                    .most = settings.max_attempts,
+                    .all_count = true,
+                    .why = kCrashedAgain}),
       settings_(settings),
       line_(clock, *this, kMostRunning) {}
 
@@ -156,10 +160,6 @@ Result<void> Alarms::remove(std::string_view id) {
 std::chrono::milliseconds Alarms::wait_after(int attempts) const {
   constexpr int kMostDoublings = 20;
   return settings_.retry_base * (1 << std::clamp(attempts - 1, 0, kMostDoublings));
-}
-
-std::string_view Alarms::why_given_up(const Job& job) const {
-  return job.claims >= settings_.max_attempts ? kCrashedAgain : std::string_view();
 }
 
 void Alarms::bury(Job& job, std::string_view why) {

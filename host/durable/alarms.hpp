@@ -61,6 +61,7 @@ struct AlarmSettings {
 //  P3 Bounded        At most max_alarms wait or run, and at most kMostDead are dead.
 //
 // P2: failed and crashed attempts count alike, up to max_attempts. No crash resets the count.
+// A wall clock that is set back moves the times of the alarms that wait by as much (JobLine, P5).
 //
 // Durable    As Notices.
 // Savepoints  No member may be called while a savepoint of the agent's code is open.
@@ -120,8 +121,6 @@ class Alarms final : public WorkPart, private CountedTries {
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
   [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
   [[nodiscard]] std::string record_json(const Job& job);
-  // Counts failures and crashes alike.
-  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   void bury(Job& job, std::string_view why) override;
 
   const AlarmSettings settings_;

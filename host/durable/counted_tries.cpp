@@ -10,8 +10,7 @@ constexpr std::size_t kMaxTryErrorBytes = 4096;
 }  // namespace
 
 void CountedTries::load() {
-  const bool settled = rules_.waits_as == JobState::kUntold;
-  jobs_.release(rules_.kind, settled, now_ms());
+  jobs_.release(rules_.kind, rules_.waits_as, now_ms());
   if (rules_.cap.count() > 0) jobs_.bound_waits(rules_.kind, rules_.waits_as, now_ms(), rules_.cap);
 }
 
@@ -30,7 +29,8 @@ std::optional<Job> CountedTries::next_due() {
 }
 
 std::string_view CountedTries::why_given_up(const Job& job) const {
-  return job.interruptions >= rules_.most ? rules_.why : std::string_view();
+  const int tries = rules_.all_count ? job.claims : job.interruptions;
+  return tries >= rules_.most ? rules_.why : std::string_view();
 }
 
 void CountedTries::claim(Job& job) {

@@ -19,7 +19,8 @@ namespace hearth::durable {
 struct TryRules {
   JobKind kind{};
   JobState waits_as = JobState::kWaiting;  // the state of this kind's waiting rows
-  int most = 10;           // unfinished tries in a row, after which the job is given up
+  int most = 0;            // unfinished tries in a row, after which the job is given up
+  bool all_count = false;  // `most` counts all tries instead
   std::string_view why{};  // the reason then; a literal, for logs and records
   // The wait before the third try in such a row; doubles with each further one, up to `cap`. The
   // second try begins at once: the first interruption need not be the job's fault. 0: no waits, and
@@ -45,7 +46,7 @@ class CountedTries : public LinePolicy<Job> {
 
   std::optional<std::int64_t> first_moment() override;
   std::optional<Job> next_due() override;
-  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
+  [[nodiscard]] std::string_view why_given_up(const Job& job) const final;
   void give_up(Job& job, std::string_view why) override { bury(job, why); }
   void claim(Job& job) override;
   void give_back(Job& job) override;

@@ -53,7 +53,7 @@ void Fibers::load(const std::optional<EndedProcess>& ended) {
         std::array{storage::nullable(ended->fiber)});
   }
   for (const JobKind kind : kFiberKinds) {
-    jobs_.release(kind, false, now_ms());
+    jobs_.release(kind, JobState::kWaiting, now_ms());
     jobs_.bound_waits(kind, JobState::kWaiting, now_ms(), settings_.retry_cap);
     jobs_.each("WHERE kind = +?1 AND state = 0 ORDER BY due_at, seq",
                std::array{Param(static_cast<std::int64_t>(kind))}, [this](const Job& job) {

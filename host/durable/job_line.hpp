@@ -196,10 +196,11 @@ class JobLine {
     policy_.follow(by);
     changed();
   }
-  // True if claim() has a row to look at: moment() has come, and fewer than `at_once` tries are
-  // in progress.
+  // As many tries are in progress as may be.
+  [[nodiscard]] bool full() const { return claimed_.size() >= at_once_; }
+  // True if claim() has a row to look at: moment() has come, and the line is not full().
   [[nodiscard]] bool due() const {
-    if (claimed_.size() >= at_once_) return false;
+    if (full()) return false;
     const auto at = moment();
     return at && *at <= now_ms();
   }

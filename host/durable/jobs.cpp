@@ -227,12 +227,12 @@ bool Jobs::has_any(JobKind kind, JobState state) {
       .has_value();
 }
 
-void Jobs::release(JobKind kind, bool settled, std::int64_t now_ms) {
+void Jobs::release(JobKind kind, JobState waits_as, std::int64_t now_ms) {
   if (!has_any(kind, JobState::kClaimed)) return;
-  run("UPDATE cf_agents_jobs SET state = iif(?2, 3, 0), "
+  run("UPDATE cf_agents_jobs SET state = ?2, "
       "due_at = iif(next_at > 0, next_at, min(created_at, ?3)) "
-      "WHERE kind = +?1 AND state = 1 AND (ended_at IS NOT NULL) = ?2",
-      std::array{number_of(kind), number_of(settled), Param(now_ms)});
+      "WHERE kind = +?1 AND state = 1 AND (ended_at IS NOT NULL) = (?2 = 3)",
+      std::array{number_of(kind), number_of(waits_as), Param(now_ms)});
 }
 
 void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {

@@ -162,9 +162,9 @@ class Jobs {
                                              const std::function<bool(const Job&)>& fits = {});
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
-  // Jobs that an earlier instance had claimed wait again. `settled` false: those whose work was to
-  // be done; true: those that were to be told.
-  void release(JobKind kind, bool settled, std::int64_t now_ms);
+  // Jobs that an earlier instance had claimed wait again. `waits_as` kWaiting: those whose work was
+  // to be done; kUntold: those that were to be told.
+  void release(JobKind kind, JobState waits_as, std::int64_t now_ms);
   // Moves the times of all waiting jobs: the wall clock was set.
   void shift(JobKind kind, JobState state, std::int64_t by_ms);
   // Shortens waits that are longer than `cap` (and a quarter) and the job's own retry policy allow:

@@ -47,7 +47,7 @@ void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t coun
 // ---- what begins --------------------------------------------------------------------------------
 
 std::optional<ScheduleRun> Schedules::begin_due() {
-  if (going_ || full()) return std::nullopt;
+  if (going_ || line_.full()) return std::nullopt;
   line_.follow_clock();
   note_crowds(now_ms());
   const std::optional<ScheduleRow> row = line_.claim();

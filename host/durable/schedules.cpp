@@ -24,7 +24,7 @@ Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Rando
       clock_(clock),
       random_(random),
       settings_(settings),
-      line_(clock, *this, JobLine<ScheduleRow>::kUnbounded, ClockRule::kBoth) {}
+      line_(clock, *this, settings.max_running, ClockRule::kBoth) {}
 
 void Schedules::load() {
   for (ScheduleRow& row : table_.load()) {
@@ -267,14 +267,14 @@ Result<void> Schedules::retry(std::string_view id) {
 // ---- what is due --------------------------------------------------------------------------------
 
 bool Schedules::due() const {
-  return !going_ && !full() && line_.due();
+  return !going_ && line_.due();
 }
 
 Wake Schedules::wake() const {
   Wake wake;
   wake.working = !running_.empty();
   // If max_running run, the end of a run begins the next due row.
-  if (!full()) wake.at_ms = line_.moment();
+  if (!line_.full()) wake.at_ms = line_.moment();
   return wake;
 }
 

@@ -129,7 +129,6 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   void follow(std::int64_t jump_ms) override;
 
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
-  [[nodiscard]] bool full() const { return running_.size() >= settings_.max_running; }
 
   // ---- the rows and what is known of them ----
   void store(ScheduleRow& row);

@@ -38,7 +38,7 @@ enum class DurableEvent : std::uint8_t {
   kFiberRecoverySkipped,
   kFiberRecoveryFailed,
   kFiberRecoveryDead,
-  kFiberUnknown,  // this version of the class does not continue it: it waits for another version
+  kFiberUnknown,  // this version of the class cannot go on with it: it waits for another version
   kFiberStash,
   kFiberCancelled,
   kFiberExpired,    // dead for longer than fibers.keep_failed: its row was removed

@@ -7,9 +7,9 @@
 #
 # C and C++ sources. Needs clang 19, or g++ 12 within the subset that plugin-api/README.md names.
 #
-# HEARTH_PRECOMPILE (ON): the headers of Hearth are compiled once for each target, not for each source
-# or change. With OFF, or the target property DISABLE_PRECOMPILE_HEADERS, each source compiles them.
-# In both cases the sources include <hearth/agent.hpp>.
+# HEARTH_PRECOMPILE (ON): the headers of Hearth are compiled once for each target, not for each
+# source or change. With OFF, or the target property DISABLE_PRECOMPILE_HEADERS, each source
+# compiles them. In both cases the sources include <hearth/agent.hpp>.
 option(HEARTH_PRECOMPILE "Precompile the headers of Hearth for plugins and their tests" ON)
 # A server loads a plugin with sanitizers only if it has the same ones; a test can have its own.
 set(HEARTH_SANITIZE_TESTS "" CACHE STRING "Comma-separated sanitizers of unit tests of plugins: address,undefined | thread")

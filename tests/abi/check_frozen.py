@@ -23,7 +23,8 @@ import tempfile
 NOT_RELEASED = {"hearth/ext/alarms.h", "hearth/ext/audit.h", "hearth/ext/call.h", "hearth/ext/connections_2.h", "hearth/ext/drain.h", "hearth/ext/fetch.h", "hearth/ext/fibers_2.h", "hearth/ext/kv.h",
                 "hearth/ext/methods_2.h", "hearth/ext/operations.h", "hearth/ext/state_2.h", "hearth/ext/subagents.h"}
 
-# Tables without struct_size that got more functions before any release had them, with the number of fields they had.
+# Tables without struct_size that got more functions before any release had them, with the number of
+# fields they had.
 GREW_BEFORE_RELEASE = {("hearth_agent_v1", 1), ("hearth_fibers_v1", 4)}
 
 # Within a family each number has one meaning, in all headers.

@@ -4,9 +4,9 @@
 //   node node_steps.mjs FOLDER DATABASE SYNCHRONOUS    FOLDER has node_modules/better-sqlite3
 //   GET /N                                             takes N steps, then answers
 //
-// A step that was taken survives the process, not a loss of power, as with Hearth's default. After a
-// loss of power the database is sound with the value `NORMAL`, as Hearth's always is. With `OFF` it
-// may be damaged.
+// A step that was taken survives the process, not a loss of power, as with Hearth's default. After
+// a loss of power the database is sound with the value `NORMAL`, as Hearth's always is. With `OFF`
+// it may be damaged.
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {join, resolve} from "node:path";

@@ -184,6 +184,17 @@ TEST_F(JobLineTest, AfterCloseItSaysWhatItSaidBefore) {
   EXPECT_EQ(policy_.looks_, 1);
 }
 
+TEST(ClockJumpTest, ItSaysByHowMuchTheWallsClockWasSet) {
+  hearth::testing::ManualClock clock;
+  ClockJump jump(clock);
+  clock.advance(milliseconds(500));
+  EXPECT_EQ(jump.ms(), 0);
+  clock.set_wall(clock.wall_now() - milliseconds(3'000));
+  EXPECT_EQ(jump.ms(), -3'000);
+  jump.followed();
+  EXPECT_EQ(jump.ms(), 0);
+}
+
 struct JumpRow {
   const char* name;
   ClockRule rule;

@@ -52,7 +52,7 @@ TEST_F(JobsTest, P2_ReadingMakesNothing) {
   EXPECT_EQ(first_due(JobKind::kItem), "");
   EXPECT_EQ(jobs_.count_bound(JobKind::kItem), 0U);
   EXPECT_FALSE(jobs_.document(1, JobPart::kInput));
-  jobs_.release(JobKind::kFiber, false, 1);
+  jobs_.release(JobKind::kFiber, JobState::kWaiting, 1);
   jobs_.shift(JobKind::kFiber, JobState::kWaiting, 1);
   EXPECT_FALSE(database_.exists());
 }
@@ -156,10 +156,10 @@ TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
   telling.ended_at_ms = 5;
   telling.next_at_ms = 70;
   jobs_.update(telling);
-  jobs_.release(JobKind::kManaged, false, 100);
+  jobs_.release(JobKind::kManaged, JobState::kWaiting, 100);
   EXPECT_EQ(first_due(JobKind::kManaged), "running");
   EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "");
-  jobs_.release(JobKind::kManaged, true, 100);
+  jobs_.release(JobKind::kManaged, JobState::kUntold, 100);
   EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "telling");
   EXPECT_EQ(jobs_.find(telling.seq)->due_at_ms, 70);
 }
@@ -234,7 +234,7 @@ TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
       job.claim();
       jobs_.update(job);
       EXPECT_TRUE(jobs_.has_any(kind, JobState::kClaimed));
-      jobs_.release(kind, false, 1);
+      jobs_.release(kind, JobState::kWaiting, 1);
       jobs_.shift(kind, JobState::kWaiting, 1);
       jobs_.bound_waits(kind, JobState::kWaiting, 0, milliseconds(0));
       jobs_.put(job.seq, JobPart::kInput, "[1]");
@@ -259,17 +259,6 @@ TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {
   insert("kept");
   database_.commit();
   EXPECT_EQ(seen("WHERE kind = 1"), "kept");
-}
-
-TEST(ClockJumpTest, ItSaysByHowMuchTheWallsClockWasSet) {
-  hearth::testing::ManualClock clock;
-  ClockJump jump(clock);
-  clock.advance(milliseconds(500));
-  EXPECT_EQ(jump.ms(), 0);
-  clock.set_wall(clock.wall_now() - milliseconds(3'000));
-  EXPECT_EQ(jump.ms(), -3'000);
-  jump.followed();
-  EXPECT_EQ(jump.ms(), 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A real browser: a React page with useAgent, in headless Chromium. The page comes from another port
-// of this machine, as from a development server.
+// A real browser: a React page with useAgent, in headless Chromium. The page comes from another
+// port of this machine, as from a development server.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, rename } from "node:fs/promises";

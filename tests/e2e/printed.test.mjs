@@ -31,7 +31,8 @@ describe("what the documents print", () => {
 
   before(async () => {
     server = await startServer(async (place) => {
-      // As `npm install agents ws` leaves them; here they have other names, because there are two versions.
+      // As `npm install agents ws` leaves them; here they have other names, because there are two
+      // versions.
       directory = place;
       await mkdir(path.join(place, "node_modules"));
       await symlink(path.join(here, "node_modules/agents-032"), path.join(place, "node_modules/agents"));

@@ -16,7 +16,8 @@ const RELOADS = Number(process.env.HEARTH_RELOADS ?? 20);
 
 // One run of the work that is always under way, and one of the short ones that are waited for.
 const LONG = { steps: 30, step_ms: 100 };
-// A step that a version cuts off begins anew, so a short one ends between two versions on a slow machine too.
+// A step that a version cuts off begins anew, so a short one ends between two versions on a slow
+// machine too.
 const SHORT = { steps: 2, step_ms: 100 };
 // After this many versions the next one waits until the work of each agent has gone on from a
 // checkpoint. The versions between do not wait; how many agents have gone on by then depends on the
@@ -41,7 +42,8 @@ async function install(file, directory) {
   await rename(temporary, path.join(directory, "research.so"));
 }
 
-// A client with an agent of its own that always has work in progress. Its answers are noted, and compared at the end.
+// A client with an agent of its own that always has work in progress. Its answers are noted, and
+// compared at the end.
 class Researcher {
   calls = 0;
   started = []; // runs that start() has answered with
@@ -62,8 +64,8 @@ class Researcher {
     return this.#state;
   }
 
-  // The answer. A call that waits inside the agent when the agent must leave (result) is idempotent:
-  // no client is told to try again.
+  // The answer. A call that waits inside the agent when the agent must leave (result) is
+  // idempotent: no client is told to try again.
   ask(method, ...args) {
     this.calls += 1;
     return this.connection.client.call(method, args);
@@ -168,7 +170,8 @@ async function verify(t, server, researcher) {
   }
   for (const [run, { status, completed, total: planned }] of Object.entries(state.runs)) {
     assert.deepEqual({ status, completed }, { status: "completed", completed: planned }, `${name}: ${run}`);
-    // A step's row, the state and the checkpoint are one transaction: also a step that was interrupted is there once.
+    // A step's row, the state and the checkpoint are one transaction: also a step that was
+    // interrupted is there once.
     assert.deepEqual(await researcher.ask("steps", run), upTo(planned), `${name}: ${run}`);
   }
   assert.deepEqual(researcher.contradictions, [], name);

@@ -45,8 +45,8 @@ fi
 # Our own client, as `npm install` would put it there.
 rm -rf node_modules/hearth-client
 cp -R "$source/../../clients/js" node_modules/hearth-client
-# The versions of Node for the printed clients, as npm packages. With sanitizers the clients run with
-# one Node only, and without a browser.
+# The versions of Node for the printed clients, as npm packages. With sanitizers the clients run
+# with one Node only, and without a browser.
 if [ -z "${HEARTH_SANITIZED:-}" ]; then
   mkdir -p browser
   cp "$source"/browser/* "$source/.npmrc" browser/

@@ -1,4 +1,5 @@
-// Runs the real server binary for a test file: start, stop, kill, start again on the same port and data.
+// Runs the real server binary for a test file: start, stop, kill, start again on the same port and
+// data.
 //
 // HEARTH_BIN           the binary               (default: the release build of this tree)
 // HEARTH_PLUGINS       the bundled plugins      (default: beside it)
@@ -102,8 +103,8 @@ export class Server {
     return this;
   }
 
-  // The next line of the log, from now on, that matches the expression `wanted`. A line that matches
-  // `unwanted` fails the wait.
+  // The next line of the log, from now on, that matches the expression `wanted`. A line that
+  // matches `unwanted` fails the wait.
   nextLine(wanted, unwanted) {
     let listener;
     const line = new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
-// Agents below agents, as the real clients reach them: by a path behind the path of the agent above.
+// Agents below agents, as the real clients reach them: by a path behind the path of the agent
+// above.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a C or C++ file is not as clang-format 19 writes it, or has a comment of more than 100 columns.
+"""Fails when a C or C++ file is not as clang-format 19 writes it, or when a comment or a line of a
+document has more than 100 columns.
 
 `--fix` writes it as clang-format does. That leaves comments alone, whose tables are aligned by hand.
 """
@@ -27,16 +28,42 @@ def files(root: pathlib.Path) -> list[str]:
 
 
 COMMENT = re.compile(r"\s*(//|/?\*)")
+SCRIPT_COMMENT = re.compile(r"\s*(//|/?\*|#)")
+# Their comments are looked at, not their layout.
+SCRIPTS = {".cmake", ".h", ".js", ".mjs", ".py", ".rs", ".sh", ".ts", ".txt"}
+TEXT_FOLDERS = [*FOLDERS, "clients", "config", "packaging"]
 
 
-def wide_comments(file: str) -> list[str]:
-    """Lines that are a comment, too wide, and could be broken: a lint reads NOLINT on one line."""
-    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
-    return [
-        f"{file}:{number}: the comment is {len(line)} columns wide, at most 100"
-        for number, line in enumerate(lines, 1)
-        if len(line) > 100 and COMMENT.match(line) and "NOLINT" not in line
-    ]
+def texts(root: pathlib.Path) -> list[pathlib.Path]:
+    """Documents and scripts."""
+    found = list(root.glob("*.md"))
+    for folder in TEXT_FOLDERS:
+        found += [
+            path
+            for path in sorted((root / folder).rglob("*"))
+            if path.suffix in SCRIPTS | {".md"}
+            and not {"node_modules", "build"} & set(path.parts)
+            and not re.search(r"tests/abi/1\.0|tests/fuzz/seeds", path.as_posix())
+        ]
+    return found
+
+
+def wide_lines(path: pathlib.Path) -> list[int]:
+    """Lines that are prose, too wide, and could be broken: no table, no code, no NOLINT, which a
+    lint reads on one line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = COMMENT if path.suffix in SUFFIXES else SCRIPT_COMMENT
+    found, is_code = [], False
+    for number, line in enumerate(lines, 1):
+        if path.suffix == ".md":
+            fence = line.lstrip().startswith("```")
+            is_code = is_code != fence
+            prose = not is_code and not line.lstrip().startswith("|") and not line.startswith("    ")
+        else:
+            prose = comment.match(line) is not None
+        if prose and len(line) > 100 and "NOLINT" not in line:
+            found.append(number)
+    return found
 
 
 if __name__ == "__main__":
@@ -45,7 +72,12 @@ if __name__ == "__main__":
     mode = ["-i"] if fix else ["--dry-run", "--Werror"]
     all_files = files(pathlib.Path(places[0] if places else "."))
     status = subprocess.run(["clang-format-19", *mode, *all_files]).returncode
-    own = [file for file in all_files if "tests/abi/" not in file]  # there is what others have built
-    wide = [line for file in own for line in wide_comments(file)]
+    own = [pathlib.Path(file) for file in all_files if "tests/abi/" not in file]  # others built those
+    root = pathlib.Path(places[0] if places else ".")
+    wide = [
+        f"{path}:{number}: the line is more than 100 columns wide"
+        for path in own + texts(root)
+        for number in wide_lines(path)
+    ]
     print("\n".join(wide + ["format: run tests/lint/format.py --fix" if status else "format: ok"]))
     sys.exit(1 if status or wide else 0)

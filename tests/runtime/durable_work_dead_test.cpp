@@ -61,7 +61,7 @@ TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAnd
   visit([](HostCalls&) {});
   shard_.settle();
   EXPECT_EQ(shard_.logger.count("fiber:expired"), 1U);
-  EXPECT_EQ(shard_.logger.count("fiber=" + id + " detail=\"dead, and kept"), 1U);
+  EXPECT_EQ(shard_.logger.count("fiber=" + id + " detail=\"dead for as long as"), 1U);
   shard_.restart({}, settings_);
   visit([&](HostCalls& host) { EXPECT_EQ(host.retry_fiber(id).error().code, Errc::kNotFound); });
   shard_.settle();

@@ -98,8 +98,8 @@ function land(key) {
   delete late[key];
 }
 
-// Charges once for each key (?once), or for each request. GET: whether it was done. After the answer
-// "no", a late effect takes place.
+// Charges once for each key (?once), or for each request. GET: whether it was done. After the
+// answer "no", a late effect takes place.
 async function charge(request, response, query) {
   const key = request.headers['idempotency-key'];
   if (request.method === 'GET') {
@@ -118,9 +118,9 @@ async function charge(request, response, query) {
   if (!kills(request, 'acted')) json(response, { receipt: key });
 }
 
-// A poem of ten lines, each an event. A POST writes one, which counts as an effect: one for each key
-// (?once), or for each request. The first POST after /kill?at=stall gets only three lines, any other
-// all lines. GET gets the lines behind Last-Event-ID.
+// A poem of ten lines, each an event. A POST writes one, which counts as an effect: one for each
+// key (?once), or for each request. The first POST after /kill?at=stall gets only three lines, any
+// other all lines. GET gets the lines behind Last-Event-ID.
 async function poem(request, response, query) {
   const key = request.headers['idempotency-key'];
   const lines = Array.from({ length: 10 }, (_, at) => `id: ${at}\ndata: line ${at}\n\n`);
@@ -160,9 +160,9 @@ const paths = {
     if (query.has('reset')) for (const key of Object.keys(charges)) delete charges[key];
     json(response, charges);
   },
-  // ?at=WHEN&visit=1[&pid=7]: the server that X-Server-Pid names is killed, once; with pid only if it
-  // is that process. WHEN: received (before the effect), acted (after it, before the answer), late
-  // (the effect takes place at the next request for the key, or with /charged).
+  // ?at=WHEN&visit=1[&pid=7]: the server that X-Server-Pid names is killed, once; with pid only if
+  // it is that process. WHEN: received (before the effect), acted (after it, before the answer),
+  // late (the effect takes place at the next request for the key, or with /charged).
   '/kill': (request, response, query) => {
     killer = { at: query.get('at'), visit: Number(query.get('visit') ?? 1) };
     if (query.has('pid')) killer.pid = Number(query.get('pid'));

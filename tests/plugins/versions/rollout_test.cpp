@@ -115,7 +115,7 @@ TEST(UnlistedKindsTest, ALimitOfAKindThatTheClassDoesNotListIsDoubtful) {
   version.settings = std::make_shared<const config::ClassConfig>(config);
   warn_of_unlisted_kinds(logger, version);
   EXPECT_TRUE(logger.contains("config.doubtful"));
-  EXPECT_TRUE(logger.contains("there: chrge"));
+  EXPECT_TRUE(logger.contains("for them: chrge"));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_F(SettingsRolloutsTest, ALimitOfAKindThatTheClassDoesNotListIsWarnedOf) {
   ASSERT_TRUE(reload());
   wait_until_settled();
   EXPECT_TRUE(logger_.contains("config.doubtful class=Counter"));
-  EXPECT_TRUE(logger_.contains("there: chrge"));
+  EXPECT_TRUE(logger_.contains("for them: chrge"));
 }
 
 TEST_F(SettingsRolloutsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
