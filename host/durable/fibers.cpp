@@ -156,15 +156,16 @@ Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view re
       return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
     if (found->second.kind == JobKind::kManaged)
       return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
-    const std::optional<Job> old = line_.take(replaces);
-    const std::optional<std::string> snapshot = jobs_.document(old->seq, JobPart::kSnapshot);
+    const Job old = found->second;
+    line_.take(replaces);
+    const std::optional<std::string> snapshot = jobs_.document(old.seq, JobPart::kSnapshot);
     // A continuation that dies before its first checkpoint has made no progress, so it inherits the
     // counts.
-    job.attempts = old->attempts;
-    job.claims = old->claims;
-    job.fatal_attempts = old->fatal_attempts;
-    job.next_at_ms = old->next_at_ms;
-    jobs_.erase(old->seq);
+    job.attempts = old.attempts;
+    job.claims = old.claims;
+    job.fatal_attempts = old.fatal_attempts;
+    job.next_at_ms = old.next_at_ms;
+    jobs_.erase(old.seq);
     jobs_.insert(job);
     if (snapshot) jobs_.put(job.seq, JobPart::kSnapshot, *snapshot);
   }
@@ -424,11 +425,11 @@ FiberHandle Fibers::start_managed(Job& job) {
 }
 
 Result<FiberHandle> Fibers::resume(std::string_view id) {
-  if (!line_.is_claimed(id))
-    return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-  if (running_.size() >= settings_.max_running)
+  if (line_.is_claimed(id) && running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
-  Job job = *line_.take(id);
+  std::optional<Job> taken = line_.take(id);
+  if (!taken) return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+  Job& job = *taken;
   if (job.kind == JobKind::kFiber) {
     job.kind = JobKind::kManaged;
     jobs_.run(

@@ -198,7 +198,7 @@ TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {
   wake("a");
   const Said nobody_asked = say({"destroy", "versioned", "a"});  // there is no terminal
   EXPECT_EQ(nobody_asked.ending, (Ending{.status = 2, .signal = 0}));
-  EXPECT_NE(nobody_asked.err.find("say --yes"), std::string::npos) << nobody_asked.err;
+  EXPECT_NE(nobody_asked.err.find("use --yes"), std::string::npos) << nobody_asked.err;
   EXPECT_NE(ask({"agents", "versioned"}).find("live"), std::string::npos);
   EXPECT_EQ(ask({"destroy", "versioned", "a", "--yes"}), "versioned/a is destroyed\n");
   server_->wait_for_log("agent=a reason=destroyed");  // it leaves after the answer
