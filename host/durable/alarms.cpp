@@ -46,22 +46,13 @@ std::optional<AlarmPlace> read_place(std::string_view text) {
 
 Alarms::Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
                AlarmSettings settings)
-    : CountedTries(database, clock, random,
-                   {.kind = JobKind::kAlarm,
-                    .most = settings.max_attempts,
-                    .all_count = true,
-                    .why = kCrashedAgain}),
-      settings_(settings),
-      line_(clock, *this, kMostRunning) {}
-
-void Alarms::load() {
-  if (jobs().exists()) CountedTries::load();
-}
-
-void Alarms::close() {
-  line_.close();
-  jobs().close();
-}
+    : CountedJobs(database, clock, random,
+                  {.kind = JobKind::kAlarm,
+                   .at_once = kMostRunning,
+                   .most = settings.max_attempts,
+                   .all_count = true,
+                   .why = kCrashedAgain}),
+      settings_(settings) {}
 
 std::optional<Job> Alarms::waiting_of(std::string_view method) {
   return jobs().first("WHERE key = ?1 AND kind = 6 AND state = 0 LIMIT 1",
@@ -80,18 +71,14 @@ Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   if (!before && jobs().count_bound(JobKind::kAlarm) >= settings_.max_alarms && is_full())
     return Error{Errc::kLimitExceeded,
                  "an agent has at most " + std::to_string(settings_.max_alarms) + " alarms"};
-  if (before) jobs().erase(before->seq);
+  if (before) CountedJobs::remove(*before);
   Job job;
-  job.kind = JobKind::kAlarm;
   job.id = make_uuid(random());
   job.name = request.method;
   job.key = request.method;
   job.created_at_ms = now_ms();
   job.next_at_ms = std::max<std::int64_t>(request.at_ms, 1);  // 0 means no time
-  job.wait();
-  jobs().insert(job);
-  jobs().put(job.seq, JobPart::kInput, request.arguments);
-  line_.changed();
+  insert(job, request.arguments);
   return Set{job.id, record_json(job), before.has_value()};
 }
 
@@ -109,15 +96,10 @@ std::string Alarms::record_json(const Job& job) {
   json += R"(,"args":)" + jobs().document(job.seq, JobPart::kInput).value_or("[]");
   json += R"(,"fire_at":)" + std::to_string(job.next_at_ms);
   json += R"(,"state":")";
-  json += job.dead ? "dead" : runs(job.id) ? "running" : "waiting";
+  json += state_of(job);
   json += R"(","attempts":)" + std::to_string(job.claims);
   json += R"(,"last_error":)";
-  if (const auto error = jobs().document(job.seq, JobPart::kLastError)) {
-    append_json_string(json, *error);
-  } else {
-    json += "null";
-  }
-  return json + "}";
+  return json + last_error_json(job) + "}";
 }
 
 std::string Alarms::list() {
@@ -150,8 +132,7 @@ Result<Alarms::Page> Alarms::page(std::string_view after, std::size_t limit) {
 Result<void> Alarms::remove(std::string_view id) {
   const auto job = jobs().exists() ? jobs().find(JobKind::kAlarm, id) : std::nullopt;
   if (!job) return Error{Errc::kNotFound, "no alarm has this id"};
-  jobs().erase(job->seq);
-  line_.changed();
+  CountedJobs::remove(*job);
   return {};
 }
 
@@ -163,7 +144,7 @@ std::chrono::milliseconds Alarms::wait_after(int attempts) const {
 }
 
 void Alarms::bury(Job& job, std::string_view why) {
-  CountedTries::bury(job, why);
+  CountedJobs::bury(job, why);
   jobs().run(
       "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
       "WHERE kind = 6 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?1)",
@@ -171,27 +152,20 @@ void Alarms::bury(Job& job, std::string_view why) {
 }
 
 std::optional<AlarmDelivery> Alarms::begin_next() {
-  const std::optional<Job> job = line_.claim();
+  const std::optional<Job> job = begin();
   if (!job) return std::nullopt;
   return AlarmDelivery{job->id, job->name,
                        jobs().document(job->seq, JobPart::kInput).value_or("[]")};
 }
 
-AlarmEnd Alarms::ended(std::string_view id, std::string_view error) {
-  line_.take(id);
-  auto job = claimed_row(id);
-  if (!job) return AlarmEnd::kRemoved;
-  if (error.empty()) {
-    jobs().erase(job->seq);
-    return AlarmEnd::kDone;
-  }
-  // A method has at most one waiting alarm, and another was set while this one ran.
-  if (job->claims >= settings_.max_attempts || waiting_of(job->name)) {
-    bury(*job, error);
-    return AlarmEnd::kDead;
-  }
-  try_again(*job, now_ms() + wait_after(job->claims).count(), error);
-  return AlarmEnd::kRetry;
+TryEnd Alarms::ended(std::string_view id, std::string_view error) {
+  return end(id, error.empty() ? TryOutcome::kDone : TryOutcome::kFailed, error).next;
+}
+
+// Another alarm of the method was set while this one ran: it takes the place of a retry.
+std::optional<std::int64_t> Alarms::failed(Job& job) {
+  if (job.claims >= settings_.max_attempts || waiting_of(job.name)) return std::nullopt;
+  return now_ms() + wait_after(job.claims).count();
 }
 
 }  // namespace hearth::durable

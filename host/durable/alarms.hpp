@@ -5,11 +5,9 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/counted_tries.hpp"
-#include "durable/job_line.hpp"
+#include "durable/back_off.hpp"
+#include "durable/counted_jobs.hpp"
 #include "durable/jobs.hpp"
-#include "durable/wake.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <array>
@@ -36,15 +34,14 @@ struct AlarmDelivery {
   std::string arguments;
 };
 
-enum class AlarmEnd { kDone, kRetry, kDead, kRemoved };
-
 struct AlarmSettings {
   std::size_t max_alarms = 100;  // of one agent, without dead ones
   int max_attempts = 3;
-  std::chrono::milliseconds retry_base{1'000};  // after the first failure; doubles
+  std::chrono::milliseconds retry_base = kFirstWait;  // after the first failure; doubles
 };
 
-// A kind of jobs (durable/jobs.hpp). For each method at most one alarm waits.
+// A kind of jobs (durable/jobs.hpp). For each method at most one alarm waits,
+// besides one that was interrupted and waits to run again.
 //
 // state      what is on disk              leaves it by
 // waiting    the row, its time            begin_next() when its time has come; set() for the same
@@ -67,7 +64,7 @@ struct AlarmSettings {
 // Savepoints  No member may be called while a savepoint of the agent's code is open.
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
-class Alarms final : public WorkPart, private CountedTries {
+class Alarms final : public CountedJobs {
  public:
   static constexpr std::size_t kMostDead = 100;
   static constexpr std::size_t kMostRunning = 16;
@@ -76,11 +73,6 @@ class Alarms final : public WorkPart, private CountedTries {
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
          AlarmSettings settings);
-
-  // Takes over the rows of an earlier instance. Once, before any other member.
-  void load();
-  // Releases the database. Afterwards only wake() may be called.
-  void close() override;
 
   struct Set {
     std::string id;
@@ -105,26 +97,18 @@ class Alarms final : public WorkPart, private CountedTries {
 
   // The next due alarm, claimed. Nothing: none is due, or kMostRunning run.
   std::optional<AlarmDelivery> begin_next();
-  [[nodiscard]] bool runs(std::string_view id) const { return line_.is_claimed(id); }
+  [[nodiscard]] bool runs(std::string_view id) const { return line().is_claimed(id); }
   // The call has ended. `error`: why it failed; empty: it did not fail.
-  AlarmEnd ended(std::string_view id, std::string_view error);
-  // The instance ends on purpose: interrupts what runs, which does not count as an attempt.
-  void interrupt_on_purpose() override { line_.give_back_all(); }
-  // The alarms that died of crashes since the last call.
-  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
-
-  [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: an alarm runs, or is due.
-  [[nodiscard]] Wake wake() const override { return line_.wake(); }
+  TryEnd ended(std::string_view id, std::string_view error);
 
  private:
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
   [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
   [[nodiscard]] std::string record_json(const Job& job);
+  std::optional<std::int64_t> failed(Job& job) override;
   void bury(Job& job, std::string_view why) override;
 
   const AlarmSettings settings_;
-  JobLine<Job> line_;
 };
 
 // The record of an alarm that was set, with the member "replaced".

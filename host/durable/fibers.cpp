@@ -17,7 +17,6 @@ using storage::Param;
 namespace {
 
 constexpr std::size_t kMaxFiberNameBytes = 256;
-constexpr std::size_t kMaxFiberErrorBytes = 4096;
 // The same time as for the crashes of a class (plugins/versions/version_facts.hpp).
 constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
 constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
@@ -362,7 +361,7 @@ void Fibers::recovered(std::string_view id) {
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   std::optional<Job> job = line_.take(id);
   if (!job) return {};  // a continuation goes on with the work
-  error = error.substr(0, kMaxFiberErrorBytes);
+  error = error.substr(0, kMaxJobErrorBytes);
   if (job->attempts >= settings_.max_attempts) {
     give_up(*job, error);
     return Failure{true, now_ms()};

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/back_off.hpp"
 #include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
@@ -27,12 +28,12 @@ namespace hearth::durable {
 struct FiberSettings {
   std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
   // After so many, an interrupted fiber is dead.
-  int max_attempts = 10;                        // recoveries begun without progress
-  int max_recoveries = 1'000;                   // recoveries begun in all; 0: no bound
-  int max_turn_recoveries = 5;                  // recoveries begun in all, of a turn
-  int max_crashes = 2;                          // runs that crashed the process; 0: no bound
-  std::chrono::milliseconds retry_base{1'000};  // wait after the first failed recovery; doubles
-  std::chrono::milliseconds retry_cap{300'000};
+  int max_attempts = 10;                              // recoveries begun without progress
+  int max_recoveries = 1'000;                         // recoveries begun in all; 0: no bound
+  int max_turn_recoveries = 5;                        // recoveries begun in all, of a turn
+  int max_crashes = 2;                                // runs that crashed the process; 0: no bound
+  std::chrono::milliseconds retry_base = kFirstWait;  // after the first failed recovery; doubles
+  std::chrono::milliseconds retry_cap = kLongestWait;
   std::size_t max_running = 1'000;  // of one agent at once
   std::size_t max_snapshot_bytes = std::size_t{2} << 20;
   std::chrono::milliseconds keep_dead{std::chrono::hours(24 * 7)};  // 0: removed at once

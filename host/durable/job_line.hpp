@@ -3,7 +3,6 @@
 // says when the next job is due, begins and counts its tries, gives it up, and follows the wall
 // clock. Each kind has a line and a policy (see LinePolicy).
 
-#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "durable/wake.hpp"

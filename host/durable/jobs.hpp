@@ -50,6 +50,8 @@ enum class JobPart : std::int64_t {
 };
 // Documents from this part on are marks: see ManagedFibers::once().
 inline constexpr std::int64_t kFirstMark = 16;
+// Of kError and kLastError; the rest of a longer text is cut off.
+inline constexpr std::size_t kMaxJobErrorBytes = 4096;
 
 // A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
 // those that only schedules have. Times are Unix milliseconds.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kByKey = "WHERE key = ? AND kind = 2";
 constexpr std::size_t kMaxLabelBytes = 256;  // of a name, an id and a key
-constexpr std::size_t kMaxRecordErrorBytes = 4096;
 constexpr std::uint32_t kMostRetries = 1'000;
 constexpr std::uint64_t kRetryBaseMs = 1'000;
 constexpr std::uint64_t kRetryCapMs = 300'000;
@@ -94,41 +93,35 @@ std::optional<std::string> none_if_empty(std::string_view text) {
 }
 
 std::string error_text(std::string_view text) {
-  return std::string(text.substr(0, kMaxRecordErrorBytes));
+  return std::string(text.substr(0, kMaxJobErrorBytes));
 }
 
 }  // namespace
 
 ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                              Random& random, ManagedSettings settings)
-    : CountedTries(database, clock, random,
-                   {.kind = JobKind::kManaged,
-                    .waits_as = JobState::kUntold,
-                    .most = settings.max_tell_interruptions,
-                    .why = "interrupted again and again while its agent was told",
-                    .base = kTellBase,
-                    .cap = kLongestTellWait}),
+    : CountedJobs(database, clock, random,
+                  {.kind = JobKind::kManaged,
+                   .waits_as = JobState::kUntold,
+                   .at_once = kMostTelling,
+                   .most = settings.max_tell_interruptions,
+                   .why = "interrupted again and again while its agent was told",
+                   .base = kFirstWait,
+                   .cap = kLongestWait}),
       fibers_(fibers),
-      settings_(settings),
-      line_(clock, *this, kMostTelling),
-      count_(jobs(), JobKind::kManaged) {}
+      settings_(settings) {}
 
 // ---- what an earlier instance left --------------------------------------------------------------
 
 void ManagedFibers::load() {
   if (!jobs().exists()) return;
-  CountedTries::load();
+  CountedJobs::load();
   std::vector<std::string> given_up;
   jobs().each("WHERE kind = 2 AND state = 2", {}, [&](const Job& job) {
     given_up.push_back(job.id);
     return true;
   });
   for (const std::string& id : given_up) died(id, fibers_.last_error(id).value_or(""));
-}
-
-void ManagedFibers::close() {
-  line_.close();
-  jobs().close();
 }
 
 // ---- records and rows ---------------------------------------------------------------------------
@@ -187,7 +180,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   job->state = state;
   if (state == JobState::kSettled) job->due_at_ms.reset();
   jobs().update(*job);
-  line_.changed();
+  line().changed();
   fibers_.forget_moment();
 }
 
@@ -262,7 +255,7 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
 }
 
 Result<void> ManagedFibers::make_room() {
-  while (!count_.below(settings_.max_records)) {
+  while (!count().below(settings_.max_records)) {
     if (!sweep()) return Error{Errc::kLimitExceeded, "this agent has too many fibers on record"};
   }
   return {};
@@ -294,7 +287,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   const FiberHandle handle = fibers_.start_managed(job);
   if (!request.input.empty()) jobs().put(job.seq, JobPart::kInput, request.input);
   if (!request.metadata.empty()) jobs().put(job.seq, JobPart::kMetadata, request.metadata);
-  count_.added();
+  count().added();
   // The caller gets a receipt: the fiber is accepted, and about to begin.
   FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
@@ -409,7 +402,7 @@ void ManagedFibers::remove_children(std::string_view parent) {
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",
       std::array{Param(parent)});
-  if (removed > 0) count_.removed_some();
+  if (removed > 0) count().removed_some();
   jobs().run(
       "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
       "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
@@ -426,8 +419,8 @@ void ManagedFibers::checkpointed(std::string_view id) {
 void ManagedFibers::erase_record(std::int64_t seq, const std::string& id) {
   jobs().erase(seq);
   remove_children(id);
-  line_.changed();
-  count_.removed(1);
+  line().changed();
+  count().removed(1);
 }
 
 Result<ManagedChange> ManagedFibers::cancel(std::string_view id, std::string_view key,

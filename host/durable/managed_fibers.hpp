@@ -5,14 +5,10 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/counted_tries.hpp"
+#include "durable/counted_jobs.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/fibers.hpp"
-#include "durable/job_count.hpp"
-#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
-#include "durable/wake.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -65,10 +61,6 @@ struct ManagedFilter {
   bool dead = false;
 };
 
-// The wait between two attempts to tell the agent's code of a settled record.
-inline constexpr std::chrono::milliseconds kTellBase{1'000};  // after the first failure; doubles
-inline constexpr std::chrono::milliseconds kLongestTellWait{300'000};
-
 struct ManagedSettings {
   std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
@@ -117,15 +109,13 @@ struct ManagedChange {
 //                             after the commit.
 // Bounded         In memory: the records that are being told, and the ids of running parents. A
 //                 list ends at 4 MiB.
-class ManagedFibers final : public WorkPart, private CountedTries {
+class ManagedFibers final : public CountedJobs {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
                 Random& random, ManagedSettings settings);
 
   // Once, after Fibers::load(). Writes only if there is something to repair.
   void load();
-  // Releases the database. Afterwards only wake() may be called.
-  void close() override;
 
   struct Started {
     FiberHandle fiber = 0;  // 0: the record exists, and no work begins
@@ -218,26 +208,18 @@ class ManagedFibers final : public WorkPart, private CountedTries {
   // The telling has ended. `heard` false: it is repeated, after growing waits that survive
   // restarts.
   void told(std::string_view id, bool heard);
-  // The instance ends on purpose: interrupts the tellings, which do not count.
-  void interrupt_on_purpose() override { line_.give_back_all(); }
-  // The records that next_untold() has given up since the last call.
-  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
   // Removes some expired records. True if it removed any. Cheap when none has expired.
   bool sweep();
   // The ids of the dead records that sweep() has removed since the last call.
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
-  // True if next_untold() would find something now.
-  [[nodiscard]] bool due() const override { return line_.due(); }
-  // For tellings alone. Working: one is in progress, or due. at_ms: when the next one is due.
-  // Unsettled fibers are in Fibers::wake().
-  [[nodiscard]] Wake wake() const override { return line_.wake(); }
-
  private:
-  // ---- LinePolicy, for tellings ----
+  // ---- CountedJobs, for tellings alone: unsettled fibers are in Fibers::wake() ----
   std::optional<Job> next_due() override;
   void give_up(Job& job, std::string_view why) override;
+  std::optional<std::int64_t> failed(Job& job) override;
+  void done(Job& job) override;
   // Nothing also if the record was settled once more or retried: this telling is obsolete then.
   [[nodiscard]] std::optional<Job> claimed_row(std::string_view id) override;
   [[nodiscard]] bool counts_claims() const override { return false; }  // claims: recoveries
@@ -270,8 +252,6 @@ class ManagedFibers final : public WorkPart, private CountedTries {
 
   Fibers& fibers_;
   const ManagedSettings settings_;
-  JobLine<Job> line_;  // claimed: the records that are being told
-  JobCount count_;
   std::vector<std::string> expired_;  // ids
   // Ids of running fibers for which values may be kept since their last checkpoint.
   std::set<std::string, std::less<>> parents_;

@@ -189,14 +189,14 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
 // of this one.
 std::optional<Job> ManagedFibers::next_due() {
   return jobs().first_due(JobKind::kManaged, JobState::kUntold,
-                          [this](const Job& job) { return !line_.is_claimed(job.id); });
+                          [this](const Job& job) { return !line().is_claimed(job.id); });
 }
 
 void ManagedFibers::settle_row(Job& job) {
   job.state = JobState::kSettled;
   job.due_at_ms.reset();
   jobs().update(job);
-  line_.changed();
+  line().changed();
 }
 
 // Sets no Job::keep: retention does not remove a record that was not told.
@@ -205,29 +205,30 @@ void ManagedFibers::give_up(Job& job, std::string_view /*why*/) {
 }
 
 std::optional<ManagedChange> ManagedFibers::next_untold() {
-  const std::optional<Job> job = line_.claim();
+  const std::optional<Job> job = CountedJobs::begin();
   if (!job) return std::nullopt;
   return change_of(record_of(*job));
 }
 
 std::optional<Job> ManagedFibers::claimed_row(std::string_view id) {
-  auto job = CountedTries::claimed_row(id);
+  auto job = CountedJobs::claimed_row(id);
   if (job && !job->ended_at_ms) job.reset();
   return job;
 }
 
 void ManagedFibers::told(std::string_view id, bool heard) {
-  line_.take(id);
-  std::optional<Job> job = claimed_row(id);
-  if (!job) return;
-  if (heard) {
-    if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
-    if (job->status == "error" && (!job->dead || job->is_brief())) job->keep = "failed";
-    return settle_row(*job);
-  }
-  ++job->tell_failures;
-  const auto wait = back_off(job->tell_failures, kTellBase, kLongestTellWait, random());
-  try_again(*job, now_ms() + wait.count(), std::nullopt);
+  (void)end(id, heard ? TryOutcome::kDone : TryOutcome::kFailed, std::nullopt);
+}
+
+void ManagedFibers::done(Job& job) {
+  if (job.status == "completed" || job.status == "aborted") job.keep = "completed";
+  if (job.status == "error" && (!job.dead || job.is_brief())) job.keep = "failed";
+  settle_row(job);
+}
+
+std::optional<std::int64_t> ManagedFibers::failed(Job& job) {
+  ++job.tell_failures;
+  return now_ms() + back_off(job.tell_failures, kFirstWait, kLongestWait, random()).count();
 }
 
 bool ManagedFibers::sweep() {

@@ -14,8 +14,6 @@ using storage::Param;
 
 namespace {
 
-constexpr std::chrono::milliseconds kNoticeRetryBase{1'000};
-constexpr std::chrono::milliseconds kNoticeRetryCap{300'000};
 constexpr std::string_view kNoticeCrashedAgain =
     "the server crashed again and again during its delivery";
 
@@ -33,60 +31,33 @@ std::pair<std::string_view, std::string_view> callee_in(const Job& job) {
 }  // namespace
 
 Notices::Notices(storage::AgentDatabase& database, const Clock& clock, Random& random)
-    : CountedTries(database, clock, random,
-                   {.kind = JobKind::kNotice,
-                    .most = kMostInterruptions,
-                    .why = kNoticeCrashedAgain,
-                    .base = kNoticeRetryBase,
-                    .cap = kNoticeRetryCap}),
-      line_(clock, *this, kMostRunning) {}
-
-void Notices::load() {
-  if (jobs().exists()) CountedTries::load();
-}
-
-void Notices::close() {
-  line_.close();
-  jobs().close();
-}
-
-void Notices::advance(const std::string& callee) {
-  auto job = jobs().first("WHERE key = ?1 AND kind = 5 AND state = 0 ORDER BY seq LIMIT 1",
-                          std::array{Param(std::string_view(callee))});
-  if (job && !job->due_at_ms) {
-    job->wait();
-    jobs().update(*job);
-  }
-  line_.changed();
-}
+    : CountedJobs(database, clock, random,
+                  {.kind = JobKind::kNotice,
+                   .lane = Lane::kKey,
+                   .at_once = kMostRunning,
+                   .most = kMostInterruptions,
+                   .why = kNoticeCrashedAgain,
+                   .base = kFirstWait,
+                   .cap = kLongestWait}) {}
 
 // ---- for the agent's code -----------------------------------------------------------------------
 
 Result<std::string> Notices::push(const Notice& notice) {
-  if (jobs().count_bound(JobKind::kNotice) >= kMostNotices &&
-      jobs().count(JobKind::kNotice) >= kMostNotices)
+  if (!count().below(kMostNotices))
     return Error{Errc::kLimitExceeded, "too many notifications of this agent wait"};
   Job job;
-  job.kind = JobKind::kNotice;
   job.id = make_uuid(random());
   job.name = notice.method;
   job.key = key_of(notice);
   job.created_at_ms = now_ms();
-  job.retry = {0, kNoticeRetryBase, kNoticeRetryCap};
-  const bool is_first = !jobs().number(
-      "SELECT 1 FROM cf_agents_jobs WHERE key = ?1 AND kind = 5 AND +state < 2 LIMIT 1",
-      std::array{Param(std::string_view(*job.key))});
-  if (is_first) job.wait();
-  jobs().insert(job);
-  jobs().put(job.seq, JobPart::kInput, notice.arguments);
+  job.retry = {0, kFirstWait, kLongestWait};
+  insert(job, notice.arguments);
   if (!notice.trace.empty()) jobs().put(job.seq, JobPart::kMetadata, notice.trace);
-  if (is_first) line_.changed();
   return std::move(job.id);
 }
 
 std::string Notices::record_json(const Job& job) {
   const auto [agent_class, name] = callee_in(job);
-  const bool running = line_.is_claimed(job.id);
   std::string json = R"({"id":)";
   append_json_string(json, job.id);
   json += R"(,"class":)";
@@ -97,16 +68,11 @@ std::string Notices::record_json(const Job& job) {
   append_json_string(json, job.name);
   json += R"(,"arguments":)" + jobs().document(job.seq, JobPart::kInput).value_or("[]");
   json += R"(,"state":")";
-  json += job.dead ? "dead" : running ? "running" : "waiting";
+  json += state_of(job);
   json += R"(","created_at":)" + std::to_string(job.created_at_ms);
   json += R"(,"attempts":)" + std::to_string(job.claims);
   json += R"(,"last_error":)";
-  if (const auto error = jobs().document(job.seq, JobPart::kLastError)) {
-    append_json_string(json, *error);
-  } else {
-    json += "null";
-  }
-  return json + "}";
+  return json + last_error_json(job) + "}";
 }
 
 Result<std::string> Notices::list(std::string_view after, std::size_t limit) {
@@ -125,20 +91,14 @@ Result<std::string> Notices::list(std::string_view after, std::size_t limit) {
 Result<void> Notices::remove(std::string_view id) {
   const auto job = jobs().find(JobKind::kNotice, id);
   if (!job) return Error{Errc::kNotFound, "no notification has this id"};
-  jobs().erase(job->seq);
-  advance(job->key.value_or(std::string()));
+  CountedJobs::remove(*job);
   return {};
 }
 
 // ---- delivery -----------------------------------------------------------------------------------
 
-void Notices::give_up(Job& job, std::string_view why) {
-  bury(job, why);
-  advance(job.key.value_or(std::string()));
-}
-
 std::optional<NoticeDelivery> Notices::begin_next() {
-  std::optional<Job> job = line_.claim();
+  std::optional<Job> job = begin();
   if (!job) return std::nullopt;
   const auto [agent_class, name] = callee_in(*job);
   NoticeDelivery delivery;
@@ -149,24 +109,15 @@ std::optional<NoticeDelivery> Notices::begin_next() {
   return delivery;
 }
 
-NoticeEnd Notices::ended(std::string_view id, const NoticeOutcome& outcome) {
-  line_.take(id);
-  auto job = claimed_row(id);
-  if (!job) return NoticeEnd::kRemoved;
-  if (outcome.delivered) {
-    jobs().erase(job->seq);
-    advance(job->key.value_or(std::string()));
-    return NoticeEnd::kDelivered;
-  }
-  ++job->failures;
-  if (now_ms() - job->created_at_ms >= std::chrono::milliseconds(kGiveUpAfter).count()) {
-    job->interruptions = 0;
-    give_up(*job, outcome.error);
-    return NoticeEnd::kDead;
-  }
-  const auto wait = back_off(job->failures, kNoticeRetryBase, kNoticeRetryCap, random());
-  try_again(*job, now_ms() + wait.count(), outcome.error);
-  return NoticeEnd::kRetry;
+TryEnd Notices::ended(std::string_view id, const NoticeOutcome& outcome) {
+  return end(id, outcome.delivered ? TryOutcome::kDone : TryOutcome::kFailed, outcome.error).next;
+}
+
+std::optional<std::int64_t> Notices::failed(Job& job) {
+  ++job.failures;
+  if (now_ms() - job.created_at_ms >= std::chrono::milliseconds(kGiveUpAfter).count())
+    return std::nullopt;
+  return now_ms() + back_off(job.failures, kFirstWait, kLongestWait, random()).count();
 }
 
 }  // namespace hearth::durable

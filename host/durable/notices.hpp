@@ -5,11 +5,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/counted_tries.hpp"
-#include "durable/job_line.hpp"
+#include "durable/counted_jobs.hpp"
 #include "durable/jobs.hpp"
-#include "durable/wake.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -43,8 +40,6 @@ struct NoticeOutcome {
   std::string error;  // why not delivered, or the error of the callee's code; empty: neither
 };
 
-enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
-
 // state      what is on disk              leaves it by
 // waiting    the row; due_at if it is     begin_next() when its time has come
 //            the first for its callee
@@ -68,7 +63,7 @@ enum class NoticeEnd { kDelivered, kRetry, kDead, kRemoved };
 // Savepoints  No member may be called while a savepoint of the agent's code is open.
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
-class Notices final : public WorkPart, private CountedTries {
+class Notices final : public CountedJobs {
  public:
   static constexpr std::size_t kMostRunning = 16;
   static constexpr std::size_t kMostNotices = 100'000;
@@ -76,11 +71,6 @@ class Notices final : public WorkPart, private CountedTries {
   static constexpr int kMostInterruptions = 10;
 
   Notices(storage::AgentDatabase& database, const Clock& clock, Random& random);
-
-  // Takes over the rows of an earlier instance. Once, before any other member.
-  void load();
-  // Releases the database. Afterwards only wake() may be called.
-  void close() override;
 
   // The notification's id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);
@@ -92,23 +82,11 @@ class Notices final : public WorkPart, private CountedTries {
   // The next notification to deliver, claimed. Nothing: none is due, or kMostRunning are in
   // progress.
   std::optional<NoticeDelivery> begin_next();
-  NoticeEnd ended(std::string_view id, const NoticeOutcome& outcome);
-  // The instance ends on purpose: interrupts the deliveries, which do not count as attempts.
-  void interrupt_on_purpose() override { line_.give_back_all(); }
-  // The notifications that died of crashes since the last call.
-  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
-
-  [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: a delivery is in progress, or due.
-  [[nodiscard]] Wake wake() const override { return line_.wake(); }
+  TryEnd ended(std::string_view id, const NoticeOutcome& outcome);
 
  private:
-  // Makes the first waiting notification for this callee due; those behind it have no due_at.
-  void advance(const std::string& callee);
   [[nodiscard]] std::string record_json(const Job& job);
-  void give_up(Job& job, std::string_view why) override;
-
-  JobLine<Job> line_;
+  std::optional<std::int64_t> failed(Job& job) override;
 };
 
 }  // namespace hearth::durable

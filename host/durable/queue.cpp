@@ -1,6 +1,7 @@
 #include "durable/queue.hpp"
 
 #include "base/utf8.hpp"
+#include "durable/back_off.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/record_page.hpp"
 #include "json/json_scanner.hpp"
@@ -57,37 +58,15 @@ std::array<Param, 5> params_of(const Query& query) {
 
 Queue::Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
              QueueSettings settings)
-    : CountedTries(database, clock, random,
-                   {.kind = JobKind::kItem,
-                    .most = settings.max_interruptions,
-                    .why = "interrupted again and again during its delivery",
-                    .base = std::chrono::milliseconds(1'000),
-                    .cap = std::chrono::milliseconds(300'000)}),
-      settings_(settings),
-      line_(clock, *this, 1),
-      count_(jobs(), JobKind::kItem) {}
-
-void Queue::load() {
-  if (!jobs().exists()) return;
-  CountedTries::load();
-  promote();
-}
-
-void Queue::close() {
-  line_.close();
-  jobs().close();
-}
-
-void Queue::promote() {
-  line_.changed();
-  if (!line_.claimed().empty() || line_.moment()) return;
-  auto job =
-      jobs().first("WHERE kind = 4 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1", {});
-  if (!job) return;
-  job->wait();
-  jobs().update(*job);
-  line_.changed();
-}
+    : CountedJobs(database, clock, random,
+                  {.kind = JobKind::kItem,
+                   .lane = Lane::kKind,
+                   .at_once = 1,
+                   .most = settings.max_interruptions,
+                   .why = "interrupted again and again during its delivery",
+                   .base = kFirstWait,
+                   .cap = kLongestWait}),
+      settings_(settings) {}
 
 std::string Queue::payload_of(const Job& job) {
   return jobs().document(job.seq, JobPart::kInput).value_or("null");
@@ -109,21 +88,15 @@ Result<Queue::Pushed> Queue::push(const QueueRequest& request) {
   }
   auto retry = checked_retry(request.max_attempts, request.retry_base_ms, request.retry_max_ms);
   if (retry.has_error()) return retry.error();
-  if (!count_.below(settings_.max_items))
+  if (!count().below(settings_.max_items))
     return Error{Errc::kLimitExceeded, "this agent's queue is full"};
 
   Job job;
-  job.kind = JobKind::kItem;
   job.id = make_uuid(random());
   job.name = request.callback;
   job.created_at_ms = now_ms();
   job.retry = *retry;
-  const bool is_head = line_.claimed().empty() && !line_.moment();
-  if (is_head) job.wait();
-  jobs().insert(job);
-  if (!request.payload.empty()) jobs().put(job.seq, JobPart::kInput, request.payload);
-  count_.added();
-  if (is_head) line_.changed();
+  insert(job, request.payload);
   std::string record = record_json(job);
   return Pushed{std::move(record), std::move(job.id)};
 }
@@ -135,15 +108,15 @@ Result<std::string> Queue::get(std::string_view id) {
 }
 
 std::string Queue::record_json(const Job& job) {
-  const bool running = line_.is_claimed(job.id);
-  const bool waits = !running && !job.dead && job.next_at_ms > 0;
+  const std::string_view state = state_of(job);
+  const bool waits = state == "waiting" && job.next_at_ms > 0;
   std::string json = R"({"id":)";
   append_json_string(json, job.id);
   json += R"(,"callback":)";
   append_json_string(json, job.name);
   json += R"(,"payload":)" + payload_of(job);
   json += R"(,"state":")";
-  json += job.dead ? "dead" : running ? "running" : "waiting";
+  json += state;
   json += R"(","created_at":)" + std::to_string(job.created_at_ms);
   json += R"(,"attempts":)" + std::to_string(job.claims);
   json += R"(,"next_at":)" + (waits ? std::to_string(job.next_at_ms) : "null");
@@ -151,12 +124,7 @@ std::string Queue::record_json(const Job& job) {
   json += R"(,"base_delay_ms":)" + std::to_string(job.retry.base.count());
   json += R"(,"max_delay_ms":)" + std::to_string(job.retry.cap.count());
   json += R"(},"last_error":)";
-  if (const auto error = jobs().document(job.seq, JobPart::kLastError)) {
-    append_json_string(json, *error);
-  } else {
-    json += "null";
-  }
-  return json + "}";
+  return json + last_error_json(job) + "}";
 }
 
 Result<Queue::Query> Queue::query_of(const QueueFilter& filter) {
@@ -167,7 +135,7 @@ Result<Queue::Query> Queue::query_of(const QueueFilter& filter) {
     return refused("the value of the filter must be JSON");
   }
   std::int64_t running = -1;
-  for (const auto& [id, job] : line_.claimed()) {
+  for (const auto& [id, job] : line().claimed()) {
     if (const auto row = claimed_row(id)) running = row->seq;
   }
   Query query;
@@ -206,9 +174,7 @@ Result<std::string> Queue::list(const QueueFilter& filter) {
 Result<void> Queue::remove(std::string_view id) {
   const auto job = jobs().find(JobKind::kItem, id);
   if (!job) return not_found("no item has this id");
-  jobs().erase(job->seq);
-  count_.removed(1);
-  promote();
+  CountedJobs::remove(*job);
   return {};
 }
 
@@ -217,8 +183,8 @@ Result<std::uint64_t> Queue::remove_all(const QueueFilter& filter) {
   if (query.has_error()) return query.error();
   const std::uint64_t removed =
       filter.member.empty() ? remove_all_of(*query) : remove_matching(*query, filter);
-  count_.removed(removed);
-  promote();
+  count().removed(removed);
+  promote({});
   return removed;
 }
 
@@ -257,19 +223,14 @@ Result<void> Queue::retry(std::string_view id) {
       "failures = 0, interruptions = 0, next_at = 0 WHERE seq = ?1",
       params);
   jobs().run("UPDATE cf_agents_job_documents SET job = ?2 WHERE job = ?1", params);
-  promote();
+  promote({});
   return {};
 }
 
 // ---- delivery -----------------------------------------------------------------------------------
 
-void Queue::give_up(Job& job, std::string_view why) {
-  bury(job, why);
-  promote();
-}
-
 std::optional<QueueDelivery> Queue::begin_next() {
-  std::optional<Job> job = line_.claim();
+  std::optional<Job> job = begin();
   if (!job) return std::nullopt;
   QueueDelivery delivery;
   delivery.attempt = job->claims;
@@ -283,37 +244,19 @@ std::optional<QueueDelivery> Queue::begin_next() {
   return delivery;
 }
 
-void Queue::interrupt_on_purpose() {
-  line_.give_back_all();
-  promote();  // the item that ran may have been removed
+TryEnded Queue::ended(bool done, bool missing, std::string_view error) {
+  if (line().claimed().empty()) return {TryEnd::kRemoved};
+  const std::string id = line().claimed().begin()->first;
+  const TryOutcome outcome = done      ? TryOutcome::kDone
+                             : missing ? TryOutcome::kHopeless
+                                       : TryOutcome::kFailed;
+  return end(id, outcome, error);
 }
 
-QueueEnd Queue::ended(bool done, bool missing, std::string_view error) {
-  if (line_.claimed().empty()) return {QueueEnd::Next::kRemoved};
-  const std::string id = line_.claimed().begin()->first;
-  line_.take(id);
-  const QueueEnd end = end_of(claimed_row(id), done, missing, error);
-  promote();
-  return end;
-}
-
-QueueEnd Queue::end_of(std::optional<Job> job, bool done, bool missing, std::string_view error) {
-  if (!job) return {QueueEnd::Next::kRemoved};
-  if (done) {
-    jobs().erase(job->seq);
-    count_.removed(1);
-    return {QueueEnd::Next::kDone};
-  }
-  ++job->failures;
-  if (missing || job->failures >= job->retry.max_attempts) {
-    job->interruptions = 0;
-    job->next_at_ms = 0;
-    bury(*job, error);
-    return {QueueEnd::Next::kDead};
-  }
-  const std::int64_t at = now_ms() + retry_wait(job->retry, job->failures, random()).count();
-  try_again(*job, at, error);
-  return {QueueEnd::Next::kRetry, at};
+std::optional<std::int64_t> Queue::failed(Job& job) {
+  ++job.failures;
+  if (job.failures >= job.retry.max_attempts) return std::nullopt;
+  return now_ms() + retry_wait(job.retry, job.failures, random()).count();
 }
 
 }  // namespace hearth::durable

@@ -4,13 +4,9 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/counted_tries.hpp"
-#include "durable/job_count.hpp"
-#include "durable/job_line.hpp"
+#include "durable/counted_jobs.hpp"
 #include "durable/jobs.hpp"
 #include "durable/retry_policy.hpp"
-#include "durable/wake.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <chrono>
@@ -56,11 +52,6 @@ struct QueueDelivery {
   int attempt = 1;
 };
 
-struct QueueEnd {
-  enum class Next { kDone, kRetry, kDead, kRemoved } next{};
-  std::int64_t next_ms = 0;
-};
-
 // state      what is on disk                    leaves it by
 // waiting    the row, next_at                   begin_next() when it is the first and its time has
 //                                               come
@@ -86,15 +77,10 @@ struct QueueEnd {
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
 // Bounded    In memory is only the running item, whatever the queue's length. A list ends at 4 MiB.
-class Queue final : public WorkPart, private CountedTries {
+class Queue final : public CountedJobs {
  public:
   Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
         QueueSettings settings);
-
-  // Takes over the rows of an earlier instance. Once, before any other member.
-  void load();
-  // Releases the database. Afterwards only wake() may be called.
-  void close() override;
 
   struct Pushed {
     std::string record;  // JSON
@@ -119,16 +105,7 @@ class Queue final : public WorkPart, private CountedTries {
   std::optional<QueueDelivery> begin_next();
   // The delivery has ended. `missing`: the class has no such callback. `error`: a text for logs and
   // records, empty when done. kRemoved also if the delivery was interrupted on purpose.
-  QueueEnd ended(bool done, bool missing, std::string_view error);
-  // The instance ends on purpose: interrupts the delivery, which does not count as an attempt.
-  void interrupt_on_purpose() override;
-  // The items that died of crashes since the last call.
-  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
-
-  // True if begin_next() would find something now.
-  [[nodiscard]] bool due() const override { return line_.due(); }
-  // Working: an item runs, or is due. at_ms: the time of the first item.
-  [[nodiscard]] Wake wake() const override { return line_.wake(); }
+  TryEnded ended(bool done, bool missing, std::string_view error);
 
  private:
   // Which rows to visit; a field that is not set excludes none.
@@ -140,20 +117,14 @@ class Queue final : public WorkPart, private CountedTries {
     std::int64_t after = 0;                // with a greater seq
   };
 
-  // Gives the head its due_at, if no item runs. Items behind the head have none, and wake no agent.
-  void promote();
   Result<Query> query_of(const QueueFilter& filter);
   std::uint64_t remove_all_of(const Query& query);
   std::uint64_t remove_matching(Query query, const QueueFilter& filter);
   [[nodiscard]] std::string record_json(const Job& job);
   [[nodiscard]] std::string payload_of(const Job& job);
-  // Nothing: the item was removed meanwhile.
-  QueueEnd end_of(std::optional<Job> job, bool done, bool missing, std::string_view error);
-  void give_up(Job& job, std::string_view why) override;
+  std::optional<std::int64_t> failed(Job& job) override;
 
   const QueueSettings settings_;
-  JobLine<Job> line_;
-  JobCount count_;
 };
 
 }  // namespace hearth::durable

@@ -12,8 +12,7 @@ namespace hearth::durable {
 namespace {
 
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
-constexpr std::size_t kMaxRunErrorBytes = 4'096;
-constexpr std::uint64_t kCrowd = 10;  // one-shot rows of one callback, due at once
+constexpr std::uint64_t kCrowd = 10;       // one-shot rows of one callback, due at once
 // The wait before the next attempt when the class lacks the callback, or time zones cannot be read.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
 constexpr std::chrono::milliseconds kMissingCap{3'600'000};
@@ -24,7 +23,7 @@ std::uint32_t counted(std::uint64_t missed) {
 
 void note_failure(ScheduleRow& row, std::string_view error) {
   ++row.failures;
-  row.last_error = error.substr(0, kMaxRunErrorBytes);
+  row.last_error = error.substr(0, kMaxJobErrorBytes);
 }
 
 // The occurrence after now.

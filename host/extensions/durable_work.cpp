@@ -345,9 +345,9 @@ void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>&
 }
 
 void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>& outcome) {
-  using Next = durable::QueueEnd::Next;
+  using Next = durable::TryEnd;
   const bool missing = is_missing(outcome);
-  const durable::QueueEnd end = queue_->ended(outcome.has_value(), missing, error_text(outcome));
+  const durable::TryEnded end = queue_->ended(outcome.has_value(), missing, error_text(outcome));
   stop_point("queue.end.written");
   stops_.add("queue.end.committed");
   if (end.next == Next::kRetry) report(DurableEvent::kQueueRetry, work.id, error_text(outcome));
@@ -376,7 +376,7 @@ std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
 }
 
 void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
-  using Next = durable::AlarmEnd;
+  using Next = durable::TryEnd;
   const bool failed = !outcome.delivered || !outcome.error.empty();
   const std::string_view error =
       failed && outcome.error.empty() ? "the call failed" : std::string_view(outcome.error);
@@ -388,8 +388,7 @@ void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome&
   if (next == Next::kDead) report(DurableEvent::kAlarmDead, id, error);
 }
 
-std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
-  if (auto alarm = next_alarm()) return alarm;
+std::optional<durable::NoticeDelivery> DurableWork::next_notification() {
   if (!notices_) return std::nullopt;
   auto notice = notices_->begin_next();
   report_notes();
@@ -399,16 +398,23 @@ std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
   return notice;
 }
 
+std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
+  alarm_comes_first_ = !alarm_comes_first_;
+  auto next = alarm_comes_first_ ? next_alarm() : next_notification();
+  if (!next) next = alarm_comes_first_ ? next_notification() : next_alarm();
+  return next;
+}
+
 void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
   if (alarms_ && alarms_->runs(id)) return alarm_ended(id, outcome);
   if (!notices_) return;  // it was an alarm that was removed meanwhile
-  using Next = durable::NoticeEnd;
+  using Next = durable::TryEnd;
   const Next next = notices_->ended(id, outcome);
   stop_point("notice.end.written");
   stops_.add("notice.end.committed");
   if (next == Next::kRetry) report(DurableEvent::kNotifyRetry, id, outcome.error);
   if (next == Next::kDead) report(DurableEvent::kNotifyDead, id, outcome.error);
-  if (next == Next::kDelivered)
+  if (next == Next::kDone)
     report(outcome.error.empty() ? DurableEvent::kNotifyDelivered : DurableEvent::kNotifyRefused,
            id, outcome.error);
   if (const auto sent = notice_traces_.find(id); sent != notice_traces_.end())

@@ -201,6 +201,7 @@ class DurableWork {
   void offer_ended(const DueWork& work, const Result<std::string_view>& outcome);
   void hook_failed(const std::string& id, std::string_view why);
   std::optional<durable::NoticeDelivery> next_alarm();
+  std::optional<durable::NoticeDelivery> next_notification();
   void alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   void report_notes();
   template <class Part>
@@ -232,7 +233,8 @@ class DurableWork {
   // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
-  unsigned turn_ = 0;  // the kind that had the last turn
+  bool alarm_comes_first_ = false;  // in next_notice()
+  unsigned turn_ = 0;               // the kind that had the last turn
   SteadyTime next_sweep_{};
 
   // ---- recovery ----

@@ -72,7 +72,7 @@ TEST_F(AlarmsTest, A1_AnAlarmRunsAtItsTimeWithItsArguments) {
   EXPECT_EQ(begin(), "ring[1]");
   EXPECT_TRUE(alarms_->wake().working);
   EXPECT_EQ(listed()[0]["state"], "running");
-  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(alarms_->ended(id_, ""), TryEnd::kDone);
   EXPECT_EQ(listed(), Json::array());
   EXPECT_TRUE(alarms_->wake().none());
 }
@@ -99,7 +99,7 @@ TEST_F(AlarmsTest, APageIsBoundedInNumberAndInBytesAndLosesNoneThatStays) {
 
   clock_.advance(seconds(1));
   EXPECT_EQ(begin(), "a[]");
-  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(alarms_->ended(id_, ""), TryEnd::kDone);
   EXPECT_EQ(page(after_first, 9).first, "bc") << "where the page ends outlives its last alarm";
   set("b", seconds(9), large);
   const auto [large_one, after_large] = page("", 9);
@@ -117,7 +117,7 @@ TEST_F(AlarmsTest, A3_ASecondOneOfAMethodReplacesAndAnotherMethodCoexists) {
   clock_.advance(seconds(10));
   EXPECT_EQ(begin(), "ring[2]");
   EXPECT_FALSE(set("ring", seconds(1)).replaced) << "that one runs";
-  EXPECT_EQ(alarms_->ended(id_, ""), AlarmEnd::kDone);
+  EXPECT_EQ(alarms_->ended(id_, ""), TryEnd::kDone);
   EXPECT_EQ(begin(), "other[]");
   EXPECT_EQ(begin(), "");
   clock_.advance(seconds(1));
@@ -127,15 +127,15 @@ TEST_F(AlarmsTest, A3_ASecondOneOfAMethodReplacesAndAnotherMethodCoexists) {
 TEST_F(AlarmsTest, A4_AFailureIsTriedAgainTwiceAndThenDead) {
   set("ring", seconds(0));
   EXPECT_EQ(begin(), "ring[]");
-  EXPECT_EQ(alarms_->ended(id_, "first"), AlarmEnd::kRetry);
+  EXPECT_EQ(alarms_->ended(id_, "first"), TryEnd::kRetry);
   EXPECT_EQ(alarms_->wake().at_ms, in(seconds(1)));
   clock_.advance(seconds(1));
   EXPECT_EQ(begin(), "ring[]");
-  EXPECT_EQ(alarms_->ended(id_, "second"), AlarmEnd::kRetry);
+  EXPECT_EQ(alarms_->ended(id_, "second"), TryEnd::kRetry);
   EXPECT_EQ(alarms_->wake().at_ms, in(seconds(2)));
   clock_.advance(seconds(2));
   EXPECT_EQ(begin(), "ring[]");
-  EXPECT_EQ(alarms_->ended(id_, "third"), AlarmEnd::kDead);
+  EXPECT_EQ(alarms_->ended(id_, "third"), TryEnd::kDead);
   EXPECT_TRUE(alarms_->wake().none());
   const Json dead = listed()[0];
   EXPECT_EQ(dead["state"], "dead");
@@ -183,7 +183,7 @@ TEST_F(AlarmsTest, A10_AnAlarmIsRemoved) {
   set("ring", seconds(0));
   EXPECT_EQ(begin(), "ring[]");
   EXPECT_TRUE(alarms_->remove(id_)) << "one that runs, too";
-  EXPECT_EQ(alarms_->ended(id_, "no"), AlarmEnd::kRemoved);
+  EXPECT_EQ(alarms_->ended(id_, "no"), TryEnd::kRemoved);
 }
 
 TEST_F(AlarmsTest, AnEndOnPurposeCountsForNothing) {
@@ -194,6 +194,17 @@ TEST_F(AlarmsTest, AnEndOnPurposeCountsForNothing) {
     crash();
   }
   EXPECT_EQ(listed()[0]["attempts"], 0);
+}
+
+TEST_F(AlarmsTest, OneThatWasInterruptedWaitsBesideANewOneAndBothRun) {
+  set("ring", milliseconds(0), "[1]");
+  EXPECT_EQ(begin(), "ring[1]");
+  set("ring", milliseconds(0), "[2]");
+  alarms_->interrupt_on_purpose();
+  crash();
+  EXPECT_EQ(listed().size(), 2U);
+  EXPECT_EQ(begin(), "ring[1]");
+  EXPECT_EQ(begin(), "ring[2]");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -50,8 +51,8 @@ class NoticesTest : public ::testing::Test {
     id_ = next->id;
     return next->notice.name + " " + next->notice.method;
   }
-  NoticeEnd end(bool delivered) {
-    const NoticeEnd next = notices_->ended(id_, {delivered, delivered ? "" : "away"});
+  TryEnd end(bool delivered) {
+    const TryEnd next = notices_->ended(id_, {delivered, delivered ? "" : "away"});
     database_->commit();
     return next;
   }
@@ -73,7 +74,7 @@ TEST_F(NoticesTest, P1_EachCalleeHasItsOwnLine) {
   EXPECT_EQ(begin(), "b 1");
   EXPECT_EQ(begin(), "") << "the second for a stands behind the first";
   id_ = of_a;
-  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  EXPECT_EQ(end(true), TryEnd::kDone);
   EXPECT_EQ(begin(), "a 2");
 }
 
@@ -81,7 +82,7 @@ TEST_F(NoticesTest, P1_OneThatWaitsForItsRetryHoldsBackThoseBehindIt) {
   push("a", "1");
   push("a", "2");
   begin();
-  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  EXPECT_EQ(end(false), TryEnd::kRetry);
   EXPECT_EQ(begin(), "");
   EXPECT_FALSE(notices_->wake().working);
   EXPECT_TRUE(notices_->wake().at_ms);
@@ -98,7 +99,7 @@ TEST_F(NoticesTest, P2_WhatWasOnItsWayIsDeliveredAgainUnderItsId) {
   EXPECT_TRUE(notices_->due());
   EXPECT_EQ(begin(), "a note");
   EXPECT_EQ(id_, id);
-  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  EXPECT_EQ(end(true), TryEnd::kDone);
   crash();
   EXPECT_EQ(begin(), "");
   EXPECT_TRUE(notices_->wake().none());
@@ -131,11 +132,11 @@ TEST_F(NoticesTest, P4_AfterADayItIsGivenUp) {
   push("a");
   for (int hour = 0; hour < 24; ++hour) {
     ASSERT_EQ(begin(), "a note");
-    ASSERT_EQ(end(false), NoticeEnd::kRetry);
+    ASSERT_EQ(end(false), TryEnd::kRetry);
     clock_.advance(hours(1));
   }
   ASSERT_EQ(begin(), "a note");
-  EXPECT_EQ(end(false), NoticeEnd::kDead);
+  EXPECT_EQ(end(false), TryEnd::kDead);
   const auto listed = notices_->list("", 100);
   ASSERT_TRUE(listed);
   EXPECT_NE(listed->find(R"("state":"dead")"), std::string::npos);
@@ -148,7 +149,7 @@ TEST_F(NoticesTest, P4_NoMoreThanSixteenAreOnTheirWay) {
     push("agent " + std::to_string(callee));
   for (std::size_t callee = 0; callee < Notices::kMostRunning; ++callee) EXPECT_NE(begin(), "");
   EXPECT_EQ(begin(), "");
-  EXPECT_EQ(end(true), NoticeEnd::kDelivered);
+  EXPECT_EQ(end(true), TryEnd::kDone);
   EXPECT_NE(begin(), "");
 }
 
@@ -158,7 +159,7 @@ TEST_F(NoticesTest, OneThatIsRemovedOnItsWayLetsTheNextGo) {
   begin();
   EXPECT_TRUE(notices_->remove(id_));
   EXPECT_FALSE(notices_->remove(id_));
-  EXPECT_EQ(end(false), NoticeEnd::kRemoved);
+  EXPECT_EQ(end(false), TryEnd::kRemoved);
   EXPECT_EQ(begin(), "a 2");
 }
 
@@ -171,6 +172,38 @@ TEST_F(NoticesTest, AListGoesOnBehindAnId) {
   EXPECT_FALSE(notices_->list("nobody", 1));
 }
 
+// Which notification of the callee is removed while the first is in progress. The lane stays taken.
+TEST_F(NoticesTest, P1_ARemovalStartsNoSecondOneBesideTheOneInProgress) {
+  for (const std::size_t removed : {0U, 1U, 2U}) {
+    SCOPED_TRACE(removed);
+    const std::array ids{push("a", "1"), push("a", "2"), push("a", "3")};
+    ASSERT_EQ(begin(), "a 1");
+    ASSERT_TRUE(notices_->remove(ids.at(removed)));
+    database_->commit();
+    EXPECT_EQ(begin(), "") << "the first is in progress";
+    id_ = ids[0];
+    EXPECT_EQ(end(true), removed == 0 ? TryEnd::kRemoved : TryEnd::kDone);
+    for (const char* next : {"a 2", "a 3"}) {
+      if (next[2] - '1' == static_cast<int>(removed)) continue;
+      EXPECT_EQ(begin(), next);
+      EXPECT_EQ(end(true), TryEnd::kDone);
+    }
+    EXPECT_TRUE(notices_->wake().none());
+  }
+}
+
+TEST_F(NoticesTest, P1_AnInterruptionOfOneThatWasRemovedLetsTheNextGo) {
+  const std::string first = push("a", "1");
+  push("a", "2");
+  ASSERT_EQ(begin(), "a 1");
+  ASSERT_TRUE(notices_->remove(first));
+  notices_->interrupt_on_purpose();
+  database_->commit();
+  EXPECT_TRUE(notices_->wake().working);
+  crash();
+  EXPECT_EQ(begin(), "a 2");
+}
+
 TEST_F(NoticesTest, P1_ARetryIsPlannedWhileAnotherCalleesNoticeIsOnItsWay) {
   push("a");
   push("b");
@@ -178,7 +211,7 @@ TEST_F(NoticesTest, P1_ARetryIsPlannedWhileAnotherCalleesNoticeIsOnItsWay) {
   const std::string of_a = id_;
   EXPECT_EQ(begin(), "b note");
   id_ = of_a;
-  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  EXPECT_EQ(end(false), TryEnd::kRetry);
   const Wake wake = notices_->wake();
   EXPECT_TRUE(wake.working);
   ASSERT_TRUE(wake.at_ms);
@@ -189,7 +222,7 @@ TEST_F(NoticesTest, P1_ARetryIsPlannedWhileAnotherCalleesNoticeIsOnItsWay) {
 TEST_F(NoticesTest, AClockThatIsSetBackKeepsNobodyWaiting) {
   push("a");
   begin();
-  EXPECT_EQ(end(false), NoticeEnd::kRetry);
+  EXPECT_EQ(end(false), TryEnd::kRetry);
   clock_.set_wall(clock_.wall_now() - hours(5));
   crash();
   clock_.advance(minutes(7));

@@ -65,13 +65,13 @@ class QueueTest : public ::testing::Test {
     database_->commit();
     return delivery;
   }
-  QueueEnd done() {
-    const QueueEnd end = queue_->ended(true, false, "");
+  TryEnded done() {
+    const TryEnded end = queue_->ended(true, false, "");
     database_->commit();
     return end;
   }
-  QueueEnd fails(std::string_view error = "no") {
-    const QueueEnd end = queue_->ended(false, false, error);
+  TryEnded fails(std::string_view error = "no") {
+    const TryEnded end = queue_->ended(false, false, error);
     database_->commit();
     return end;
   }
@@ -129,7 +129,7 @@ TEST_F(QueueTest, AnItemIsDeliveredWithWhatWasPushed) {
 TEST_F(QueueTest, ADoneItemIsGone) {
   const std::string id = push("a");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(done().next, QueueEnd::Next::kDone);
+  EXPECT_EQ(done().next, TryEnd::kDone);
   EXPECT_EQ(queue_->get(id).error().code, Errc::kNotFound);
   EXPECT_TRUE(queue_->wake().none());
   crash();
@@ -168,8 +168,8 @@ TEST_F(QueueTest, P1_AnItemThatWaitsToBeTriedAgainHoldsBackThoseBehindIt) {
   push("a");
   push("b");
   ASSERT_TRUE(begin());
-  const QueueEnd end = fails();
-  ASSERT_EQ(end.next, QueueEnd::Next::kRetry);
+  const TryEnded end = fails();
+  ASSERT_EQ(end.next, TryEnd::kRetry);
   if (end.next_ms > unix_millis(clock_.wall_now())) {
     EXPECT_FALSE(begin());
     EXPECT_EQ(queue_->wake().at_ms, end.next_ms);
@@ -184,7 +184,7 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainUntilItIsDone) {
   const std::string id = push("a");
   for (int attempt = 1; attempt <= 2; ++attempt) {
     EXPECT_EQ(begin()->attempt, attempt);
-    EXPECT_EQ(fails("busy").next, QueueEnd::Next::kRetry);
+    EXPECT_EQ(fails("busy").next, TryEnd::kRetry);
     EXPECT_EQ(get(id)["last_error"], "busy");
     EXPECT_EQ(get(id)["attempts"], attempt);
     EXPECT_EQ(get(id)["state"], "waiting");
@@ -192,7 +192,7 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainUntilItIsDone) {
     clock_.advance(seconds(3));
   }
   EXPECT_EQ(begin()->attempt, 3);
-  EXPECT_EQ(done().next, QueueEnd::Next::kDone);
+  EXPECT_EQ(done().next, TryEnd::kDone);
 }
 
 TEST_F(QueueTest, RetryOptionsAreKeptAndReadable) {
@@ -206,9 +206,9 @@ TEST_F(QueueTest, RetryOptionsAreKeptAndReadable) {
             Json::parse(R"({"max_attempts":3,"base_delay_ms":100,"max_delay_ms":3000})"));
   for (int attempt = 1; attempt <= 5; ++attempt) {
     ASSERT_TRUE(begin()) << attempt;
-    const QueueEnd end = fails();
+    const TryEnded end = fails();
     EXPECT_LT(end.next_ms, unix_millis(clock_.wall_now()) + 60'000);
-    EXPECT_EQ(end.next, attempt < 5 ? QueueEnd::Next::kRetry : QueueEnd::Next::kDead);
+    EXPECT_EQ(end.next, attempt < 5 ? TryEnd::kRetry : TryEnd::kDead);
     clock_.advance(seconds(60));
   }
 }
@@ -232,7 +232,7 @@ TEST_F(QueueTest, P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn) {
   const std::string id = push_once("bad");
   push("good");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(fails("no \"way\"").next, QueueEnd::Next::kDead);
+  EXPECT_EQ(fails("no \"way\"").next, TryEnd::kDead);
   EXPECT_EQ(drain(), "good ");
   crash();
   const Json letter = get(id);
@@ -246,7 +246,7 @@ TEST_F(QueueTest, P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn) {
 TEST_F(QueueTest, P4_AMissingCallbackIsADeadLetter) {
   const std::string id = push("not yet written");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(queue_->ended(false, true, "no such callback").next, QueueEnd::Next::kDead);
+  EXPECT_EQ(queue_->ended(false, true, "no such callback").next, TryEnd::kDead);
   database_->commit();
   crash();
   EXPECT_EQ(get(id)["state"], "dead");
@@ -293,7 +293,7 @@ TEST_F(QueueTest, ACrashLosesNothingAndTheRestIsDeliveredWithoutAsking) {
 TEST_F(QueueTest, P2_AnEndThatWasNotCommittedIsNoEnd) {
   push("a");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(queue_->ended(true, false, "").next, QueueEnd::Next::kDone);
+  EXPECT_EQ(queue_->ended(true, false, "").next, TryEnd::kDone);
   crash();
   EXPECT_EQ(begin()->callback, "a");
 }
@@ -331,7 +331,7 @@ TEST_F(QueueTest, AnInterruptionIsNoFailureOfTheCallback) {
     clock_.advance(seconds(400));
   }
   ASSERT_TRUE(begin());
-  EXPECT_EQ(done().next, QueueEnd::Next::kDone);
+  EXPECT_EQ(done().next, TryEnd::kDone);
 }
 
 TEST_F(QueueTest, AnEndOfWhateverKindForgetsTheInterruptions) {
@@ -371,12 +371,12 @@ TEST_F(QueueTest, WhatRunsAndIsRemovedIsNotTriedAgain) {
   EXPECT_FALSE(begin()) << "its work goes on";
   queue_->interrupt_on_purpose();  // there is no run to interrupt
   EXPECT_TRUE(queue_->wake().working) << "what stood behind it is due";
-  EXPECT_EQ(fails().next, QueueEnd::Next::kRemoved);
+  EXPECT_EQ(fails().next, TryEnd::kRemoved);
   EXPECT_EQ(drain(), "b ");
   ASSERT_TRUE(queue_->push({.callback = "c"}));
   ASSERT_TRUE(begin());
   EXPECT_EQ(*queue_->remove_all({}), 1U);
-  EXPECT_EQ(done().next, QueueEnd::Next::kRemoved);
+  EXPECT_EQ(done().next, TryEnd::kRemoved);
   EXPECT_TRUE(queue_->wake().none());
 }
 
@@ -491,7 +491,7 @@ TEST_F(QueueTest, ADeadLetterFromLongAgoDoesNotFillTheQueue) {
 TEST_F(QueueTest, AWaitKeepsItsLengthWhenTheClockIsSetBack) {
   push({.callback = "a", .retry_base_ms = 60'000, .retry_max_ms = 60'000});
   ASSERT_TRUE(begin());
-  const QueueEnd end = fails();
+  const TryEnded end = fails();
   const std::int64_t wait = end.next_ms - unix_millis(clock_.wall_now());
   ASSERT_GT(wait, 1'000) << "with this seed";
   clock_.set_wall(clock_.wall_now() - std::chrono::hours(1));
@@ -514,7 +514,7 @@ TEST_F(QueueTest, AHundredThousandItemsCostNoMemory) {
   queue_->load();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(queue_->begin_next());
-    ASSERT_EQ(queue_->ended(true, false, "").next, QueueEnd::Next::kDone);
+    ASSERT_EQ(queue_->ended(true, false, "").next, TryEnd::kDone);
     ASSERT_TRUE(queue_->push({.callback = "b"}));
   }
   const std::size_t after = ::mallinfo2().uordblks;

@@ -76,8 +76,9 @@ TEST(FirstWakesOfOneVersionTest, WhoFailsAfterAChangeOfSettingsIsNoJudge) {
   FirstWakes wakes;
   wakes.watch({"a"}, false);
   wakes.excuse();
-  EXPECT_EQ(wakes.judge([&](const std::string&) { return starts; }, {}, true).verdict,
-            Verdict::kOpen);
+  EXPECT_EQ(
+      wakes.judge([&](const std::string&) { return std::shared_ptr(starts); }, {}, true).verdict,
+      Verdict::kOpen);
 }
 
 }  // namespace

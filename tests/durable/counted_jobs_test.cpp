@@ -1,6 +1,6 @@
 // Every kind of jobs on the shared policy, by one table: what a crash, an end on purpose and too
 // many crashes do to a job, and how a page of its list ends.
-#include "durable/counted_tries.hpp"
+#include "durable/counted_jobs.hpp"
 
 #include "durable/alarms.hpp"
 #include "durable/managed_fibers.hpp"
@@ -110,9 +110,9 @@ struct KindRow {
   std::function<std::unique_ptr<Kind>(World&)> open;
 };
 
-class CountedTriesTest : public ::testing::TestWithParam<KindRow> {
+class CountedJobsTest : public ::testing::TestWithParam<KindRow> {
  protected:
-  CountedTriesTest() {
+  CountedJobsTest() {
     open();
     kind_->add();
     world_.database->commit();
@@ -140,7 +140,7 @@ class CountedTriesTest : public ::testing::TestWithParam<KindRow> {
   std::unique_ptr<Kind> kind_;
 };
 
-TEST_P(CountedTriesTest, ACrashIsFollowedByAnotherTryAtOnce) {
+TEST_P(CountedJobsTest, ACrashIsFollowedByAnotherTryAtOnce) {
   EXPECT_TRUE(kind_->part().wake().working);
   EXPECT_TRUE(begin());
   EXPECT_FALSE(begin());
@@ -149,7 +149,7 @@ TEST_P(CountedTriesTest, ACrashIsFollowedByAnotherTryAtOnce) {
   EXPECT_TRUE(begin());
 }
 
-TEST_P(CountedTriesTest, TheSecondCrashInARowIsFollowedByAWait) {
+TEST_P(CountedJobsTest, TheSecondCrashInARowIsFollowedByAWait) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(begin());
     open();
@@ -160,7 +160,7 @@ TEST_P(CountedTriesTest, TheSecondCrashInARowIsFollowedByAWait) {
   EXPECT_TRUE(kind_->part().due());
 }
 
-TEST_P(CountedTriesTest, TooManyCrashesEndItAndAreNamedOnce) {
+TEST_P(CountedJobsTest, TooManyCrashesEndItAndAreNamedOnce) {
   for (int i = 0; i < GetParam().most; ++i) {
     ASSERT_TRUE(begin()) << i;
     open();
@@ -174,7 +174,7 @@ TEST_P(CountedTriesTest, TooManyCrashesEndItAndAreNamedOnce) {
   EXPECT_TRUE(kind_->part().wake().none()) << "it stays so";
 }
 
-TEST_P(CountedTriesTest, AnEndOnPurposeCountsForNothing) {
+TEST_P(CountedJobsTest, AnEndOnPurposeCountsForNothing) {
   for (int i = 0; i < GetParam().most + 5; ++i) {
     ASSERT_TRUE(begin()) << i;
     go_on_purpose();
@@ -183,7 +183,7 @@ TEST_P(CountedTriesTest, AnEndOnPurposeCountsForNothing) {
   EXPECT_TRUE(kind_->given_up().empty());
 }
 
-TEST_P(CountedTriesTest, AClosedPartSaysWhenItWakes) {
+TEST_P(CountedJobsTest, AClosedPartSaysWhenItWakes) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(begin());
     open();
@@ -198,7 +198,7 @@ KindRow kind(const char* name, int most, bool waits_for_more) {
   return {name, most, waits_for_more, [](World& world) { return std::make_unique<Type>(world); }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, CountedTriesTest,
+INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsTest,
                          ::testing::Values(kind<QueueKind>("Queue", 10, true),
                                            kind<NoticeKind>("Notices", 10, true),
                                            kind<AlarmKind>("Alarms", 3, false),

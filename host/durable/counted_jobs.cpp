@@ -1,0 +1,193 @@
+#include "durable/counted_jobs.hpp"
+
+#include "durable/back_off.hpp"
+#include "json/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hearth::durable {
+
+using storage::Param;
+
+CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, Random& random,
+                         const TryRules& rules)
+    : jobs_(database),
+      clock_(clock),
+      random_(random),
+      rules_(rules),
+      line_(clock, *this, rules.at_once),
+      count_(jobs_, rules.kind) {}
+
+void CountedJobs::load() {
+  if (!jobs_.exists()) return;
+  jobs_.release(rules_.kind, rules_.waits_as, now_ms());
+  if (rules_.cap.count() > 0) jobs_.bound_waits(rules_.kind, rules_.waits_as, now_ms(), rules_.cap);
+  line_.changed();
+}
+
+void CountedJobs::close() {
+  line_.close();
+  jobs_.close();
+}
+
+void CountedJobs::interrupt_on_purpose() {
+  const auto interrupted = line_.claimed();
+  line_.give_back_all();
+  // A job whose row was removed during its try has kept its lane until now.
+  for (const auto& [id, job] : interrupted) promote(job.key);
+}
+
+// ---- rows and lanes -----------------------------------------------------------------------------
+
+bool CountedJobs::is_occupied(const std::optional<std::string>& key) const {
+  return std::ranges::any_of(line_.claimed(), [&](const auto& claimed) {
+    return rules_.lane == Lane::kKind || claimed.second.key == key;
+  });
+}
+
+std::optional<Job> CountedJobs::first_waiting(const std::optional<std::string>& key) {
+  const auto kind = static_cast<std::int64_t>(rules_.kind);
+  if (rules_.lane == Lane::kKey)
+    return jobs_.first("WHERE key = ?1 AND kind = +?2 AND +state = 0 ORDER BY seq LIMIT 1",
+                       std::array{storage::nullable(key), Param(kind)});
+  if (auto head = next_due()) return head;
+  return jobs_.first("WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1",
+                     std::array{Param(kind)});
+}
+
+void CountedJobs::promote(const std::optional<std::string>& key) {
+  line_.changed();
+  if (rules_.lane == Lane::kNone || is_occupied(key)) return;
+  std::optional<Job> job = first_waiting(key);
+  if (!job || job->due_at_ms) return;
+  wait(*job);
+  jobs_.update(*job);
+  line_.changed();
+}
+
+void CountedJobs::insert(Job& job, std::string_view input) {
+  job.kind = rules_.kind;
+  // By P2, a lane of the whole kind has a waiting job only if one has a due_at.
+  const bool has_waiting =
+      rules_.lane == Lane::kKey ? first_waiting(job.key).has_value() : line_.moment().has_value();
+  const bool is_first = rules_.lane == Lane::kNone || (!is_occupied(job.key) && !has_waiting);
+  if (is_first) wait(job);
+  jobs_.insert(job);
+  if (!input.empty()) jobs_.put(job.seq, JobPart::kInput, input);
+  count_.added();
+  if (is_first) line_.changed();
+}
+
+void CountedJobs::remove(const Job& job) {
+  jobs_.erase(job.seq);
+  count_.removed(1);
+  promote(job.key);
+}
+
+void CountedJobs::wait(Job& job) const {
+  job.wait();
+  job.state = rules_.waits_as;
+}
+
+std::string_view CountedJobs::state_of(const Job& job) const {
+  if (job.dead) return "dead";
+  return line_.is_claimed(job.id) ? "running" : "waiting";
+}
+
+std::string CountedJobs::last_error_json(const Job& job) {
+  const auto error = jobs_.document(job.seq, JobPart::kLastError);
+  if (!error) return "null";
+  std::string json;
+  append_json_string(json, *error);
+  return json;
+}
+
+// ---- tries --------------------------------------------------------------------------------------
+
+std::optional<std::int64_t> CountedJobs::first_moment() {
+  const std::optional<Job> first = next_due();
+  return first ? first->due_at_ms : std::nullopt;
+}
+
+std::optional<Job> CountedJobs::next_due() {
+  return jobs_.first_due(rules_.kind, rules_.waits_as);
+}
+
+std::string_view CountedJobs::why_given_up(const Job& job) const {
+  const int tries = rules_.all_count ? job.claims : job.interruptions;
+  return tries >= rules_.most ? rules_.why : std::string_view();
+}
+
+void CountedJobs::give_up(Job& job, std::string_view why) {
+  bury(job, why);
+  promote(job.key);
+}
+
+void CountedJobs::claim(Job& job) {
+  if (counts_claims()) ++job.claims;
+  ++job.interruptions;  // until its end
+  if (job.interruptions > 1 && rules_.base.count() > 0)
+    job.next_at_ms =
+        now_ms() + back_off(job.interruptions - 1, rules_.base, rules_.cap, random_).count();
+  job.claim();
+  jobs_.update(job);
+}
+
+std::optional<Job> CountedJobs::claimed_row(std::string_view id) {
+  auto row = jobs_.find(rules_.kind, id);
+  if (row && row->state != JobState::kClaimed) row.reset();
+  return row;
+}
+
+void CountedJobs::give_back(Job& job) {
+  std::optional<Job> row = claimed_row(job.id);
+  if (!row) return;
+  if (counts_claims()) --row->claims;
+  --row->interruptions;
+  if (rules_.base.count() > 0) row->next_at_ms = 0;
+  wait(*row);
+  jobs_.update(*row);
+}
+
+void CountedJobs::follow(std::int64_t jump_ms) {
+  jobs_.shift(rules_.kind, rules_.waits_as, jump_ms);
+}
+
+TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
+                          std::optional<std::string_view> error) {
+  const std::optional<Job> begun = line_.take(id);
+  if (!begun) return {TryEnd::kRemoved};
+  std::optional<Job> job = claimed_row(begun->id);
+  if (!job) {
+    promote(begun->key);
+    return {TryEnd::kRemoved};
+  }
+  job->interruptions = 0;
+  if (outcome == TryOutcome::kDone) {
+    done(*job);
+    return {TryEnd::kDone};
+  }
+  const std::optional<std::int64_t> next = failed(*job);
+  if (!next || outcome == TryOutcome::kHopeless) {
+    job->next_at_ms = rules_.base.count() > 0 ? 0 : job->next_at_ms;
+    give_up(*job, error.value_or(""));
+    return {TryEnd::kDead};
+  }
+  job->next_at_ms = *next;
+  wait(*job);
+  if (error) jobs_.put(job->seq, JobPart::kLastError, error->substr(0, kMaxJobErrorBytes));
+  jobs_.update(*job);
+  line_.changed();
+  return {TryEnd::kRetry, *next};
+}
+
+void CountedJobs::bury(Job& job, std::string_view why) {
+  job.state = JobState::kDead;
+  job.due_at_ms.reset();
+  job.dead = true;
+  jobs_.put(job.seq, JobPart::kLastError, why.substr(0, kMaxJobErrorBytes));
+  jobs_.update(job);
+}
+
+}  // namespace hearth::durable

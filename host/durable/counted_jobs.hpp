@@ -1,0 +1,153 @@
+#pragma once
+// What most kinds of jobs share: lines, lanes, tries that are counted, and how a try ends.
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "durable/job_count.hpp"
+#include "durable/job_line.hpp"
+#include "durable/jobs.hpp"
+#include "durable/wake.hpp"
+#include "durable/work_part.hpp"
+#include "storage/agent_database.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::durable {
+
+// The jobs of a lane begin one at a time, in the order of their insertion. A waiting job holds back
+// those behind it; a dead job holds back none.
+enum class Lane {
+  kNone,  // no job holds back another
+  kKind,  // all jobs of the kind
+  kKey    // the jobs of the kind with the same Job::key
+};
+
+// How one kind bounds unfinished tries. A failed try is finished: see CountedJobs::failed().
+struct TryRules {
+  JobKind kind{};
+  JobState waits_as = JobState::kWaiting;  // the state of this kind's waiting rows
+  Lane lane = Lane::kNone;
+  std::size_t at_once = 1;  // tries in progress
+  int most = 0;             // unfinished tries in a row, after which the job is given up
+  bool all_count = false;   // `most` counts all tries instead
+  std::string_view why{};   // the reason then; a literal, for logs and records
+  // The wait before the third try in such a row; doubles with each further one, up to `cap`. The
+  // second try begins at once: the first interruption need not be the job's fault. 0: no waits, and
+  // the job keeps its time.
+  std::chrono::milliseconds base{0};
+  std::chrono::milliseconds cap{0};
+};
+
+enum class TryOutcome {
+  kDone,
+  kFailed,
+  kHopeless  // failed, and no further try could end better
+};
+
+enum class TryEnd {
+  kDone,  // the row has gone
+  kRetry,
+  kDead,
+  kRemoved  // the job was removed during its try, or the try was interrupted on purpose
+};
+
+struct TryEnded {
+  TryEnd next{};
+  std::int64_t next_ms = 0;  // of kRetry
+
+  friend bool operator==(const TryEnded&, const TryEnded&) = default;
+};
+
+// begin() adds one to Job::claims (all tries) and one to Job::interruptions (unfinished tries in a
+// row). end() sets interruptions to 0. An interruption on purpose takes one from both. A kind
+// overrides what differs.
+//
+// Promises
+//  P1 Lanes    At most one job of a lane is in progress, also while the row of the one in progress
+//              was removed.
+//  P2 Wakes    Only the first waiting job of a lane has a due_at: those behind it wake no agent.
+//
+// Threads, Durable, Failure   As Jobs.
+class CountedJobs : public WorkPart, protected LinePolicy<Job> {
+ public:
+  CountedJobs(storage::AgentDatabase& database, const Clock& clock, Random& random,
+              const TryRules& rules);
+
+  // Takes over the rows of an earlier instance: what it had claimed waits again. Shortens waits
+  // that are longer than the rules and the row's own retry policy allow: the clock was set back
+  // after they were written. Once, before any other member.
+  void load();
+  void close() final;
+  void interrupt_on_purpose() final;
+  [[nodiscard]] bool due() const final { return line_.due(); }
+  // Working: a try is in progress, or due. at_ms: when the next one is due.
+  [[nodiscard]] Wake wake() const final { return line_.wake(); }
+  // The jobs that were given up since the last call, for too many unfinished tries.
+  std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
+
+ protected:
+  ~CountedJobs() = default;
+
+  // ---- what a kind decides ----
+  // A try has failed: counts it. When the next one begins; nothing: the job is dead.
+  [[nodiscard]] virtual std::optional<std::int64_t> failed(Job& job) = 0;
+  // A try was successful: the row goes.
+  virtual void done(Job& job) { remove(job); }
+  // Makes the job dead. JobPart::kLastError gets `why`.
+  virtual void bury(Job& job, std::string_view why);
+  // Whether a try counts in Job::claims.
+  [[nodiscard]] virtual bool counts_claims() const { return true; }
+  // The claimed row as it is on disk now; nothing: it was removed, or is not claimed any more.
+  [[nodiscard]] virtual std::optional<Job> claimed_row(std::string_view id);
+  std::optional<Job> next_due() override;
+  void give_up(Job& job, std::string_view why) override;
+
+  // ---- for the kind ----
+  // A new job. It gets its seq, and is due at Job::next_at_ms if it is the first of its lane.
+  void insert(Job& job, std::string_view input);
+  // The row goes, and the next job of its lane has its turn. A try in progress goes on.
+  void remove(const Job& job);
+  // The next job that is due, claimed.
+  std::optional<Job> begin() { return line_.claim(); }
+  // The try of this job has ended. JobPart::kLastError gets `error` if it has failed; without an
+  // error it stays as it is.
+  TryEnded end(std::string_view id, TryOutcome outcome, std::optional<std::string_view> error);
+  // Rows of the lane were written: the first one that waits has its turn.
+  void promote(const std::optional<std::string>& key);
+
+  [[nodiscard]] Jobs& jobs() { return jobs_; }
+  [[nodiscard]] JobLine<Job>& line() { return line_; }
+  [[nodiscard]] const JobLine<Job>& line() const { return line_; }
+  [[nodiscard]] JobCount& count() { return count_; }
+  [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  [[nodiscard]] Random& random() const { return random_; }
+  // "waiting", "running" or "dead".
+  [[nodiscard]] std::string_view state_of(const Job& job) const;
+  // JSON; "null": no try has failed.
+  [[nodiscard]] std::string last_error_json(const Job& job);
+
+ private:
+  std::optional<std::int64_t> first_moment() override;
+  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
+  void claim(Job& job) override;
+  void give_back(Job& job) override;
+  void follow(std::int64_t jump_ms) override;
+  void wait(Job& job) const;
+  [[nodiscard]] bool is_occupied(const std::optional<std::string>& key) const;
+  [[nodiscard]] std::optional<Job> first_waiting(const std::optional<std::string>& key);
+
+  Jobs jobs_;
+  const Clock& clock_;
+  Random& random_;
+  const TryRules rules_;
+  JobLine<Job> line_;
+  JobCount count_;
+};
+
+}  // namespace hearth::durable
