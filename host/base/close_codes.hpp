@@ -26,7 +26,8 @@ inline constexpr CloseCode kCloseServiceRestart = 1012;  // drained for a restar
 inline constexpr CloseCode kCloseTryAgainLater = 1013;   // overload, or a client that is too slow
 
 // The reason of a 1012 after which the client must authenticate again.
-inline constexpr std::string_view kAccessChanged = "who may connect has changed: connect again";
+inline constexpr std::string_view kAccessChanged =
+    "the rules of access have changed: connect again";
 
 // Clients stop after these, and report the reason to their user.
 inline constexpr CloseCode kClosePolicyViolation = 1008;  // a transport that is not supported

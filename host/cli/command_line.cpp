@@ -348,7 +348,7 @@ void add_audit(CLI::App& app, AuditCommand& audit) {
   command.add_option("--event", audit.event, "Only this event, such as ReloadDone")
       ->type_name("NAME");
   command.add_option("--actor", audit.actor, "server, administrator, agent or client")
-      ->type_name("WHO");
+      ->type_name("ACTOR");
   command.add_option("--class", audit.agent_class, "Only this class (ChatRoom, chat-room)")
       ->type_name("CLASS");
   command.add_option("--agent", audit.agent, "Only the agent of this name")->type_name("NAME");

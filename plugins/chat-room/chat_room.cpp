@@ -107,7 +107,7 @@ class ChatRoom : public hearth::Agent {
       broadcast_to("nick:" + frame.to,
                    Json({{"type", "whisper"}, {"nick", nick}, {"text", frame.text}}));
     } else {
-      throw hearth::Error(HEARTH_E_INVALID, "no such type, or nobody here has that nick");
+      throw hearth::Error(HEARTH_E_INVALID, "no such type, or no client here has that nick");
     }
   }
 

@@ -79,7 +79,7 @@ TEST_F(ChatRoomTest, AWhisperReachesOneAndIsNotKept) {
   EXPECT_TRUE(frames(eve).empty());
   EXPECT_TRUE(room.call("history").empty());
   ann.send(R"({"type":"whisper","to":"zoe","text":"psst"})");
-  EXPECT_EQ(frames(ann)[0]["message"], "no such type, or nobody here has that nick");
+  EXPECT_EQ(frames(ann)[0]["message"], "no such type, or no client here has that nick");
 }
 
 TEST_F(ChatRoomTest, BadFramesCostTheirSenderAnErrorAndNobodyElseAnything) {

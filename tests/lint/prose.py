@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Fails when a comment or a document breaks a rule of plain English that a program can see.
+"""Fails when a comment, a document or a message breaks a rule of plain English that a program can
+see.
 
 1. The subject is a thing in the program: no "who", "nobody", "he" and the like. A person may be
-   "an operator who", "an author who": see PEOPLE.
+   "an operator who", "an author who": see PEOPLE. String literals of the host are looked at too:
+   log messages, error texts, help.
 2. A numbered promise (`//  P1 Name  text`) is one sentence. What explains it stands below the
    promises, in paragraphs of its own.
 
@@ -16,6 +18,7 @@ import sys
 FOLDERS = ["host", "plugin-api", "plugins", "tests", "config", "packaging", "clients"]
 SOURCES = {".cpp", ".hpp", ".ipp", ".c", ".h", ".js", ".mjs", ".ts", ".rs"}
 SCRIPTS = {".py", ".sh", ".cmake"}
+MESSAGES = {".cpp", ".hpp"}  # in host: their string literals are prose
 SKIPPED = {"node_modules", "build", "tests/abi/1.0", "tests/abi/1.0-extended"}
 
 WORDS = re.compile(
@@ -30,6 +33,13 @@ PEOPLE = re.compile(
     re.IGNORECASE,
 )
 PROMISE = re.compile(r"^//\s{1,3}(\[?[A-Z]+\d+[a-z]?\]?)\s+(\S.*)$")
+# A comment, a character or a string literal: the first two may hold quotation marks.
+TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|(?<!\w)'(?:[^'\\\n]|\\[^\n]{1,8}?)'"
+    r'|R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\\n]|\\.)*)"',
+    re.DOTALL,
+)
+INCLUDE = re.compile(r'^#include "[^"\n]*"', re.MULTILINE)
 # A full stop, and a capital or a quoted word behind it. Not that of an abbreviation.
 SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)[.?!][\"`)]*\s+(?=[A-Z`\"(])")
 
@@ -71,9 +81,32 @@ def comments(path: pathlib.Path) -> list[tuple[int, str]]:
     return found
 
 
-def words_about_people(path: pathlib.Path) -> list[str]:
+def literals(text: str) -> list[tuple[int, str]]:
+    """The string literals of C++ text, each with its line. Literals that follow each other are one."""
+    found: list[tuple[int, str]] = []
+    end = 0
+    text = INCLUDE.sub("#include", text)
+    for token in TOKEN.finditer(text):
+        literal = token["plain"] if token["raw"] is None else token["raw"]
+        if literal is None:
+            continue
+        if found and end and not text[end : token.start()].strip():
+            found[-1] = (found[-1][0], found[-1][1] + literal)
+        else:
+            found.append((text.count("\n", 0, token.start()) + 1, literal))
+        end = token.end()
+    return found
+
+
+def messages(path: pathlib.Path, root: pathlib.Path) -> list[tuple[int, str]]:
+    if path.suffix not in MESSAGES or path.relative_to(root).parts[0] != "host":
+        return []
+    return literals(path.read_text(encoding="utf-8"))
+
+
+def words_about_people(path: pathlib.Path, root: pathlib.Path) -> list[str]:
     problems = []
-    for number, text in comments(path):
+    for number, text in comments(path) + messages(path, root):
         found = WORDS.search(PEOPLE.sub("", text))
         if found:
             problems.append(f'{path}:{number}: "{found.group()}": name the thing of the program')
@@ -132,6 +165,10 @@ def self_test() -> None:
     assert WORDS.search("told to whoever asks") and WORDS.search("Nobody waits")
     assert not WORDS.search(PEOPLE.sub("", "an operator who looks")) and not WORDS.search("the whole")
     assert comments(here)
+    cpp = """f('"', 1'000);  // "no literal"
+      g("a \\"user\\" "
+        "who", R"x(raw "who")x");"""
+    assert literals(cpp) == [(2, 'a \\"user\\" who'), (3, 'raw "who"')], literals(cpp)
     print("prose: the probes hold")
 
 
@@ -145,6 +182,6 @@ if __name__ == "__main__":
     if "--long" in sys.argv:
         print("\n".join(line for path in chosen for line in long_sentences(path)))
         sys.exit(0)
-    found = [line for path in chosen for line in words_about_people(path) + long_promises(path)]
+    found = [line for path in chosen for line in words_about_people(path, root) + long_promises(path)]
     print("\n".join(found + [f"prose: {len(found)} to mend" if found else "prose: ok"]))
     sys.exit(1 if found else 0)

@@ -201,11 +201,12 @@ Checked<PluginNote> read_note(const ElfImage& image) {
 std::string fault_of(const struct stat& status, uid_t user) {
   if (!is_trusted(status.st_uid, user)) {
     return "belongs to user " + std::to_string(status.st_uid) +
-           ", who could replace libraries in it (F4): chown it to root or to the server's user";
+           ", and that user could replace libraries in it (F4): chown it to root or to the "
+           "server's user";
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return "can be written by others than its owner, who could replace libraries in it (F4): chmod "
-           "go-w it";
+    return "can be written by users other than its owner, and they could replace libraries in it "
+           "(F4): chmod go-w it";
   }
   return {};
 }
@@ -215,12 +216,12 @@ std::string fault_of(const struct stat& status, uid_t user) {
 std::string fault_of_parent(const struct stat& status, uid_t user) {
   if (!is_trusted(status.st_uid, user)) {
     return "belongs to user " + std::to_string(status.st_uid) +
-           ", who could replace what lies in it (F4): chown it to root or to the server's user, or "
-           "keep libraries elsewhere";
+           ", and that user could replace what lies in it (F4): chown it to root or to the "
+           "server's user, or keep libraries elsewhere";
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
-    return "can be written by others than its owner, who could replace what lies in it (F4): chmod "
-           "go-w or +t it";
+    return "can be written by users other than its owner, and they could replace what lies in it "
+           "(F4): chmod go-w or +t it";
   }
   return {};
 }
