@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Talks to an agent over a WebSocket and shows every frame. Needs only the standard library.
 
-    demo-client.py HOST:PORT /agents/counter/first '{"type":"rpc","id":"1","method":"increment","args":[]}'
-    demo-client.py --until TEXT HOST:PORT /agents/research/desk [FRAME...]     also waits for a frame that holds TEXT
+    demo-client.py HOST:PORT /agents/counter/first \\
+        '{"type":"rpc","id":"1","method":"increment","args":[]}'
+    demo-client.py --until TEXT HOST:PORT /agents/research/desk [FRAME...]
 
+    --until TEXT    also waits for a frame that holds TEXT
     --then FRAME    sends this call when that frame has come, and waits for its answer
     --only TEXT     shows answers, and other frames only if they hold TEXT
 

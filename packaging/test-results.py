@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Reads what test programs have written: the XML of ctest or GoogleTest, or the output of Node's test runner.
+"""Reads what test programs have written: the XML of ctest or GoogleTest, or the output of Node's
+test runner.
 
-    test-results.py count FILE FAILURES    prints how many passed and how many failed, and appends to FAILURES the end of
-                                           what each failed test has printed
-    test-results.py slowest N FILE...      prints the N slowest tests of all these, one a line
+    test-results.py count FILE FAILURES
+        prints how many passed and how many failed, and appends to FAILURES the end of what each
+        failed test has printed
+    test-results.py slowest N FILE...
+        prints the N slowest tests of all these, one a line
 """
 import pathlib
 import re
@@ -29,7 +32,8 @@ def count(junit: str, failures: str) -> None:
 
 
 def durations(file: pathlib.Path) -> Iterator[tuple[float, str]]:
-    """Seconds and name of each test. Of Node's tests only those without tests inside; those are indented."""
+    """Seconds and name of each test. Of Node's tests only those without tests inside; those are
+    indented."""
     if file.suffix == ".xml":
         for case in tree.parse(file).getroot().iter("testcase"):
             # ctest's name ends with a comment on the parameter, GoogleTest's lacks the suite.

@@ -6,9 +6,9 @@
     client.objects.call("counter", "user-1", method="increment", args=5)
 
 Retries. A request is sent again if it got no answer or the answer is "retryable": `retries` times,
-after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All attempts of a call
-have the same `Idempotency-Key`, so the server runs the call once. A removal and an alarm have no
-key: they are sent again only if the server answers 429 or 503, which says that it has not taken
+after 0.1 s, 0.2 s, 0.4 s ..., and not before the `Retry-After` of the answer. All attempts of a
+call have the same `Idempotency-Key`, so the server runs the call once. A removal and an alarm have
+no key: they are sent again only if the server answers 429 or 503, which says that it has not taken
 them. Without an answer they may have been done, and a second removal could remove an object that
 another client has made meanwhile.
 

@@ -5,10 +5,12 @@ usage: check_frozen.py CLANG FROZEN_INCLUDE TODAYS_INCLUDE [--complete | --freez
          --complete   every header of today must be frozen too, so that none is left out
          --freeze     if nothing is broken, today's headers become the frozen ones
        check_frozen.py CLANG FROZEN_INCLUDE --self-test
-         changes copies of the frozen headers: each break is found, and each change that the rules allow passes
+         changes copies of the frozen headers: each break is found, and each change that the rules
+         allow passes
 
-What a frozen header defines must still be there: structs with the same fields of the same types at the same offsets, enumerators and
-macros with the same values, types with the same meaning. A plugin that was compiled then goes on working now.
+What a frozen header defines must still be there: structs with the same fields of the same types at
+the same offsets, enumerators and macros with the same values, types with the same meaning. A plugin
+that was compiled then goes on working now.
 """
 import dataclasses
 import json

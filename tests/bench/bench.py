@@ -1,4 +1,4 @@
-"""What the measurements share: servers that are pinned to a core, load, clients, and rows of figures."""
+"""What the measurements share: servers pinned to a core, load, clients, and rows of figures."""
 import json
 import pathlib
 import re

@@ -1,7 +1,8 @@
-"""Hostile clients in numbers, in processes of their own; beside them one honest client, before and meanwhile.
+"""Hostile clients in numbers, in processes of their own; beside them one honest client, before and
+meanwhile.
 
-As a program it is such a process: edge.py KIND PORT FIRST COUNT opens COUNT connections, says how many, and
-holds them until its input ends.
+As a program it is such a process: edge.py KIND PORT FIRST COUNT opens COUNT connections, says how
+many, and holds them until its input ends.
 """
 import json
 import pathlib

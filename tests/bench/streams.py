@@ -1,4 +1,5 @@
-"""Many streams of server-sent events through one shard: their memory, and what other clients notice."""
+"""Many streams of server-sent events through one shard: their memory, and what other clients
+notice."""
 import json
 import pathlib
 import re
@@ -21,7 +22,8 @@ NO_MATTER_MS = 25  # a check on a busy machine takes a p99 up to this, whatever 
 
 
 def real_time():
-    """A prefix that keeps other processes of the machine out of the measurement, if the system permits it."""
+    """A prefix that keeps other processes of the machine out of the measurement, if the system
+    permits it."""
     command = ["chrt", "--fifo", "5"]
     permitted = shutil.which("chrt") and subprocess.run([*command, "true"], capture_output=True).returncode == 0
     return command if permitted else []
@@ -101,7 +103,8 @@ def serve(build, directory, certificate, under):
 
 
 def streams(build, directory, count, seconds, check):
-    """`count` streams of `seconds`, all at the same time, and a client of another class beside them."""
+    """`count` streams of `seconds`, all at the same time, and a client of another class beside
+    them."""
     directory = pathlib.Path(directory)
     provider = Provider(directory)
     under = [] if check else real_time()

@@ -125,7 +125,8 @@ COMPRESSION_BOUND = {"no_context_takeover": "goal: under 2", "context_takeover":
 
 
 def say(connection, is_packed):
-    """A message of a chat client, compressed by itself or not at all (RFC 7692), and the room's answer to it."""
+    """A message of a chat client, compressed by itself or not at all (RFC 7692), and the room's
+    answer to it."""
     payload = json.dumps({"type": "say", "text": os.urandom(300).hex()}).encode()
     if is_packed:
         packer = zlib.compressobj(1, zlib.DEFLATED, -12)
@@ -140,7 +141,8 @@ def say(connection, is_packed):
 
 
 def deflate(build, directory, count):
-    """What a WebSocket costs whose messages are compressed: its agent evicted, a message both ways before."""
+    """What a WebSocket costs whose messages are compressed: its agent evicted, a message both ways
+    before."""
     plain = None
     for setting in ("none", "no_context_takeover", "context_takeover"):
         home = pathlib.Path(directory) / setting

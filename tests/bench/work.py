@@ -16,7 +16,8 @@ from bench import (CLIENT_CORE, QUIET_TIME, ROOT, SERVER_CORE, Server, affordabl
 
 
 class Calls:
-    """One call after the other on one socket: when each was answered, how long it took, and what the answer was."""
+    """One call after the other on one socket: when each was answered, how long it took, and what
+    the answer was."""
 
     def __init__(self, selector, port, path, method):
         text = f'{{"type":"rpc","id":"1","method":"{method}","args":[]}}'.encode()
@@ -71,7 +72,8 @@ def wake(port, names):
 
 
 def reload(build, directory, rounds, seconds, most_agents):
-    """From the rename of a new library to answers by its code, with more and more live agents of the class."""
+    """From the rename of a new library to answers by its code, with more and more live agents of
+    the class."""
     directory = pathlib.Path(directory)
     versions = {v: build / f"tests/agents/versioned-{v}.so" for v in "12"}
     for agents in sorted({min(n, most_agents, affordable_agents()) for n in (1, 100, 10_000)}):
@@ -127,7 +129,8 @@ def reload(build, directory, rounds, seconds, most_agents):
 
 
 def steps(build, directory, rounds, seconds, node_folder):
-    """A fiber that takes a checkpoint and sleeps 0 ms, again and again; beside it the same by hand in Node."""
+    """A fiber that takes a checkpoint and sleeps 0 ms, again and again; beside it the same by hand
+    in Node."""
     plugins = pathlib.Path(directory) / "plugins"
     plugins.mkdir(mode=0o755)
     shutil.copy(build / "tests/agents/steps-agent.so", plugins)
@@ -178,7 +181,8 @@ def steps(build, directory, rounds, seconds, node_folder):
 
 
 def operations(build, directory, rounds):
-    """Operations that do nothing outside, one after the other; beside them checkpoints of the same agent."""
+    """Operations that do nothing outside, one after the other; beside them checkpoints of the same
+    agent."""
     plugins = pathlib.Path(directory) / "plugins"
     plugins.mkdir(mode=0o755)
     shutil.copy(build / "tests/agents/steps-agent.so", plugins)
@@ -217,7 +221,7 @@ def busy_threads(pid, work):
 
 
 def calls(build, directory, rounds, seconds):
-    """Two agents on two shards call each other, beside a WebSocket client that calls one of them."""
+    """Two agents on two shards call each other, beside a WebSocket client that calls one."""
     plugins = pathlib.Path(directory) / "plugins"
     plugins.mkdir()
     shutil.copy(build / "tests/agents/calling-1.so", plugins)
@@ -251,7 +255,8 @@ def calls(build, directory, rounds, seconds):
 
 
 def objects(build, directory, rounds, seconds):
-    """Calls of an object over HTTP keep-alive, beside a bare HTTP echo and the same call over a WebSocket."""
+    """Calls of an object over HTTP keep-alive, beside a bare HTTP echo and the same call over a
+    WebSocket."""
     classes = pathlib.Path(directory) / "classes"
     classes.mkdir()
     (classes / "counter.yaml").write_text("class: counter\nobjects: true\n")

@@ -91,7 +91,8 @@ NO_SUCCESS = {
 
 
 def mistakes(value, schema, schemas, where="answer", whole=False):
-    """What is wrong with a value. Knows the words of the schemas, and stops at others. `whole`: the schema names every member."""
+    """What is wrong with a value. Knows the words of the schemas, and stops at others. `whole`: the
+    schema names every member."""
     for word, wanted in schema.items():
         if word == "$ref":
             name = wanted.rsplit("/", 1)[1]

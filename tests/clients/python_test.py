@@ -112,7 +112,8 @@ class WithAServer(unittest.TestCase):
 
 
 class Scripted(http.server.BaseHTTPRequestHandler):
-    """Answers with what the server's `script` says, one entry a request: (status, body, headers), or None to cut the line."""
+    """Answers with what the server's `script` says, one entry a request: (status, body, headers),
+    or None to cut the line."""
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -1,4 +1,5 @@
-"""A server with objects of the class Counter (tests/agents/seed_counter.cpp), for a test in Python."""
+"""A server with objects of the class Counter (tests/agents/seed_counter.cpp), for a test in
+Python."""
 import contextlib
 import pathlib
 import re
@@ -13,7 +14,8 @@ PATIENCE_SECONDS = 30
 
 @contextlib.contextmanager
 def hearth(program, library, others=()):
-    """Its URL. /objects asks for KEY. `others`: further libraries, each with the text of its class file."""
+    """Its URL. /objects asks for KEY. `others`: further libraries, each with the text of its class
+    file."""
     with tempfile.TemporaryDirectory(prefix="hearth-client-") as scratch:
         directory = pathlib.Path(scratch)
         (directory / "plugins").mkdir()

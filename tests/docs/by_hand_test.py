@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The project that plugin-api/README.md writes by hand: CMake builds its three files as printed, the command for those without CMake
-builds its source, and a server that was started as printed serves it with its settings. In its place, `hearth check` says of a
-library with the mistake that the guide shows what the guide prints.
+"""The project that plugin-api/README.md writes by hand: CMake builds its three files as printed,
+the command for those without CMake builds its source, and a server that was started as printed
+serves it with its settings. In its place, `hearth check` says of a library with the mistake that
+the guide shows what the guide prints.
 
     by_hand_test.py SOURCES BUILD_DIRECTORY FAULTY_LIBRARY
 """
@@ -31,7 +32,8 @@ def fence(text, language):
 
 
 def check_as_printed(text, place, environment, faulty):
-    """The one fence of an unnamed terminal; "..." stands for any lines, and how many cases passed depends on the machine."""
+    """The one fence of an unnamed terminal; "..." stands for any lines, and how many cases passed
+    depends on the machine."""
     command, *printed = re.search(r"^```console\n\$ (.*?)^```$", text, re.MULTILINE | re.DOTALL).group(1).splitlines()
     shutil.copy(faulty, place / command.split()[-1])
     done = subprocess.run(command.split(), cwd=place, env=environment, timeout=PATIENCE_SECONDS, text=True, stdout=subprocess.PIPE,

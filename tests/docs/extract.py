@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Takes the snippets out of the documents, so that the build compiles them and tests run them as they are printed.
+"""Takes the snippets out of the documents, so that the build compiles them and tests run them as
+they are printed.
 
     extract.py SOURCES OUTPUT_DIRECTORY
 
-Writes whole programs under the names in WHOLE, and all fragments, each inside the class or function that its text leaves out,
-into fragments.cpp. A snippet in C++ or JavaScript that is in neither table is an error: what is printed is tried.
+Writes whole programs under the names in WHOLE, and all fragments, each inside the class or function
+that its text leaves out, into fragments.cpp. A snippet in C++ or JavaScript that is in neither
+table is an error: what is printed is tried.
 """
 import pathlib
 import re

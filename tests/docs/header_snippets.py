@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Takes the code out of the comments of the SDK's headers, so that the build compiles it and a test runs what uses the mock host.
+"""Takes the code out of the comments of the SDK's headers, so that the build compiles it and a test
+runs what uses the mock host.
 
     header_snippets.py SOURCES OUTPUT_DIRECTORY
 
-Code in a comment is a block of lines that are indented by five spaces or more. It follows an empty line of the comment, or one
-that ends with a colon and is indented less: text, pictures and the lines below a label ("Failure   ...") do not look so. Each
-block has an entry in WRAPPERS or TESTS with what it leaves out: "@" stands for the block. Where its parts need different places,
-"@1", "@2" ... are the parts: one begins after an empty line, and with a line that begins with "...". In code, "..." is an empty
-statement. A block that begins with {" is JSON, and is parsed. A statement outside of blocks is an error: nothing tries it.
+Code in a comment is a block of lines that are indented by five spaces or more. It follows an empty
+line of the comment, or one that ends with a colon and is indented less: text, pictures and the
+lines below a label ("Failure   ...") do not look so. Each block has an entry in WRAPPERS or TESTS
+with what it leaves out: "@" stands for the block. Where its parts need different places, "@1", "@2"
+... are the parts: one begins after an empty line, and with a line that begins with "...". In code,
+"..." is an empty statement. A block that begins with {" is JSON, and is parsed. A statement outside
+of blocks is an error: nothing tries it.
 """
 import json
 import pathlib

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the READMEs print beside programs: each command of hearth and each of its options exists, lines for a shell are such, JSON is
-JSON, YAML is what Hearth takes, and config/README.md shows what `hearth config` and `hearth serve --check-config` say.
+"""What the READMEs print beside programs: each command of hearth and each of its options exists,
+lines for a shell are such, JSON is JSON, YAML is what Hearth takes, and config/README.md shows what
+`hearth config` and `hearth serve --check-config` say.
 
     printed_test.py SOURCES HEARTH
 """
@@ -42,7 +43,8 @@ def run(*command, cwd=None):
 
 @functools.cache
 def help_of(hearth, *command):
-    """What `hearth COMMAND --help` says. Behind a word that is no command, it is the help of what comes before."""
+    """What `hearth COMMAND --help` says. Behind a word that is no command, it is the help of what
+    comes before."""
     return run(hearth, *command, "--help").stdout
 
 
@@ -82,7 +84,8 @@ def commands_of(text):
 
 
 def check_shell(sources, document, text):
-    """Indented lines are for a shell, but for the client that tests/e2e/transcript.test.mjs runs, and pictures."""
+    """Indented lines are for a shell, but for the client that tests/e2e/transcript.test.mjs runs,
+    and pictures."""
     for block in re.findall(r"(?:^ {4}\S.*\n\n?(?: {4}.*\n\n?)*)", FENCE.sub("", text), re.MULTILINE):
         if "import {" in block or re.search(r"--->|<---", block):
             continue
@@ -101,7 +104,8 @@ CLASS_FILE = re.compile(r"(#.*\n)*class:")
 
 
 def check_yaml(hearth, document, text):
-    """A server file has no mistake. What belongs to others is at least YAML: then its one unknown key is what Hearth says of it."""
+    """A server file has no mistake. What belongs to others is at least YAML: then its one unknown
+    key is what Hearth says of it."""
     with tempfile.TemporaryDirectory(prefix="hearth-printed-") as scratch:
         file = pathlib.Path(scratch) / "printed.yaml"
         if "certificate:" in text:  # the files that it names must be there
@@ -122,7 +126,8 @@ def check_yaml(hearth, document, text):
 
 
 def check_unit(document, text):
-    """systemd takes the unit as it is, the path of the server aside. Where there is no systemd, its lines are at least such."""
+    """systemd takes the unit as it is, the path of the server aside. Where there is no systemd, its
+    lines are at least such."""
     for line in text.splitlines():
         if not re.fullmatch(r"\[[A-Z]\w+\]|[A-Z]\w+=\S.*|#.*|", line):
             problems.append(f"{document}: no line of a unit: {line}")

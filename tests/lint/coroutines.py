@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Finds coroutine code that g++ 12 miscompiles, in what it may build: the SDK, plugins, and the tests of both.
-`--self-test` checks the lint against its probes.
+"""Finds coroutine code that g++ 12 miscompiles, in what it may build: the SDK, plugins, and the
+tests of both. `--self-test` checks the lint against its probes.
 
-Each bad probe crashes or does not compile with g++ 12.2; each good probe is the same thing written safely.
-When the shipped compiler changes, run the probes first: if the bad ones pass, delete this lint.
+Each bad probe crashes or does not compile with g++ 12.2; each good probe is the same thing written
+safely. When the shipped compiler changes, run the probes first: if the bad ones pass, delete this
+lint.
 """
 import concurrent.futures
 import os

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Fails when a C or C++ file is not as clang-format 19 writes it, or when a comment or a line of a
-document has more than 100 columns.
+"""Fails when a C or C++ file is not as clang-format 19 writes it, or when a comment, a docstring or
+a line of a document has more than 100 columns.
 
-`--fix` writes it as clang-format does. That leaves comments alone, whose tables are aligned by hand.
+`--fix` writes it as clang-format does. Comments stay: their tables are aligned by hand.
 """
+import ast
 import pathlib
 import re
 import subprocess
@@ -48,10 +49,22 @@ def texts(root: pathlib.Path) -> list[pathlib.Path]:
     return found
 
 
+def docstring_lines(text: str) -> set[int]:
+    """The lines of the docstrings of a Python script."""
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if ast.get_docstring(node, clean=False) is not None:
+                found |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return found
+
+
 def wide_lines(path: pathlib.Path) -> list[int]:
     """Lines that are prose, too wide, and could be broken: no table, no code, no NOLINT, which a
     lint reads on one line."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    docstrings = docstring_lines(text) if path.suffix == ".py" else set()
     comment = COMMENT if path.suffix in SUFFIXES else SCRIPT_COMMENT
     found, is_code = [], False
     for number, line in enumerate(lines, 1):
@@ -60,7 +73,7 @@ def wide_lines(path: pathlib.Path) -> list[int]:
             is_code = is_code != fence
             prose = not is_code and not line.lstrip().startswith("|") and not line.startswith("    ")
         else:
-            prose = comment.match(line) is not None
+            prose = comment.match(line) is not None or number in docstrings
         if prose and len(line) > 100 and "NOLINT" not in line:
             found.append(number)
     return found

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a file includes something its layer may not know, or hands out pointers to members. The tables below are the architecture."""
+"""Fails when a file includes something its layer may not know, or hands out pointers to members.
+The tables below are the architecture."""
 import pathlib
 import re
 import sys
@@ -125,7 +126,8 @@ def check_host(root: pathlib.Path) -> list[str]:
 
 
 def check_plugin_api(root: pathlib.Path) -> list[str]:
-    """What authors include: C with nothing but two headers, and C++ that stands on the standard library and JSON."""
+    """What authors include: C with nothing but two headers, and C++ that stands on the standard
+    library and JSON."""
     problems = []
     for path in sorted((root / "plugin-api" / "include").rglob("*.h*")):
         for quote, name in includes(path):
@@ -141,7 +143,8 @@ def check_plugin_api(root: pathlib.Path) -> list[str]:
 
 
 def check_plugins(root: pathlib.Path) -> list[str]:
-    """A plugin knows plugin-api, and nothing of the host: it is built elsewhere by people who do not have it."""
+    """A plugin knows plugin-api, and nothing of the host: it is built elsewhere by people who do
+    not have it."""
     problems = []
     for folder in sorted(path for path in (root / "plugins").iterdir() if path.is_dir()):
         for path in sorted(folder.rglob("*.[ch]*")):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when a source has no test beside it in the mirror tree, when a test of the SDK is not built, when a promise of recovery
-or of the ledger has no test of its name, or when a file is too long to be read in one go. `--self-test` checks the lint itself.
+"""Fails when a source has no test beside it in the mirror tree, when a test of the SDK is not
+built, when a promise of recovery or of the ledger has no test of its name, or when a file is too
+long to be read in one go. `--self-test` checks the lint itself.
 """
 import pathlib
 import re
@@ -152,7 +153,8 @@ PROMISES = [f"R{n}" for n in (1, 2, 3, 5, 6, 7, 10, 11, 12)] + [f"I{n}" for n in
 
 
 def check_promises(root: pathlib.Path) -> list[str]:
-    """tests/README.md has a row for each, which names a test that is there, and whose name has the promise."""
+    """tests/README.md has a row for each, which names a test that is there, and whose name has the
+    promise."""
     readme = (root / "tests/README.md").read_text()
     rows = dict(re.findall(r"^\| ([RI]\d+) \|.*\| ([^|]*) \|$", readme, re.MULTILINE))
     tests = set()

@@ -82,7 +82,7 @@ def comments(path: pathlib.Path) -> list[tuple[int, str]]:
 
 
 def literals(text: str) -> list[tuple[int, str]]:
-    """The string literals of C++ text, each with its line. Literals that follow each other are one."""
+    """The string literals of C++ text, each with its line. Adjacent literals are one."""
     found: list[tuple[int, str]] = []
     end = 0
     text = INCLUDE.sub("#include", text)

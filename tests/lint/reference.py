@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when the tables of settings in config/README.md are not those that hearth prints; --fix writes them."""
+"""Fails when the tables of settings in config/README.md are not those that hearth prints; --fix
+writes them."""
 import pathlib
 import subprocess
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when clang does not refuse what touches a guarded member without its mutex: each probe bad_*.cpp must fail to
-compile because of that, right.cpp must compile. The compiler is the first argument."""
+"""Fails when clang does not refuse what touches a guarded member without its mutex: each probe
+bad_*.cpp must fail to compile because of that, right.cpp must compile. The compiler is the first
+argument."""
 import pathlib
 import subprocess
 import sys

@@ -3,14 +3,16 @@
 
     tidy.py BUILD              looks at the whole tree
     tidy.py BUILD PLACE...     at these files or folders
-    tidy.py BUILD --changed    at what differs from the commit in tests/lint/tidy-base, which was looked at whole
+    tidy.py BUILD --changed    at what differs from the commit in tests/lint/tidy-base, which was
+                               looked at whole
     tidy.py --self-test        checks what it adds to clang-tidy
 
-BUILD is a build that compiles each source by itself: its compile commands are all that is read of it.
+BUILD is a build that compiles each source by itself: only its compile commands are read.
 
-Almost all of clang-tidy's time goes into what a source includes, not into the source. So sources that are compiled alike are read
-as one, which makes the whole tree a matter of minutes. Two that cannot be read as one, since each has something of its own by the
-same name, go into different groups; the compiler is asked first.
+Almost all of clang-tidy's time goes into what a source includes, not into the source. So sources
+that are compiled alike are read as one, which makes the whole tree a matter of minutes. Two that
+cannot be read as one, since each has something of its own by the same name, go into different
+groups; the compiler is asked first.
 """
 import collections
 import concurrent.futures
@@ -68,7 +70,8 @@ def is_ours(file: pathlib.Path) -> bool:
 
 
 def compiled(build: pathlib.Path) -> dict[str, Flags]:
-    """Each C++ source with the flags that it is compiled with, the first ones if it is compiled more than once."""
+    """Each C++ source with the flags that it is compiled with, the first ones if it is compiled
+    more than once."""
     flags: dict[str, Flags] = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = entry["file"]
@@ -85,7 +88,8 @@ def compiled(build: pathlib.Path) -> dict[str, Flags]:
 
 
 def flags_of(file: pathlib.Path, known: dict[str, Flags]) -> Flags:
-    """A header has none of its own: those of a source beside it do, of a plugin for the SDK, or of one that includes it."""
+    """A header has none of its own: those of a source beside it do, of a plugin for the SDK, or of
+    one that includes it."""
     if str(file) in known:
         return known[str(file)]
     include = re.compile(r'#include ["<](\S*/)?%s[">]' % re.escape(f"{file.parent.name}/{file.name}"))
@@ -98,7 +102,8 @@ def flags_of(file: pathlib.Path, known: dict[str, Flags]) -> Flags:
 
 
 def strangers(group: Group) -> set[str]:
-    """The files that cannot be read after the ones before them, or some of these: the compiler does not say everything at once."""
+    """The files that cannot be read after the ones before them, or some of these: the compiler does
+    not say everything at once."""
     group.write()
     command = ["clang++-19", "-fsyntax-only", "-ferror-limit=0", "-fno-caret-diagnostics", *group.flags, str(group.source)]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -133,7 +138,8 @@ def take_apart(group: Group) -> list[str]:
 
 
 def compiled_alike(files: list[pathlib.Path], known: dict[str, Flags]) -> dict[tuple[str, Flags], list[str]]:
-    """The files by top folder, which has rules of its own, and by flags that all of them can live with."""
+    """The files by top folder, which has rules of its own, and by flags that all of them can live
+    with."""
     alike: dict[tuple[str, str, Flags], dict[str, Flags]] = collections.defaultdict(dict)
     for file in files:
         flags = flags_of(file, known)
@@ -245,8 +251,9 @@ def changed() -> list[str] | None:
 
 
 class Stamps:
-    """Which sources compile by themselves, and what that was true of: flags, compiler, and each file that was read. Files of this
-    tree are compared by content, so that another checkout finds them unchanged; those of the system by size and time.
+    """Which sources compile by themselves, and what that was true of: flags, compiler, and each
+    file that was read. Files of this tree are compared by content, so that another checkout finds
+    them unchanged; those of the system by size and time.
 
     One file a source, in a folder that all checkouts of this user share."""
 
@@ -292,7 +299,8 @@ class Stamps:
 
 
 def cannot_stand_alone(file: pathlib.Path, flags: Flags, stamps: Stamps) -> tuple[list[str], bool]:
-    """A source that is only ever compiled behind others may lack an include. And whether the compiler was asked."""
+    """A source that is only ever compiled behind others may lack an include. And whether the
+    compiler was asked."""
     stamp = stamps.stamp(file, flags)
     if stamps.holds(stamp):
         return [], False
@@ -344,7 +352,8 @@ def check(build: pathlib.Path, asked: list[str]) -> int:
 
 
 def stands_alone_once() -> bool:
-    """The compiler is asked about a source again when it, or what it includes, is another; also once it does not compile."""
+    """The compiler is asked about a source again when it, or what it includes, is another; also
+    once it does not compile."""
     flags = ("-std=c++20",)
     with tempfile.TemporaryDirectory() as place:
         root = pathlib.Path(place).resolve()
@@ -370,7 +379,8 @@ def stands_alone_once() -> bool:
 
 
 def self_test() -> int:
-    """Two of three sources cannot be read as one; what is wrong is found in whatever they are read with."""
+    """Two of three sources cannot be read as one; what is wrong is found in whatever they are read
+    with."""
     sources = {
         "clear.cpp": "using Length = long;\n",
         "first.cpp": "namespace {\nconstexpr int kLimit = 1;\n}\ntypedef int Number;\n",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The archives of the SDK and of the mock host link into tests of both compilers, under AddressSanitizer too, and need nothing but
-SQLite and the date library.
+"""The archives of the SDK and of the mock host link into tests of both compilers, under
+AddressSanitizer too, and need nothing but SQLite and the date library.
 
     archive.py SDK MOCK_HOST INCLUDE_DIRECTORY CLANGXX GXX
 """

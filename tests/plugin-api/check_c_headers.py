@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles abi.h, json_rules.h and ext/*.h each by itself, with each compiler, in each language version that they are for.
+"""Compiles abi.h, json_rules.h and ext/*.h each by itself, with each compiler, in each language
+version that they are for.
 
 usage: check_c_headers.py INCLUDE_DIR COMPILER...
 

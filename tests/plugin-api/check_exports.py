@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each library exports hearth_plugin_v1 and nothing else, and has no unique symbols, text relocations or executable stack.
+"""Each library exports hearth_plugin_v1 and nothing else, and has no unique symbols, text
+relocations or executable stack.
 
 usage: check_exports.py LIBRARY...
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Natural mistakes of plugin authors: the first line that the compiler says of each must be ours, with the way to mend it.
+"""Natural mistakes of plugin authors: the first line that the compiler says of each must be ours,
+with the way to mend it.
 
     mistakes.py INCLUDE_DIRECTORY CLANGXX
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An installed server, asked for nothing: serves the libraries that were installed with it, from an empty directory, and a
-directory `plugins` or one that is named goes first.
+"""An installed server, asked for nothing: serves the libraries that were installed with it, from an
+empty directory, and a directory `plugins` or one that is named goes first.
 
     installed_test.py BUILD_DIRECTORY
 """
@@ -21,7 +21,8 @@ def fail(text):
 
 @contextlib.contextmanager
 def serving(hearth, directory, *arguments):
-    """A server that was started in `directory`: its address, and a function that stops it and gives its log."""
+    """A server that was started in `directory`: its address, and a function that stops it and gives
+    its log."""
     with open(directory / "log", "w+") as log:
         server = subprocess.Popen([hearth, "serve", "--listen", "127.0.0.1:0", *arguments], cwd=directory,
                                   stdout=subprocess.PIPE, stderr=log, text=True)

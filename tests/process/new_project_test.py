@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `hearth new` writes: builds outside this tree, against the installed package and, by the commands of README.md, against a
-build directory; passes its tests, also with AddressSanitizer (the preset debug), exports what a library may, is served with its
-settings.
+"""What `hearth new` writes: builds outside this tree, against the installed package and, by the
+commands of README.md, against a build directory; passes its tests, also with AddressSanitizer (the
+preset debug), exports what a library may, is served with its settings.
 
     new_project_test.py BUILD_DIRECTORY HEARTH CHECK_EXPORTS C_COMPILER CXX_COMPILER
 """
@@ -58,7 +58,8 @@ def printed_steps():
 
 
 def follow_the_readme(build, scratch):
-    """Pastes the commands, as they are printed, into one shell; the last one, which serves, gets a free port."""
+    """Pastes the commands, as they are printed, into one shell; the last one, which serves, gets a
+    free port."""
     *steps, serve = printed_steps()
     steps = [step.replace("$PWD/build/release", str(build)) for step in steps]
     report = scratch / "where"
@@ -78,7 +79,8 @@ def follow_the_readme(build, scratch):
 
 
 def test_with_sanitizers(project, scratch, c_compiler, cxx_compiler):
-    """The commands of the project's README with the preset debug; of the build, what ctest needs."""
+    """The commands of the project's README with the preset debug; of the build, what ctest
+    needs."""
     tests = f"{NAME.replace('-', '_')}_tests"
     run("cmake", "--preset", "debug", f"-DCMAKE_PREFIX_PATH={scratch / 'installed'}", f"-DCMAKE_C_COMPILER={c_compiler}",
         f"-DCMAKE_CXX_COMPILER={cxx_compiler}", cwd=project)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The project that plugin-api/rust/README.md prints, made and served by the commands that it prints: with cargo, and without.
+"""The project that plugin-api/rust/README.md prints, made and served by the commands that it
+prints: with cargo, and without.
 
     readme_test.py SOURCES HEARTH
 """
