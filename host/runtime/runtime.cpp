@@ -11,8 +11,12 @@ namespace hearth::runtime {
 
 namespace {
 
-// Each job belongs to an agent in memory, and limits.max_live_agents bounds those. A shard that
-// closed databases itself would wait for the device.
+// Of the pool that runs the agents' blocking jobs.
+constexpr std::size_t kBlockingThreads = 4;
+constexpr std::size_t kMaxWaitingJobs = 1000;
+
+// Of the other pools: each job belongs to an agent in memory, and limits.max_live_agents bounds
+// those. A shard that closed databases itself would wait for the device.
 constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 storage::Directory open_directory(const storage::DataDirectory& data) {
@@ -40,7 +44,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                         });
                       },
                   .object_name = options_.object_name},
-      pool_(options_.blocking_threads, options_.max_waiting_jobs),
+      pool_(kBlockingThreads, kMaxWaitingJobs),
       closers_(options_.closing_threads, kNoBound),
       checkpointers_(options_.checkpointing_threads, kNoBound),
       system_sync_calls_(data.path()),

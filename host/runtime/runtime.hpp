@@ -27,8 +27,6 @@ namespace hearth::runtime {
 
 struct RuntimeOptions {
   RuntimeLimits limits;
-  std::size_t blocking_threads = 4;
-  std::size_t max_waiting_jobs = 1000;
   // Threads that close the databases of agents that leave memory; 0: their shards do it.
   std::size_t closing_threads = 0;
   // Threads that move the WALs of live agents into their files; 0: their shards do it.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <latch>
 
 namespace hearth::runtime {
@@ -104,9 +106,14 @@ TEST(BlockingPoolTest, P2_AnOwnerWhoseJobsHangLeavesPlacesToOthers) {
   pool.stop();
 }
 
+std::ptrdiff_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
 TEST(BlockingPoolTest, StartsNoThreadWithoutWork) {
+  const auto before = threads_of_this_process();
   BlockingPool pool(4, 10);
-  pool.stop();
+  EXPECT_LE(threads_of_this_process(), before) << "a thread of an earlier test may end meanwhile";
   pool.stop();
 }
 

@@ -20,10 +20,11 @@ Result<ElfImage> parse_exactly(const Bytes& bytes) {
   std::ranges::copy(bytes, exact.get());
   auto image = parse_elf_image({exact.get(), bytes.size()});
   if (!image) return image.error();
-  // Every view must be readable for as long as the bytes are.
-  std::size_t sum = 0;
-  const auto touch = [&sum](std::string_view text) {
-    for (const char c : text) sum += static_cast<unsigned char>(c);
+  // Reading is the check: a sanitizer stops the test at a view that is not readable while the bytes
+  // live.
+  volatile char sink = 0;
+  const auto touch = [&sink](std::string_view text) {
+    for (const char c : text) sink = c;
   };
   for (const ElfExport& symbol : image->exports) touch(symbol.name);
   for (const std::string_view name : image->imports) touch(name);
@@ -37,7 +38,6 @@ Result<ElfImage> parse_exactly(const Bytes& bytes) {
     touch(note.owner);
     touch({reinterpret_cast<const char*>(note.description.data()), note.description.size()});
   }
-  EXPECT_GE(sum, 0U);
   return image;
 }
 
