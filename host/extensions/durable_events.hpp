@@ -1,6 +1,7 @@
 #pragma once
-// The steps in the life of durable work: fibers, schedules, queue items, alarms. Each step is a
-// line of the log, and is counted where there are metrics (runtime/durable_counts.hpp).
+// The steps in the life of durable work: fibers, schedules, queue items, notifications, alarms,
+// operations. Each step is a line of the log, and is counted where there are metrics
+// (runtime/durable_counts.hpp).
 
 #include "base/logger.hpp"
 #include "durable/operations.hpp"
@@ -22,6 +23,8 @@ namespace hearth::extensions {
 //  schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //            while it could not run); missing_callback (it is kept); duplicate_warning
 //  queue     create -> retry -> error | dead
+//  notify    create -> delivered | refused (delivered, and the callee answered with an error) |
+//            retry (-> delivered | refused | retry | dead, later) | dead: a notification
 //  operation unknown (it may have been executed), resolved (by the agent, or an administrator)
 //  alarm     set -> done | retry | dead: a call of an object's method at a given time.
 //            woken: an agent was woken because its time had come; class_missing, no_room: the agent
