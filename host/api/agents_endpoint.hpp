@@ -64,8 +64,9 @@ namespace hearth::api {
 //            rules ask for one. The agent then gets its claims, and a target without the token.
 //            When the token ends, the socket is closed with 4401. The administrators' token opens
 //            no agent. Where claims give the name, only the spelling of edge_rules.hpp is accepted.
-//            If rules change or tokens are withdrawn while a client comes in, also while it waits
-//            for the agents above, the client must retry (503, or close 1012).
+//            If access changes before the client is connected, or before its request reaches the
+//            agent, the client must retry (503, or close 1012). Access changes when rules change or
+//            tokens are withdrawn.
 //
 // Promises
 //  P1 Place     A socket is opened on the loop of its agent's shard; a request is delivered there.

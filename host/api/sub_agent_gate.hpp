@@ -45,10 +45,10 @@ struct GateRequest {
 void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate> gates,
                GateRequest request, std::function<void(std::optional<GateRefusal>)> decided);
 
-// A WebSocket for a sub-agent. It is not read until the agents above have let it through; from then
-// on it is as one of open_agent_socket(). `is_withdrawn`: the rules of access have changed since
-// the client was checked (ClassRegistry::access_generation()). Then the socket is closed with 1012,
-// like the sockets that were connected at the change.
+// A WebSocket for a sub-agent. It is not read until the agents above have let it through.
+// Afterwards the socket behaves like a socket of open_agent_socket(). `is_withdrawn`: the rules of
+// access have changed since the client was checked (ClassRegistry::access_generation()). Then the
+// socket is closed with 1012, like the sockets that were connected at the change.
 //
 // Threads, Lifetime  As open_agent_socket().
 [[nodiscard]] std::shared_ptr<net::WebSocketListener> open_gated_socket(

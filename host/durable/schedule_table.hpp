@@ -29,10 +29,10 @@ namespace hearth::durable {
 //     running INTEGER,                unfinished runs of this instance or of an earlier one
 //     scheduled_for INTEGER,          the occurrence that `next_at` belongs to (a retry of it is
 //                                     later)
-//     owed INTEGER,                   1: that occurrence runs, however late it is; 2: it has run
-//                                     until `set_at`, and the next one is not known yet
-//     missed INTEGER,                 occurrences that this run stands for, or that were skipped
-//                                     before it
+//     owed INTEGER,                   1: the occurrence still has to run, even if late. 2: it ended
+//                                     at `set_at`, and the next time is not computed yet.
+//     missed INTEGER,                 the number of missed occurrences: replaced by this run, or
+//                                     skipped before it
 //     begun_at INTEGER,               when that occurrence first began; 0: not yet
 //     catch_up_until INTEGER,         occurrences up to here were missed, and run one by one
 //     set_at INTEGER,                 when `next_at` was set
@@ -109,8 +109,7 @@ class ScheduleTable {
   [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // only schedules
   [[nodiscard]] std::string payload(std::int64_t seq);  // JSON; "null" if there is no row
   [[nodiscard]] std::vector<std::int64_t> children(std::string_view parent);
-  // The oldest schedule with this likeness that is not dead, and that waits, is paused or missing,
-  // or recurs after its run.
+  // The oldest schedule with this likeness, except dead ones and one-shots in progress.
   [[nodiscard]] std::optional<std::int64_t> find_alike(std::string_view likeness);
   // The oldest dead schedule with this likeness.
   [[nodiscard]] std::optional<std::int64_t> find_dead(std::string_view likeness);

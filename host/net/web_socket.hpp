@@ -66,10 +66,10 @@ class WebSocket {
   // Cuts the connection. on_close(1006) follows.
   virtual void abort() = 0;
 
-  // Between the two calls no message is delivered, and the peer soon cannot send more: so a slow
-  // listener slows its peer down. Meanwhile the peer is not dropped for silence. If the peer ends
-  // the connection, on_close() follows soon. Its earlier messages that are still held back are
-  // lost, unless reading is resumed within the timeouts for silence.
+  // After pause_reading() the listener gets no message, and soon the peer cannot send. So a slow
+  // listener slows its peer down. Until resume_reading() the peer is not dropped for silence. If
+  // the peer ends the connection, on_close() follows soon. Its earlier messages that are still held
+  // back are lost, unless reading is resumed within the timeouts for silence.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
 

@@ -9,7 +9,7 @@ namespace hearth::storage {
 // writes that were not synced.
 enum class Kept : std::uint8_t {
   kUnknown,  // it may be empty or missing: the agent is recorded before its first commit
-  // the first commit was made after the system booted, so no loss of power came since
+  // The first commit was made in this boot, so no power loss has followed it.
   kInThisBoot,
   kOnDevice,  // a commit, and the names that lead to it, are on the device
 };

@@ -51,7 +51,7 @@ struct Errand {
 //  P2 Bounded    At most kMost errands wait, and one more that has no `answer`.
 //  P3 No ticks   The waiting thread sleeps until something comes, or its deadline.
 //
-// P1: an errand for all files without `answer` is dropped if an errand for all files waits already.
+// P1: A second errand for all files is dropped if it has no `answer`.
 //
 // Threads   Any. One thread calls next() and wait_for_news().
 // Lifetime  The clock outlives it.

@@ -69,9 +69,8 @@ class Stream {
     return detail::emit_part(activation_, call_, text, "stream");
   }
 
-  // Waits until the client has taken most of what was sent, for a method that makes parts faster
-  // than a client may read them: a client that lags by more than limits.send_queue is disconnected.
-  // False: the reader has gone.
+  // Waits until the client has taken most parts. Without the wait, a client that lags by more than
+  // limits.send_queue is disconnected. False: the reader has gone.
   [[nodiscard]] detail::DrainAwaiter drained() { return {activation_, call_, false}; }
 
   // Ends the answer now, with a result or without; the value that the method returns later is
@@ -285,8 +284,9 @@ struct MethodTable {
 //
 // A call in progress when its agent leaves memory (its library is replaced, an operator evicts it)
 // is answered "try again". With kIdempotent the host repeats the call on its own, on the next
-// version of the code, and the caller notices only the wait; not if a part of a stream was sent
-// already. A class has at most 1024 methods, with names of at most 256 bytes: see ext/methods.h.
+// version of the code, and the caller notices only the wait. The host does not repeat a call after
+// a part of its stream was sent. A class has at most 1024 methods, with names of at most 256 bytes:
+// see ext/methods.h.
 //
 // Options     After the method: a promise (kIdempotent, kReadOnly, kExclusive; several with `|`), a
 //             description, or both. Callers can read them, with JSON schemas of the arguments and
