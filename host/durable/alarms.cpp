@@ -151,6 +151,13 @@ void Alarms::bury(Job& job, std::string_view why) {
       std::array{Param(static_cast<std::int64_t>(kMostDead))});
 }
 
+void Alarms::follow(std::int64_t jump_ms) {
+  jobs().run(
+      "UPDATE cf_agents_jobs SET due_at = due_at + ?1, next_at = next_at + ?1 "
+      "WHERE kind = 6 AND state = 0 AND claims > 0 AND due_at IS NOT NULL",
+      std::array{Param(jump_ms)});
+}
+
 std::optional<AlarmDelivery> Alarms::begin_next() {
   const std::optional<Job> job = begin();
   if (!job) return std::nullopt;

@@ -58,7 +58,8 @@ struct AlarmSettings {
 //  P3 Bounded        At most max_alarms wait or run, and at most kMostDead are dead.
 //
 // P2: failed and crashed attempts count alike, up to max_attempts. No crash resets the count.
-// A wall clock that is set back moves the times of the alarms that wait by as much (JobLine, P5).
+// The time of an alarm is the wall clock's, also after the clock was set. The wait before a retry
+// keeps its length when the clock is set back.
 //
 // Durable    As Notices.
 // Savepoints  No member may be called while a savepoint of the agent's code is open.
@@ -107,6 +108,7 @@ class Alarms final : public CountedJobs {
   [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> failed(Job& job) override;
   void bury(Job& job, std::string_view why) override;
+  void follow(std::int64_t jump_ms) override;
 
   const AlarmSettings settings_;
 };

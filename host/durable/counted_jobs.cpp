@@ -67,6 +67,7 @@ void CountedJobs::promote(const std::optional<std::string>& key) {
 }
 
 void CountedJobs::insert(Job& job, std::string_view input) {
+  line_.follow_clock();  // before its own time, which is of the clock as it is now
   job.kind = rules_.kind;
   // By P2, a lane of the whole kind has a waiting job only if one has a due_at.
   const bool has_waiting =
@@ -86,7 +87,7 @@ void CountedJobs::remove(const Job& job) {
 }
 
 void CountedJobs::wait(Job& job) const {
-  job.wait();
+  job.wait(now_ms());
   job.state = rules_.waits_as;
 }
 
@@ -156,6 +157,7 @@ void CountedJobs::follow(std::int64_t jump_ms) {
 
 TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
                           std::optional<std::string_view> error) {
+  line_.follow_clock();
   const std::optional<Job> begun = line_.take(id);
   if (!begun) return {TryEnd::kRemoved};
   std::optional<Job> job = claimed_row(begun->id);

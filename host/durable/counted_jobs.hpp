@@ -107,6 +107,7 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] virtual std::optional<Job> claimed_row(std::string_view id);
   std::optional<Job> next_due() override;
   void give_up(Job& job, std::string_view why) override;
+  void follow(std::int64_t jump_ms) override;
 
   // ---- for the kind ----
   // A new job. It gets its seq, and is due at Job::next_at_ms if it is the first of its lane.
@@ -137,7 +138,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   void claim(Job& job) override;
   void give_back(Job& job) override;
-  void follow(std::int64_t jump_ms) override;
   void wait(Job& job) const;
   [[nodiscard]] bool is_occupied(const std::optional<std::string>& key) const;
   [[nodiscard]] std::optional<Job> first_waiting(const std::optional<std::string>& key);

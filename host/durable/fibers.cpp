@@ -359,6 +359,7 @@ void Fibers::recovered(std::string_view id) {
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
+  line_.follow_clock();
   std::optional<Job> job = line_.take(id);
   if (!job) return {};  // a continuation goes on with the work
   error = error.substr(0, kMaxJobErrorBytes);
@@ -368,7 +369,7 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   }
   job->next_at_ms = now_ms() + wait_after(job->attempts).count();
   job->has_failed = true;
-  job->wait();
+  job->wait(now_ms());
   jobs_.put(job->seq, JobPart::kLastError, error);
   write(*job);
   return Failure{false, job->next_at_ms};
@@ -458,13 +459,14 @@ Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
 }
 
 void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
+  line_.follow_clock();
   const auto found = find_running(id);
   HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
   Job job = end_running(found);
   job.attempts = job.fatal_attempts = 0;
   if (!job.is_turn()) give_back_recovery(job);
   job.next_at_ms = next_at_ms;
-  job.wait();
+  job.wait(now_ms());
   write(job);
 }
 

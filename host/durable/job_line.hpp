@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -150,6 +151,7 @@ class JobLine {
   [[nodiscard]] bool is_claimed(std::string_view id) const { return claimed_.contains(id); }
   // The instance ends on purpose: interrupts all tries, which do not count then.
   void give_back_all() {
+    if (claimed_.empty()) return;
     for (auto& [id, row] : std::exchange(claimed_, {})) policy_.give_back(row);
     changed();
   }
@@ -159,38 +161,35 @@ class JobLine {
   // ---- moments ----
   // A row of the line was written: forgets the moment. The kind calls it after its own writes.
   void changed() { moment_.reset(); }
-  // The policy cannot read the disk any more: moment() and wake() keep the moment of now. If the
-  // database fails, they keep that no row waits.
-  void close() noexcept {
-    try {
-      (void)moment();
-    } catch (const StorageError&) {  // agent boundary: the agent is known to be broken
-      moment_.emplace();
-    }
-  }
+  // The policy cannot read the disk any more: moment() and wake() keep the moment of now.
+  void close() noexcept { (void)moment(); }
   // The time of the first waiting row, Unix milliseconds; nothing: no row waits. It includes a
   // jump() that the rows on disk do not have yet. With kBoth, where a jump does not move all rows
   // alike, the moment after a jump is now: claim() then follows the clock first.
-  [[nodiscard]] std::optional<std::int64_t> moment() const {
-    if (!moment_) moment_ = policy_.first_moment();
+  // If storage fails, the moment is 0: a row may be due, and claim() meets the failure.
+  [[nodiscard]] std::optional<std::int64_t> moment() const noexcept {
+    if (!moment_) moment_ = read_moment();
     const std::int64_t by = jump();
     if (by == 0 || !*moment_) return *moment_;
     return rule_ == ClockRule::kSetBack ? **moment_ + by : now_ms();
   }
   // By how much the wall clock was set since the last follow_clock(), if the ClockRule names such a
-  // jump; else 0.
-  [[nodiscard]] std::int64_t jump() const {
+  // jump; else 0. The same from look to look, though the clocks are not read at the same instant.
+  [[nodiscard]] std::int64_t jump() const noexcept {
     constexpr std::int64_t kLeastBack = 1'000;
     constexpr std::int64_t kLeastBoth = 5'000;
     const std::int64_t by = jump_.ms();
+    if (noticed_ != 0 && std::abs(by - noticed_) < kLeastBack) return noticed_;
     const bool counts =
         rule_ == ClockRule::kSetBack ? by <= -kLeastBack : by <= -kLeastBoth || by >= kLeastBoth;
-    return counts ? by : 0;
+    noticed_ = counts ? by : 0;
+    return noticed_;
   }
   // Has the policy move the waits by jump().
   void follow_clock() {
     const std::int64_t by = jump();
     jump_.followed();
+    noticed_ = 0;
     if (by == 0) return;
     policy_.follow(by);
     changed();
@@ -214,12 +213,20 @@ class JobLine {
 
  private:
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  [[nodiscard]] std::optional<std::int64_t> read_moment() const noexcept {
+    try {
+      return policy_.first_moment();
+    } catch (const StorageError&) {  // agent boundary: see moment()
+      return 0;
+    }
+  }
 
   const Clock& clock_;
   LinePolicy<Row>& policy_;
   const std::size_t at_once_;
   const ClockRule rule_;
   ClockJump jump_;
+  mutable std::int64_t noticed_ = 0;  // what jump() has said; 0: none
   Claimed claimed_;
   std::vector<GivenUp> given_up_;
   // The policy's first_moment(). Nothing: not read since the last change.

@@ -6,6 +6,7 @@
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -95,10 +96,10 @@ struct Job {
   [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }
   [[nodiscard]] bool is_turn() const { return type == "turn" || type == "kept turn"; }
 
-  // Waits until next_at_ms; without one it is due at once, in the order of creation.
-  void wait() {
+  // Waits for next_at_ms; without that, it is due now, in the order of creation.
+  void wait(std::int64_t now_ms) {
     state = JobState::kWaiting;
-    due_at_ms = next_at_ms > 0 ? next_at_ms : created_at_ms;
+    due_at_ms = next_at_ms > 0 ? next_at_ms : std::min(created_at_ms, now_ms);
   }
   void claim() {
     state = JobState::kClaimed;

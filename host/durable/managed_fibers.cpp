@@ -175,7 +175,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   job->next_at_ms = record.settled() ? now_ms() : record.next_at_ms;
   if (record.settled()) job->interruptions = job->tell_failures = 0;
   job->keep.reset();
-  job->wait();
+  job->wait(now_ms());
   if (state == JobState::kClaimed) job->claim();
   job->state = state;
   if (state == JobState::kSettled) job->due_at_ms.reset();

@@ -50,6 +50,7 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   line_.follow_clock();
   note_crowds(now_ms());
   const std::optional<ScheduleRow> row = line_.claim();
+  (void)line_.take_given_up();  // die() has noted them
   if (!row) return std::nullopt;
   const std::int64_t now = now_ms();
   const std::int64_t late = std::max<std::int64_t>(0, now - row->scheduled_for);

@@ -103,8 +103,10 @@ void AgentSlot::finish_end() {
   // Asked before the instance is destroyed: what it releases then was interrupted, not finished.
   Rest rest;
   if (live != nullptr) {
-    rest.next_wake = live->wake();
-    rest.next_look = live->next_look_ms();
+    if (!live->broken()) {  // else the index knows it: end_instance()
+      rest.next_wake = live->wake();
+      rest.next_look = live->next_look_ms();
+    }
     settling_ = true;
     live->finish_turns(live->destruction_requested() ? EvictReason::kDestroyed : ending.reason);
     settling_ = false;

@@ -11,8 +11,11 @@ namespace hearth::runtime {
 // The agent's own work and notifications take turns.
 bool LiveAgent::dispatch(bool may_recover) {
   notice_comes_first_ = !notice_comes_first_;
-  if (notice_comes_first_) return send_notice() || begin_work(may_recover);
-  return begin_work(may_recover) || send_notice();
+  const bool has_begun = notice_comes_first_ ? send_notice() || begin_work(may_recover)
+                                             : begin_work(may_recover) || send_notice();
+  // Work that was given up or put off was written too, and so was a clock that was set.
+  if (!has_begun && !broken_ && dirty()) schedule_flush();
+  return has_begun;
 }
 
 bool LiveAgent::send_notice() {
@@ -52,10 +55,7 @@ bool LiveAgent::begin_work(bool may_recover) {
   }
   if (broken_) return false;
   extensions::tell_clients_of_turns(clients_, work_);
-  if (!due) {
-    if (dirty()) schedule_flush();  // skipped work has a new time
-    return false;
-  }
+  if (!due) return false;
   if (due->kind == EventKind::kFiberRecovered) stop_point("fiber.attempt.committed");
   if (due->kind == EventKind::kSchedule) stop_point("schedule.claim.committed");
   if (due->kind == EventKind::kQueueItem) stop_point("queue.claim.committed");

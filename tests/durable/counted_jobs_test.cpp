@@ -10,10 +10,13 @@
 #include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 
+#include <sqlite3.h>
+
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace hearth::durable {
@@ -204,6 +207,137 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsTest,
                                            kind<AlarmKind>("Alarms", 3, false),
                                            kind<TellingKind>("Telling", 10, true)),
                          [](const auto& of) { return std::string(of.param.name); });
+
+// ---- a clock that is set back by an hour --------------------------------------------------------
+
+class CountedJobsClockTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::int64_t now() const { return unix_millis(world_.clock.wall_now()); }
+  void set_back() { world_.clock.set_wall(world_.clock.wall_now() - hours(1)); }
+  template <class Part, class... More>
+  Part& open(std::optional<Part>& part, const More&... more) {
+    queue_.reset();
+    alarms_.reset();
+    notices_.reset();
+    world_.database.reset();
+    world_.database = std::make_unique<storage::AgentDatabase>(world_.directory.path() / "a.db",
+                                                               storage::AgentKey{"Worker", "a"});
+    part.emplace(*world_.database, world_.clock, world_.random, more...);
+    part->load();
+    return *part;
+  }
+  Queue& open_queue() { return open(queue_, QueueSettings{}); }
+  Alarms& open_alarms() { return open(alarms_, AlarmSettings{}); }
+
+  World world_;
+  std::optional<Queue> queue_;
+  std::optional<Alarms> alarms_;
+  std::optional<Notices> notices_;
+};
+
+TEST_F(CountedJobsClockTest, AnAlarmThatIsSetAfterwardsRingsAtItsTime) {
+  Alarms& alarms = open_alarms();
+  set_back();
+  ASSERT_TRUE(alarms.set({"ring", "[]", now() + 600'000}));
+  EXPECT_EQ(alarms.wake().at_ms, now() + 600'000);
+  EXPECT_FALSE(alarms.begin_next());
+}
+
+TEST_F(CountedJobsClockTest, AnAlarmThatWaitsRingsAtItsTimeOfTheWall) {
+  Alarms& alarms = open_alarms();
+  const std::int64_t at = now() + 600'000;
+  ASSERT_TRUE(alarms.set({"ring", "[]", at}));
+  set_back();
+  world_.clock.advance(milliseconds(600'000));
+  EXPECT_FALSE(alarms.begin_next()) << "it is an hour earlier by the wall";
+  EXPECT_EQ(alarms.wake().at_ms, at);
+  world_.clock.advance(hours(1));
+  EXPECT_TRUE(alarms.begin_next());
+}
+
+TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
+  Alarms& alarms = open_alarms();
+  ASSERT_TRUE(alarms.set({"ring", "[]", now()}));
+  const auto alarm = alarms.begin_next();
+  ASSERT_TRUE(alarm);
+  set_back();
+  EXPECT_EQ(alarms.ended(alarm->id, "failed"), TryEnd::kRetry);
+  EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
+  set_back();
+  world_.clock.advance(milliseconds(1'000));
+  EXPECT_TRUE(alarms.begin_next());
+
+  Queue& queue = open_queue();
+  ASSERT_TRUE(queue.push({.callback = "c", .retry_base_ms = 60'000, .retry_max_ms = 60'000}));
+  ASSERT_TRUE(queue.begin_next());
+  set_back();
+  EXPECT_EQ(queue.ended(false, false, "failed").next, TryEnd::kRetry);
+  EXPECT_FALSE(queue.begin_next());
+}
+
+TEST_F(CountedJobsClockTest, WhatStandsBehindTheFirstOfALaneDoesNotWaitForTheJump) {
+  Queue& queue = open_queue();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue.push({.callback = "c"}));
+  ASSERT_TRUE(queue.begin_next());
+  set_back();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(queue.ended(true, false, "").next, TryEnd::kDone);
+    EXPECT_TRUE(queue.wake().working);
+    EXPECT_TRUE(queue.begin_next());
+  }
+  Notices& notices = open(notices_);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(notices.push({"Room", "a", "note", "[]", ""}));
+  set_back();
+  for (int i = 0; i < 3; ++i) {
+    const auto notice = notices.begin_next();
+    ASSERT_TRUE(notice) << i;
+    EXPECT_EQ(notices.ended(notice->id, {true, ""}), TryEnd::kDone);
+  }
+}
+
+TEST_F(CountedJobsClockTest, AnInstanceThatStartsAfterwardsWaitsForNoLaneEither) {
+  Queue* queue = &open_queue();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue->push({.callback = "c"}));
+  world_.database->commit();
+  set_back();
+  queue = &open_queue();
+  ASSERT_TRUE(queue->begin_next());
+  EXPECT_EQ(queue->ended(true, false, "").next, TryEnd::kDone);
+  EXPECT_TRUE(queue->begin_next());
+}
+
+TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
+  Queue& queue = open_queue();
+  ASSERT_TRUE(queue.push({.callback = "c"}));
+  ASSERT_TRUE(queue.begin_next());
+  set_back();
+  EXPECT_FALSE(queue.begin_next());
+  queue.interrupt_on_purpose();
+  EXPECT_TRUE(queue.wake().working);
+}
+
+// ---- storage that fails -------------------------------------------------------------------------
+
+TEST_F(CountedJobsClockTest, AReadThatFailsAtTheEndLosesNoWake) {
+  Alarms& alarms = open_alarms();
+  ASSERT_TRUE(alarms.set({"ring", "[]", now() + 24 * 3'600'000}));
+  world_.database->commit();
+  sqlite3* const connection = &world_.database->connection();
+  sqlite3_progress_handler(connection, 1, [](void* /*data*/) { return 1; }, nullptr);
+  alarms.interrupt_on_purpose();
+  alarms.close();
+  sqlite3_progress_handler(connection, 0, nullptr, nullptr);
+  EXPECT_FALSE(alarms.wake().none());
+}
+
+TEST_F(CountedJobsClockTest, ATransactionThatWasLostDoesNotThrowOutOfALook) {
+  Queue& queue = open_queue();
+  ASSERT_TRUE(queue.push({.callback = "c"}));
+  sqlite3_exec(&world_.database->connection(), "ROLLBACK", nullptr, nullptr, nullptr);
+  EXPECT_TRUE(world_.database->transaction_was_lost());
+  EXPECT_NO_THROW((void)queue.wake());
+  EXPECT_NO_THROW(queue.close());
+}
 
 }  // namespace
 }  // namespace hearth::durable

@@ -184,6 +184,18 @@ TEST_F(JobLineTest, AfterCloseItSaysWhatItSaidBefore) {
   EXPECT_EQ(policy_.looks_, 1);
 }
 
+TEST_F(JobLineTest, P5_TheMomentAfterAJumpIsTheSameFromLookToLook) {
+  add("a", hours(24));
+  clock_.set_wall(clock_.wall_now() - hours(1) - std::chrono::microseconds(500));
+  const auto moment = line_.moment();
+  for (int i = 0; i < 1'000; ++i) {
+    clock_.advance(std::chrono::microseconds(12'345));
+    ASSERT_EQ(line_.moment(), moment);
+  }
+  clock_.set_wall(clock_.wall_now() + hours(1));
+  EXPECT_EQ(line_.jump(), 0) << "the clock is right again";
+}
+
 TEST(ClockJumpTest, ItSaysByHowMuchTheWallsClockWasSet) {
   hearth::testing::ManualClock clock;
   ClockJump jump(clock);

@@ -23,7 +23,7 @@ class JobsTest : public ::testing::Test {
     job.id = std::move(id);
     job.name = "n";
     job.created_at_ms = created_at_ms;
-    job.wait();
+    job.wait(job.created_at_ms);
     jobs_.insert(job);
     return job;
   }
@@ -167,7 +167,7 @@ TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
 TEST_F(JobsTest, WaitsFollowTheClockAndAreNoLongerThanTheirBound) {
   Job job = insert("x");
   job.next_at_ms = 1'000;
-  job.wait();
+  job.wait(job.created_at_ms);
   jobs_.update(job);
   insert("due");
   jobs_.shift(JobKind::kFiber, JobState::kWaiting, -300);

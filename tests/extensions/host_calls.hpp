@@ -4,6 +4,7 @@
 #include "extensions/agent_context.hpp"
 #include "extensions/call.hpp"
 #include "extensions/connections.hpp"
+#include "extensions/durable_work.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/managed_fibers.hpp"
@@ -142,6 +143,8 @@ class HostCalls {
     return managed().resolve(id, outcome);
   }
   auto retry_managed(std::string_view id) { return managed().retry(id); }
+  // For what no extension of a test's agent can ask for.
+  extensions::DurableWork& work() { return agent_.work(); }
 
  private:
   extensions::ConnectionExtension& clients() {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <optional>
 #include <string>
@@ -24,6 +25,43 @@ using std::chrono::seconds;
 using Strings = std::vector<std::string>;
 
 class LiveAgentWorkTest : public testing::WorkTest {};
+
+// ---- storage that fails in the turn in which work is first made ----
+
+struct FirstUse {
+  const char* name;
+  std::function<void(HostCalls&)> make;
+};
+
+// A turn that is undone by its own SQL. The agent ends, and the server does not.
+TEST_F(LiveAgentWorkTest, AFirstUseOfDurableWorkInATurnThatIsLostEndsTheAgentAlone) {
+  const std::vector<FirstUse> uses = {
+      {"queue", [](HostCalls& host) { (void)host.push_item(item("c")); }},
+      {"alarm", [](HostCalls& host) { (void)host.work().alarms().set({"m", "[]", 1}); }},
+      {"notice",
+       [](HostCalls& host) { (void)host.work().notices().push({"Room", "a", "m", "[]", ""}); }},
+      {"schedule", [](HostCalls& host) { (void)host.create_schedule(after(1'000, "c")); }},
+      {"fiber", [](HostCalls& host) { (void)host.work().fibers().start("c", ""); }}};
+  std::size_t lost = 0;
+  for (const FirstUse& use : uses) {
+    SCOPED_TRACE(use.name);
+    visit(
+        [&](HostCalls& host) {
+          use.make(host);
+          for (const char* text :
+               {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
+                "INSERT INTO n VALUES(9223372036854775807, 1)", "INSERT INTO n(x) VALUES(2)"}) {
+            const auto statement = host.sql().prepare(text);
+            ASSERT_TRUE(statement);
+            (void)host.sql().step(*statement);
+          }
+        },
+        use.name);
+    EXPECT_EQ(shard_.logger.count("warn agent.turn_lost"), ++lost);
+    const auto answer = visit([](HostCalls&) {}, use.name);
+    EXPECT_EQ(answer->status, 200U) << "the agent is woken again";
+  }
+}
 
 // ---- operations ----
 
