@@ -75,6 +75,9 @@ class Alarms final : public CountedJobs {
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
          AlarmSettings settings);
 
+  // As CountedJobs. Once, before any other member.
+  void load();
+
   struct Set {
     std::string id;
     std::string record;  // JSON, as in list()

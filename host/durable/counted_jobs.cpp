@@ -24,6 +24,8 @@ void CountedJobs::load() {
   jobs_.release(rules_.kind, rules_.waits_as, now_ms());
   if (rules_.cap.count() > 0) jobs_.bound_waits(rules_.kind, rules_.waits_as, now_ms(), rules_.cap);
   line_.changed();
+  // An earlier version could leave a queue whose first item has no due_at.
+  if (rules_.lane == Lane::kKind) promote({});
 }
 
 void CountedJobs::close() {
@@ -32,35 +34,39 @@ void CountedJobs::close() {
 }
 
 void CountedJobs::interrupt_on_purpose() {
-  const auto interrupted = line_.claimed();
   line_.give_back_all();
-  // A job whose row was removed during its try has kept its lane until now.
-  for (const auto& [id, job] : interrupted) promote(job.key);
 }
 
 // ---- rows and lanes -----------------------------------------------------------------------------
 
-bool CountedJobs::is_occupied(const std::optional<std::string>& key) const {
+bool CountedJobs::is_held_back(const Job& job) const {
+  if (rules_.lane == Lane::kNone) return false;
   return std::ranges::any_of(line_.claimed(), [&](const auto& claimed) {
-    return rules_.lane == Lane::kKind || claimed.second.key == key;
+    return rules_.lane == Lane::kKind || claimed.second.key == job.key;
   });
 }
 
-std::optional<Job> CountedJobs::first_waiting(const std::optional<std::string>& key) {
+std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& key) {
   const auto kind = static_cast<std::int64_t>(rules_.kind);
   if (rules_.lane == Lane::kKey)
-    return jobs_.first("WHERE key = ?1 AND kind = +?2 AND +state = 0 ORDER BY seq LIMIT 1",
+    return jobs_.first("WHERE key = ?1 AND kind = +?2 AND +state < 2 ORDER BY seq LIMIT 1",
                        std::array{storage::nullable(key), Param(kind)});
-  if (auto head = next_due()) return head;
-  return jobs_.first("WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1",
-                     std::array{Param(kind)});
+  // Neighbours in the index: the one that is claimed, the one that is due, those behind it.
+  for (const std::string_view where :
+       {std::string_view("WHERE kind = +?1 AND state = 1 LIMIT 1"),
+        std::string_view("WHERE kind = +?1 AND state = 0 AND due_at IS NOT NULL LIMIT 1"),
+        std::string_view(
+            "WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1")}) {
+    if (auto job = jobs_.first(where, std::array{Param(kind)})) return job;
+  }
+  return std::nullopt;
 }
 
 void CountedJobs::promote(const std::optional<std::string>& key) {
   line_.changed();
-  if (rules_.lane == Lane::kNone || is_occupied(key)) return;
-  std::optional<Job> job = first_waiting(key);
-  if (!job || job->due_at_ms) return;
+  if (rules_.lane == Lane::kNone) return;
+  std::optional<Job> job = first_of_lane(key);
+  if (!job || job->state != JobState::kWaiting || job->due_at_ms) return;
   wait(*job);
   jobs_.update(*job);
   line_.changed();
@@ -69,10 +75,7 @@ void CountedJobs::promote(const std::optional<std::string>& key) {
 void CountedJobs::insert(Job& job, std::string_view input) {
   line_.follow_clock();  // before its own time, which is of the clock as it is now
   job.kind = rules_.kind;
-  // By P2, a lane of the whole kind has a waiting job only if one has a due_at.
-  const bool has_waiting =
-      rules_.lane == Lane::kKey ? first_waiting(job.key).has_value() : line_.moment().has_value();
-  const bool is_first = rules_.lane == Lane::kNone || (!is_occupied(job.key) && !has_waiting);
+  const bool is_first = rules_.lane == Lane::kNone || !first_of_lane(job.key);
   if (is_first) wait(job);
   jobs_.insert(job);
   if (!input.empty()) jobs_.put(job.seq, JobPart::kInput, input);
@@ -112,7 +115,8 @@ std::optional<std::int64_t> CountedJobs::first_moment() {
 }
 
 std::optional<Job> CountedJobs::next_due() {
-  return jobs_.first_due(rules_.kind, rules_.waits_as);
+  return jobs_.first_due(rules_.kind, rules_.waits_as,
+                         [this](const Job& job) { return !is_held_back(job); });
 }
 
 std::string_view CountedJobs::why_given_up(const Job& job) const {

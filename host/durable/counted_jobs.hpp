@@ -69,9 +69,9 @@ struct TryEnded {
 // overrides what differs.
 //
 // Promises
-//  P1 Lanes    At most one job of a lane is in progress, also while the row of the one in progress
-//              was removed.
-//  P2 Wakes    Only the first waiting job of a lane has a due_at: those behind it wake no agent.
+//  P1 Lanes    At most one job of a lane is in progress, also if its row was removed meanwhile.
+//  P2 Wakes    On disk, the first job of a lane is claimed or has a due_at, and those behind it
+//              wake no agent.
 //
 // Threads, Durable, Failure   As Jobs.
 class CountedJobs : public WorkPart, protected LinePolicy<Job> {
@@ -139,8 +139,10 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   void claim(Job& job) override;
   void give_back(Job& job) override;
   void wait(Job& job) const;
-  [[nodiscard]] bool is_occupied(const std::optional<std::string>& key) const;
-  [[nodiscard]] std::optional<Job> first_waiting(const std::optional<std::string>& key);
+  // A job of its lane is in progress, perhaps one whose row was removed.
+  [[nodiscard]] bool is_held_back(const Job& job) const;
+  // The first job of the lane that is not dead.
+  [[nodiscard]] std::optional<Job> first_of_lane(const std::optional<std::string>& key);
 
   Jobs jobs_;
   const Clock& clock_;

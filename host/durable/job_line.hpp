@@ -115,7 +115,7 @@ class JobLine {
   // progress.
   std::optional<Row> claim() {
     follow_clock();
-    while (due()) {
+    while (look(), due()) {
       std::optional<Row> row = policy_.next_due();
       changed();
       if (!row) break;
@@ -168,7 +168,7 @@ class JobLine {
   // alike, the moment after a jump is now: claim() then follows the clock first.
   // If storage fails, the moment is 0: a row may be due, and claim() meets the failure.
   [[nodiscard]] std::optional<std::int64_t> moment() const noexcept {
-    if (!moment_) moment_ = read_moment();
+    if (!moment_) guess_moment();
     const std::int64_t by = jump();
     if (by == 0 || !*moment_) return *moment_;
     return rule_ == ClockRule::kSetBack ? **moment_ + by : now_ms();
@@ -206,18 +206,28 @@ class JobLine {
   // moment, if it is in the future.
   [[nodiscard]] Wake wake() const {
     Wake wake;
-    wake.working = !claimed_.empty() || due();
-    if (const auto at = moment(); at && *at > now_ms()) wake.at_ms = at;
+    const auto at = moment();
+    const bool has_come = at && *at <= now_ms();  // one look at the clock
+    wake.working = !claimed_.empty() || (has_come && !full());
+    if (!has_come) wake.at_ms = at;
     return wake;
   }
 
  private:
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
-  [[nodiscard]] std::optional<std::int64_t> read_moment() const noexcept {
+  // Reads the moment, unless it is known. Throws StorageError.
+  void look() {
+    if (moment_ && !is_guess_) return;
+    moment_ = policy_.first_moment();
+    is_guess_ = false;
+  }
+  void guess_moment() const noexcept {
     try {
-      return policy_.first_moment();
+      moment_ = policy_.first_moment();
+      is_guess_ = false;
     } catch (const StorageError&) {  // agent boundary: see moment()
-      return 0;
+      moment_ = 0;
+      is_guess_ = true;
     }
   }
 
@@ -231,6 +241,7 @@ class JobLine {
   std::vector<GivenUp> given_up_;
   // The policy's first_moment(). Nothing: not read since the last change.
   mutable std::optional<std::optional<std::int64_t>> moment_;
+  mutable bool is_guess_ = false;  // it could not be read
 };
 
 }  // namespace hearth::durable

@@ -248,11 +248,12 @@ void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
                           Param((cap + cap / 4).count())};
   constexpr std::string_view kLate =
       "SELECT 1 FROM cf_agents_jobs WHERE kind = +?1 AND state = ?2 AND due_at > ?3 AND "
-      "(next_at = 0 OR due_at > ?3 + max(?4, retry_cap * 5 / 4)) LIMIT 1";
+      "(next_at = 0 OR due_at > ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / 4)) LIMIT 1";
   if (!number(kLate, params)) return;
   run("UPDATE cf_agents_jobs SET "
-      "due_at = iif(next_at = 0, ?3, min(due_at, ?3 + max(?4, retry_cap * 5 / 4))), "
-      "next_at = min(next_at, ?3 + max(?4, retry_cap * 5 / 4)) "
+      "due_at = iif(next_at = 0, ?3, min(due_at, ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / "
+      "4))), "
+      "next_at = min(next_at, ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / 4)) "
       "WHERE kind = +?1 AND state = ?2 AND due_at > ?3",
       params);
 }

@@ -112,7 +112,6 @@ struct Job {
 //                 with 10.
 //  P2 Lazy        Reading makes nothing: an agent without work has no tables.
 //  P3 Compiled    A text of SQL is compiled once.
-//     once
 //
 // P1: due jobs, dead jobs and jobs behind the head are ranges of one index.
 // P3: a kind is compared as `kind = +?`. There are partial indexes on kinds. SQLite recompiles a

@@ -296,10 +296,12 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
 }
 
 Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
-  if (!adopts && !find_record(id))
+  const bool is_adopted = !find_record(id);
+  if (!adopts && is_adopted)
     return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
   auto handle = fibers_.resume(id);
   if (handle.has_error()) return handle.error();
+  if (is_adopted) count().added();
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(), "what is being recovered is settled");
   record->status = FiberStatus::kRunning;

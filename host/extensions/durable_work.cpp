@@ -297,6 +297,7 @@ std::optional<std::int64_t> DurableWork::next_look_ms() const {
   std::optional<std::int64_t> at;
   for (const durable::WorkPart* part : parts_) {
     std::optional<std::int64_t> its = part->wake().at_ms;
+    if (!its && part != &fibers_ && part->due()) its = now;
     if (its && *its <= now) {
       // The past moment may be of a fiber whose hook still runs. It hides the later moment of
       // another fiber that could begin beside it.

@@ -219,12 +219,16 @@ class CountedJobsClockTest : public ::testing::Test {
     queue_.reset();
     alarms_.reset();
     notices_.reset();
-    world_.database.reset();
-    world_.database = std::make_unique<storage::AgentDatabase>(world_.directory.path() / "a.db",
-                                                               storage::AgentKey{"Worker", "a"});
+    open_world();
     part.emplace(*world_.database, world_.clock, world_.random, more...);
     part->load();
     return *part;
+  }
+  World& open_world() {
+    world_.database.reset();
+    world_.database = std::make_unique<storage::AgentDatabase>(world_.directory.path() / "a.db",
+                                                               storage::AgentKey{"Worker", "a"});
+    return world_;
   }
   Queue& open_queue() { return open(queue_, QueueSettings{}); }
   Alarms& open_alarms() { return open(alarms_, AlarmSettings{}); }
@@ -316,6 +320,69 @@ TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
   EXPECT_TRUE(queue.wake().working);
 }
 
+TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhile) {
+  Alarms* alarms = &open_alarms();
+  ASSERT_TRUE(alarms->set({"ring", "[]", now()}));
+  ASSERT_TRUE(alarms->set({"later", "[]", now() + 7'200'000}));
+  const auto alarm = alarms->begin_next();
+  ASSERT_TRUE(alarm);
+  EXPECT_EQ(alarms->ended(alarm->id, "failed"), TryEnd::kRetry);
+  world_.database->commit();
+  set_back();
+  alarms = &open_alarms();
+  EXPECT_LE(*alarms->wake().at_ms, now() + 4'000);
+  world_.clock.advance(milliseconds(4'000));
+  EXPECT_TRUE(alarms->begin_next());
+  EXPECT_FALSE(alarms->begin_next()) << "the other one keeps its time";
+}
+
+TEST_F(CountedJobsClockTest, ATellingWaitsNoLongerThanTellingsDo) {
+  {
+    TellingKind kind(open_world());
+    kind.add();
+    world_.database->commit();
+  }
+  world_.clock.set_wall(world_.clock.wall_now() - hours(48));
+  TellingKind kind(open_world());
+  EXPECT_TRUE(kind.part().wake().working || *kind.part().wake().at_ms <= now() + 375'000);
+}
+
+TEST_F(CountedJobsClockTest, AnAgentWithoutAlarmsWritesNothing) {
+  Alarms& alarms = open_alarms();
+  EXPECT_EQ(alarms.list(), "[]");
+  set_back();
+  EXPECT_FALSE(alarms.begin_next());
+  EXPECT_FALSE(world_.database->exists());
+  EXPECT_FALSE(world_.database->dirty());
+}
+
+// ---- a job that is removed while it runs, and a crash -------------------------------------------
+
+TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
+  Queue* queue = &open_queue();
+  const auto item = queue->push({.callback = "a"});
+  ASSERT_TRUE(queue->push({.callback = "b"}));
+  ASSERT_TRUE(queue->begin_next());
+  ASSERT_TRUE(queue->remove(item->id));
+  EXPECT_FALSE(queue->begin_next());
+  world_.database->commit();
+  queue = &open_queue();
+  EXPECT_TRUE(queue->wake().working);
+  ASSERT_TRUE(queue->push({.callback = "c"}));
+  EXPECT_EQ(queue->begin_next()->callback, "b");
+
+  Notices* notices = &open(notices_);
+  const auto notice = notices->push({"Room", "a", "1", "[]", ""});
+  ASSERT_TRUE(notices->push({"Room", "a", "2", "[]", ""}));
+  ASSERT_TRUE(notices->begin_next());
+  ASSERT_TRUE(notices->remove(*notice));
+  EXPECT_FALSE(notices->begin_next());
+  world_.database->commit();
+  notices = &open(notices_);
+  EXPECT_TRUE(notices->wake().working);
+  EXPECT_EQ(notices->begin_next()->notice.method, "2");
+}
+
 // ---- storage that fails -------------------------------------------------------------------------
 
 TEST_F(CountedJobsClockTest, AReadThatFailsAtTheEndLosesNoWake) {
@@ -337,6 +404,24 @@ TEST_F(CountedJobsClockTest, ATransactionThatWasLostDoesNotThrowOutOfALook) {
   EXPECT_TRUE(world_.database->transaction_was_lost());
   EXPECT_NO_THROW((void)queue.wake());
   EXPECT_NO_THROW(queue.close());
+}
+
+TEST_F(CountedJobsClockTest, AReadThatFailedOnceBeginsNothingEarlyAndHidesNothing) {
+  Alarms& alarms = open_alarms();
+  ASSERT_TRUE(alarms.set({"ring", "[]", now() + 24 * 3'600'000}));
+  world_.database->commit();
+  const auto fail_a_look = [&](const WorkPart& part) {
+    sqlite3* const connection = &world_.database->connection();
+    sqlite3_progress_handler(connection, 1, [](void* /*data*/) { return 1; }, nullptr);
+    EXPECT_TRUE(part.wake().working) << "a row may be due";
+    sqlite3_progress_handler(connection, 0, nullptr, nullptr);
+  };
+  fail_a_look(alarms);
+  EXPECT_FALSE(alarms.begin_next()) << "it rings tomorrow";
+  Queue& queue = open_queue();
+  fail_a_look(queue);
+  ASSERT_TRUE(queue.push({.callback = "a"}));
+  EXPECT_TRUE(queue.begin_next());
 }
 
 }  // namespace

@@ -196,6 +196,32 @@ TEST_F(JobLineTest, P5_TheMomentAfterAJumpIsTheSameFromLookToLook) {
   EXPECT_EQ(line_.jump(), 0) << "the clock is right again";
 }
 
+// A millisecond passes at one of the looks at the clock.
+class TickingClock final : public Clock {
+ public:
+  explicit TickingClock(int at) : at_(at) {}
+  [[nodiscard]] SteadyTime steady_now() const override { return base.steady_now(); }
+  [[nodiscard]] WallTime wall_now() const override {
+    if (++looks_ == at_) base.advance(milliseconds(1));
+    return base.wall_now();
+  }
+  mutable hearth::testing::ManualClock base;
+
+ private:
+  mutable int looks_ = 0;
+  const int at_;
+};
+
+TEST(JobLineWakeTest, AMomentThatComesDuringTheLookIsNotMissed) {
+  for (int at = 1; at < 10; ++at) {
+    const TickingClock clock(at);
+    FakePolicy policy(clock);
+    JobLine<FakeRow> line(clock, policy);
+    policy.rows_.push_back({"a", unix_millis(clock.base.wall_now()) + 1});
+    EXPECT_FALSE(line.wake().none()) << at;
+  }
+}
+
 TEST(ClockJumpTest, ItSaysByHowMuchTheWallsClockWasSet) {
   hearth::testing::ManualClock clock;
   ClockJump jump(clock);
