@@ -14,9 +14,9 @@ namespace hearth::api {
 // The noun for too_many_response() and too_many_reason().
 inline constexpr std::string_view kNewAgents = "new agents";
 
-// Whether the request would make an agent, and its client's address has made too many. False if the
-// directory of agents cannot be read: then the runtime reports that. `address`: null if no address
-// is limited.
+// If the agent does not exist, counts it for the client's address. True: the address has made too
+// many. False if the directory of agents cannot be read: then the runtime reports that. `address`:
+// null if no address is limited.
 //   Threads  The loop of `shard`.
 [[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
                                   const storage::AgentKey& key);

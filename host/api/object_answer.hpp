@@ -67,7 +67,8 @@ struct ObjectCallee {
 //   Statuses  Those of call_error(). A call with a key has also those of
 //             runtime::CallSink::finish(): 409 call_in_progress or call_interrupted, 422
 //             idempotency_key_reused, 429 limit_exceeded.
-//             404 invalid_method: the class lists its methods, and this one is not among them.
+//             404 invalid_method: the call ended with kNotFound, and the class lists its methods
+//             without this one.
 //   Threads   The object's shard.
 //   Lifetime  `classes` outlives the sink. If the sink is dropped without an answer, the client
 //             gets a 500.

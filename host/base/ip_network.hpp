@@ -17,8 +17,9 @@ struct IpNetwork {
   }
 };
 
-// An address without a prefix is a network of one address. Nothing if the text is neither, or if
-// bits after the prefix are set ("10.0.0.1/8"): it could mean the address or the network.
+// An address without a prefix is a network of one address. Nothing if the text is neither an
+// address nor a network, or if bits after the prefix are set ("10.0.0.1/8"): it could mean the
+// address or the network.
 [[nodiscard]] std::optional<IpNetwork> parse_ip_network(std::string_view text);
 
 // The network of an address: its first `prefix` bits, then zeros.

@@ -44,19 +44,19 @@ class CodeRollouts {
   // Takes over what the loader loaded at the start and the runtime serves already.
   void adopt(const LoadReport& report);
 
-  // The file is there, and may hold something new.
+  // Loads the file. If it holds a new version, begins its rollout.
   ReloadOutcome changed(const std::filesystem::path& file);
   void gone(const std::filesystem::path& file);
   // Serves a class that was held back, with the code that it has. No agent of it is in memory.
   void release(const std::string& segment);
-  // Moves on what is in progress.
+  // Does the next step of each rollout, probation and removal.
   void drive();
   // Unloads versions that no agent has. Requires  No rollout is in progress, of code or settings.
   void unload_unused();
 
   // A rollout of code is in progress, or clients wait for a library that was removed.
   [[nodiscard]] bool busy() const;
-  // Whether news of agents may let something go on.
+  // Whether news of agents may allow the next step of a rollout or an unload.
   [[nodiscard]] bool expects_news() const;
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   // The names of classes that are moving to other code.
@@ -87,7 +87,9 @@ class CodeRollouts {
   // All live agents have the new version. From the next look on, the agents that tried it and the
   // first that wake judge it.
   void watch_first_wakes(const std::filesystem::path& file, ServedLibrary& library);
-  // Whether the file's version was found wanting. `is_over`: its probation has ended.
+  // Judges the file's version by its first wakes. True: it failed; the kept version before is
+  // served again, if it can be loaded. Proves a version with a newer schema once it is judged.
+  // `is_over`: its probation has ended.
   bool goes_back(const std::filesystem::path& file, ServedLibrary& library, bool is_over);
   void begin_probation(const std::filesystem::path& file);
   void end_probations();

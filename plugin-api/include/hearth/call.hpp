@@ -110,7 +110,7 @@ T call_result(std::string_view body) {
     return hearth::read_json<T>(body.empty() ? Json() : parse_json(body), "the answer");
 }
 
-// The call leaves when awaited.
+// `co_await` submits the call. It leaves after the commit of the turn.
 // Lifetime  Lives in the frame of the coroutine. Destroyed while it waits, it drops the answer.
 class CallOperation : public PendingOperation {
  public:
