@@ -168,10 +168,10 @@ class JobLine {
   // alike, the moment after a jump is now: claim() then follows the clock first.
   // If storage fails, the moment is 0: a row may be due, and claim() meets the failure.
   [[nodiscard]] std::optional<std::int64_t> moment() const noexcept {
-    if (!moment_) guess_moment();
+    const std::optional<std::int64_t> at = moment_ ? *moment_ : guess_moment();
     const std::int64_t by = jump();
-    if (by == 0 || !*moment_) return *moment_;
-    return rule_ == ClockRule::kSetBack ? **moment_ + by : now_ms();
+    if (by == 0 || !at) return at;
+    return rule_ == ClockRule::kSetBack ? *at + by : now_ms();
   }
   // By how much the wall clock was set since the last follow_clock(), if the ClockRule names such a
   // jump; else 0. The same from look to look, though the clocks are not read at the same instant.
@@ -221,14 +221,17 @@ class JobLine {
     moment_ = policy_.first_moment();
     is_guess_ = false;
   }
-  void guess_moment() const noexcept {
+  std::optional<std::int64_t> guess_moment() const noexcept {
+    std::optional<std::int64_t> at;
     try {
-      moment_ = policy_.first_moment();
+      at = policy_.first_moment();
       is_guess_ = false;
     } catch (const StorageError&) {  // agent boundary: see moment()
-      moment_ = 0;
+      at = 0;
       is_guess_ = true;
     }
+    moment_.emplace(at);
+    return at;
   }
 
   const Clock& clock_;
