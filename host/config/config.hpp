@@ -37,7 +37,7 @@ struct ServerLimits {
   // Bytes of an agent's name. Long enough for a URL or two UUIDs, short enough for a log line.
   std::size_t max_name = 256;
 
-  // How long turns in progress may continue after the server is told to stop. By default a service
+  // How long turns in progress may continue after the signal to stop. By default a service
   // manager kills after 90 s, a container runtime after 10 s.
   std::chrono::milliseconds shutdown_grace{10'000};
 
@@ -58,7 +58,7 @@ enum class ReloadPolicy {
 // What happens when a library is replaced while the server runs.
 struct ReloadConfig {
   // Whether the server watches the plugin directories and the class files. Otherwise it looks only
-  // when it is told to.
+  // at SIGHUP, or when an administrator reloads.
   bool watch = true;
 
   // How long a directory must be quiet before a change counts: a copy is made in several steps.

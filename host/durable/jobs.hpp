@@ -33,7 +33,7 @@ enum class JobState : std::int64_t {
   kWaiting = 0,  // begins when due_at comes; without due_at it waits behind another job
   kClaimed = 1,  // by this instance, or by an earlier one: see release()
   kDead = 2,
-  kUntold = 3,  // settled; the agent's code is told when due_at comes
+  kUntold = 3,  // settled; at due_at the host reports it to the agent's code
   kSettled = 4,
 };
 

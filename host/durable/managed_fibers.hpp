@@ -87,8 +87,8 @@ struct ManagedChange {
 //                  replaced, retried or removed before.
 //  P4 Conflict     A key or id with another name or input, or an id whose record has another key or
 //                  none, is kConflict, never a silent hit.
-//  P5 Brief        A brief record without an open parent is removed in the turn that settles it,
-//                  and not told; a dead one is told, and kept for keep_failed.
+//  P5 Brief        The turn that settles a brief record without an open parent removes it without
+//                  telling, but a dead record is told, and kept for keep_failed.
 //  P6 Parents      A brief record with an open parent is kept, untold, until the parent has another
 //                  checkpoint or is settled, so that a parent that is run again finds the value.
 //  P7 Code         A fiber that waits for code waits without limit, and counts toward max_records.

@@ -81,8 +81,8 @@ struct OperationRequest {
 struct OperationSending {
   std::string_view id{};           // the operation's
   std::string_view fingerprint{};  // of its method, URL and body; empty if it resumes
-  bool resumes = false;            // it requests the rest of a stored answer,
-  std::uint64_t from = 0;          // of which this many bytes stay
+  bool resumes = false;            // it requests the rest of a stored answer
+  std::uint64_t from = 0;          // the bytes of that answer which stay
 };
 
 // The received part of the answer to an operation's request.
@@ -117,7 +117,7 @@ struct OperationChange {
   OperationState state = OperationState::kRunning;
 };
 
-// An unknown operation of which the agent's code is to be told.
+// An unknown operation that the host reports to the agent's code.
 struct UnknownOperation {
   std::string id;
   std::string kind;

@@ -367,6 +367,22 @@ TEST_F(BriefFibersTest, P7_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
   EXPECT_EQ(rows(), 0);
 }
 
+TEST_F(BriefFibersTest, P7_AFiberThatGetsARecordAsItResumesCountsToo) {
+  settings_.max_records = 2;
+  const auto plain = fibers_->start("plain", "");
+  ASSERT_TRUE(plain.has_value());
+  database_->commit();
+  crash();
+  const auto first = begin("a");
+  begin("b");
+  EXPECT_EQ(managed_->start(brief("c")).error().code, Errc::kLimitExceeded)
+      << "counted exactly now";
+  settle(first.fiber, FiberStatus::kCompleted);
+  ASSERT_TRUE(fibers_->claim_uncounted(plain->id));
+  EXPECT_NE(resume(plain->id), 0U);
+  EXPECT_EQ(managed_->start(brief("d")).error().code, Errc::kLimitExceeded);
+}
+
 TEST_F(BriefFibersTest, P7_ItCountsAmongTheRecordsAndACancelEndsIt) {
   settings_.max_records = 1;
   begin("x", "k");

@@ -433,5 +433,17 @@ TEST_F(DurableWorkTest, AWarningOfDuplicatesComesOnceACallback) {
   EXPECT_EQ(logger_.count("warn schedule:duplicate_warning"), 2U);
 }
 
+TEST_F(DurableWorkTest, P1_AlarmsAndNotificationsTakeTurns) {
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(work_->alarms().set({name, "[]", 1}));
+    ASSERT_TRUE(work_->notices().push({"Room", name, "note", "[]", ""}));
+  }
+  std::vector<bool> were_alarms;
+  while (const auto next = work_->next_notice()) were_alarms.push_back(next->is_alarm);
+  ASSERT_EQ(were_alarms.size(), 4U);
+  for (std::size_t i = 1; i < were_alarms.size(); ++i)
+    EXPECT_NE(were_alarms[i], were_alarms[i - 1]) << i;
+}
+
 }  // namespace
 }  // namespace hearth::extensions
