@@ -9,6 +9,8 @@
 #   NEXT_RESEARCH  the next version of the plugin research
 #   LIBRARY...     of the test agents
 #
+# HEARTH_E2E_ONLY is a pattern of test names; other tests do not run.
+#
 # The packages are installed once, and again whenever the lock file changes.
 set -eu
 
@@ -63,4 +65,4 @@ if [ -z "${HEARTH_SANITIZED:-}" ]; then
   fi
   export HEARTH_NODES="$work/nodes/node_modules"
 fi
-exec node --test --test-reporter=spec ./*.test.mjs
+exec node --test --test-reporter=spec ${HEARTH_E2E_ONLY:+"--test-name-pattern=$HEARTH_E2E_ONLY"} ./*.test.mjs
