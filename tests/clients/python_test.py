@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """clients/python, against a real server and against one that does what a test says.
 
-    python_test.py SOURCES HEARTH SEED_COUNTER_LIBRARY
+    python_test.py SOURCES HEARTH SEED_COUNTER_LIBRARY SHIPPED_COUNTER SHIPPED_PAYMENTS
 """
 import datetime
 import http.server
@@ -9,11 +9,13 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
-SOURCES, HEARTH, LIBRARY = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+SOURCES, HEARTH, LIBRARY, COUNTER, PAYMENTS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:6])
 sys.path.insert(0, str(SOURCES / "clients/python"))
 import hearth_client  # noqa: E402
 from hearth_client import Hearth, HearthError  # noqa: E402
@@ -47,6 +49,78 @@ client.objects.set_alarm(
 '''
 
 
+class AsPrinted(unittest.TestCase):
+    """What documents print about objects, with the libraries that ship."""
+
+    def test_the_python_of_its_readme(self):
+        readme = (SOURCES / "clients/python/README.md").read_text()
+        [snippet] = re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        expected = re.findall(r"print\(.*\)  # (.+)$", snippet, re.MULTILINE)
+        self.assertEqual(len(expected), 3)
+        out = []
+        with hearth(HEARTH, COUNTER) as url:
+            os.environ["HEARTH_URL"], os.environ["HEARTH_TOKEN"] = url, KEY
+            exec(compile(snippet, "printed", "exec"), {"print": lambda *what: out.append(" ".join(map(str, what)))})
+        listed = [line for line in out if line not in expected]
+        self.assertEqual([line for line in out if line in expected], expected)
+        self.assertRegex(listed[0], r"^ann 20\d\d-")
+
+    def answer_to(self, url, command):
+        """Of a printed command, as JSON."""
+        command = command.replace("http://127.0.0.1:8787", url)
+        return json.loads(subprocess.run(["bash", "-ec", command], check=True, timeout=30, text=True, stdout=subprocess.PIPE,
+                                         stderr=subprocess.DEVNULL).stdout)
+
+    def test_the_commands_of_the_reference(self):
+        """Calls of objects, and the answers that are printed below them."""
+        reference = (SOURCES / "config/README.md").read_text()
+        [base] = re.findall(r"^ {4}objects=(\S+)$", reference, re.MULTILINE)
+        commands = re.findall(r"^ {4}(curl -X POST \$objects/\S+/call.*)\n(?: {4}# (\{.*\})$)?", reference, re.MULTILINE)
+        self.assertEqual(len([answer for _, answer in commands if answer]), 4)
+        others = [(COUNTER.parent / f"{name}.so", f"class: {name}\nobjects: true\n") for name in ("rate-limiter", "session-cache")]
+        with hearth(HEARTH, COUNTER, others, keys="") as url:
+            place = f"objects={url}{base.removeprefix('http://localhost:8787')}; "
+            for command, answer in commands:
+                given = self.answer_to(url, place + command)
+                self.assertEqual(given, json.loads(answer) if answer else {**given, "success": True})
+
+    def test_the_commands_of_the_first_page(self):
+        readme = (SOURCES / "README.md").read_text()
+        lines = re.findall(r"^ {4}(curl -X POST \S+/objects/(\w+)/.*)$", readme, re.MULTILINE)
+        printed = {name: line for line, name in lines}
+        [payments] = re.findall(r"^```yaml\n(# classes/payments.yaml.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        provider = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+        threading.Thread(target=provider.serve_forever, daemon=True).start()
+        self.addCleanup(provider.server_close)
+        self.addCleanup(provider.shutdown)
+        payments = payments.replace("http://127.0.0.1:9099", f"http://127.0.0.1:{provider.server_port}")
+        with hearth(HEARTH, COUNTER, [(PAYMENTS, payments)], keys="") as url:
+            self.assertEqual(self.answer_to(url, printed["counter"])["result"], 5)
+            self.assertEqual(self.answer_to(url, printed["payments"])["result"]["status"], "charging")
+            paid = Hearth(url).objects
+            for _ in range(300):  # until the provider's answer is there
+                payment = paid.call("payments", "shop", "payment", ["order-7"])
+                if payment["status"] != "charging":
+                    break
+                time.sleep(0.1)
+        self.assertEqual((payment["status"], payment["receipt"]), ("paid", "receipt of order-7"))
+
+
+class Provider(http.server.BaseHTTPRequestHandler):
+    """Of payments."""
+
+    def do_POST(self):
+        order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["order"]
+        body = json.dumps({"receipt": f"receipt of {order}"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
 class WithAServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -62,15 +136,6 @@ class WithAServer(unittest.TestCase):
         Hearth().objects.call("counter", "user-123", "increment", {"amount": 37})
         out = self.printed(PRINTED_FIRST, {"AgentKernel": Hearth})
         self.assertEqual(out, [({"value": 42},), ("Active",), ({"count": 42},)])
-
-    def test_the_readme_runs_as_printed(self):
-        readme = (SOURCES / "clients/python/README.md").read_text()
-        for snippet in re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL):
-            out = self.printed(snippet, {})
-            self.assertEqual(out[0], ({"value": 5},))
-            self.assertEqual(out[1], ("Active", {"count": 5}))
-            self.assertIn("ann", [line[0] for line in out])
-            self.assertEqual(out[-1], (404, "invalid_method"))
 
     def test_ids_are_any_text_and_lists_have_pages(self):
         objects = Hearth().objects

@@ -12,10 +12,13 @@ ADMIN = "0123456789abcdef-of-administrators"
 PATIENCE_SECONDS = 30
 
 
+KEYS = "objects: {token_file: key}\nadmin: {token_file: admin}\n"
+
+
 @contextlib.contextmanager
-def hearth(program, library, others=()):
-    """Its URL. /objects asks for KEY. `others`: further libraries, each with the text of its class
-    file."""
+def hearth(program, library, others=(), keys=KEYS):
+    """Its URL. /objects asks for KEY, unless `keys` is empty. `others`: further libraries, each with
+    the text of its class file."""
     with tempfile.TemporaryDirectory(prefix="hearth-client-") as scratch:
         directory = pathlib.Path(scratch)
         (directory / "plugins").mkdir()
@@ -28,8 +31,7 @@ def hearth(program, library, others=()):
         for name, token in (("key", KEY), ("admin", ADMIN)):
             (directory / name).write_text(token + "\n")
             (directory / name).chmod(0o600)
-        (directory / "hearth.yaml").write_text(
-            "listen: \"127.0.0.1:0\"\nobjects: {token_file: key}\nadmin: {token_file: admin}\n")
+        (directory / "hearth.yaml").write_text(f"listen: \"127.0.0.1:0\"\n{keys}")
         with (directory / "log").open("wb") as log:
             server = subprocess.Popen([program, "serve", "--config", "hearth.yaml"], cwd=directory,
                                       stdout=subprocess.PIPE, stderr=log, text=True)

@@ -41,16 +41,18 @@ const OURS = `import { Hearth as AgentKernel } from "hearth-client";\n`;
 
 const README = /^```js\n(.*?)^```$/ms;
 
+async function serveCounter(directory, file) {
+  await mkdir(path.join(directory, "plugins"));
+  await mkdir(path.join(directory, "classes"));
+  await copyFile(file, path.join(directory, "plugins/counter.so"));
+  await writeFile(path.join(directory, "classes/counter.yaml"), "class: counter\nobjects: true\n");
+  await writeFile(path.join(directory, "key"), `${KEY}\n`, { mode: 0o600 });
+  return { plugins: [path.join(directory, "plugins")], config: "objects: {token_file: key}\n" };
+}
+
 let server;
 before(async () => {
-  server = await startServer(async (directory) => {
-    await mkdir(path.join(directory, "plugins"));
-    await mkdir(path.join(directory, "classes"));
-    await copyFile(library, path.join(directory, "plugins/counter.so"));
-    await writeFile(path.join(directory, "classes/counter.yaml"), "class: counter\nobjects: true\n");
-    await writeFile(path.join(directory, "key"), `${KEY}\n`, { mode: 0o600 });
-    return { plugins: [path.join(directory, "plugins")], config: "objects: {token_file: key}\n" };
-  });
+  server = await startServer((directory) => serveCounter(directory, library));
 });
 after(async () => {
   await server?.dispose();
@@ -107,12 +109,16 @@ for (const { name, program } of found) {
       assert.deepEqual(await outputOf(program, text, ours()), ["5 Active 5"]);
     });
 
-    test("the README runs as printed", limits, async () => {
+    test("the README runs as printed, with the counter that ships", limits, async (t) => {
+      const shipped = path.join(process.env.HEARTH_PLUGINS, "counter.so");
+      const asPrinted = await startServer((directory) => serveCounter(directory, shipped));
+      t.after(() => asPrinted.dispose());
       const [, text] = README.exec(await readFile(path.join(clients, "README.md"), "utf8"));
-      const lines = await outputOf(program, text, ours());
-      assert.equal(lines[0], "{ value: 5 }");
-      assert.equal(lines[1], "Active { count: 5 }");
-      assert.equal(lines.at(-1), "404 invalid_method");
+      const expected = [...text.matchAll(/console\.log\(.*\/\/ (.+)$/gm)].map(([, line]) => line);
+      const lines = await outputOf(program, text, { HEARTH_URL: `http://${asPrinted.host}`, HEARTH_TOKEN: KEY });
+      assert.equal(expected.length, 3);
+      assert.deepEqual([...lines.slice(0, 2), lines.at(-1)], expected);
+      assert.match(lines[2], /^ann 20/);
     });
 
     test("both spellings, any id, and pages", limits, async () => {
