@@ -17,8 +17,8 @@ KEYS = "objects: {token_file: key}\nadmin: {token_file: admin}\n"
 
 @contextlib.contextmanager
 def hearth(program, library, others=(), keys=KEYS):
-    """Its URL. /objects asks for KEY, unless `keys` is empty. `others`: further libraries, each with
-    the text of its class file."""
+    """Its URL. /objects asks for KEY, unless `keys` is empty. `others`: further libraries, each
+    with the text of its class file."""
     with tempfile.TemporaryDirectory(prefix="hearth-client-") as scratch:
         directory = pathlib.Path(scratch)
         (directory / "plugins").mkdir()
