@@ -95,7 +95,8 @@ Result<std::pair<std::string, std::string>> credential_header(std::string_view t
 }
 
 // Old servers send bytes that are not UTF-8. They become U+FFFD, because the plugin gets JSON.
-std::string fetch_head(unsigned status, std::string_view url, const Headers& headers) {
+std::string fetch_head(unsigned status, std::string_view url, const Headers& headers,
+                       bool until_close) {
   std::string json = R"({"status":)" + std::to_string(status) + R"(,"url":)";
   append_json_string(json, url);
   json += R"(,"headers":[)";
@@ -106,7 +107,7 @@ std::string fetch_head(unsigned status, std::string_view url, const Headers& hea
     append_json_string(json, value);
     json += ']';
   }
-  return json + "]}";
+  return json + (until_close ? R"(],"until_close":true})" : "]}");
 }
 
 Result<void> FetchExtension::add_credential(std::string_view name, FetchRequest& request) {

@@ -25,8 +25,10 @@ inline constexpr std::size_t kMaxCredentialBytes = std::size_t{16} << 10U;
 //   Failure   kInvalidArgument, whose message does not quote the text.
 [[nodiscard]] Result<std::pair<std::string, std::string>> credential_header(std::string_view text);
 
-// The head of an answer as JSON, as a port reports it.
-[[nodiscard]] std::string fetch_head(unsigned status, std::string_view url, const Headers& headers);
+// The head of an answer as JSON, as a port reports it. `until_close`: nothing but the end of the
+// connection ends the body.
+[[nodiscard]] std::string fetch_head(unsigned status, std::string_view url, const Headers& headers,
+                                     bool until_close = false);
 // ... and the flags of a failure. `phase`: HEARTH_FETCH_PHASE_*.
 [[nodiscard]] constexpr std::uint32_t fetch_failure_flags(std::uint32_t phase, bool sent) noexcept {
   return (phase << 16U) | (sent ? std::uint32_t{HEARTH_FETCH_SENT} : 0);

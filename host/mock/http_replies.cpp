@@ -74,7 +74,8 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
     SteadyTime due = replies_.clock_.steady_now() + reply.after;
     if (reply.status != 0) {
       parts_.push_back({.due = due,
-                        .body = extensions::fetch_head(reply.status, sent_.url, reply.headers),
+                        .body = extensions::fetch_head(reply.status, sent_.url, reply.headers,
+                                                       reply.until_close),
                         .flags = HEARTH_FETCH_HEAD});
     }
     if (!reply.body.empty()) reply.pieces.insert(reply.pieces.begin(), std::move(reply.body));

@@ -75,6 +75,8 @@ struct OutboundHead {
   HttpHeaders headers;       // as received, with the other side's spelling of names
   std::string url;           // the URL that answered: the last of the redirects
   std::string http_version;  // "1.1" (also for HTTP/1.0's: "1.0"), "2"
+  // Nothing but the end of the connection ends a body, so a cut looks like its end.
+  bool until_close = false;
 };
 
 // A redirect that is followed.

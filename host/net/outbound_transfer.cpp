@@ -311,6 +311,8 @@ bool OutboundTransfer::end_head() {
     return false;
   }
   codings_ = listed_codings(head_.headers, "content-encoding");
+  head_.until_close = head_.http_version.starts_with('1') && codings_.empty() &&
+                      transfer_codings.empty() && !find_header(head_.headers, "content-length");
   has_head_ = true;
   head_.status = status_;
   head_.url = plan_.target.url;

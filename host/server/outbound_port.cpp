@@ -181,8 +181,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     extensions::Headers headers;
     for (net::HttpHeader& each : head.headers)
       headers.emplace_back(std::move(each.name), std::move(each.value));
-    std::string json =
-        extensions::fetch_head(static_cast<unsigned>(head.status), head.url, headers);
+    std::string json = extensions::fetch_head(static_cast<unsigned>(head.status), head.url, headers,
+                                              head.until_close);
     head_bytes_ = json.size();
     listener_->part(std::move(json), HEARTH_FETCH_HEAD);
   }

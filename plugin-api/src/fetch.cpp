@@ -31,6 +31,7 @@ std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std
   stored.answer.status = its_head.at("status").get<unsigned>();
   stored.answer.url = its_head.at("url").get<std::string>();
   stored.answer.headers = its_head.at("headers").get<HeaderList>();
+  stored.answer.until_close = its_head.value("until_close", false);
   return stored;
 }
 
@@ -52,11 +53,14 @@ std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequ
   return std::move(answer);
 }
 
-void check_resumed(const Activation& activation, std::string_view id, std::string_view head) {
+void check_resumed(const Activation& activation, std::string_view id, std::string_view head,
+                   PartialAnswer& answer) {
+  const Json read = parse_json(head);
+  answer.until_close = read.value("until_close", false);
   // The ledger has checked the head before the agent gets it.
   const auto stored = find_stored_answer(activation, id);
   if (stored && stored->can_resume) return;
-  const auto status = parse_json(head).at("status").get<unsigned>();
+  const auto status = read.at("status").get<unsigned>();
   throw FetchError(HEARTH_E_BUSY,
                    "the other side does not go on with its answer where it was cut off: it says " +
                        std::to_string(status),
@@ -74,6 +78,7 @@ FetchResponse::FetchResponse(std::unique_ptr<detail::PartsOperation> operation,
   status_ = read.at("status").get<unsigned>();
   url_ = read.at("url").get<std::string>();
   headers_ = read.at("headers").get<HeaderList>();
+  until_close_ = read.value("until_close", false);
 }
 
 FetchResponse::FetchResponse(std::unique_ptr<detail::PartsOperation> operation,
@@ -82,6 +87,7 @@ FetchResponse::FetchResponse(std::unique_ptr<detail::PartsOperation> operation,
       status_(stored.status),
       url_(std::move(stored.url)),
       headers_(std::move(stored.headers)),
+      until_close_(stored.until_close),
       stored_(std::move(stored.body)) {}
 
 std::optional<std::string> FetchResponse::header(std::string_view name) const {

@@ -106,4 +106,14 @@ void SseParser::dispatch() {
   events_.push_back({std::move(data), type.empty() ? "message" : type, id_});
 }
 
+void SseReader::check_end() const {
+  if (end_.last.empty() && (end_.may_close || !response_.until_close())) return;
+  throw FetchError(HEARTH_E_BUSY,
+                   end_.last.empty()
+                       ? "the stream of events has no length and names no last event: it may be "
+                         "cut off (SseEnd)"
+                       : "the stream of events was cut off before its last event",
+                   FetchPhase::kBody, true);
+}
+
 }  // namespace hearth

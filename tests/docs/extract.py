@@ -22,6 +22,7 @@ WHOLE = {
     ("plugin-api/README.md", "// night_watch.cpp"): "night_watch.cpp",
     ("plugin-api/README.md", "TEST(NightWatchTest"): "night_watch_test.cpp",
     ("plugin-api/README.md", "// east-gate.mjs"): "east-gate.mjs",
+    ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "translator.inc",
 }
 
 # What a fragment leaves out, around it.
@@ -62,7 +63,6 @@ class Research : public hearth::Agent {
 class Bookkeeper : public hearth::Agent {
 @  bool closed_ = false;
 };""",
-    ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Gardener : public hearth::Agent {"): "@",
     ("plugin-api/README.md", 'm.operation("charge"'): "@",
     ("plugin-api/README.md", "find_charge(hearth::OperationAttempt attempt)"): """

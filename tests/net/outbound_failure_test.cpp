@@ -138,6 +138,20 @@ TEST_F(OutboundFailureTest, ABodyThatIsCut) {
   }
 }
 
+TEST_F(OutboundFailureTest, OnlyABodyWithoutALengthCannotShowThatItIsCut) {
+  for (const char* path : {"/bytes?n=5", "/sse", "/packed", "/gzip", "/until-close?gzip"})
+    EXPECT_FALSE(finish(to(path))->head->until_close) << path;
+  OutboundRequest over_http2 = get(provider_.https_url("/sse"));
+  over_http2.http2 = true;
+  EXPECT_FALSE(finish(over_http2)->head->until_close);
+  for (const char* path : {"/until-close", "/until-close?version=1.0"}) {
+    const auto heard = finish(to(path));
+    EXPECT_FALSE(heard->failure) << path;
+    EXPECT_TRUE(heard->head->until_close) << path;
+    EXPECT_EQ(heard->body, "data: one\n\n") << path;
+  }
+}
+
 TEST_F(OutboundFailureTest, AnHttp2BodyThatIsCut) {
   OutboundRequest request = get(provider_.https_url("/cut-body"));
   request.http2 = true;

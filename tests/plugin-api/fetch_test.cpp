@@ -37,6 +37,7 @@ class Asker : public hearth::Agent {
     m.add("pieces", &Asker::pieces);
     m.add("first_piece", &Asker::first_piece);
     m.add("events", &Asker::events);
+    m.add("stream", &Asker::stream);
     m.add("failure", &Asker::failure);
     m.add("late_failure", &Asker::late_failure);
     m.add("write_and_ask", &Asker::write_and_ask);
@@ -87,6 +88,23 @@ class Asker : public hearth::Agent {
     hearth::SseReader reader(response);
     std::vector<std::string> all;
     while (auto event = co_await reader.next()) all.push_back(event->event + ":" + event->data);
+    co_return all;
+  }
+  // The data of the events, and the end: "whole", or the failure.
+  Task<std::string> stream(std::string last, bool may_close) {
+    auto response = co_await fetch("https://a.example/events");
+    hearth::SseReader reader(response, {.last = last, .may_close = may_close});
+    std::string all;
+    try {
+      while (auto event = co_await reader.next()) all += event->data + " ";
+      EXPECT_FALSE(co_await reader.next()) << "the end is given again";
+      all += "whole";
+    } catch (const hearth::FetchError& error) {
+      EXPECT_EQ(error.code(), HEARTH_E_BUSY);
+      EXPECT_EQ(error.phase(), hearth::FetchPhase::kBody);
+      EXPECT_TRUE(error.sent());
+      all += "cut";
+    }
     co_return all;
   }
   static Json told(const hearth::FetchError& error) {
@@ -196,6 +214,34 @@ TEST_F(FetchTest, WhoNeedsNoMoreEndsTheRequest) {
 TEST_F(FetchTest, EventsAreRead) {
   answer({.pieces = {"data: on", "e\n\nevent: e\ndata:", " two\n\n"}});
   EXPECT_EQ(agent_.call("events"), Json({"message:one", "e:two"}));
+}
+
+TEST_F(FetchTest, AStreamOfEventsThatIsCutIsNotWhole) {
+  const std::string two = "data: a\n\nevent: stop\ndata: b\n\n";
+  const std::string done = two + "data: [DONE]\n\ndata: c\n\n";
+  const FetchReply::Failure broken{.phase = HEARTH_FETCH_PHASE_BODY, .sent = true};
+  struct Case {
+    FetchReply reply;
+    const char* last;
+    bool may_close;
+    const char* end;
+  };
+  for (const auto& [reply, last, may_close, end] :
+       {Case{{.body = two}, "", false, "a b whole"},
+        Case{{.body = two, .until_close = true}, "", false, "a b cut"},
+        Case{{.body = two, .until_close = true}, "", true, "a b whole"},
+        Case{{.body = two, .failure = broken}, "", true, "a b cut"},
+        Case{{.body = done}, "[DONE]", false, "a b whole"},
+        Case{{.body = done, .until_close = true}, "[DONE]", false, "a b whole"},
+        Case{{.body = done, .failure = broken}, "[DONE]", false, "a b whole"},
+        Case{{.body = done}, "stop", false, "a b whole"},
+        Case{{.body = two}, "[DONE]", false, "a b cut"},
+        Case{{.body = two + "data: [DONE]\n"}, "[DONE]", false, "a b cut"},
+        Case{{.body = two, .until_close = true}, "[DONE]", true, "a b cut"}}) {
+    answer(reply);
+    EXPECT_EQ(agent_.call("stream", last, may_close), end)
+        << reply.body << last << may_close << reply.until_close;
+  }
 }
 
 TEST_F(FetchTest, AFailureSaysWhereAndWhetherAnythingWasSent) {

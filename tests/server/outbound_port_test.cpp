@@ -159,6 +159,14 @@ TEST_F(OutboundPortTest, TheAnswerComesInParts) {
   EXPECT_EQ(metric("hearth_fetch_bytes_total{class=\"C\",direction=\"received\"}"), "3");
 }
 
+TEST_F(OutboundPortTest, TheHeadSaysThatOnlyTheConnectionEndsTheBody) {
+  auto operation = make();
+  operation->start(heard_);
+  http_.asked[0]->listener->on_head(
+      {.status = 200, .headers = {}, .url = "u", .http_version = "1.1", .until_close = true});
+  EXPECT_EQ(heard_.told, Lines{R"(256 {"status":200,"url":"u","headers":[],"until_close":true})"});
+}
+
 TEST_F(OutboundPortTest, TheHeadUsesCreditToo) {
   auto operation = make();
   operation->credit(11);

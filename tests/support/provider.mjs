@@ -255,6 +255,12 @@ const paths = {
     if (!response.stream) return cut(response, 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this');
     response.write('only this', () => cut(response));
   },
+  // A body without a length, one event: ?version=1.1, ?gzip (and then empty).
+  '/until-close': (request, response, query) => {
+    const coding = query.has('gzip') ? 'content-encoding: gzip\r\n' : '';
+    const body = coding ? '' : 'data: one\n\n';
+    cut(response, `HTTP/${query.get('version') ?? '1.1'} 200 OK\r\n${coding}content-type: text/event-stream\r\n\r\n${body}`);
+  },
   '/cut-chunk': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10\r\nonly this'),
   // Says that the connection stays, and closes it.
   '/close-idle': (request, response) => {

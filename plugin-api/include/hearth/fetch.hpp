@@ -61,8 +61,9 @@ struct PartialAnswer {
   unsigned status = 0;  // 0: no answer had come
   std::string url;
   HeaderList headers;
-  std::string body;    // as far as it is stored
-  bool whole = false;  // it has ended, and all of it is stored
+  std::string body;          // as far as it is stored
+  bool whole = false;        // it has ended, and all of it is stored
+  bool until_close = false;  // see FetchResponse
 };
 
 // The request for the rest of an answer (OperationKind::resume).
@@ -125,8 +126,9 @@ std::optional<StoredAnswer> find_stored_answer(const Activation& activation, std
 // The stored answer that a request continues; if its rest is missing, `request` becomes the one for
 // the rest. Nullopt: send the request as it is. Only the first request of a run can continue one.
 std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequest& request);
-// Checks that a head fits an answer that is continued. Failure: FetchError.
-void check_resumed(const Activation& activation, std::string_view id, std::string_view head);
+// Checks that a head fits an answer that is continued, and adds it. Failure: FetchError.
+void check_resumed(const Activation& activation, std::string_view id, std::string_view head,
+                   PartialAnswer& answer);
 
 // co_await gives the next piece of a body; nothing at its end.
 class [[nodiscard]] NextPiece {
@@ -177,6 +179,9 @@ class FetchResponse {
   [[nodiscard]] const HeaderList& headers() const noexcept { return headers_; }
   // The first header of this name, in any case.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
+  // The body has no length: it ends when the other server closes the connection. So if it was cut
+  // off, next() gives its end; with any other body FetchError.
+  [[nodiscard]] bool until_close() const noexcept { return until_close_; }
 
   // The next piece of the body. Pieces end anywhere. After the end it always gives nothing:
   //
@@ -201,6 +206,7 @@ class FetchResponse {
   unsigned status_ = 0;
   std::string url_;
   HeaderList headers_;
+  bool until_close_ = false;
   std::string stored_;
 };
 
@@ -232,7 +238,7 @@ class [[nodiscard]] FetchAwaiter {
                        FetchPhase::kHeaders, true);
     }
     if (!stored_) return {std::move(operation_), head.body};
-    check_resumed(activation_, request_.op, head.body);
+    check_resumed(activation_, request_.op, head.body, *stored_);
     return {std::move(operation_), *std::move(stored_)};
   }
 

@@ -120,9 +120,19 @@ class SseParser {
   std::deque<ServerSentEvent> events_;
 };
 
+// What shows that a stream of events is whole.
+struct SseEnd {
+  // The last event: one with this data, such as "[DONE]", which next() does not give; or one of
+  // this type, such as "message_stop", which it gives. Empty: there is none.
+  std::string last = {};
+  // Without `last`: take the end of any answer for the end of the stream, also one that ends when
+  // the connection is closed (FetchResponse::until_close()).
+  bool may_close = false;
+};
+
 // The events of an answer:
 //
-//     hearth::SseReader events(response);
+//     hearth::SseReader events(response, {.last = "[DONE]"});
 //     while (auto event = co_await events.next()) use(event->data);
 //
 // Lifetime  The response outlives it.
@@ -130,24 +140,43 @@ class SseReader {
  public:
   explicit SseReader(FetchResponse& response, std::size_t max_bytes = SseParser::kMaxBytes)
       : response_(response), parser_(max_bytes) {}
+  SseReader(FetchResponse& response, SseEnd end, std::size_t max_bytes = SseParser::kMaxBytes)
+      : response_(response), end_(std::move(end)), parser_(max_bytes) {}
 
-  // Nothing: the stream has ended.
-  // Failure   FetchError, as FetchResponse::next(); Error(LIMIT).
+  // Nothing: the stream has ended, and is whole.
+  // Failure   FetchError, as FetchResponse::next(), and BUSY if the answer has ended without what
+  //           SseEnd asks for; Error(LIMIT).
   [[nodiscard]] Task<std::optional<ServerSentEvent>> next() {
-    for (;;) {
-      if (auto event = parser_.take()) co_return event;
+    while (!has_ended_) {
+      if (auto event = parser_.take()) {
+        has_ended_ = is_last(*event);
+        if (has_ended_ && event->data == end_.last) break;
+        co_return event;
+      }
       const auto piece = co_await response_.next();
-      if (!piece) co_return std::nullopt;
-      parser_.feed(*piece);
+      if (piece) {
+        parser_.feed(*piece);
+      } else {
+        check_end();
+        has_ended_ = true;
+      }
     }
+    co_return std::nullopt;
   }
   [[nodiscard]] std::optional<std::chrono::milliseconds> retry() const noexcept {
     return parser_.retry();
   }
 
  private:
+  [[nodiscard]] bool is_last(const ServerSentEvent& event) const {
+    return !end_.last.empty() && (event.data == end_.last || event.event == end_.last);
+  }
+  void check_end() const;
+
   FetchResponse& response_;
+  SseEnd end_;
   SseParser parser_;
+  bool has_ended_ = false;
 };
 
 }  // namespace hearth

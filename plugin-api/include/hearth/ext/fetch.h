@@ -6,6 +6,10 @@
  *     -> HEARTH_OP_FETCH                     a piece of the body     (as often as there are pieces)
  *     -> HEARTH_OP_FETCH, FINAL, OK          the end; empty
  *
+ * The head also has "until_close":true if the body has no length: then it ends when the other
+ * server closes the connection, and a body that is cut off looks like a whole one. Any other body
+ * that is cut off is a failure.
+ *
  * A request leaves only when the agent's earlier writes are as durable as its class asks. It is in
  * memory only: an eviction, and hearth_host.cancel(), end it. The agent itself must begin it again.
  *

@@ -88,6 +88,7 @@ struct FetchReply {
   std::chrono::milliseconds after = {};    // until the head, in time of Host::advance()
   std::chrono::milliseconds between = {};  // and between two pieces
   std::optional<Failure> failure = {};
+  bool until_close = false;  // see FetchResponse
 };
 
 namespace detail {
