@@ -147,6 +147,7 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   keep_incarnation();
   row.effect = request.effect;
   row.cost = static_cast<std::int64_t>(request.cost);
+  row.acts_by_request = request.acts_by_request;
   row.state = "started";
   row.started_at_ms = now_ms();
   if (request.horizon_ms > 0)
@@ -156,15 +157,15 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
     Rows rows =
         kept(
             "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, "
-            "n, started_at, horizon_at, cost, day) "
-            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "n, started_at, horizon_at, cost, day, by_request) "
+            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "RETURNING seq")
-            .query(std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
-                              Param(static_cast<std::int64_t>(row.effect)), nullable(row.root),
-                              nullable(row.scope), nullable(row.key),
-                              Param(std::string_view(row.likeness)), Param(row.n),
-                              Param(row.started_at_ms), nullable(row.horizon_at_ms),
-                              Param(row.cost), nullable(row.day)});
+            .query(std::array{
+                Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
+                Param(static_cast<std::int64_t>(row.effect)), nullable(row.root),
+                nullable(row.scope), nullable(row.key), Param(std::string_view(row.likeness)),
+                Param(row.n), Param(row.started_at_ms), nullable(row.horizon_at_ms),
+                Param(row.cost), nullable(row.day), Param(std::int64_t{row.acts_by_request})});
     if (rows.next()) row.seq = rows.integer(0);
     while (rows.next()) {  // SQLite completes the insert only at the end of the rows
     }
@@ -220,20 +221,24 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
   if (anew) {
     row.effect = request.effect;
     row.cost = static_cast<std::int64_t>(request.cost);
+    row.acts_by_request = true;
     row.started_at_ms = now_ms();
     row.horizon_at_ms.reset();
     if (request.horizon_ms > 0)
       row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
   }
+  // What an earlier run may have done besides its request stays possible.
+  row.acts_by_request = row.acts_by_request && request.acts_by_request;
   prepare_write();
   leave_unknown(row);
   kept(
       "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
-      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, settled_at = NULL, "
-      "settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1")
+      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, by_request = ?8, "
+      "settled_at = NULL, settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
                           Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost),
-                          nullable(row.day), nullable(row.root)});
+                          nullable(row.day), nullable(row.root),
+                          Param(std::int64_t{row.acts_by_request})});
   OperationBegun begun;
   begun.decision = OperationDecision::kRun;
   begun.attempt = row.attempts + 1;
@@ -263,6 +268,7 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
   running.horizon_at_ms = row.horizon_at_ms;
   running.key_header = request.key_header;
   running.can_resume = request.can_resume;
+  running.acts_by_request = row.acts_by_request;
   running.is_anew = how == Begin::kAnew;
   running.is_probe = how == Begin::kProbe;
   may_be_open_ = true;
@@ -298,6 +304,7 @@ void Operations::checkpointed(std::string_view fiber) {
 
 OperationOutcome Operations::outcome_of_cut(const Running& running) {
   if (running.unsent && running.is_anew) return OperationOutcome::kNotExecuted;
+  if (running.acts_by_request && !answers_.find(running.seq)) return OperationOutcome::kNotExecuted;
   if (running.effect != Effect::kUnsafe) return OperationOutcome::kCutOff;
   const bool goes_on = running.can_resume && is_resumable(running.seq) && may_go_on(running.root);
   return goes_on ? OperationOutcome::kCutOff : OperationOutcome::kUnknown;
@@ -314,11 +321,20 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   running_.erase(found);
   running_ids_.erase(running.id);
   const std::string note = has_result ? std::string() : note_of(body);
+  if (has_result && running.acts_by_request && !running.has_asked && !answers_.find(running.seq)) {
+    const char* const why = "it is listed as one that acts by its request, and has sent none";
+    make_unknown(running.seq, running.id, running.kind, why);
+    return Error{Errc::kConflict, std::string("the operation is unknown: ") + why +
+                                      ": give its id to its request (.op)"};
+  }
   if (outcome == OperationOutcome::kCutOff) outcome = outcome_of_cut(running);
   if (outcome == OperationOutcome::kUnknown) {
-    const auto row = find(running.id);
-    if (row) make_unknown(row->seq, row->id, row->kind, note);
+    make_unknown(running.seq, running.id, running.kind, note);
     return OperationState::kUnknown;
+  }
+  if (outcome == OperationOutcome::kNotExecuted) {
+    if (const auto row = find(running.id)) set_not_executed(*row, note);
+    return OperationState::kNotExecuted;
   }
   prepare_write();
   if (outcome == OperationOutcome::kCutOff) {
@@ -330,19 +346,13 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
     return OperationState::kInterrupted;
   }
   std::optional<std::string> why;
-  if (!has_result) why = note;
   if (is_too_large) why = "its result was too large to be kept";
-  kept("UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, note = ?4 WHERE seq = ?1")
-      .execute(std::array{Param(running.seq),
-                          Param(std::string_view(has_result ? "completed" : "not_executed")),
-                          Param(now_ms()), nullable(why)});
-  note_state(running.id, running.kind,
-             has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
-  forget_answer(running.seq, has_result);
-  if (!has_result) {
-    if (const auto row = find(running.id)) give_back(*row);
-    return OperationState::kNotExecuted;
-  }
+  kept(
+      "UPDATE cf_agents_operations SET state = 'completed', settled_at = ?2, note = ?3 "
+      "WHERE seq = ?1")
+      .execute(std::array{Param(running.seq), Param(now_ms()), nullable(why)});
+  note_state(running.id, running.kind, OperationState::kCompleted);
+  forget_answer(running.seq, true);
   use(running.fiber, running.likeness, running.seq);
   if (is_too_large) {
     return Error{Errc::kLimitExceeded,
@@ -351,6 +361,17 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   }
   put(running.seq, OperationPart::kResult, body);
   return OperationState::kCompleted;
+}
+
+void Operations::set_not_executed(const Row& row, std::string_view why) {
+  prepare_write();
+  kept(
+      "UPDATE cf_agents_operations SET state = 'not_executed', settled_at = ?2, note = ?3 "
+      "WHERE seq = ?1")
+      .execute(std::array{Param(row.seq), Param(now_ms()), Param(why)});
+  note_state(row.id, row.kind, OperationState::kNotExecuted);
+  forget_answer(row.seq, false);
+  give_back(row);
 }
 
 Result<void> Operations::may_resolve(std::string_view id, OperationOutcome outcome,

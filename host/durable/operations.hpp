@@ -68,8 +68,9 @@ struct OperationRequest {
   FiberHandle fiber = 0;  // the running fiber whose work it is; 0: none
   std::uint64_t horizon_ms = 0;
   bool can_probe = false;
-  bool can_resume = false;  // the rest of an answer can be requested
-  std::uint64_t cost = 0;   // in the author's unit
+  bool can_resume = false;       // the rest of an answer can be requested
+  bool acts_by_request = false;  // its request is all that it does
+  std::uint64_t cost = 0;        // in the author's unit
   std::string_view kind{};
   std::string_view arguments{};  // JSON; empty: null
   std::string_view key{};
@@ -131,7 +132,8 @@ struct UnknownOperation {
 
 // state         what is on disk            leaves it by
 // running       the row, 'started'         settle(); the end of this instance -> interrupted
-// interrupted   the row, 'started'         give_up_lost() -> unknown, or no row (P12);
+// interrupted   the row, 'started'         give_up_lost() -> unknown, or no row (P12), or not
+//                                          executed (P9);
 //                                          begin() -> running or unknown;
 //                                          resolve() -> completed, not executed
 // unknown       the row, 'unknown'         resolve() -> completed, not executed;
@@ -183,7 +185,8 @@ struct UnknownOperation {
 //   kProbe, kUnsafe     always
 //
 // P9: Not if an earlier run may have acted, or if the agent sent something else after that request
-// (sent_elsewhere()).
+// (sent_elsewhere()). With acts_by_request, the row shows it: it has no request. Then this holds
+// after a crash too.
 // P10: An operation that has the beginning of a good answer whose rest can be requested may run
 // again, whatever its effect. For an operation of a fiber, the outermost fiber of its work or one
 // below that must still be open.
@@ -249,7 +252,8 @@ class Operations final : public WorkPart {
   Result<OperationBegun> begin(const OperationRequest& request);
   // A run has ended. Returns the operation's new state. kNotFound: it does not run.
   // kInvalidArgument: the result is no JSON, and the operation still runs. kLimitExceeded: the
-  // result is too large, and the operation has completed without it.
+  // result is too large, and the operation has completed without it. kConflict: it is said to act
+  // by its request, and has asked for none; it is unknown.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
   // A run that begin() allowed and that waits to begin will not begin. settle() follows.
@@ -345,6 +349,7 @@ class Operations final : public WorkPart {
     std::int64_t n = 0;    // set only for a new row
     std::int64_t cost = 0;
     std::optional<std::int64_t> day;  // of the budget that it counts in; nothing: none
+    bool acts_by_request = false;
     int attempts = 1;
     std::int64_t started_at_ms = 0;
     std::optional<std::int64_t> horizon_at_ms;
@@ -380,10 +385,12 @@ class Operations final : public WorkPart {
     std::optional<std::int64_t> horizon_at_ms{};
     std::string key_header{};
     bool can_resume = false;
+    bool acts_by_request = false;
     bool is_anew = false;    // no earlier run may have acted
     bool is_probe = false;   // it asks the other side whether the operation was executed
     std::uint64_t wait = 0;  // see waits_for(); 0: none
     // ---- its request ----
+    bool has_asked = false;  // may_send() has allowed one
     std::weak_ptr<const void> in_flight{};
     bool unsent = false;       // nothing of it has left, for certain
     bool is_repeated = false;  // an earlier request of the operation may have left
@@ -451,6 +458,7 @@ class Operations final : public WorkPart {
   }
   // For a settled operation. `was_executed` true: the request stays.
   void forget_answer(std::int64_t seq, bool was_executed);
+  void set_not_executed(const Row& row, std::string_view why);
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
   void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                     std::string_view why);

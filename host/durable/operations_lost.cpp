@@ -54,6 +54,10 @@ void Operations::give_up_lost() {
   std::optional<Roots> of_open;
   for (const Row& row : started_rows()) {
     if (running_ids_.contains(row.id)) continue;
+    if (row.acts_by_request && !answers_.find(row.seq)) {
+      set_not_executed(row, "its run was cut off before its request had left");
+      continue;
+    }
     if (row.root && !of_open) of_open = roots_of_open();
     if (is_lost(row, of_open ? *of_open : Roots())) give_up(row);
   }

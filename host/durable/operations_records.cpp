@@ -22,7 +22,8 @@ constexpr std::array kOperationTables = {
     "root TEXT, scope TEXT, key TEXT, likeness TEXT NOT NULL, n INTEGER NOT NULL DEFAULT 0, "
     "behind INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 1, "
     "started_at INTEGER NOT NULL, horizon_at INTEGER, settled_at INTEGER, settled_by TEXT, "
-    "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0, day INTEGER)",
+    "note TEXT, told INTEGER, cost INTEGER NOT NULL DEFAULT 0, day INTEGER, "
+    "by_request INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS cf_agents_operation_documents(operation INTEGER NOT NULL, "
     "part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(operation, part)) WITHOUT ROWID",
     // To count the equal operations before the last checkpoint, and to list those of a fiber.
@@ -38,7 +39,7 @@ constexpr std::array kOperationTables = {
 
 #define HEARTH_OPERATION_COLUMNS                                                           \
   "seq, id, kind, effect, state, root, scope, key, likeness, cost, attempts, started_at, " \
-  "horizon_at, settled_at, settled_by, note, day"
+  "horizon_at, settled_at, settled_by, note, day, by_request"
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
                                                           "unsafe"};
@@ -115,6 +116,7 @@ Operations::Row Operations::row_of(const Rows& rows) {
   row.settled_by = storage::text_or_none(rows, column++);
   row.note = storage::text_or_none(rows, column++);
   row.day = storage::integer_or_none(rows, column++);
+  row.acts_by_request = rows.integer(column++) != 0;
   return row;
 }
 

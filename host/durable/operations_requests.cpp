@@ -32,7 +32,7 @@ void Operations::forget_answer(std::int64_t seq, bool was_executed) {
 }
 
 Result<std::string> Operations::may_send(const OperationSending& sending) {
-  const Running* const running = find_running(sending.id);
+  Running* const running = find_running(sending.id);
   if (running == nullptr) return Error{Errc::kNotFound, "no operation of this id runs"};
   if (running->is_probe) {
     return Error{Errc::kInvalidArgument,
@@ -61,6 +61,7 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
                  "the horizon of the operation's key is over, and the request may have had its "
                  "effect: let the function fail, and the operation is unknown"};
   }
+  running->has_asked = true;
   return running->key_header.empty() ? std::string(kKeyHeader) : running->key_header;
 }
 

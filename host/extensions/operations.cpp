@@ -248,7 +248,8 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     if (begun == nullptr) return no_place(it);
     const auto key_header = text_of(given->key_header);
     if (!key_header) return bad_slice(it);
-    if (given->can_probe > 1 || given->can_resume > 1)
+    if (given->can_probe > 1 || given->can_resume > 1 || given->acts_by_request > 1 ||
+        given->reserved != 0)
       return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
     if (given->fiber != 0 && it.work().fibers().managed_id(given->fiber) == nullptr)
       return fail(it, HEARTH_E_GONE, "the fiber has ended");
@@ -258,6 +259,7 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     wanted.horizon_ms = given->horizon_ms;
     wanted.can_probe = given->can_probe != 0;
     wanted.can_resume = given->can_resume != 0;
+    wanted.acts_by_request = given->acts_by_request != 0;
     wanted.key_header = *key_header;
     wanted.cost = given->cost;
     wanted.kind = *kind;

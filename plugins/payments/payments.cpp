@@ -185,27 +185,32 @@ class Payments : public hearth::Agent {
                          .same = "the order: it is the key of the operation",
                          .interrupted = "asks again with the same Idempotency-Key",
                          .upstream = "does a key once, and gives the same receipt, for a day",
-                         .unknown = "the payment is unknown, and says so to its clients"});
+                         .unknown = "the payment is unknown, and says so to its clients",
+                         .acts_by_request = true});
     }
     for (const char* const kind : {"charge.listed", "refund.listed"}) {
       m.operation(kind, {.effect = Effect::kProbe,
                          .same = "the order: it is the key of the operation",
                          .interrupted = "asks for the key, until the request can no longer arrive",
                          .upstream = "does it twice, so it is asked first",
-                         .unknown = "the payment is unknown, and says so to its clients"});
+                         .unknown = "the payment is unknown, and says so to its clients",
+                         .acts_by_request = true});
     }
     for (const char* const kind : {"charge.ignored", "refund.ignored"}) {
       m.operation(kind, {.effect = Effect::kUnsafe,
                          .same = "the order: it is the key of the operation",
                          .interrupted = "nothing: it may have been done",
                          .upstream = "does it twice",
-                         .unknown = "the payment is unknown until an operator has checked"});
+                         .unknown = "the payment is unknown until an operator has checked",
+                         .acts_by_request = true});
     }
     m.operation("webhook", {.effect = Effect::kUnsafe,
                             .same = "the fiber of this notice",
                             .interrupted = "nothing: the receiver may have acted on it",
                             .upstream = "is not known; the receiver can compare Webhook-Id",
-                            .unknown = "the delivery is unknown, and the payment stands"});
+                            .unknown = "the delivery is unknown, and the payment stands",
+                            .key_header = "Webhook-Id",
+                            .acts_by_request = true});
   }
   // The ending of the kinds that fit the option `keys`.
   static std::optional<std::string> suffix_of(const std::string& keys) {
@@ -243,8 +248,7 @@ class Payments : public hearth::Agent {
     try {
       hearth::OperationCall call{.kind = "webhook", .args = notice};
       co_await operation(std::move(call), act);
-    } catch (const hearth::NotExecuted& error) {
-      if (is_worth_a_retry(error)) throw;
+    } catch (const hearth::NotExecuted&) {
       status = "refused";
     } catch (const hearth::OperationUnknown&) {
       status = "unknown";
@@ -311,7 +315,6 @@ class Payments : public hearth::Agent {
                                  .cost = details.at("cents").get<std::uint64_t>()};
       outcome.receipt = receipt_of(co_await operation(std::move(call), act, look));
     } catch (const hearth::NotExecuted& error) {
-      if (is_worth_a_retry(error)) throw;
       outcome.note = error.what();
     } catch (const hearth::OperationUnknown& error) {
       outcome = unknown_outcome(error.id(), error.what());
@@ -402,9 +405,9 @@ class Payments : public hearth::Agent {
     hearth::FetchRequest request{
         .method = "POST",
         .url = std::move(notice.url),
-        .headers = {{"Webhook-Id", std::move(id)}},
         .json = {{"event", notice.event}, {"order", notice.order}, {"cents", notice.cents}},
-        .timeout = std::chrono::milliseconds(options_.timeout_ms)};
+        .timeout = std::chrono::milliseconds(options_.timeout_ms),
+        .op = std::move(id)};  // also its Webhook-Id
     co_await send(std::move(request), "ignored");
   }
 
@@ -416,28 +419,18 @@ class Payments : public hearth::Agent {
     if (keys != "honoured") return true;
     return status == 400 || status == 402 || status == 403 || status == 404 || status == 422;
   }
-  // Sends a request that has an effect. NotExecuted: it certainly had none. If a request with `op`
-  // did not leave, the ledger knows whether an earlier one may have had its effect. `keys`: how the
-  // receiver treats its key.
+  // Sends a request that has an effect. NotExecuted: it was refused. If it did not leave, the
+  // ledger knows whether an earlier one may have had its effect, and the fiber tries again.
+  // `keys`: how the receiver treats its key.
   hearth::Task<hearth::FetchResponse> send(hearth::FetchRequest request, std::string keys) {
-    const bool has_key = !request.op.empty();
-    try {
-      auto response = co_await fetch(std::move(request));
-      if (is_refusal(response.status(), keys))
-        throw hearth::NotExecuted("refused with status " + std::to_string(response.status()));
-      if (!response.ok()) throw status_error(response.status());
-      co_return response;
-    } catch (const hearth::FetchError& error) {
-      if (error.sent() || has_key) throw;
-      throw hearth::NotExecuted(error.what(), HEARTH_E_BUSY);
-    }
+    auto response = co_await fetch(std::move(request));
+    if (is_refusal(response.status(), keys))
+      throw hearth::NotExecuted("refused with status " + std::to_string(response.status()));
+    if (!response.ok()) throw status_error(response.status());
+    co_return response;
   }
   static hearth::Error status_error(unsigned status) {
     return {HEARTH_E_BUSY, "the answer has status " + std::to_string(status)};
-  }
-  // It has never left: the fiber tries again.
-  static bool is_worth_a_retry(const hearth::NotExecuted& error) {
-    return error.code() == HEARTH_E_BUSY;
   }
 
   // ---- stored data ------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 // An agent that pays: each order is one operation at a provider (tests/support/provider.mjs,
 // /charges). Plugin "buyer-agent", class Buyer, option `provider`: its URL.
 //
-//   POST /?kind=keyed     begins a fiber with one operation of that kind
+//   POST /?kind=keyed     begins a fiber with one operation of that kind. The kind "request" is of
+//                         class unsafe, and acts by its request
 //   table orders          what came of it: the kind, and 'paid' or 'unknown'
 //   log                   "the order is over"
 
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 
 class Buyer : public hearth::Agent {
@@ -29,12 +31,13 @@ class Buyer : public hearth::Agent {
     for (const auto& [name, effect] :
          {std::pair("read", Effect::kRead), std::pair("idempotent", Effect::kIdempotent),
           std::pair("keyed", Effect::kKeyed), std::pair("probe", Effect::kProbe),
-          std::pair("unsafe", Effect::kUnsafe)}) {
+          std::pair("unsafe", Effect::kUnsafe), std::pair("request", Effect::kUnsafe)}) {
       m.operation(name, {.effect = effect,
                          .same = "the fiber of the order",
                          .interrupted = "as the class of its effect says",
                          .upstream = "charges once for a key if it is asked to, else again",
-                         .unknown = "the order ends, and says so"});
+                         .unknown = "the order ends, and says so",
+                         .acts_by_request = std::string_view(name) == "request"});
     }
   }
 
@@ -46,15 +49,19 @@ class Buyer : public hearth::Agent {
  private:
   static constexpr std::chrono::milliseconds kSettlesWithin{20};
 
-  hearth::Task<hearth::FetchResponse> ask(std::string method, std::string path, std::string key) {
+  hearth::Task<hearth::FetchResponse> ask(std::string method, std::string path, std::string key,
+                                          std::string op = {}) {
     hearth::FetchRequest request{.method = std::move(method),
                                  .url = options_.provider + path,
                                  .headers = {{"Idempotency-Key", std::move(key)},
-                                             {"X-Server-Pid", std::to_string(::getpid())}}};
+                                             {"X-Server-Pid", std::to_string(::getpid())}},
+                                 .op = std::move(op)};
     co_return co_await fetch(std::move(request));
   }
-  hearth::Task<hearth::Json> charge(hearth::OperationAttempt attempt, std::string path) {
-    auto response = co_await ask("POST", std::move(path), std::move(attempt.id));
+  hearth::Task<hearth::Json> charge(hearth::OperationAttempt attempt, std::string path,
+                                    bool in_ledger) {
+    auto response =
+        co_await ask("POST", std::move(path), attempt.id, in_ledger ? attempt.id : std::string());
     if (!response.ok()) throw status_error(response.status());
     co_return co_await response.json();
   }
@@ -75,8 +82,8 @@ class Buyer : public hearth::Agent {
   }
   hearth::Task<void> order(std::string kind, hearth::FiberContext&) {
     const std::string path = kind == "keyed" ? "/charges?once" : "/charges";
-    const auto pay = [this, path](hearth::OperationAttempt attempt) {
-      return charge(std::move(attempt), path);
+    const auto pay = [this, path, in_ledger = kind == "request"](hearth::OperationAttempt attempt) {
+      return charge(std::move(attempt), path, in_ledger);
     };
     const auto look = [this](hearth::OperationAttempt attempt) {
       return probe(std::move(attempt));

@@ -2,8 +2,9 @@
 // operation, whose request is in the ledger. Plugin "poet-agent", class Poet, option `provider`:
 // the provider's URL.
 //
-//   POST /?kind=keyed     begins a fiber with one operation of that kind. The kind "resumed" is of
-//                         class unsafe, and says how to ask for the rest of a poem
+//   POST /?kind=keyed     begins a fiber with one operation of that kind. The kinds "request" and
+//                         "resumed" are of class unsafe: one acts by its request, the other says
+//                         how to ask for the rest of a poem
 //   table poems           what came of it: the kind, the poem, and 'written', 'unknown' or 'failed'
 //   log                   "the poem is over"
 
@@ -37,6 +38,9 @@ class Poet : public hearth::Agent {
     m.operation("keyed", kind);
     kind.effect = Effect::kUnsafe;
     m.operation("unsafe", kind);
+    kind.acts_by_request = true;
+    m.operation("request", kind);
+    kind.acts_by_request = false;
     kind.resume = &go_on;
     m.operation("resumed", kind);
   }

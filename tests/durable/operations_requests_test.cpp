@@ -12,6 +12,8 @@ namespace {
 
 constexpr auto kRunIt = OperationDecision::kRun;
 constexpr auto kWasCutOff = OperationOutcome::kCutOff;
+constexpr auto kEffects = {Effect::kRead, Effect::kIdempotent, Effect::kKeyed, Effect::kProbe,
+                           Effect::kUnsafe};
 constexpr std::size_t kMaxBody = 20;
 
 class OperationRequestsTest : public OperationsFixture {
@@ -26,6 +28,7 @@ class OperationRequestsTest : public OperationsFixture {
     request.effect = effect;
     request.can_resume = can_resume;
     request.can_probe = can_probe;
+    request.acts_by_request = acts_by_request_;
     if (effect == Effect::kKeyed) request.horizon_ms = 1000;
     OperationBegun begun = begin_request(request);
     id_ = begun.id;
@@ -66,6 +69,7 @@ class OperationRequestsTest : public OperationsFixture {
   Json record() { return OperationsFixture::record(id_); }
 
   FiberHandle fiber_ = 0;  // whose operations begin() begins
+  bool acts_by_request_ = false;
   std::string id_;
 };
 
@@ -244,6 +248,65 @@ TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
   ASSERT_TRUE(send());
   ledger_->not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
+}
+
+TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne) {
+  acts_by_request_ = true;
+  for (const Effect effect : kEffects) {
+    SCOPED_TRACE(static_cast<int>(effect));
+    begin(effect);
+    clock_.advance(std::chrono::hours(1));  // behind the horizon
+    crash_all();
+    EXPECT_EQ(record().at("state"), "not_executed") << "a kill before its request";
+    OperationBegun begun = begin(effect, false, true);
+    EXPECT_EQ(begun.decision, kRunIt);
+    ledger_->sent_elsewhere();
+    EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "what is sent elsewhere is not its";
+    begun = begin(effect);
+    ASSERT_TRUE(send());
+    ledger_->not_sent(id_);
+    ledger_->sent_elsewhere();
+    crash_all();
+    EXPECT_EQ(record().at("state"), "not_executed") << "its request has not left";
+    begin(effect);
+    ASSERT_TRUE(send());
+    crash_all();
+    EXPECT_EQ(record().at("state"), effect == Effect::kUnsafe ? "unknown" : "interrupted");
+    ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  }
+  EXPECT_FALSE(ledger_->next_untold()) << "they were resolved";
+}
+
+TEST_F(OperationRequestsTest, P9_WhatAnEarlierRunMayHaveDoneBesidesItsRequestStaysPossible) {
+  begin(Effect::kProbe);
+  crash_all();
+  acts_by_request_ = true;
+  EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
+  crash_all();
+  EXPECT_EQ(record().at("state"), "interrupted");
+  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  begin(Effect::kProbe);
+  crash_all();
+  EXPECT_EQ(record().at("state"), "not_executed") << "begun anew";
+  acts_by_request_ = false;
+  begin(Effect::kProbe);
+  crash_all();
+  EXPECT_EQ(record().at("state"), "interrupted");
+}
+
+TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUnknown) {
+  acts_by_request_ = true;
+  OperationBegun begun = begin(Effect::kUnsafe);
+  const auto settled = ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1");
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().code, Errc::kConflict);
+  EXPECT_EQ(record().at("state"), "unknown") << "it may have acted in another way";
+  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  begun = begin(Effect::kUnsafe);
+  ASSERT_TRUE(send());
+  ledger_->not_sent(id_);
+  EXPECT_EQ(settle(begun, OperationOutcome::kCompleted), OperationState::kCompleted)
+      << "it has asked, and goes on without an answer";
 }
 
 TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {

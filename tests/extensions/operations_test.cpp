@@ -143,6 +143,17 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
   }
 }
 
+TEST_F(AbiOperationsTest, OneThatActsByItsRequestWasNotExecutedWithoutOne) {
+  hearth_operation_start request = good_operation();
+  request.acts_by_request = 1;
+  ASSERT_EQ(begin(request), HEARTH_OK);
+  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
+  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
+  ASSERT_EQ(begin(request), HEARTH_OK);
+  EXPECT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
+  EXPECT_NE(agent_.last_error.find(".op"), std::string::npos) << agent_.last_error;
+}
+
 TEST_F(AbiOperationsTest, OneThatIsCancelledWhileItWaitsHasNotBegun) {
   const auto cancel = [&] { return host_->cancel(host_, kAgent, begun_.wait); };
   ASSERT_EQ(begin(good_operation()), HEARTH_OK);
@@ -174,6 +185,8 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
   refused("no such kind", [](auto& each) { each.kind = slice("chrge"); });
   refused("flag", [](auto& each) { each.can_probe = 2; });
   refused("another flag", [](auto& each) { each.can_resume = 2; });
+  refused("a third flag", [](auto& each) { each.acts_by_request = 2; });
+  refused("reserved", [](auto& each) { each.reserved = 1; });
   refused("header", [](auto& each) { each.key_header = slice("a b"); });
   refused("horizon", [](auto& each) { each.horizon_ms = 1; });
   refused("keyed without a horizon", [](auto& each) {

@@ -33,7 +33,8 @@ inline constexpr std::array kKillPlaces = {
     KillPlace{"AfterTheAnswerAndBeforeTheCommit", "operation.settled.written", ""},
     KillPlace{"AfterTheCommit", "operation.settled.committed", ""},
 };
-inline constexpr std::array kBuyerKinds = {"read", "idempotent", "keyed", "probe", "unsafe"};
+inline constexpr std::array kBuyerKinds = {"read",  "idempotent", "keyed",
+                                           "probe", "unsafe",     "request"};
 
 class BuyerTest : public FaultTest {
  protected:

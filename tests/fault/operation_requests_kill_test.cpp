@@ -143,6 +143,17 @@ INSTANTIATE_TEST_SUITE_P(Operations, OperationRequestsKill,
                                   std::get<1>(each.param);
                          });
 
+// Of the unsafe operations that were cut off without a note, nothing had left.
+TEST_F(OperationRequestsKillTest, OneThatActsByItsRequestIsInDoubtFromItsNoteOn) {
+  serve_and_kill(kRequestPlaces[0], "request");
+  EXPECT_EQ(serve_to_the_end(), PoemAtRest{});
+  EXPECT_EQ(only(poet_rows("SELECT poem FROM poems")), whole_poem());
+  std::filesystem::remove_all(root_ / "data");
+  ask_provider("/charged?reset");
+  serve_and_kill(kRequestPlaces[1], "request");
+  EXPECT_EQ(serve_to_the_end(), (PoemAtRest{0, "unknown", "unknown"}));
+}
+
 TEST_F(OperationRequestsKillTest, WhatHasComeIsKeptIfNobodyCanAskForTheRest) {
   serve_and_kill(kInTheMiddle, "unsafe");
   EXPECT_EQ(serve_to_the_end(), (PoemAtRest{1, "unknown", "unknown"}));

@@ -35,6 +35,8 @@ class Scribe : public hearth::Agent {
     m.add("write", &Scribe::write);
     m.add("once", &Scribe::once);
     m.add("twice", &Scribe::twice);
+    m.add("later", &Scribe::later);
+    m.add("judge", &Scribe::judge);
     m.add("part", &Scribe::part);
     m.add("request", &Scribe::request);
     m.add("state", &Scribe::state);
@@ -56,7 +58,12 @@ class Scribe : public hearth::Agent {
     m.operation("resumed", kind);
     kind.effect = Effect::kKeyed;
     m.operation("keyed", kind);
+    kind.effect = Effect::kIdempotent;
+    m.operation("repeated", kind);
     kind.effect = Effect::kUnsafe;
+    kind.acts_by_request = true;
+    m.operation("sole", kind);
+    kind.acts_by_request = false;
     kind.resume = [](const hearth::FetchRequest& request, const hearth::PartialAnswer& answer) {
       hearth::ResumedFetch rest = {.request = request};
       const std::string from = std::to_string(answer.body.size());
@@ -66,7 +73,8 @@ class Scribe : public hearth::Agent {
     m.operation("ranged", kind);
   }
 
-  Task<std::string> ask(OperationAttempt attempt, bool again) {
+  enum class Again : std::uint8_t { kNo, kAtOnce, kLater };
+  Task<std::string> ask(OperationAttempt attempt, Again again) {
     hearth::FetchRequest request{
         .method = "POST", .url = "https://pen.example/texts", .op = attempt.id};
     auto response = co_await fetch(request);
@@ -74,25 +82,52 @@ class Scribe : public hearth::Agent {
     std::string text;
     while (auto piece = co_await response.next()) text += *piece;
     EXPECT_FALSE(co_await response.next()) << "the end is given again";
-    if (again) static_cast<void>(co_await fetch(request));
+    if (again == Again::kLater) co_await sleep(seconds(1));
+    if (again != Again::kNo) static_cast<void>(co_await fetch(request));
     co_return text;
   }
   Task<std::string> run(std::string kind, hearth::FiberContext&) {
-    const auto act = [this](OperationAttempt attempt) { return ask(std::move(attempt), false); };
+    const auto act = [this](OperationAttempt attempt) {
+      return ask(std::move(attempt), Again::kNo);
+    };
     hearth::OperationCall call{.kind = std::move(kind)};
     std::string text = co_await operation(std::move(call), act);
     kv().put("text", text);
     co_return text;
   }
   Task<std::string> write(std::string kind) { return run_fiber<std::string>("write", kind); }
-  Task<std::string> once(std::string kind) { return act_with_key(std::move(kind), false); }
+  Task<std::string> once(std::string kind) { return act_with_key(std::move(kind), Again::kNo); }
   // The same operation, whose function fails behind the answer: it asks again.
-  Task<std::string> twice(std::string kind) { return act_with_key(std::move(kind), true); }
-  Task<std::string> act_with_key(std::string kind, bool again) {
+  Task<std::string> twice(std::string kind) {
+    return act_with_key(std::move(kind), Again::kAtOnce);
+  }
+  Task<std::string> later(std::string kind) { return act_with_key(std::move(kind), Again::kLater); }
+  Task<std::string> act_with_key(std::string kind, Again again) {
     const auto act = [this, again](OperationAttempt attempt) {
       return ask(std::move(attempt), again);
     };
     hearth::OperationCall call{.kind = std::move(kind), .key = "twice"};
+    co_return co_await operation(std::move(call), act);
+  }
+  // The events up to [DONE].
+  Task<std::string> read_events(OperationAttempt attempt, std::string how) {
+    if (how == "slow") co_await sleep(seconds(1));
+    if (how == "no op") co_return "of elsewhere";
+    hearth::FetchRequest request{
+        .method = "POST", .url = "https://pen.example/texts", .op = attempt.id};
+    auto response = co_await fetch(request);
+    hearth::SseReader events(response, {.last = "[DONE]"});
+    std::string all;
+    while (auto event = co_await events.next()) {
+      all += event->data;
+    }
+    co_return all;
+  }
+  Task<std::string> judge(std::string kind, std::string how) {
+    const auto act = [this, how](OperationAttempt attempt) {
+      return read_events(std::move(attempt), how);
+    };
+    hearth::OperationCall call{.kind = std::move(kind), .key = "judged"};
     co_return co_await operation(std::move(call), act);
   }
   Json part() {
@@ -175,10 +210,34 @@ TEST_F(OperationFetchTest, I4_AKillInTheMiddleGoesOnFromTheLastPiece) {
 
 TEST_F(OperationFetchTest, I4_AnAnswerThatIsStoredWholeIsNotAskedForAgain) {
   replies_ = {{.body = "text"}};
-  EXPECT_THROW(agent_.call("twice", "resumed"), CallError);
+  agent_.start("later", "resumed");
   agent_.kill();
   EXPECT_EQ(agent_.call("once", "resumed"), "text");
   EXPECT_EQ(sent_.size(), 1U);
+}
+
+constexpr const char* kGood = "data: good\n\ndata: [DONE]\n\n";
+
+TEST_F(OperationFetchTest, OneThatActsByItsRequestIsRunAgainUntilThatHasLeft) {
+  replies_ = {{.body = kGood}};
+  agent_.start("judge", "sole", "slow");
+  agent_.kill();
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kNotExecuted));
+  EXPECT_EQ(agent_.call("judge", "sole", ""), "good");
+  EXPECT_EQ(sent_.size(), 1U);
+
+  agent_ = host_.create<Scribe>("b");
+  replies_ = {{.status = 500, .after = hours(1)}};
+  agent_.start("judge", "sole", "");
+  agent_.kill();
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+}
+
+TEST_F(OperationFetchTest, OneThatIsSaidToActByItsRequestMustSendIt) {
+  EXPECT_THROW(agent_.call("judge", "sole", "no op"), CallError);
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+  EXPECT_THROW(agent_.call("judge", "sole", ""), CallError);
+  EXPECT_TRUE(sent_.empty());
 }
 
 TEST_F(OperationFetchTest, AnOtherSideThatDoesNotGoOnLeavesItUnknown) {
@@ -204,11 +263,11 @@ TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {
 
 TEST_F(OperationFetchTest, OnlyTheFirstRequestOfARunGoesOnWithWhatIsStored) {
   replies_ = {{.body = "text"}};
-  EXPECT_THROW(agent_.call("twice", "resumed"), CallError) << "CONFLICT, as without .resume";
+  agent_.start("later", "resumed");
   EXPECT_EQ(sent_.size(), 1U);
   agent_.kill();
   EXPECT_THROW(agent_.call("twice", "resumed"), CallError);
-  EXPECT_EQ(sent_.size(), 1U) << "the first one is given what is stored";
+  EXPECT_EQ(sent_.size(), 1U) << "the first one is given what is stored, the second is refused";
 }
 
 TEST_F(OperationFetchTest, AnotherRequestOfARunIsOneOfItsOwn) {

@@ -52,6 +52,10 @@ struct OperationKind {
   // Makes the request for the rest of an answer that was cut off, from the request that was to be
   // sent again and from the stored part. Null: the rest cannot be asked for.
   ResumedFetch (*resume)(const FetchRequest& request, const PartialAnswer& answer) = nullptr;
+  // Its one request with `.op` is all that it does outside. Then an operation that was cut off
+  // before that request left was not executed, whatever its effect and also after a crash. An
+  // operation of the kind that completes without such a request is unknown.
+  bool acts_by_request = false;
 };
 
 }  // namespace hearth

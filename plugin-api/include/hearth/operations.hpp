@@ -45,6 +45,7 @@
 //           sent as Idempotency-Key (.key_header of the kind). If nothing of the request has left,
 //           the operation is NotExecuted, unless the agent sends something without .op after it
 //           (what the function itself has sent without .op before it is ignored).
+//           With .acts_by_request, an operation without that note was not executed.
 //           An operation sends one request. A second one that could be a second effect is
 //           FetchError(CONFLICT), and so is one that begins before the answer to the first was read
 //           to its end or dropped.

@@ -96,6 +96,7 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
       start.horizon_ms = static_cast<std::uint64_t>(kind_.horizon.count());
     start.can_probe = request_.can_probe ? 1 : 0;
     start.can_resume = kind_.resume != nullptr ? 1 : 0;
+    start.acts_by_request = kind_.acts_by_request ? 1 : 0;
     start.key_header = slice(std::string_view(kind_.key_header));
     start.cost = request_.cost;
     start.kind = slice(std::string_view(request_.kind));

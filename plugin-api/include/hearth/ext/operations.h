@@ -50,6 +50,8 @@
  *            acted, the operation is NOT_EXECUTED. The exception: the agent has sent a request or a
  *            call without an operation after that, since it may belong to the run. What the run
  *            sent before without the id is ignored: send every effect with the id.
+ *            With `acts_by_request` the request is all that the operation does. Then one without a
+ *            note that its request was dispatched is NOT_EXECUTED, also after a crash.
  *            If the beginning of an answer with status 2xx is stored and `can_resume` is set, the
  *            operation is RUN again whatever its class: the plugin hands over the stored part, and
  *            asks for the rest. Without can_resume, and when the outermost fiber of its work is
@@ -126,9 +128,11 @@ typedef struct hearth_operation_start {
   hearth_bytes id;        /* an id that begin() has given: that operation again; or empty */
   uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class */
   hearth_bytes key_header; /* of its request (hearth.fetch/1), for its id; empty: Idempotency-Key */
+  uint32_t acts_by_request; /* 1: its request is all that it does (Request, above) */
+  uint32_t reserved;        /* 0 */
 } hearth_operation_start;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 120, "grows at its end");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_start) == 128, "grows at its end");
 
 typedef struct hearth_operation_begun {
   uint32_t decision;   /* HEARTH_OPERATION_* */
@@ -173,7 +177,8 @@ typedef struct hearth_operations_v1 {
 
   /* A run or a probe has ended; HEARTH_OUTCOME_*. *state: its new state, HEARTH_OPERATION_IS_*; may
    * be null. GONE: it is not running. INVALID: no outcome, or no JSON. LIMIT: the result is too
-   * large; the operation is completed, without its result. [instance] */
+   * large; the operation is completed, without its result. CONFLICT: it acts by its request, and
+   * has asked for none; the operation is UNKNOWN. [instance] */
   hearth_status (*settle)(const hearth_host* host, hearth_agent agent, uint64_t operation,
                           uint32_t outcome, hearth_bytes body, uint32_t* state);
 
