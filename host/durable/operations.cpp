@@ -317,7 +317,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   const bool has_result = outcome == OperationOutcome::kCompleted;
   if (has_result && !is_json(body)) return bad_operation("the result of an operation must be JSON");
   const bool is_too_large = has_result && body.size() > settings_.max_result_bytes;
-  const Running running = std::move(found->second);
+  Running running = std::move(found->second);
   running_.erase(found);
   running_ids_.erase(running.id);
   const std::string note = has_result ? std::string() : note_of(body);
@@ -326,6 +326,12 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
     make_unknown(running.seq, running.id, running.kind, why);
     return Error{Errc::kConflict, std::string("the operation is unknown: ") + why +
                                       ": give its id to its request (.op)"};
+  }
+  if (outcome == OperationOutcome::kFailed) {
+    auto request = answers_.find(running.seq);
+    if (request && request->is_resumable() && !running.is_broken)
+      refuse_answer(running, *std::move(request));
+    outcome = OperationOutcome::kCutOff;
   }
   if (outcome == OperationOutcome::kCutOff) outcome = outcome_of_cut(running);
   if (outcome == OperationOutcome::kUnknown) {

@@ -44,7 +44,14 @@ enum class OperationState : std::uint32_t {
 // "running", "interrupted", "completed", "not_executed", "unknown".
 [[nodiscard]] std::string_view to_string(OperationState state);
 
-enum class OperationOutcome : std::uint32_t { kCompleted = 1, kNotExecuted, kUnknown, kCutOff };
+// kFailed: as kCutOff, and its run has refused the answer that it was given.
+enum class OperationOutcome : std::uint32_t {
+  kCompleted = 1,
+  kNotExecuted,
+  kUnknown,
+  kCutOff,
+  kFailed,
+};
 
 enum class OperationDecision : std::uint32_t { kRun = 1, kProbe, kCompleted, kJoin, kUnknown };
 
@@ -158,7 +165,7 @@ struct UnknownOperation {
 //  P9 Not sent   An operation that is cut off before its run began (never_begins()) or before its
 //                request left (may_send()) is not executed, whatever its effect.
 //  P10 Partial   Of the answer to a request, the first max_result_bytes are kept until the
-//                operation is settled.
+//                operation is settled, or the answer is refused.
 //  P11 One agent's  No two agents give an operation the same id, whatever keys and fiber ids their
 //                code chooses.
 //  P12 Given up  An interrupted operation that will not be begun again becomes unknown and is told;
@@ -189,7 +196,9 @@ struct UnknownOperation {
 // after a crash too.
 // P10: An operation that has the beginning of a good answer whose rest can be requested may run
 // again, whatever its effect. For an operation of a fiber, the outermost fiber of its work or one
-// below that must still be open.
+// below that must still be open. An answer is refused by drop_answer(), by kFailed unless its
+// request has failed, and by the other side, which does not send the rest. Operations whose effect
+// allows another run lose the refused answer, and begin it anew. The others keep it.
 // P11: This includes an agent that was destroyed and a later one of its name. A copy of an agent's
 // file gives the same ids. Rows of an earlier server are found under the ids that they have.
 // P12: When an interrupted operation is given up:
@@ -283,13 +292,17 @@ class Operations final : public WorkPart {
                 bool fits = true);
   void received(std::string_view id, std::string_view piece);
   void answer_ended(std::string_view id);
-  // The request has failed, and nothing of it has left.
+  // The request has failed: the rest of its answer does not come.
+  void broke_off(std::string_view id);
+  // It has failed, and nothing of it has left.
   void not_sent(std::string_view id);
   // The request that may_send() allowed could not be made, so nothing was dispatched.
   void not_made(std::string_view id);
   // The agent has sent a fetch without `op`, a call or a notification. Any running operation may
   // have sent it: from now on an unsent request does not prove that its operation was not executed.
   void sent_elsewhere();
+  // The stored answer is of no use (P10). kNotFound: the operation does not run.
+  Result<void> drop_answer(std::string_view id);
   // The stored answer. kNotFound: no operation has the id, or it has sent no request.
   Result<StoredAnswer> answer(std::string_view id);
 
@@ -395,7 +408,8 @@ class Operations final : public WorkPart {
     bool unsent = false;       // nothing of it has left, for certain
     bool is_repeated = false;  // an earlier request of the operation may have left
     bool resumes = false;      // it requests the rest of an answer
-    bool was_refused = false;  // the other side did not send that rest
+    bool is_broken = false;    // it has failed
+    bool was_refused = false;  // its answer is not stored (any more)
     std::uint64_t received = 0;
     std::uint64_t kept = 0;
   };
@@ -456,6 +470,7 @@ class Operations final : public WorkPart {
     const std::int64_t now = now_ms();
     return horizon_at_ms && now >= started_at_ms && now < *horizon_at_ms;
   }
+  void refuse_answer(Running& running, DispatchedRequest request);
   // For a settled operation. `was_executed` true: the request stays.
   void forget_answer(std::int64_t seq, bool was_executed);
   void set_not_executed(const Row& row, std::string_view why);

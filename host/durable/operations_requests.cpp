@@ -71,8 +71,7 @@ std::shared_ptr<const void> Operations::dispatched(const OperationSending& sendi
   // The request owns the pointer. Once the request is destroyed, none is in flight.
   const auto in_flight = std::make_shared<const char>();
   running.in_flight = in_flight;
-  running.unsent = false;
-  running.was_refused = false;
+  running.unsent = running.is_broken = running.was_refused = false;
   running.resumes = sending.resumes;
   running.kept = running.received = sending.resumes ? sending.from : 0;
   if (sending.resumes) {
@@ -99,14 +98,8 @@ void Operations::answered(std::string_view id, std::int64_t status,
   auto request = answers_.find(running->seq);
   if (!request) return;
   prepare_write();
-  if (running->resumes) {
-    running->was_refused = status < 200 || status >= 300 || !fits;
-    if (!running->was_refused) return;  // the stored head stays
-    // The rest cannot be requested any more. Operations whose effect allows another run lose the
-    // stored part, and begin it anew. The others keep it.
-    request->can_resume = false;
-    answers_.write(running->seq, *request);
-    if (running->effect <= Effect::kKeyed) answers_.drop_answer(running->seq);
+  if (running->resumes) {  // the stored head stays
+    if (status < 200 || status >= 300 || !fits) refuse_answer(*running, *std::move(request));
     return;
   }
   request->status = status;
@@ -143,7 +136,29 @@ void Operations::answer_ended(std::string_view id) {
   answers_.write(running->seq, *request);
 }
 
+void Operations::refuse_answer(Running& running, DispatchedRequest request) {
+  running.was_refused = true;
+  prepare_write();
+  request.can_resume = false;
+  const bool is_kept = running.effect > Effect::kKeyed;
+  request.whole = request.whole && is_kept;
+  answers_.write(running.seq, request);
+  if (!is_kept) answers_.drop_answer(running.seq);
+}
+
+Result<void> Operations::drop_answer(std::string_view id) {
+  Running* const running = find_running(id);
+  if (running == nullptr) return Error{Errc::kNotFound, "no operation of this id runs"};
+  if (auto request = answers_.find(running->seq)) refuse_answer(*running, *std::move(request));
+  return {};
+}
+
+void Operations::broke_off(std::string_view id) {
+  if (Running* const running = find_running(id)) running->is_broken = true;
+}
+
 void Operations::not_sent(std::string_view id) {
+  broke_off(id);
   Running* const running = find_running(id);
   if (running == nullptr || running->resumes || running->is_repeated) return;
   prepare_write();
@@ -152,6 +167,7 @@ void Operations::not_sent(std::string_view id) {
 }
 
 void Operations::not_made(std::string_view id) {
+  broke_off(id);
   Running* const running = find_running(id);
   if (running != nullptr && running->is_anew && !answers_.find(running->seq))
     running->unsent = true;

@@ -191,7 +191,11 @@ class LedgerRequest final : public RemoteOperation {
     durable::Operations& ledger = agent_.work().operations();
     if (is_end) in_flight_.reset();  // the agent may send another request when it gets the end
     if (outcome.has_error()) {
-      if ((flags & HEARTH_FETCH_SENT) == 0) ledger.not_sent(operation_);
+      if ((flags & HEARTH_FETCH_SENT) == 0) {
+        ledger.not_sent(operation_);
+      } else {
+        ledger.broke_off(operation_);
+      }
     } else if (is_end) {
       ledger.answer_ended(operation_);
     } else if ((flags & HEARTH_FETCH_HEAD) != 0) {

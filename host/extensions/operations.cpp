@@ -81,6 +81,11 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
   return state;
 }
 
+Result<void> OperationsExtension::drop_answer(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().operations().drop_answer(id);
+}
+
 Result<std::string> OperationsExtension::inspect(std::string_view id) {
   return agent_.work().operations().inspect(id);
 }
@@ -229,7 +234,7 @@ constexpr std::uint32_t kAllOperationStates = 31;
 
 static_assert(static_cast<std::uint32_t>(durable::Effect::kUnsafe) == HEARTH_EFFECT_UNSAFE);
 static_assert(static_cast<std::uint32_t>(OperationState::kUnknown) == HEARTH_OPERATION_IS_UNKNOWN);
-static_assert(static_cast<std::uint32_t>(OperationOutcome::kCutOff) == HEARTH_OUTCOME_CUT_OFF);
+static_assert(static_cast<std::uint32_t>(OperationOutcome::kFailed) == HEARTH_OUTCOME_FAILED);
 static_assert(static_cast<std::uint32_t>(OperationDecision::kUnknown) == HEARTH_OPERATION_UNKNOWN);
 static_assert(HEARTH_EVENT_OPERATION_UNKNOWN ==
               static_cast<std::uint32_t>(EventKind::kOperationUnknown));
@@ -289,7 +294,7 @@ hearth_status settle_operation(const hearth_host* host, hearth_agent agent, std:
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto bytes = bytes_of(body);
     if (!bytes) return bad_slice(it);
-    if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_CUT_OFF)
+    if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_FAILED)
       return fail(it, HEARTH_E_INVALID, "settle() takes one of HEARTH_OUTCOME_*");
     const auto settled =
         OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), *bytes);
@@ -378,13 +383,23 @@ hearth_status operation_path(const hearth_host* host, hearth_agent agent, hearth
   });
 }
 
+hearth_status drop_operation_answer(const hearth_host* host, hearth_agent agent,
+                                    hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    if (!its_id) return bad_slice(it);
+    return status_of(it, OperationsExtension(it).drop_answer(*its_id));
+  });
+}
+
 constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
                                               .settle = settle_operation,
                                               .inspect = inspect_operation,
                                               .list = list_operations,
                                               .resolve = resolve_operation,
                                               .answer = operation_answer,
-                                              .path = operation_path};
+                                              .path = operation_path,
+                                              .drop_answer = drop_operation_answer};
 
 }  // namespace
 

@@ -40,6 +40,7 @@ class OperationsExtension {
   Result<Begun> begin(const durable::OperationRequest& request, std::uint64_t token);
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,
                                          std::string_view body);
+  Result<void> drop_answer(std::string_view id);
   Result<std::string> inspect(std::string_view id);
   Result<std::string> list(const durable::OperationFilter& filter);
   Result<void> resolve(std::string_view id, durable::OperationOutcome outcome,

@@ -2,13 +2,28 @@
 
 namespace hearth {
 
+namespace {
+
+detail::Activation& activation_of(const OperationAttempt& attempt) {
+  if (attempt.activation == nullptr) throw Error(HEARTH_E_INVALID, "no operation runs");
+  return *attempt.activation;
+}
+
+}  // namespace
+
+void OperationAttempt::drop_answer() const {
+  const detail::Activation& live = activation_of(*this);
+  live.check(detail::operation_table(live).drop_answer(live.host(), live.id(),
+                                                       detail::slice(std::string_view(id))),
+             "drop an answer");
+}
+
 std::string OperationAttempt::path() const {
-  if (activation == nullptr) throw Error(HEARTH_E_INVALID, "no operation runs");
+  const detail::Activation& live = activation_of(*this);
   hearth_bytes path = {nullptr, 0};
-  activation->check(
-      detail::operation_table(*activation)
-          .path(activation->host(), activation->id(), detail::slice(std::string_view(id)), &path),
-      "the path of an operation");
+  live.check(detail::operation_table(live).path(live.host(), live.id(),
+                                                detail::slice(std::string_view(id)), &path),
+             "the path of an operation");
   return std::string(detail::view(path));
 }
 

@@ -309,6 +309,82 @@ TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUn
       << "it has asked, and goes on without an answer";
 }
 
+TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAgain) {
+  struct Case {
+    Effect effect;
+    OperationState state;
+    OperationDecision next;
+    bool is_kept;
+  };
+  constexpr auto kProbeIt = OperationDecision::kProbe;
+  for (const auto& [effect, state, next, is_kept] :
+       {Case{Effect::kRead, OperationState::kInterrupted, kRunIt, false},
+        Case{Effect::kIdempotent, OperationState::kInterrupted, kRunIt, false},
+        Case{Effect::kKeyed, OperationState::kInterrupted, kRunIt, false},
+        Case{Effect::kProbe, OperationState::kInterrupted, kProbeIt, true},
+        Case{Effect::kUnsafe, OperationState::kUnknown, OperationDecision::kUnknown, true}}) {
+    for (const bool is_whole : {false, true}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(effect)) + (is_whole ? " whole" : " part"));
+      OperationBegun begun = begin(effect, true);
+      ASSERT_TRUE(send());
+      answer();
+      if (is_whole) ledger_->answer_ended(id_);
+      EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "no JSON"), state);
+      EXPECT_EQ(stored(), is_kept ? "one two " : "");
+      begun = begin(effect, true, true);
+      EXPECT_EQ(begun.decision, next);
+      EXPECT_FALSE(ledger_->may_send(resuming(0)));
+      if (next == kRunIt) EXPECT_TRUE(send()) << "it is asked for anew";
+      if (next == OperationDecision::kUnknown) {
+        ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+      } else {
+        ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+      }
+    }
+  }
+}
+
+TEST_F(OperationRequestsTest, P10_ARequestThatHasFailedLeavesAnAnswerWhoseRestIsMissing) {
+  for (const auto fail : {&Operations::broke_off, &Operations::not_sent, &Operations::not_made}) {
+    OperationBegun begun = begin(Effect::kUnsafe, true);
+    ASSERT_TRUE(send());
+    answer();
+    ledger_->broke_off(id_);
+    EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "cut"), OperationState::kInterrupted);
+    begun = begin(Effect::kUnsafe, true);
+    EXPECT_EQ(begun.decision, kRunIt);
+    ASSERT_TRUE(send(resuming(4)));
+    ((*ledger_).*fail)(id_);
+    EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "again"), OperationState::kInterrupted);
+    begun = begin(Effect::kUnsafe, true);
+    ASSERT_TRUE(send(resuming(4)));
+    ledger_->answered(id_, 206, std::nullopt, R"({"status":206})");
+    EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "of no use"), OperationState::kUnknown);
+    ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  }
+}
+
+TEST_F(OperationRequestsTest, P10_AnAnswerThatIsDroppedIsAskedForInTheSameRunToo) {
+  EXPECT_EQ(ledger_->drop_answer("none").error().code, Errc::kNotFound);
+  for (const Effect effect : kEffects) {
+    SCOPED_TRACE(static_cast<int>(effect));
+    const OperationBegun begun = begin(effect, true);
+    EXPECT_TRUE(ledger_->drop_answer(id_)) << "there is none";
+    ASSERT_TRUE(send());
+    answer();
+    EXPECT_TRUE(ledger_->drop_answer(id_));
+    ledger_->received(id_, "three");
+    ledger_->answer_ended(id_);
+    const bool is_strict = effect > Effect::kKeyed;
+    EXPECT_EQ(stored(), is_strict ? "one two " : "") << "and nothing more of it";
+    EXPECT_EQ(record().at("request").at("whole"), false);
+    EXPECT_EQ(send(), !is_strict);
+    if (!is_strict) answer(200, "anew");
+    EXPECT_EQ(stored(), is_strict ? "one two " : "anew");
+    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+  }
+}
+
 TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
   begin(Effect::kUnsafe, true);
   ASSERT_TRUE(send());

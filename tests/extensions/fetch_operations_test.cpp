@@ -112,6 +112,31 @@ TEST_F(AbiLedgerFetchTest, AFailureThatWasNotSentSettlesIt) {
             durable::OperationState::kUnknown);
 }
 
+TEST_F(AbiLedgerFetchTest, AFailureAfterAWholeRequestRefusesItsAnswer) {
+  using durable::OperationState;
+  struct Case {
+    const char* what;
+    Result<std::string> end;
+    std::uint32_t flags;
+    OperationState state;
+  };
+  const Error cut{Errc::kUnavailable, "cut"};
+  for (const auto& [what, end, flags, state] :
+       {Case{"whole", std::string(), 0, OperationState::kUnknown},
+        Case{"cut off", cut, fetch_failure_flags(HEARTH_FETCH_PHASE_BODY, true),
+             OperationState::kInterrupted}}) {
+    begin();
+    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+    tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
+    tell(std::string("half"), false, 0);
+    tell(end, true, flags);
+    EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kFailed, "no"), state)
+        << what;
+    ASSERT_TRUE(
+        ledger().resolve(begun_.id, durable::OperationOutcome::kNotExecuted, "", "", "ada"));
+  }
+}
+
 TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
   begin(durable::Effect::kRead);
   const auto refused = [&] {

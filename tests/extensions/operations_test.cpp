@@ -68,6 +68,10 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
        [&](Host host, hearth_agent agent) {
          return operations_.path(host, agent, slice("i"), &record_);
        }},
+      {"drop_answer", true,
+       [&](Host host, hearth_agent agent) {
+         return operations_.drop_answer(host, agent, slice("i"));
+       }},
       {"answer", false,
        [&](Host host, hearth_agent agent) {
          return operations_.answer(host, agent, slice("i"), &record_, &body_);
@@ -146,12 +150,16 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
 TEST_F(AbiOperationsTest, OneThatActsByItsRequestWasNotExecutedWithoutOne) {
   hearth_operation_start request = good_operation();
   request.acts_by_request = 1;
+  for (const std::uint32_t outcome : {HEARTH_OUTCOME_CUT_OFF, HEARTH_OUTCOME_FAILED}) {
+    ASSERT_EQ(begin(request), HEARTH_OK);
+    ASSERT_EQ(settle(outcome, "lost"), HEARTH_OK);
+    EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
+  }
   ASSERT_EQ(begin(request), HEARTH_OK);
-  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
-  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
-  ASSERT_EQ(begin(request), HEARTH_OK);
+  const std::string its_id = id();
   EXPECT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
   EXPECT_NE(agent_.last_error.find(".op"), std::string::npos) << agent_.last_error;
+  EXPECT_EQ(operations_.drop_answer(host_, kAgent, slice(its_id)), HEARTH_E_NOT_FOUND) << "over";
 }
 
 TEST_F(AbiOperationsTest, OneThatIsCancelledWhileItWaitsHasNotBegun) {
@@ -206,7 +214,7 @@ TEST_F(AbiOperationsTest, RequestsAreChecked) {
   const auto request = good_operation();
   EXPECT_EQ(operations_.begin(host_, kAgent, &request, 1, nullptr), HEARTH_E_INVALID);
   EXPECT_EQ(operations_.settle(host_, kAgent, 1, 0, kNothing, nullptr), HEARTH_E_INVALID);
-  EXPECT_EQ(operations_.settle(host_, kAgent, 1, 5, kNothing, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(operations_.settle(host_, kAgent, 1, 6, kNothing, nullptr), HEARTH_E_INVALID);
   hearth_operation_filter filter{};
   filter.struct_size = sizeof filter;
   filter.states = 32;

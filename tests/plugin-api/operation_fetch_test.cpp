@@ -109,8 +109,9 @@ class Scribe : public hearth::Agent {
     hearth::OperationCall call{.kind = std::move(kind), .key = "twice"};
     co_return co_await operation(std::move(call), act);
   }
-  // The events up to [DONE].
+  // The events up to [DONE]. An event "bad" is refused, with or without ("drop") an exception.
   Task<std::string> read_events(OperationAttempt attempt, std::string how) {
+    if (how == "early") throw hearth::Error(HEARTH_E_BUSY, "fails before it asks");
     if (how == "slow") co_await sleep(seconds(1));
     if (how == "no op") co_return "of elsewhere";
     hearth::FetchRequest request{
@@ -119,6 +120,13 @@ class Scribe : public hearth::Agent {
     hearth::SseReader events(response, {.last = "[DONE]"});
     std::string all;
     while (auto event = co_await events.next()) {
+      if (event->data == "bad" && how == "drop") {
+        attempt.drop_answer();
+        static_cast<void>(co_await response.text());
+        response = co_await fetch(request);
+        co_return co_await response.text();
+      }
+      if (event->data == "bad") throw hearth::Error(HEARTH_E_BUSY, "of no use");
       all += event->data;
     }
     co_return all;
@@ -216,7 +224,53 @@ TEST_F(OperationFetchTest, I4_AnAnswerThatIsStoredWholeIsNotAskedForAgain) {
   EXPECT_EQ(sent_.size(), 1U);
 }
 
+TEST_F(OperationFetchTest, I4_AnAnswerWhoseRestIsMissingGoesOnAfterAFailureToo) {
+  FetchReply cut{.body = kEvents};
+  cut.failure = {.phase = HEARTH_FETCH_PHASE_BODY, .sent = true};
+  replies_ = {cut, {.status = 206, .body = "data: [DONE]\n\n"}};
+  EXPECT_THROW(agent_.call("judge", "resumed", ""), CallError);
+  EXPECT_THROW(agent_.call("judge", "resumed", "early"), CallError);
+  EXPECT_EQ(agent_.call("judge", "resumed", ""), "onetwo");
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[1].header("Last-Event-ID"), "2");
+}
+
 constexpr const char* kGood = "data: good\n\ndata: [DONE]\n\n";
+
+TEST_F(OperationFetchTest, AnAnswerOfNoUseIsAskedForAnewIfTheEffectAllows) {
+  const FetchReply bad{.body = "data: bad\n\n"};
+  const FetchReply early{.body = "data: one\n\n"};
+  for (const FetchReply& useless : {bad, early}) {
+    for (const std::string kind : {"keyed", "repeated", "resumed"}) {
+      SCOPED_TRACE(kind + " " + useless.body);
+      sent_.clear();
+      replies_ = {useless, {.body = kGood}};
+      agent_ = host_.create<Scribe>(kind + useless.body.substr(6, 3));
+      EXPECT_THROW(agent_.call("judge", kind, ""), CallError);
+      if (kind == "resumed") {
+        EXPECT_THROW(agent_.call("judge", kind, ""), CallError);
+        EXPECT_EQ(sent_.size(), 1U);
+        EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+        EXPECT_EQ(agent_.call("part").at("body"), useless.body);
+      } else {
+        EXPECT_EQ(agent_.call("judge", kind, ""), "good");
+        ASSERT_EQ(sent_.size(), 2U);
+        EXPECT_EQ(sent_[1].url, sent_[0].url) << "not for a rest";
+        EXPECT_EQ(sent_[1].header("X-Once"), sent_[0].header("X-Once"));
+      }
+    }
+  }
+}
+
+TEST_F(OperationFetchTest, AnAnswerThatIsDroppedIsAskedForAnewInTheSameRun) {
+  replies_ = {{.body = "data: bad\n\n"}, {.body = "good"}};
+  EXPECT_EQ(agent_.call("judge", "repeated", "drop"), "good");
+  EXPECT_EQ(sent_.size(), 2U);
+  agent_ = host_.create<Scribe>("b");
+  replies_ = {{.body = "data: bad\n\n"}};
+  EXPECT_THROW(agent_.call("judge", "resumed", "drop"), CallError) << "CONFLICT";
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kUnknown));
+}
 
 TEST_F(OperationFetchTest, OneThatActsByItsRequestIsRunAgainUntilThatHasLeft) {
   replies_ = {{.body = kGood}};

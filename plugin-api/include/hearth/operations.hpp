@@ -54,6 +54,9 @@
 //           fetch() of the next run gives the stored part, and then the rest. Another fetch() of
 //           that run is a separate request. Without .resume, or when the fiber is over, the part
 //           stays for partial_answer(), and the kind's Effect decides.
+//           A function that throws although its request has not failed has refused the answer, as
+//           with attempt.drop_answer(). The next run does not get it again: the kind's Effect
+//           decides, as without .resume.
 // Bounded   Arguments 64 KiB. A result larger than limits.max_value is not kept: the operation has
 //           completed, and operation() throws Error(LIMIT), now and later. Rows are removed after
 //           operations.keep of the class's file (30 days after they were settled), but not while
@@ -87,13 +90,17 @@ struct OperationCall {
 struct OperationAttempt {
   std::string id;   // the same in each attempt; the key for the other system
   int attempt = 1;  // of a probe 0
-  // The SDK's, for path(): valid as long as the function or the probe runs.
+  // The SDK's, for the members: valid as long as the function or the probe runs.
   detail::Activation* activation = nullptr;
 
   // A file that belongs to the operation alone, the same in each attempt and in its probe: use it
   // for an effect that leaves its result there. It is removed with the operation's row.
   // Failure   HostError: NOT_FOUND once the operation has ended, BUSY
   [[nodiscard]] std::string path() const;
+  // The stored answer is of no use: the next fetch(), of this run or a later one, sends the request
+  // itself, if the kind's Effect allows another one.
+  // Failure   HostError: NOT_FOUND once the operation has ended
+  void drop_answer() const;
 };
 
 // The result of a probe.
@@ -169,7 +176,7 @@ void settle_value(OperationRun& run, const Value& value) {
     run.fail(HEARTH_OUTCOME_NOT_EXECUTED);
     throw;
   } catch (...) {
-    if (run.fail(HEARTH_OUTCOME_CUT_OFF) == OperationState::kUnknown) throw OperationUnknown(id);
+    if (run.fail(HEARTH_OUTCOME_FAILED) == OperationState::kUnknown) throw OperationUnknown(id);
     throw;
   }
 }

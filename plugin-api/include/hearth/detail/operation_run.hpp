@@ -185,6 +185,9 @@ class OperationRun {
       operation_ = 0;
       return OperationState::kInterrupted;
     }
+    // What the run has not asked for, it has not refused.
+    if (outcome == HEARTH_OUTCOME_FAILED && activation_.operation_kinds().contains(id_))
+      outcome = HEARTH_OUTCOME_CUT_OFF;
     return settle(outcome, current_failure().text);
   }
 

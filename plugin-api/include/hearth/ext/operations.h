@@ -55,7 +55,8 @@
  *            If the beginning of an answer with status 2xx is stored and `can_resume` is set, the
  *            operation is RUN again whatever its class: the plugin hands over the stored part, and
  *            asks for the rest. Without can_resume, and when the outermost fiber of its work is
- *            over, the stored part is kept, and the class decides.
+ *            over, the stored part is kept, and the class decides. So it does after FAILED and
+ *            drop_answer(), and then it forgets the part if the class is KEYED or milder.
  * Bounded    Arguments: 64 KiB of JSON. Result: the class's limits.max_value. An agent has at most
  *            100,000 rows. Settled rows are removed after operations.keep of the class's file (30
  *            days), and earlier if there is no room for more; but not while the fiber that they
@@ -112,7 +113,10 @@ enum {
   HEARTH_OUTCOME_COMPLETED = 1,    /* body: the result, JSON */
   HEARTH_OUTCOME_NOT_EXECUTED = 2, /* body: why, for people */
   HEARTH_OUTCOME_UNKNOWN = 3,      /* it cannot be known; body: why */
-  HEARTH_OUTCOME_CUT_OFF = 4       /* it has failed; the effect's class decides; body: why */
+  HEARTH_OUTCOME_CUT_OFF = 4,      /* it did not end; the effect's class decides; body: why */
+  /* As CUT_OFF, and the run has refused the answer that it was given: drop_answer(). The answer
+   * stays if its request has failed, since then its rest is missing. */
+  HEARTH_OUTCOME_FAILED = 5
 };
 
 typedef struct hearth_operation_start {
@@ -223,9 +227,13 @@ typedef struct hearth_operations_v1 {
    * [instance] */
   hearth_status (*path)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                         hearth_bytes* path);
+
+  /* The stored answer is of no use: nothing asks for its rest, and another request is sent instead
+   * if the effect's class allows one. NOT_FOUND: no operation of this id runs. [instance] */
+  hearth_status (*drop_answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 56, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 64, "frozen");
 
 /* ---- what a class says about its kinds ---- */
 
