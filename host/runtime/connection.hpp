@@ -40,6 +40,10 @@ struct Connection : extensions::Client {
   std::optional<HeldBytes> held;
   // CONNECT was delivered and is not completed: other events wait.
   bool connect_in_progress = false;
+  // A state was sent to it after its CONNECT. If the client sets the state meanwhile, it shows its
+  // own state first and the sent one in the end. It cannot be known when a client has read a frame,
+  // so from then on it gets the states that it sets, too.
+  bool was_sent_state = false;
   bool reading_paused = false;     // set_reading(false) was called
   std::size_t waiting_bytes = 0;   // in waiting_events
   std::size_t waiting_events = 0;  // of this connection, in the slot's queue

@@ -50,8 +50,9 @@ void LiveAgent::write_state_of_client(Event& incoming) {
 }
 
 void LiveAgent::show_true_state(ConnectionId id) {
-  const Connection* client = clients_.connection(id);
+  Connection* client = clients_.connection(id);
   if (client == nullptr || !client->protocol_enabled() || broken_) return;
+  client->was_sent_state = true;
   try {
     const auto state = of<extensions::StateExtension>().get();
     outbox_.push(FrameEffect{{id}, services_.state_frame(state ? *state : std::string_view())});
@@ -79,8 +80,11 @@ Result<void> LiveAgent::may_change() {
 void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_t write) {
   std::vector<ConnectionId> to;
   for (const ConnectionId id : clients_.all()) {
-    const Connection* client = clients_.connection(id);
-    if (id != source && client->is_open() && client->protocol_enabled()) to.push_back(id);
+    Connection* client = clients_.connection(id);
+    const bool shows_it = id == source && !client->was_sent_state;
+    if (shows_it || !client->is_open() || !client->protocol_enabled()) continue;
+    client->was_sent_state = true;
+    to.push_back(id);
   }
   if (!to.empty()) {
     outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});

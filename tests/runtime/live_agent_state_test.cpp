@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hearth::runtime {
 namespace {
@@ -96,6 +97,55 @@ TEST_F(StateTraceTest, TheGateOfASubAgentIsUnderTheTraceOfWhoAsks) {
                                    std::make_unique<FakeSink>(std::make_shared<Answer>()));
   shard_.settle();
   EXPECT_EQ(lines_of(EventKind::kSubAgent), 1U);
+}
+
+// What clients show in the end: their own state at once, then each that is sent to them.
+class StateOfClientsTest : public ::testing::Test {
+ protected:
+  StateOfClientsTest() {
+    shard_.settle();
+    for (const auto& client : {a_, b_}) client.sight->clear();
+  }
+  void set(const ShardFixture::Client& client, const std::string& state) {
+    client.sight->push_back("text state " + state);
+    shard_.write_state(client, state);
+  }
+
+  ShardFixture shard_;
+  ShardFixture::Client a_ = shard_.connect("a", "one");
+  ShardFixture::Client b_ = shard_.connect("a", "other");
+};
+
+TEST_F(StateOfClientsTest, TwoThatSetItAtOnceEndWithTheStateOfTheServer) {
+  for (const std::string round : {"1", "2", "3"}) {
+    set(a_, round);
+    set(b_, round + "0");
+    shard_.settle();
+    EXPECT_EQ(a_.sight->back(), "text state " + round + "0");
+    EXPECT_EQ(b_.sight->back(), "text state " + round + "0");
+  }
+}
+
+TEST_F(StateOfClientsTest, OneThatSetsItAloneGetsNoneBack) {
+  for (const std::string state : {"1", "2", "3"}) {
+    set(a_, state);
+    shard_.settle();
+  }
+  EXPECT_EQ(*a_.sight, (std::vector<std::string>{"text state 1", "text state 2", "text state 3"}));
+  EXPECT_EQ(b_.sight->back(), "text state 3");
+}
+
+TEST_F(StateOfClientsTest, OneThatMeetsAStateOfTheAgentEndsWithItsOwn) {
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kCall) return {};
+    EXPECT_TRUE(host.set_state(0, "7"));
+    return host.complete(event.call, std::string_view());
+  };
+  shard_.call(b_, "seven");
+  set(a_, "8");
+  shard_.settle();
+  EXPECT_EQ(a_.sight->back(), "text state 8");
+  EXPECT_EQ(b_.sight->back(), "text state 8");
 }
 
 }  // namespace
