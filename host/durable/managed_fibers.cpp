@@ -203,6 +203,8 @@ Result<ManagedFibers::Started> ManagedFibers::start(const ManagedRequest& reques
   if (auto checked = check_request(request, settings_.max_json_bytes); checked.has_error()) {
     return checked.error();
   }
+  if (!request.parent.empty() && !is_open(request.parent))
+    return Error{Errc::kNotFound, "the fiber that this one would belong to is over"};
   auto named = find_named(request);
   if (named.has_error()) return named.error();
   std::optional<FiberRecord>& record = *named;
@@ -353,6 +355,15 @@ ManagedChange ManagedFibers::postpone(FiberRecord record, std::string_view error
 }
 
 ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome, bool dead) {
+  if (outcome.status != FiberStatus::kAborted)
+    return settle_alone(std::move(record), std::move(outcome), dead);
+  const std::optional<std::string> reason = outcome.error;
+  ManagedChange change = settle_alone(std::move(record), std::move(outcome), dead);
+  abort_inner(change, reason);
+  return change;
+}
+
+ManagedChange ManagedFibers::settle_alone(FiberRecord record, FiberOutcome outcome, bool dead) {
   if (!record.settled()) {
     if (const auto standing = fibers_.find(record.id)) record.attempts = standing->attempts;
     record.snapshot = jobs().document(record.seq, JobPart::kSnapshot);
@@ -377,7 +388,7 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
   }
   const bool goes = record.keeping == FiberKeeping::kBrief && !dead;
   parents_.erase(record.id);
-  const bool is_needed = has_open_parent(record);
+  const bool is_needed = record.parent && is_open(*record.parent);
   if (goes && !is_needed) {
     erase_record(record.seq, record.id);
     return change_of(std::move(record));
@@ -388,34 +399,6 @@ ManagedChange ManagedFibers::settle_as(FiberRecord record, FiberOutcome outcome,
   if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
   store(record, goes ? JobState::kSettled : JobState::kUntold);
   return change_of(std::move(record));
-}
-
-bool ManagedFibers::has_open_parent(const FiberRecord& record) {
-  if (!record.parent) return false;
-  const auto parent = jobs().find(JobKind::kManaged, *record.parent);
-  return parent && !parent->ended_at_ms;
-}
-
-// Removes the kept values of a fiber that does not need them any more. Open children go on. A child
-// that keeps its record loses a key that only this fiber uses: in a later run the same key may mean
-// another place.
-void ManagedFibers::remove_children(std::string_view parent) {
-  const std::int64_t removed = jobs().run(
-      "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
-      "AND ended_at IS NOT NULL AND dead = 0",
-      std::array{Param(parent)});
-  if (removed > 0) count().removed_some();
-  jobs().run(
-      "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
-      "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
-      std::array{Param(parent)});
-}
-
-void ManagedFibers::checkpointed(std::string_view id) {
-  const auto parent = parents_.find(id);
-  if (parent == parents_.end()) return;
-  parents_.erase(parent);
-  remove_children(id);
 }
 
 void ManagedFibers::erase_record(std::int64_t seq, const std::string& id) {

@@ -73,7 +73,8 @@ struct ManagedSettings {
 struct ManagedChange {
   std::string id;
   FiberStatus status{};
-  std::string record;  // JSON
+  std::string record;                // JSON
+  std::vector<std::string> inner{};  // ids of the fibers that were aborted with it
 };
 
 // Layered over Fibers: a managed fiber is one row. Fibers works on the row until the fiber is
@@ -94,6 +95,7 @@ struct ManagedChange {
 //  P7 Code         A fiber that waits for code waits without limit, and counts toward max_records.
 //  P8 Turns        Each recovery of a turn, and its giving up, is in take_turn_news().
 //  P9 Once         once() is true one time for each mark of a fiber, over all its recoveries.
+//  P10 Inner       An aborted fiber ends its inner fibers, however deep, and none begins below it.
 //
 // P1: load() settles the fibers whose recovery was given up.
 // P3: Retention does not remove a record before it was told. A telling is claimed before it begins:
@@ -101,6 +103,7 @@ struct ManagedChange {
 // max_tell_interruptions the telling is given up, and the record stays until it is removed.
 // P6: A dead or interrupted parent may be revived, and keeps the values. A kKept record stays, but
 // loses its key at the same moment if the key begins with the parent's id and a slash.
+// P10: inner fibers are the open ones whose parent it is, and theirs.
 // P9: The mark is written in the turn that does the thing. A fiber has at most kMostMarks.
 //
 // Savepoints      No member may be called while a savepoint of the agent's code is open: a rollback
@@ -124,7 +127,8 @@ class ManagedFibers final : public CountedJobs {
     bool was_there = false;    // the record existed, and its work goes on with `fiber`
     bool was_offered = false;  // to a hook, whose end has no effect any more
   };
-  // kInvalidArgument, kConflict, kLimitExceeded: nothing was written.
+  // kInvalidArgument, kConflict, kLimitExceeded, kNotFound (the parent is over): nothing was
+  // written.
   Result<Started> start(const ManagedRequest& request);
   // `adopts`: also a fiber without a record, which gets a brief one. kNotFound: the fiber is not
   // being offered now; kLimitExceeded.
@@ -143,6 +147,7 @@ class ManagedFibers final : public CountedJobs {
   // limit, after 4 MiB: only an empty page is the last.
   Result<std::string> list(const ManagedFilter& filter);
   // Settles an unsettled fiber as aborted. Its handle is invalid then, and it cannot be resumed.
+  // "inner" in the record: the ids of the fibers that ended with it.
   Result<ManagedChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
   // Settles a dead or interrupted fiber with this outcome. kNotFound: it is neither.
   Result<ManagedChange> resolve(std::string_view id, std::string_view outcome_json);
@@ -234,8 +239,11 @@ class ManagedFibers final : public CountedJobs {
   Result<void> make_room();
   Result<Started> begin(const ManagedRequest& request, const FiberRecord* replaced);
   ManagedChange settle_as(FiberRecord record, FiberOutcome outcome, bool dead);
+  ManagedChange settle_alone(FiberRecord record, FiberOutcome outcome, bool dead);
+  // P10, once `outer` is settled.
+  void abort_inner(ManagedChange& outer, const std::optional<std::string>& reason);
   Result<Started> take_up(FiberRecord record);
-  [[nodiscard]] bool has_open_parent(const FiberRecord& record);
+  [[nodiscard]] bool is_open(std::string_view id);
   void remove_children(std::string_view parent);
   void note_turn(std::string_view id);
   void note_given_up(const FiberRecord& record, std::string_view why);

@@ -47,7 +47,7 @@ hearth_status start_fiber_2(const hearth_host* host, hearth_agent agent,
     wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
     wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
     auto started = ManagedFiberExtension(it).start(wanted);
-    if (!started) return fail(it, started.error());
+    if (!started) return fail(it, started.error(), HEARTH_E_GONE);
     *fiber = started->fiber;
     lend(it, std::move(started->record), record);
     return kOk;

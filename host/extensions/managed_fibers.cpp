@@ -98,6 +98,7 @@ Result<std::string> ManagedFiberExtension::settle(std::uint64_t fiber, FiberStat
                        : change->status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
                                                                  : DurableEvent::kFiberRunFailed,
                        change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
+  report_inner(*change, body);
   return std::move(change->record);
 }
 
@@ -117,13 +118,21 @@ Result<std::string> ManagedFiberExtension::cancel(std::string_view id, std::stri
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
   agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
+  report_inner(*change, reason);
   return std::move(change->record);
+}
+
+void ManagedFiberExtension::report_inner(const durable::ManagedChange& outer,
+                                         std::string_view reason) {
+  for (const std::string& id : outer.inner)
+    agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
 }
 
 Result<void> ManagedFiberExtension::resolve(std::string_view id, std::string_view outcome) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto change = agent_.work().managed().resolve(id, outcome);
   if (change.has_error()) return change.error();
+  report_inner(*change, "its outer fiber was aborted");
   return {};
 }
 

@@ -37,6 +37,8 @@ class ManagedFiberExtension {
   Result<std::uint64_t> remove(const durable::ManagedFilter& filter);
 
  private:
+  void report_inner(const durable::ManagedChange& outer, std::string_view reason);
+
   AgentContext& agent_;
 };
 

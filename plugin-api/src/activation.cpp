@@ -101,7 +101,25 @@ void Activation::cancel(std::uint64_t call) {
 }
 
 void Activation::reap() noexcept {
-  while (!finished_.empty() || !released_.empty()) {
+  while (!finished_.empty() || !released_.empty() || !dropped_.empty()) {
+    if (!dropped_.empty()) {
+      drop_fibers();
+      continue;
+    }
+void Activation::drop_fibers() noexcept {
+  task_watch = nullptr;  // tasks that they had not awaited yet are destroyed with them
+  while (!dropped_.empty()) {
+    const auto dropped = fibers_.find(dropped_.back());
+    dropped_.pop_back();
+    if (dropped == fibers_.end()) continue;
+    const std::unique_ptr<Root> root = std::move(dropped->second);
+    fibers_.erase(dropped);
+    std::erase(finished_, root.get());
+    works_for(root->context());
+  }
+  task_watch = this;
+}
+
     if (finished_.empty()) {
       Waiter* const waiter = released_.front();
       released_.erase(released_.begin());

@@ -1,4 +1,4 @@
-#include <hearth/detail/fiber_work.hpp>
+#include <hearth/detail/fiber_waits.hpp>
 
 namespace hearth::detail {
 
@@ -94,13 +94,36 @@ FiberContext& running_fiber(Activation& activation) {
   return fiber->fiber();
 }
 
-void stop_cancelled(Activation& activation, const FiberRecord& record) {
+namespace {
+
+// The one that runs in this instance; null: none does.
+FiberRoot* find_running(Activation& activation, const std::string& id) {
   for (const auto& [number, root] : activation.fibers()) {
     auto& fiber = static_cast<FiberRoot&>(*root);
-    if (fiber.fiber().id() != record.id || fiber.ended()) continue;
-    fiber.cancelled(record);
-    fiber.request_stop();
-    return;
+    if (fiber.fiber().id() == id && !fiber.ended()) return &fiber;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void stop_cancelled(Activation& activation, const FiberRecord& record) {
+  FiberRoot* const fiber = find_running(activation, record.id);
+  if (fiber == nullptr) return;
+  fiber->cancelled(record);
+  fiber->request_stop();
+}
+
+void stop_inner(Activation& activation, const FiberRecord& outer, const Json& inner) {
+  for (const Json& id : inner) {
+    FiberRecord ended = outer;
+    ended.id = id.get<std::string>();
+    FiberRoot* const fiber = find_running(activation, ended.id);
+    if (fiber != nullptr) ended.name = fiber->fiber().name();
+    if (auto kept = find_record(activation, ended.id, {})) ended = *std::move(kept);
+    stop_cancelled(activation, ended);
+    if (fiber != nullptr) activation.drop_fiber(fiber->context().fiber);
+    fiber_settled(activation, ended);
   }
 }
 

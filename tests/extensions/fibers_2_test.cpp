@@ -78,12 +78,29 @@ TEST_F(AbiFibers2Test, EveryFieldOfAStartArrives) {
                                       .retry_max_ms = 5};
   EXPECT_EQ(fibers_.start(host_, kAgent, &request, nullptr, &record_), HEARTH_E_INVALID)
       << "work that nobody can settle must not begin";
+  EXPECT_EQ(start(request), HEARTH_E_GONE) << "no fiber has the parent's id";
+  auto parent = good_start();
+  parent.id = slice("p");
+  ASSERT_EQ(start(parent), HEARTH_OK);
   ASSERT_EQ(start(request), HEARTH_OK) << last_error();
   EXPECT_NE(fiber_, 0U);
   for (const char* part : {R"("id":"i")", R"("key":"k")", R"("name":"work")", R"("input":[1])",
                            R"("metadata":{"m":2})", R"("max_retries":3)"})
     EXPECT_TRUE(has(record_, part)) << part << " in " << view(record_);
   EXPECT_FALSE(has(record_, "brief"));
+}
+
+TEST_F(AbiFibers2Test, ACancelNamesTheInnerFibersThatEndWithIt) {
+  auto request = good_start();
+  request.id = slice("outer");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  request.id = slice("inner");
+  request.parent = slice("outer");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(fibers_.cancel(host_, kAgent, slice("outer"), kNothing, slice("why"), &record_),
+            HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("inner":["inner"])")) << view(record_);
+  EXPECT_EQ(fibers_.inspect(host_, kAgent, slice("inner"), kNothing, &record_), HEARTH_E_NOT_FOUND);
 }
 
 TEST_F(AbiFibers2Test, PoliciesAndFlagsThatThereAreNotAreRefused) {

@@ -30,6 +30,14 @@ Lines done;             // NOLINT(cppcoreguidelines-avoid-non-const-global-varia
 int ticks = 0;          // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 int failures_left = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
+// Its coroutine is destroyed.
+struct Leaver {
+  Leaver() = default;
+  Leaver(const Leaver&) = delete;
+  Leaver& operator=(const Leaver&) = delete;
+  ~Leaver() { done.emplace_back("left"); }
+};
+
 class Parent : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Parent>& m) { list(m); }
@@ -105,6 +113,46 @@ class Parent : public hearth::Agent {
     co_return seen;
   }
 
+  // Waits for one inner fiber after the other; each waits for one more.
+  Task<void> whole(FiberContext& /*fiber*/) {
+    try {
+      for (int i = 0; i < 3; ++i) co_await run_fiber<int>("part", i);
+    } catch (const hearth::Error& failure) {
+      done.emplace_back(failure.what());
+    }
+    try {
+      co_await run_fiber<int>("part", 9);
+    } catch (const hearth::HostError& refusal) {
+      done.emplace_back(hearth::status_name(refusal.code()));
+    }
+  }
+  Task<int> part(int number, FiberContext& /*fiber*/) {
+    const Leaver leaver;
+    const auto leaf = [this](FiberContext&) -> Task<int> {
+      const Leaver inner_leaver;
+      co_await sleep(milliseconds(10));
+      co_return 1;
+    };
+    co_await run_fiber("leaf", leaf);
+    done.push_back("part " + std::to_string(number));
+    co_return number;
+  }
+  // The work cancels the outermost fiber that it belongs to.
+  Task<void> traitor(FiberContext& /*fiber*/) {
+    const auto leaf = [this](FiberContext&) -> Task<int> {
+      const Leaver leaver;
+      co_await sleep(milliseconds(10));
+      cancel_fiber_by_key("traitor", "enough");
+      done.emplace_back("told");
+      co_await sleep(milliseconds(10));
+      done.emplace_back("went on");
+      co_return 1;
+    };
+    co_await run_fiber("leaf", leaf);
+  }
+  void begin_traitor() { start_fiber("traitor", nullptr, {.key = "traitor"}); }
+  bool cancel_id(const std::string& id) { return cancel_fiber(id, "enough"); }
+
   std::string begin(const std::string& name) {
     return start_fiber(name, nullptr, {.keep_record = true, .max_retries = 1}).id();
   }
@@ -122,9 +170,14 @@ class Parent : public hearth::Agent {
     m.fiber("timed", &T::timed);
     m.fiber("tick", &T::tick);
     m.fiber("cyclic", &T::cyclic);
+    m.fiber("whole", &T::whole);
+    m.fiber("part", &T::part);
+    m.fiber("traitor", &T::traitor);
     m.add("await_listed", &T::await_listed);
     m.add("await_given", &T::await_given);
     m.add("cancel", &T::cancel);
+    m.add("cancel_id", &T::cancel_id);
+    m.add("begin_traitor", &T::begin_traitor);
     m.add("begin", &T::begin);
   }
 };
@@ -180,6 +233,40 @@ TEST_F(NestedFiberTest, WhoRunsAFiberThatCancelsItselfHearsOfThat) {
   }
   host_.advance(hours(1));
   EXPECT_EQ(done, Lines({"ended", "ended"}));
+}
+
+TEST_F(NestedFiberTest, ACancelEndsTheInnerFibersAndBeginsNoOthers) {
+  const Json id = agent_.call("begin", "whole");
+  host_.advance(milliseconds(15));
+  ASSERT_EQ(done, Lines({"left", "part 0", "left"})) << "the second part waits for its leaf";
+  done.clear();
+  EXPECT_EQ(agent_.call("cancel_id", id), true);
+  EXPECT_EQ(done, Lines({"left", "left", "enough", "GONE"}));
+  EXPECT_TRUE(agent_.fibers().empty());
+  host_.advance(minutes(1));
+  agent_.kill();
+  host_.advance(minutes(1));
+  EXPECT_EQ(done, Lines({"left", "left", "enough", "GONE"}));
+}
+
+TEST_F(NestedFiberTest, ACancelEndsThoseThatAreInterruptedToo) {
+  const Json id = agent_.call("begin", "whole");
+  host_.advance(milliseconds(5));
+  agent_.kill();
+  done.clear();
+  EXPECT_EQ(agent_.call("cancel_id", id), true);
+  host_.advance(minutes(1));
+  EXPECT_TRUE(agent_.fibers().empty());
+  EXPECT_EQ(std::ranges::count(done, "part 0"), 0);
+}
+
+TEST_F(NestedFiberTest, AnInnerFiberThatCancelsItsOuterOneGoesOnToItsNextWait) {
+  agent_.call("begin_traitor");
+  host_.advance(milliseconds(10));
+  EXPECT_EQ(done, Lines({"told", "left"}));
+  host_.advance(minutes(1));
+  EXPECT_EQ(done, Lines({"told", "left"}));
+  EXPECT_TRUE(agent_.fibers().empty());
 }
 
 // ---- functions that only one instance has -------------------------------------------------------

@@ -83,7 +83,9 @@ class FiberCalls {
   // goes on.
   // Inside a fiber the new fiber belongs to the outer one. Its key is the same in each run that
   // begins with the same checkpoint. So after a crash, a completed fiber is not run again, and a
-  // fiber that goes on keeps the input that it was begun with.
+  // fiber that goes on keeps the input that it was begun with. It ends with the outer one if that
+  // is cancelled.
+  // Failure   As start_fiber(); GONE: the outer fiber is over.
   template <class Function>
     requires(kIsFiberWork<Function>)
   [[nodiscard]] auto run_fiber(std::string name, Function function, FiberOptions options)
@@ -146,8 +148,10 @@ class FiberCalls {
   // Newest first.
   [[nodiscard]] std::vector<FiberRecord> list_fibers(const FiberFilter& filter = {});
 
-  // Aborts it for good, with this turn, whatever its work does; the work is asked to stop. False:
-  // no fiber has this id, or it has ended.
+  // Aborts it for good, with this turn, whatever its work does; the work is asked to stop. The
+  // fibers that it waits for (run_fiber) end with it, however deep: their coroutines are destroyed
+  // at the end of this turn, and it begins no others (GONE). False: no fiber has this id, or it has
+  // ended.
   bool cancel_fiber(std::string_view id, std::string_view reason = {});
   bool cancel_fiber_by_key(std::string_view key, std::string_view reason = {}) {
     const auto record = inspect_fiber_by_key(key);
@@ -289,9 +293,11 @@ bool FiberCalls<Self>::cancel_fiber(std::string_view id, std::string_view reason
   const hearth_status status = fiber_table(live).cancel(live.host(), live.id(), slice(id),
                                                         {nullptr, 0}, slice(reason), &record);
   if (!found(live, status, "cancel fiber")) return false;
-  const FiberRecord cancelled = read_fiber(parse_record(view(record)));
+  const Json answer = parse_record(view(record));
+  const FiberRecord cancelled = read_fiber(answer);
   stop_cancelled(live, cancelled);
   fiber_settled(live, cancelled);
+  stop_inner(live, cancelled, find_json(answer, "inner"));
   return true;
 }
 

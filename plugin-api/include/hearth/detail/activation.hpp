@@ -167,6 +167,8 @@ class Activation final : private TaskWatch {
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Root>>& fibers() noexcept {
     return fibers_;
   }
+  // Destroys this fiber's coroutine, at the end of this entry.
+  void drop_fiber(std::uint64_t number) { dropped_.push_back(number); }
   // By fiber id: functions for another attempt that have no listed name; waits for a settled
   // record.
   [[nodiscard]] auto& kept_work() noexcept { return kept_work_; }
@@ -275,6 +277,7 @@ class Activation final : private TaskWatch {
   };
 
   void never_awaited() noexcept override;
+  void drop_fibers() noexcept;
   // Tells the host, if it has another value in this call. The recovery of a context may be gone, so
   // this does not read it.
   void works_for(const Context& context) noexcept {
@@ -313,6 +316,7 @@ class Activation final : private TaskWatch {
   std::map<std::string, const OperationKind*, std::less<>> operation_kinds_;
   std::vector<Root*> finished_;
   std::vector<Waiter*> released_;
+  std::vector<std::uint64_t> dropped_;
   std::set<std::string, std::less<>> warned_;
 };
 

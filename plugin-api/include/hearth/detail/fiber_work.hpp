@@ -337,5 +337,7 @@ FiberContext& running_fiber(Activation& activation);
 
 // If its work runs in this instance, asks it to stop, and ends the waits for it.
 void stop_cancelled(Activation& activation, const FiberRecord& record);
+// The fibers that ended with it (`inner`: their ids): their work is destroyed too.
+void stop_inner(Activation& activation, const FiberRecord& outer, const Json& inner);
 
 }  // namespace hearth::detail

@@ -1,0 +1,92 @@
+// Inner fibers end with the fiber that waits for them, if that is aborted.
+#include "durable/managed_fibers_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::durable {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+class ManagedFibersInnerTest : public ManagedFibersFixture {
+ protected:
+  static ManagedRequest below(std::string_view id, std::string_view parent,
+                              FiberKeeping keeping = FiberKeeping::kBrief) {
+    ManagedRequest request = ManagedFibersFixture::request(id);
+    request.parent = parent;
+    request.keeping = keeping;
+    return request;
+  }
+  // "outer" waits for "middle" and "kept", "middle" for "leaf"; "other" belongs to none of them.
+  void begin_family() {
+    outer_ = start(below("outer", "", FiberKeeping::kKept)).fiber;
+    middle_ = start(below("middle", "outer")).fiber;
+    start(below("kept", "outer", FiberKeeping::kKept));
+    start(below("leaf", "middle"));
+    start(below("other", ""));
+  }
+  void expect_ended(const Result<ManagedChange>& change) {
+    ASSERT_TRUE(change);
+    database_->commit();
+    EXPECT_EQ(change->inner, (Ids{"middle", "kept", "leaf"}));
+    EXPECT_EQ(parse_json(change->record)->at("inner"), Json(change->inner));
+    EXPECT_EQ(status("middle") + status("leaf"), "nonenone");
+    EXPECT_EQ(status("kept"), "aborted");
+    EXPECT_EQ(inspect("kept").at("error"), "enough");
+    crash();
+    while (const auto offered = recover()) EXPECT_EQ(offered->at("managed").at("id"), "other");
+  }
+
+  FiberHandle outer_ = 0;
+  FiberHandle middle_ = 0;
+};
+
+TEST_F(ManagedFibersInnerTest, P10_ACancelEndsThemHoweverDeep) {
+  begin_family();
+  expect_ended(managed_->cancel("outer", "", "enough"));
+}
+
+TEST_F(ManagedFibersInnerTest, P10_AlsoThoseThatDoNotRun) {
+  begin_family();
+  crash();
+  ASSERT_TRUE(recover());
+  ASSERT_TRUE(recover());  // two are being offered
+  expect_ended(managed_->cancel("outer", "", "enough"));
+}
+
+TEST_F(ManagedFibersInnerTest, P10_AlsoIfItsOwnWorkEndsItAsAborted) {
+  begin_family();
+  expect_ended(managed_->settle(outer_, FiberStatus::kAborted, "enough"));
+}
+
+TEST_F(ManagedFibersInnerTest, P10_AlsoIfADeadOneIsResolvedAsAborted) {
+  begin_family();
+  managed_->died("outer", "too often");
+  expect_ended(managed_->resolve("outer", R"({"status":"aborted","error":"enough"})"));
+}
+
+TEST_F(ManagedFibersInnerTest, P10_AnyOtherEndLeavesThemAlone) {
+  begin_family();
+  const ManagedChange change = settle(outer_, FiberStatus::kError, "no");
+  EXPECT_EQ(change.inner, Ids{});
+  EXPECT_FALSE(parse_json(change.record)->contains("inner"));
+  EXPECT_EQ(status("middle"), "running");
+  EXPECT_EQ(managed_->cancel("leaf", "", "enough")->inner, Ids{}) << "not those above it";
+  EXPECT_EQ(status("middle"), "running");
+}
+
+TEST_F(ManagedFibersInnerTest, P10_NoneBeginsBelowOneThatIsOver) {
+  begin_family();
+  EXPECT_TRUE(managed_->cancel("middle", "", "enough"));
+  settle(outer_, FiberStatus::kCompleted);
+  for (const char* const parent : {"middle", "outer", "nobody"})
+    EXPECT_EQ(managed_->start(below("late", parent)).error().code, Errc::kNotFound) << parent;
+  EXPECT_EQ(status("late"), "none");
+}
+
+}  // namespace
+}  // namespace hearth::durable
