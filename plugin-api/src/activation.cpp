@@ -8,13 +8,15 @@ Failure current_failure() noexcept {
   try {
     throw;
   } catch (const SqlError& error) {
-    return {HEARTH_E_PLUGIN, error.what(), error.sql(), error.code() == HEARTH_E_LIMIT};
+    const bool is_limit = error.code() == HEARTH_E_LIMIT;
+    return {HEARTH_E_PLUGIN, error.what(), error.sql(), is_limit ? HEARTH_E_LIMIT : 0};
   } catch (const CallError& error) {  // the limits of another agent
     return {HEARTH_E_PLUGIN, error.what()};
   } catch (const FetchError& error) {  // limits of a request, such as an answer that is too long
     return {HEARTH_E_PLUGIN, error.what()};
   } catch (const HostError& error) {
-    return {HEARTH_E_PLUGIN, error.what(), {}, error.code() == HEARTH_E_LIMIT};
+    const bool is_told = error.code() == HEARTH_E_LIMIT || error.code() == HEARTH_E_CONFLICT;
+    return {HEARTH_E_PLUGIN, error.what(), {}, is_told ? error.code() : 0};
   } catch (const Error& error) {
     return {error.code() < 0 ? error.code() : HEARTH_E_PLUGIN, error.what()};
   } catch (const Json::exception& error) {
@@ -55,7 +57,7 @@ void Activation::complete_with_exception(const Context& context) noexcept {
       failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
   hearth_status status = failure.status;
   if (context.retried && misleading) status = HEARTH_E_PLUGIN;
-  if (context.is_method && failure.is_limit) status = HEARTH_E_LIMIT;
+  if (context.is_method && failure.of_host != 0) status = failure.of_host;
   const hearth_status told =
       host()->complete(host(), id_, context.call, status, slice(failure.text));
   // If a caller gets the failure, the host logs the text; the SQL is only for the log.
@@ -100,12 +102,6 @@ void Activation::cancel(std::uint64_t call) {
   task_watch = this;
 }
 
-void Activation::reap() noexcept {
-  while (!finished_.empty() || !released_.empty() || !dropped_.empty()) {
-    if (!dropped_.empty()) {
-      drop_fibers();
-      continue;
-    }
 void Activation::drop_fibers() noexcept {
   task_watch = nullptr;  // tasks that they had not awaited yet are destroyed with them
   while (!dropped_.empty()) {
@@ -120,6 +116,12 @@ void Activation::drop_fibers() noexcept {
   task_watch = this;
 }
 
+void Activation::reap() noexcept {
+  while (!finished_.empty() || !released_.empty() || !dropped_.empty()) {
+    if (!dropped_.empty()) {
+      drop_fibers();
+      continue;
+    }
     if (finished_.empty()) {
       Waiter* const waiter = released_.front();
       released_.erase(released_.begin());

@@ -24,6 +24,7 @@ Alarm read_alarm(const Json& record) {
 
 Alarm set_alarm_at(const Activation& activation, Time at, std::string_view method,
                    std::string_view arguments) {
+  need_method(activation, method);
   hearth_alarm_request request = {};
   request.struct_size = sizeof request;
   request.method = slice(method);

@@ -1,4 +1,5 @@
 #include <hearth/call.hpp>
+#include <hearth/callback.hpp>
 
 namespace hearth::detail {
 
@@ -94,3 +95,18 @@ const std::string& CallOperation::finish() {
 }
 
 }  // namespace hearth::detail
+
+namespace hearth {
+
+std::string AgentRef::notify_with(std::string_view method, const std::string& arguments) {
+  const bool is_own_class = (callee_.flags & HEARTH_CALL_ABOVE) == 0 &&
+                            callee_.agent_class == activation_.definition().name;
+  if (is_own_class) detail::need_method(activation_, method);
+  const hearth_call_request request = detail::call_request(activation_, callee_, method, arguments);
+  hearth_bytes id = {nullptr, 0};
+  const hearth_call_v1& table = detail::call_table(activation_);
+  activation_.check(table.notify(activation_.host(), activation_.id(), &request, &id), "notify");
+  return std::string(detail::view(id));
+}
+
+}  // namespace hearth

@@ -36,20 +36,37 @@ void dispatch_sub_agent(Activation& activation, const Context& context, const he
         DeliverAdmission{std::move(request)});
 }
 
+namespace {
+
+std::string_view class_name(const Activation& activation) {
+  return activation.definition().name;
+}
+
+// The callback that the class lists for schedules, or for the queue; null: `why` says what is wrong
+// with the name.
+const Callback* find_callback(const Activation& activation, std::string_view name, bool scheduled,
+                              std::string& why) {
+  const auto& callbacks = activation.traits().methods().callbacks;
+  const auto found = std::find_if(callbacks.begin(), callbacks.end(),
+                                  [&](const Callback& each) { return each.name == name; });
+  if (found != callbacks.end() && (scheduled ? found->for_schedules : found->for_queue))
+    return &*found;
+  why = "Callback " + std::string(name) +
+        (found == callbacks.end() ? " does not exist"
+         : scheduled              ? " is for the queue"
+                                  : " is for schedules");
+  return nullptr;
+}
+
+}  // namespace
+
 void dispatch_callback(Activation& activation, const Context& outer, const hearth_event& event) {
   Context context = outer;
   const bool scheduled = event.kind == HEARTH_EVENT_SCHEDULE;
   const std::string_view name = view(event.name);
-  const auto& callbacks = activation.traits().methods().callbacks;
-  const auto callback = std::find_if(callbacks.begin(), callbacks.end(),
-                                     [&](const Callback& each) { return each.name == name; });
-  if (callback == callbacks.end())
-    return activation.complete(context.call, HEARTH_E_NOT_FOUND,
-                               "Callback " + std::string(name) + " does not exist");
-  if (!(scheduled ? callback->for_schedules : callback->for_queue))
-    return activation.complete(
-        context.call, HEARTH_E_NOT_FOUND,
-        "Callback " + std::string(name) + (scheduled ? " is for the queue" : " is for schedules"));
+  std::string why;
+  const Callback* const callback = find_callback(activation, name, scheduled, why);
+  if (callback == nullptr) return activation.complete(context.call, HEARTH_E_NOT_FOUND, why);
   const Json body = parse_record(view(event.body));
   auto delivery = std::make_unique<Delivery>();
   delivery->payload = find_json(body, "payload");
@@ -65,12 +82,20 @@ void dispatch_callback(Activation& activation, const Context& outer, const heart
   }
 }
 
-void warn_if_unknown(Activation& activation, std::string_view callback) {
-  for (const Callback& each : activation.traits().methods().callbacks) {
-    if (each.name == callback) return;
+void need_callback(const Activation& activation, std::string_view name, bool scheduled) {
+  std::string why;
+  if (find_callback(activation, name, scheduled, why) == nullptr)
+    throw Error(HEARTH_E_INVALID, why + ": the class " + std::string(class_name(activation)) +
+                                      " lists them with m.callback(\"...\", &Class::function)");
+}
+
+void need_method(const Activation& activation, std::string_view name) {
+  for (const Method& method : activation.traits().methods().methods) {
+    if (method.name == name) return;
   }
-  activation.warn_once("the class " + std::string(activation.definition().name) +
-                       " has no callback " + std::string(callback) + " (yet)");
+  throw Error(HEARTH_E_INVALID, "the class " + std::string(class_name(activation)) +
+                                    " lists no method " + std::string(name) +
+                                    ": m.add(\"...\", &Class::function)");
 }
 
 bool resume_kept(Activation& activation, const Context& context, const RecoveredFiber& fiber) {

@@ -28,6 +28,8 @@ class Biller : public hearth::Agent {
     m.add("note", &Biller::note);
     m.add("guarded", &Biller::guarded);
     m.add("guarded_in", &Biller::guarded_in);
+    m.add("alarm_for", &Biller::alarm_for);
+    m.add("tell_own_class", &Biller::tell_own_class);
   }
   void bill(const std::string& plan, int count) {
     set_state({{"plan", plan}, {"count", count}});
@@ -45,6 +47,10 @@ class Biller : public hearth::Agent {
     const auto caller = caller_agent();
     if (!caller || !caller->notification) throw hearth::Error(HEARTH_E_FORBIDDEN, "notify me");
     set_state("reached");
+  }
+  void alarm_for(const std::string& method) { set_alarm(seconds(1), method); }
+  void tell_own_class(const std::string& method) {
+    agent(class_name(), "other").notify(method, "yearly", 1);
   }
   void guarded_in(int wait_seconds) { set_alarm(seconds(wait_seconds), "guarded"); }
 };
@@ -91,6 +97,20 @@ TEST_F(AlarmTest, A4_ThreeAttemptsFailAndItIsDead) {
   EXPECT_EQ(all[0]["is_dead"], true);
   host_.advance(std::chrono::hours(1));
   EXPECT_EQ(agent_.call("alarms")[0]["attempts"], 3);
+}
+
+TEST_F(AlarmTest, AMethodThatTheClassDoesNotListIsRefused) {
+  const auto call = agent_.start("alarm_for", "no_such");
+  EXPECT_EQ(call.status(), HEARTH_E_INVALID);
+  EXPECT_EQ(call.error(),
+            "the class AgentUnderTest lists no method no_such: m.add(\"...\", &Class::function)");
+  EXPECT_EQ(agent_.call("alarms"), Json::array());
+}
+
+TEST_F(AlarmTest, ANotificationToItsOwnClassNamesAListedMethodToo) {
+  const auto call = agent_.start("tell_own_class", "no_such");
+  EXPECT_EQ(call.status(), HEARTH_E_INVALID);
+  EXPECT_EQ(agent_.start("tell_own_class", "bill").status(), HEARTH_OK);
 }
 
 TEST_F(AlarmTest, TheMethodSeesNoAgentThatCallsIt) {

@@ -243,6 +243,13 @@ TEST_F(NamedFiberTest, ItsFunctionGetsTheInputAndItsValueReachesWhoWaits) {
   EXPECT_EQ(agent_.fiber_records(), Json::array()) << "without keep_record nothing is left";
 }
 
+TEST_F(NamedFiberTest, AKeyWithAnotherInputIsAConflictForTheCallerToo) {
+  agent_.call("go", Trip{"Rome", 1}, "k");
+  const auto other = agent_.start("go", Trip{"Oslo", 1}, "k");
+  EXPECT_EQ(other.status(), HEARTH_E_CONFLICT);
+  EXPECT_EQ(other.error(), "a fiber of this id or key has another name or input");
+}
+
 TEST_F(NamedFiberTest, WithARecordItsValueIsThereLater) {
   const Json id = agent_.call("go", Trip{"Rome", 1}, "k", true);
   host_.advance(milliseconds(10));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using std::chrono::hours;
@@ -117,18 +118,17 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   EXPECT_EQ(agent_.queue(), Json::array());
 }
 
-TEST_F(QueueTest, AnUnknownCallbackIsADeadLetterAtOnceAndLogged) {
-  mailer().queue("send_telegram", Mail{"a"});
-  mailer().queue("for_schedules");
-  mailer().queue("send", Mail{"b"});
-  EXPECT_EQ(host_.log(),
-            Lines({"warn the class AgentUnderTest has no callback send_telegram (yet)"}));
-  host_.advance(seconds(0));
-  EXPECT_EQ(sent, Lines({"b"}));
-  const auto dead = mailer().list_queue({.state = QueueState::kDead});
-  ASSERT_EQ(dead.size(), 2U);
-  EXPECT_EQ(dead[0].last_error, "Callback send_telegram does not exist");
-  EXPECT_EQ(dead[1].last_error, "Callback for_schedules is for schedules");
+TEST_F(QueueTest, ACallbackThatIsNotListedForTheQueueIsRefused) {
+  for (const char* const name : {"send_telegram", "for_schedules"}) {
+    try {
+      mailer().queue(name, Mail{"a"});
+      ADD_FAILURE() << name;
+    } catch (const hearth::Error& error) {
+      EXPECT_EQ(error.code(), HEARTH_E_INVALID) << error.what();
+      EXPECT_TRUE(std::string_view(error.what()).starts_with(std::string("Callback ") + name));
+    }
+  }
+  EXPECT_EQ(agent_.queue(), Json::array());
 }
 
 TEST_F(QueueTest, ItemsAreFoundByIdByMemberAndByFilter) {

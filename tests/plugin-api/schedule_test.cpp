@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using std::chrono::hours;
@@ -35,7 +36,6 @@ using hearth::testing::Host;
 // What outlives an instance.
 std::vector<std::string> heard;  // NOLINT
 int run_failures_left = 0;       // NOLINT
-bool has_later = false;          // NOLINT
 
 struct Note {
   std::string text;
@@ -57,7 +57,6 @@ class Planner : public hearth::Agent {
     m.callback("slow", &Planner::slow);
     m.callback("flaky", &Planner::flaky);
     m.callback("again", &Planner::again);
-    if (has_later) m.callback("later", &Planner::nothing);
   }
   void both(const std::string& text) { heard.push_back("both " + text); }
   void text(const std::string& text) { heard.push_back(text); }
@@ -135,11 +134,28 @@ TEST_F(ScheduleTest, APayloadOfTheWrongTypeIsAFailureWithItsPlace) {
   EXPECT_EQ(planner().get_schedule(schedule.id), std::nullopt);  // used up its attempts
 }
 
-TEST_F(ScheduleTest, ACallbackForTheQueueIsMissingForSchedules) {
-  const Schedule schedule = planner().schedule(seconds(0), "with_item", "x");
-  host_.advance(seconds(0));
-  EXPECT_EQ(planner().get_schedule(schedule.id)->state, ScheduleState::kMissing);
-  EXPECT_EQ(agent_.steps().back(), "schedule:missing_callback with_item");
+TEST_F(ScheduleTest, ACallbackThatIsNotListedForSchedulesIsRefused) {
+  const auto refusal = [](const auto& schedule) -> std::string {
+    try {
+      schedule();
+    } catch (const hearth::Error& error) {
+      EXPECT_EQ(error.code(), HEARTH_E_INVALID);
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string known =
+      ": the class AgentUnderTest lists them with m.callback(\"...\", &Class::function)";
+  for (const auto& [name, why] :
+       {std::pair<std::string, std::string>("no_such", "Callback no_such does not exist"),
+        {"with_item", "Callback with_item is for the queue"}}) {
+    EXPECT_EQ(refusal([&] { planner().schedule(seconds(1), name); }), why + known);
+    EXPECT_EQ(refusal([&] { planner().schedule(std::chrono::sys_time<seconds>(), name); }),
+              why + known);
+    EXPECT_EQ(refusal([&] { planner().schedule(Cron("@daily"), name); }), why + known);
+    EXPECT_EQ(refusal([&] { planner().schedule_every(seconds(1), name); }), why + known);
+  }
+  EXPECT_EQ(agent_.schedules(), Json::array());
 }
 
 TEST_F(ScheduleTest, ARunKnowsWhatItIs) {
@@ -357,27 +373,37 @@ TEST_F(ScheduleTest, RetryOptionsThatMakeNoSenseAreRefusedAtTheCall) {
   EXPECT_THROW(planner().schedule(seconds(1), "text"), hearth::Error);
 }
 
-TEST_F(ScheduleTest, ACallbackOfALaterVersionIsWaitedFor) {
-  const Schedule schedule = planner().schedule(seconds(0), "later");
-  const Schedule second = planner().schedule(seconds(0), "later");
-  host_.advance(seconds(0));
+// It lists one callback more.
+class NextPlanner : public Planner {
+ public:
+  static void methods(hearth::Methods<NextPlanner>& m) {
+    m.callback("text", &NextPlanner::text);
+    m.callback("later", &NextPlanner::nothing);
+  }
+};
+
+TEST_F(ScheduleTest, ACallbackOfAnotherVersionIsWaitedFor) {
+  agent_.become<NextPlanner>();
+  const Schedule schedule = planner().schedule(seconds(1), "later");
+  const Schedule second = planner().schedule(seconds(1), "later");
+  agent_.become<Planner>();
+  host_.advance(seconds(1));
   EXPECT_EQ(agent_.steps().back(), "schedule:missing_callback later");
   planner().cancel_schedule(second.id);
   host_.advance(hours(1));
   EXPECT_EQ(planner().get_schedule(schedule.id)->state, ScheduleState::kMissing);
   EXPECT_EQ(planner().get_schedule(schedule.id)->last_error, "the class has no such callback");
 
-  has_later = true;  // a class of its own, which has listed it
-  class NextPlanner : public Planner {};
-  auto next = host_.create<NextPlanner>("b");
-  next.as<NextPlanner>().schedule(seconds(0), "later");
+  agent_.become<NextPlanner>();
+  agent_.wake();
   host_.advance(seconds(0));
-  has_later = false;
   EXPECT_EQ(heard, Lines({"nothing"}));
 }
 
 TEST_F(ScheduleTest, AMissingOneIsDueAtOnceAfterRetry) {
-  const Schedule schedule = planner().schedule(seconds(0), "later");
+  agent_.become<NextPlanner>();
+  const Schedule schedule = planner().schedule(seconds(1), "later");
+  agent_.become<Planner>();
   host_.advance(seconds(10));
   EXPECT_TRUE(planner().revive_schedule(schedule.id));
   EXPECT_FALSE(planner().revive_schedule(schedule.id));

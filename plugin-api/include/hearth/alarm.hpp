@@ -12,8 +12,8 @@
 // Names     Each method has at most one waiting alarm: a new one replaces it. schedule() has
 //           callbacks, repetition and options.
 // Bounded   alarms.max_alarms of the class's file (100). Arguments: limits.max_value of the class.
-// Failure   Error(INVALID) for an invalid time; HostError: INVALID (a name that no method can
-//           have; while a transaction() is open), LIMIT.
+// Failure   Error(INVALID) for an invalid time, and a method that the class does not list;
+//           HostError: INVALID (while a transaction() is open), LIMIT.
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/alarms.h>

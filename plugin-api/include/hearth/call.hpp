@@ -232,21 +232,15 @@ class AgentRef {
   }
 
   // Writes a notification with this turn, and gives its id. CallOptions are ignored.
-  // Failure  HostError: LIMIT, INVALID, CONFLICT (inside a transaction())
+  // Failure  Error(INVALID): the callee has the class of this agent, which lists no such method.
+  //          HostError: LIMIT, INVALID, CONFLICT (inside a transaction())
   template <class... Arguments>
   std::string notify(std::string_view method, const Arguments&... arguments) {
     return notify_with(method, detail::call_arguments(arguments...));
   }
 
  private:
-  std::string notify_with(std::string_view method, const std::string& arguments) {
-    const hearth_call_request request =
-        detail::call_request(activation_, callee_, method, arguments);
-    hearth_bytes id = {nullptr, 0};
-    const hearth_call_v1& table = detail::call_table(activation_);
-    activation_.check(table.notify(activation_.host(), activation_.id(), &request, &id), "notify");
-    return std::string(detail::view(id));
-  }
+  std::string notify_with(std::string_view method, const std::string& arguments);
 
   detail::Activation& activation_;
   detail::Callee callee_;

@@ -12,6 +12,7 @@
 //             `const QueueItem&`, valid until the callback has ended. A callback with a ScheduleRun
 //             is only for schedules, with a QueueItem only for the queue; others are for both.
 // Result      void or Task<void>; other values are dropped. An exception is a failed attempt.
+// Names       schedule(), schedule_every() and queue() refuse a name that the class does not list.
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>
@@ -157,9 +158,10 @@ Callback make_callback(const char* name, Pointer pointer) {
   return callback;
 }
 
-// Says in the log, once for each name, that the class has no callback of this name. In
-// dispatch.hpp.
-void warn_if_unknown(Activation& activation, std::string_view callback);
+// Whether the class lists a callback of this name for schedules, or for the queue; or a method of
+// this name. In dispatch.cpp. Failure: Error(INVALID).
+void need_callback(const Activation& activation, std::string_view name, bool scheduled);
+void need_method(const Activation& activation, std::string_view name);
 
 // False for NOT_FOUND. Failure: HostError for any other.
 bool found(const Activation& activation, hearth_status status, std::string_view doing);

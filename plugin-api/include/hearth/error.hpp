@@ -27,9 +27,10 @@ class Error : public std::runtime_error {
 };
 
 // A function of the host failed. If it leaves a handler, the caller gets its text with
-// HEARTH_E_PLUGIN: its code is for the agent, not for the agent's caller. LIMIT is the exception: a
-// method that throws HostError(LIMIT) is answered with LIMIT. CallError and FetchError are about
-// limits elsewhere, so they stay HEARTH_E_PLUGIN.
+// HEARTH_E_PLUGIN: its code is for the agent, not for the agent's caller. LIMIT and CONFLICT are
+// the exceptions: a method that throws HostError(CONFLICT), such as for a key with another input,
+// is answered with CONFLICT. CallError and FetchError are about other places, and a
+// SqlError(CONFLICT) about a constraint of the agent's own tables, so they stay HEARTH_E_PLUGIN.
 class HostError : public Error {
  public:
   using Error::Error;

@@ -9,7 +9,8 @@
 //           say, while the items behind it wait. After that it is a dead letter: kept and listed,
 //           and the others go on. An item whose callback the class does not have is one at once.
 // Bounded   The class's YAML: queue.max_items, queue.timeout. A payload: limits.max_value.
-// Failure   HostError: INVALID (also while a transaction() is open), LIMIT.
+// Failure   Error(INVALID): the class lists no such callback. HostError: INVALID (also while a
+//           transaction() is open), LIMIT.
 
 #include <hearth/callback.hpp>
 #include <hearth/ext/queue.h>
@@ -129,6 +130,8 @@ class QueueCalls {
 template <class Self>
 QueueItem QueueCalls<Self>::queue(std::string_view callback, const Json& payload,
                                   const std::optional<RetryOptions>& retry) {
+  Activation& live = activation_of_self();
+  need_callback(live, callback, false);
   const StoredRetry stored =
       stored_retry(retry, [this] { return static_cast<Self*>(this)->retry_defaults(); });
   const std::string text = to_text(payload);
@@ -140,11 +143,8 @@ QueueItem QueueCalls<Self>::queue(std::string_view callback, const Json& payload
   request.retry_base_ms = stored.base_ms;
   request.retry_max_ms = stored.max_ms;
   hearth_bytes record = {nullptr, 0};
-  Activation& live = activation_of_self();
   live.check(queue_table(live).push(live.host(), live.id(), &request, &record), "queue");
-  QueueItem item = read_queue_item(parse_record(view(record)));
-  warn_if_unknown(live, callback);
-  return item;
+  return read_queue_item(parse_record(view(record)));
 }
 
 template <class Self>

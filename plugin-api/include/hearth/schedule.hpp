@@ -260,6 +260,8 @@ template <class Self>
 Schedule ScheduleCalls<Self>::create_schedule(hearth_schedule_request& request,
                                               std::string_view callback, const Json& payload,
                                               const ScheduleOptions& options) {
+  Activation& live = activation_of_self();
+  need_callback(live, callback, true);
   const StoredRetry retry =
       stored_retry(options.retry, [this] { return static_cast<Self*>(this)->retry_defaults(); });
   const std::string text = to_text(payload);
@@ -278,12 +280,10 @@ Schedule ScheduleCalls<Self>::create_schedule(hearth_schedule_request& request,
   request.retry_max_ms = retry.max_ms;
   hearth_bytes record = {nullptr, 0};
   std::uint32_t created = 0;
-  Activation& live = activation_of_self();
   live.check(schedule_table(live).create(live.host(), live.id(), &request, &record, &created),
              "schedule");
   Schedule schedule = read_schedule(parse_record(view(record)));
   schedule.created = created != 0;
-  warn_if_unknown(live, callback);
   return schedule;
 }
 

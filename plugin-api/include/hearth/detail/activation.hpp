@@ -44,7 +44,7 @@ struct Context {
   bool plans = false;             // on_fibers_recovered runs
   bool retried = false;           // the host delivers the event again if it fails
   std::string_view handler = {};  // the hook, or the name of the called function
-  bool is_method = false;         // a method of the class, whose caller gets LIMIT as such
+  bool is_method = false;         // a method of the class: see Failure::of_host
 };
 
 // An accepted event whose coroutine waits; or a fiber, which has a number of its own and no call.
@@ -394,8 +394,9 @@ struct DeliverNothing {
 struct Failure {
   hearth_status status = HEARTH_E_PLUGIN;
   std::string text = "Unknown error occurred";
-  std::string sql = {};   // of a SqlError
-  bool is_limit = false;  // the host refused something beyond a limit of the agent
+  std::string sql = {};  // of a SqlError
+  // LIMIT or CONFLICT of a function of the host: the caller of a method gets it. 0: none.
+  hearth_status of_host = 0;
 };
 
 Failure current_failure() noexcept;
