@@ -166,7 +166,8 @@ TEST_F(ZooRefusalTest, LibrariesThatAreDroppedIn) {
         Refused{"hangs_in_deinit", "P2"}, Refused{"hangs_in_get_class", "P2"},
         Refused{"hangs_in_get_extension", "P2"}, Refused{"handles_a_signal", "L5"},
         Refused{"changes_the_locale", "L5"}, Refused{"changes_the_environment", "L5"},
-        Refused{"changes_the_directory", "L5"}, Refused{"changes_the_umask", "L5"}}) {
+        Refused{"changes_the_directory", "L5"}, Refused{"changes_the_umask", "L5"},
+        Refused{"sets_an_alarm", "L5"}, Refused{"lowers_a_limit", "L5"}}) {
     drop_in(zoo(row.library), row.library);
     expect_refused(*supervisor, installed(row.library), row.rule);
   }

@@ -1,6 +1,7 @@
 #include "plugins/admission/process_guard.hpp"
 
 #include "base/escape.hpp"
+#include "base/files.hpp"
 #include "plugins/admission/trial_process.hpp"
 
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <system_error>
@@ -28,18 +28,49 @@
 namespace hearth::plugins {
 namespace {
 
+// Empty if the system does not have the file.
+std::string text_of(const char* file) {
+  constexpr std::size_t kMaxText = std::size_t{64} << 10;
+  auto text = read_file(file, kMaxText);
+  return text ? *std::move(text) : std::string();
+}
+
 // umask(2) can only be read by changing it. That would affect files that other threads make at that
 // moment.
 mode_t current_mask() {
-  std::ifstream status("/proc/self/status");
-  constexpr std::string_view kKey = "Umask:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(kKey))
-      return static_cast<mode_t>(std::strtoul(line.c_str() + kKey.size(), nullptr, 8));
-  }
+  constexpr std::string_view kKey = "\nUmask:";
+  const std::string status = text_of("/proc/self/status");
+  if (const std::size_t at = status.find(kKey); at != std::string::npos)
+    return static_cast<mode_t>(std::strtoul(status.c_str() + at + kKey.size(), nullptr, 8));
   const mode_t mask = ::umask(077);
   ::umask(mask);
   return mask;
+}
+
+// The timers of timer_create(), of all threads.
+std::size_t count_timers() {
+  constexpr std::string_view kKey = "ID:";
+  const std::string timers = text_of("/proc/self/timers");
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = timers.find(kKey, at)) != std::string::npos; ++at)
+    if (at == 0 || timers[at - 1] == '\n') ++count;
+  return count;
+}
+
+bool is_same(const rlimit& a, const rlimit& b) {
+  return a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max;
+}
+
+// The time that is left differs from look to look.
+bool is_same(const itimerval& a, const itimerval& b) {
+  const auto is_set = [](const itimerval& timer) { return timerisset(&timer.it_value); };
+  return is_set(a) == is_set(b) && a.it_interval.tv_sec == b.it_interval.tv_sec &&
+         a.it_interval.tv_usec == b.it_interval.tv_usec;
+}
+
+template <class Values>
+bool all_same(const Values& a, const Values& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return is_same(x, y); });
 }
 
 constexpr unsigned kStickyFlags = 0x3f;  // of the vector unit: exceptions that have happened
@@ -119,6 +150,10 @@ enum Setting : int {
   kLocale,
   kBlocked,
   kArithmetic,
+  kLimits,
+  kAlarms,
+  kTimers,
+  kGroup,
 };
 
 std::vector<Change> process_changes(const ProcessSettings& before, const ProcessSettings& after) {
@@ -141,6 +176,13 @@ std::vector<Change> process_changes(const ProcessSettings& before, const Process
   } else if (before.global_locale != after.global_locale) {
     found.push_back({kLocale, "std::locale::global was called"});
   }
+  if (!all_same(before.limits, after.limits))
+    found.push_back({kLimits, "a limit of the process's resources is another"});
+  if (!all_same(before.time_left, after.time_left))
+    found.push_back({kAlarms, "an alarm or an interval timer runs or is stopped"});
+  if (before.timers < after.timers) found.push_back({kTimers, "a timer of timer_create() is left"});
+  if (before.group != after.group || before.session != after.session)
+    found.push_back({kGroup, "the process is in another process group or session"});
   return found;
 }
 
@@ -193,6 +235,13 @@ ProcessSettings ProcessSettings::take() {
     settings.environment.emplace_back(*variable);
   const char* const locale = std::setlocale(LC_ALL, nullptr);  // NOLINT(concurrency-mt-unsafe)
   settings.locale = locale != nullptr ? locale : "";
+  for (std::size_t i = 0; i < settings.limits.size(); ++i)
+    ::getrlimit(static_cast<int>(i), &settings.limits[i]);
+  for (std::size_t i = 0; i < settings.time_left.size(); ++i)
+    ::getitimer(static_cast<int>(i), &settings.time_left[i]);
+  settings.timers = count_timers();
+  settings.group = ::getpgrp();
+  settings.session = ::getsid(0);
   ::pthread_sigmask(SIG_SETMASK, nullptr, &settings.blocked);
   settings.arithmetic = current_arithmetic();
   return settings;
@@ -241,6 +290,10 @@ std::vector<std::string> ProcessGuard::restore_without(const diagnosis::CodeRang
   stay_as_at_first(&ProcessSettings::environment);
   stay_as_at_first(&ProcessSettings::locale);
   stay_as_at_first(&ProcessSettings::arithmetic);
+  stay_as_at_first(&ProcessSettings::group);
+  if (all_same(after.limits, first.limits)) wanted.limits = after.limits;
+  // A timer that ran before deinit() may be the library's own.
+  wanted.time_left = first.time_left;
   if (is_same(after.blocked, first.blocked)) wanted.blocked = after.blocked;
   // std::locale::global() sets the C locale too.
   if (after.global_locale != first.global_locale) wanted.locale = first.locale;
@@ -267,6 +320,15 @@ std::vector<std::string> ProcessGuard::restore_to(const ProcessSettings& wanted,
   restore_locale(wanted, after);
   ::pthread_sigmask(SIG_SETMASK, &wanted.blocked, nullptr);
   restore_arithmetic(wanted.arithmetic);
+  for (std::size_t i = 0; i < wanted.limits.size(); ++i) {
+    if (!is_same(wanted.limits[i], after.limits[i]))
+      ::setrlimit(static_cast<int>(i), &wanted.limits[i]);
+  }
+  for (std::size_t i = 0; i < wanted.time_left.size(); ++i) {
+    if (!is_same(wanted.time_left[i], after.time_left[i]))
+      ::setitimer(static_cast<int>(i), &wanted.time_left[i], nullptr);
+  }
+  if (wanted.group != after.group) ::setpgid(0, wanted.group);
   // A setting cannot be put back if that needs rights that the server does not have.
   const std::vector<Change> left = process_changes(wanted, ProcessSettings::take());
   for (Change& each : changed) {

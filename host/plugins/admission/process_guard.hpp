@@ -5,6 +5,8 @@
 #include "base/file_descriptor.hpp"
 #include "diagnosis/code_ranges.hpp"
 
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 #include <array>
@@ -44,6 +46,11 @@ struct ProcessSettings {
   std::vector<std::string> environment;  // "NAME=value"
   std::string locale;                    // of C
   std::locale global_locale;             // of C++
+  std::array<rlimit, RLIM_NLIMITS> limits{};
+  std::array<itimerval, 3> time_left{};  // of the interval timers, by ITIMER_REAL and its siblings
+  std::size_t timers = 0;                // of timer_create(); 0 if the system does not tell
+  pid_t group = 0;
+  pid_t session = 0;
   // ---- of the thread ----
   sigset_t blocked{};
   Arithmetic arithmetic;
@@ -60,8 +67,10 @@ struct ProcessSettings {
 
 // Keeps the settings from when it was made.
 //
-// Not seen   Threads, descriptors and limits, which change all the time in a server.
-//            (process_state.hpp looks at some of them in a process where they do not.)
+// Not seen   Threads and descriptors, which change all the time in a server. (process_state.hpp
+//            looks at them in a process where they do not.)
+// Stays      A timer of timer_create(), because it may be another thread's; a session; a limit that
+//            only a privileged user may raise again.
 // Threads    Only the thread that calls the library uses it. Changes by other threads meanwhile
 //            count as the library's. Putting back the locale and the environment is as unsafe for
 //            threads that read them as the library's change was.
@@ -89,6 +98,8 @@ class ProcessGuard {
   //                                              otherwise the handler of `first` is put back
   //   the global C++ locale                      the C++ and the C locale of `first` are put back:
   //                                              a locale's owner is unknown, and it may hold code
+  //   an alarm or an interval timer              that of `first`: the handler may go now, and its
+  //                                              signal would end the process
   //   any other change                           is put back
   // Destroy this object before the library is unmapped: it may hold the library's locale.
   [[nodiscard]] std::vector<std::string> restore_without(const diagnosis::CodeRange& library,

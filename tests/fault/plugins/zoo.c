@@ -11,6 +11,7 @@
 #include <hearth/ext/operations.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -168,6 +169,13 @@ static hearth_status init(const hearth_host* the_host, hearth_bytes config) {
 #endif
 #ifdef CHANGES_THE_UMASK
   umask(0111);
+#endif
+#ifdef SETS_AN_ALARM
+  alarm(3600);
+#endif
+#ifdef LOWERS_A_LIMIT
+  const struct rlimit few = {64, 64};
+  if (setrlimit(RLIMIT_NOFILE, &few) != 0) return HEARTH_E_PLUGIN;
 #endif
 #ifdef CHANGES_THINGS_WHEN_SERVED
   if (is_served()) {

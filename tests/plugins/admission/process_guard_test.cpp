@@ -2,7 +2,10 @@
 
 #include "support/temp_directory.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -12,6 +15,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <locale>
@@ -163,6 +167,93 @@ TEST(ProcessGuardTest, TheLocalesOfCAndOfCxxArePutBack) {
   EXPECT_EQ(guard.restore(), Changes{"std::locale::global was called"});
   EXPECT_EQ(std::locale(), std::locale::classic());
   EXPECT_STREQ(std::setlocale(LC_ALL, nullptr), "C");
+}
+
+// ---- timers, limits, the process group ----------------------------------------------------------
+
+rlimit core_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_CORE, &limit);
+  return limit;
+}
+
+itimerval time_left(int which) {
+  itimerval timer{};
+  ::getitimer(which, &timer);
+  return timer;
+}
+
+TEST(ProcessGuardTest, AlarmsAndIntervalTimersAreStopped) {
+  constexpr time_t kLong = 3600;
+  for (const int which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+    ProcessGuard guard;
+    const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = kLong, .tv_usec = 0}};
+    ASSERT_EQ(::setitimer(which, &timer, nullptr), 0);
+    EXPECT_EQ(guard.restore(), Changes{"an alarm or an interval timer runs or is stopped"});
+    const itimerval now = time_left(which);
+    EXPECT_FALSE(timerisset(&now.it_value)) << which;
+  }
+}
+
+TEST(ProcessGuardTest, AnAlarmOfTheHostsOwnRunsOn) {
+  ::alarm(3600);
+  {
+    ProcessGuard guard;
+    EXPECT_EQ(guard.changes(), Changes{});
+    ::alarm(0);
+    EXPECT_EQ(guard.restore(), Changes{"an alarm or an interval timer runs or is stopped"});
+  }
+  EXPECT_GT(::alarm(0), 3000U);
+}
+
+TEST(ProcessGuardTest, ATimerOfTimerCreateIsNamedAndStays) {
+  ProcessGuard guard;
+  timer_t timer{};
+  sigevent quiet{};
+  quiet.sigev_notify = SIGEV_NONE;
+  ASSERT_EQ(::timer_create(CLOCK_MONOTONIC, &quiet, &timer), 0);
+  // Some systems do not list the timers of a process.
+  const bool is_told = ::access("/proc/self/timers", R_OK) == 0;
+  EXPECT_EQ(guard.restore(),
+            is_told ? Changes{"a timer of timer_create() is left (it stays)"} : Changes{});
+  ::timer_delete(timer);
+  EXPECT_EQ(guard.changes(), Changes{});
+}
+
+TEST(ProcessGuardTest, ALimitIsPutBackUnlessThatNeedsARight) {
+  const rlimit before = core_limit();
+  ASSERT_GT(before.rlim_max, 0U);
+  ProcessGuard guard;
+  const rlimit soft{.rlim_cur = before.rlim_cur == 0 ? 1U : 0U, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_CORE, &soft), 0);
+  EXPECT_EQ(guard.restore(), Changes{"a limit of the process's resources is another"});
+  EXPECT_EQ(core_limit().rlim_cur, before.rlim_cur);
+}
+
+TEST(ProcessGuardTest, TheProcessGroupIsPutBackAndASessionStays) {
+  // In a child, which leads no group: only such a process may begin a session.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ProcessGuard guard;
+    const pid_t group = ::getpgrp();
+    ::setpgid(0, 0);
+    const Changes moved{"the process is in another process group or session"};
+    if (guard.changes() != moved || guard.restore() != moved || ::getpgrp() != group) ::_exit(1);
+    if (::setsid() < 0 || guard.restore() != Changes{moved.front() + " (it stays)"}) ::_exit(2);
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ProcessGuardTest, WhenALibraryGoesItsAlarmIsStopped) {
+  const ProcessSettings first = ProcessSettings::take();
+  ::alarm(3600);  // by its agents
+  ProcessGuard guard;
+  EXPECT_EQ(guard.restore_without({}, first),
+            Changes{"an alarm or an interval timer runs or is stopped"});
+  EXPECT_EQ(::alarm(0), 0U);
 }
 
 // ---- at the end of a library --------------------------------------------------------------------

@@ -114,6 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"handles_a_signal", "L5", kFailed, "SIGUSR1 is handled differently"},
         Expected{"changes_the_locale", "L5", kFailed, "the locale is"},
         Expected{"changes_the_environment", "L5", kFailed, "environment"},
+        Expected{"sets_an_alarm", "L5", kFailed, "an alarm or an interval timer"},
+        Expected{"lowers_a_limit", "L5", kFailed, "a limit of the process's resources"},
         Expected{"changes_things_when_served", "L5", CheckVerdict::kPassed, ""},
         Expected{"leaves_a_descriptor", "T102", kFailed, "/dev/null"},
         Expected{"leaves_a_descriptor", "T105", kFailed, "/dev/null"},

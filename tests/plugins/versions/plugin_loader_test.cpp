@@ -102,8 +102,9 @@ TEST_F(PluginLoaderTest, OneBadFileCostsOnlyItself) {
 }
 
 TEST_F(PluginLoaderTest, L5_ALibraryThatChangesTheProcessIsRefusedByItsTrial) {
-  for (const char* const name : {"changes_the_umask", "changes_the_directory", "handles_a_signal",
-                                 "changes_the_environment", "changes_the_locale"}) {
+  for (const char* const name :
+       {"changes_the_umask", "changes_the_directory", "handles_a_signal", "changes_the_environment",
+        "changes_the_locale", "sets_an_alarm", "lowers_a_limit"}) {
     const auto broken = probe_library(hearth::testing::built::zoo(name), options_.probe);
     ASSERT_TRUE(broken) << name;
     EXPECT_EQ(broken->rule, "L5") << name << ": " << broken->reason;
