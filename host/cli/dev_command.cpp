@@ -199,7 +199,7 @@ int develop(const DevCommand& command) {
   const auto logger =
       make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);
   const Rebuilder rebuilder(project, known, build);
-  return server::supervise(command.child_arguments, *logger);
+  return server::supervise(command.child_arguments, {}, *logger);
 }
 
 }  // namespace hearth::cli

@@ -133,11 +133,12 @@ class StopDeadline {
 };
 
 // The child reports mistakes in the configuration. The supervisor only takes its log settings.
-int serve_supervised(const ServeCommand& command) {
+int serve_in_child(const ServeCommand& command) {
   const config::LoadResult loaded = load_with_flags(command);
   const config::LogSettings log = loaded ? loaded->server.log : config::LogSettings{};
   const auto logger = make_queued_stderr_logger(log.level, log.format);
-  return server::supervise(command.child_arguments, *logger);
+  const server::SupervisorRules rules{.restarts = command.supervised, .reaps_orphans = true};
+  return server::supervise(command.child_arguments, rules, *logger);
 }
 
 // While it waits, the server retries writes for which the disk had no room at the start.
@@ -180,6 +181,7 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
   const StopDeadline deadline(grace + kStopSlack, logger);
   server->stop();
   logger.write(LogLevel::kInfo, "server.stopped");
+  supervised.tell_stopped();
   return kExitClean;
 }
 
@@ -190,7 +192,9 @@ int serve(const ServeCommand& command) {
     print_line(stderr, "hearth: " + request.error().message);
     return kExitBadUsage;
   }
-  if (command.supervised && !command.check_config) return serve_supervised(command);
+  const bool is_child = command.supervisor_descriptor >= 0;
+  if (!is_child && !command.check_config && (command.supervised || server::adopts_orphans()))
+    return serve_in_child(command);
   server::SupervisedServer supervised(command.supervisor_descriptor);
   config::LoadResult loaded = load_with_flags(command);
   if (!loaded) {

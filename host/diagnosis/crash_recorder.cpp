@@ -9,6 +9,7 @@
 #include "telemetry/log_queue.hpp"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -207,6 +208,10 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   errno = kept_errno;
 }
 
+[[noreturn]] void end_process(int status) {
+  for (;;) ::syscall(SYS_exit_group, status);
+}
+
 // exit() from a library's code would run the host's destructors while other threads use the
 // objects, and its status may look like success.
 void on_exit_of_process() {
@@ -217,12 +222,13 @@ void on_exit_of_process() {
   } else {
     wait_for_end();
   }
-  ::_exit(kExitPluginLeft);
+  end_process(kExitPluginLeft);
 }
 
 void watch_exit() {
-  static const int registered = std::atexit(on_exit_of_process);
-  static_cast<void>(registered);  // if it failed, only the record is missing
+  static const bool is_registered =
+      std::atexit(on_exit_of_process) == 0 && std::at_quick_exit(on_exit_of_process) == 0;
+  static_cast<void>(is_registered);  // if it failed, only the record is missing
 }
 
 }  // namespace
@@ -262,7 +268,21 @@ CrashRecorder::~CrashRecorder() {
 
 void CrashRecorder::end_as_hung(const RunningCall& call, std::string_view stack) {
   if (!record(kHung, &call, stack)) wait_for_end();
-  ::_exit(kExitHung);
+  end_process(kExitHung);
 }
 
 }  // namespace hearth::diagnosis
+
+// The same for the functions that run no handlers: libraries that call them get these instead of
+// those of the C library.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): names of the C library
+__attribute__((visibility("default"))) void _exit(int status) {
+  hearth::diagnosis::on_exit_of_process();
+  hearth::diagnosis::end_process(status);
+}
+__attribute__((visibility("default"))) void _Exit(int status) noexcept {
+  _exit(status);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+}

@@ -15,7 +15,8 @@ namespace hearth::diagnosis {
 // on standard error:
 //   SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT   then the signal takes its usual course: a core, and
 //                                              the process ends
-//   exit() from inside a call into a library   then the process ends with kExitPluginLeft
+//   exit() and its siblings (_exit, quick_exit) from inside a call into a library
+//                                              then the process ends with kExitPluginLeft
 //   end_as_hung()                              then the process ends with kExitHung
 //
 // Blame     A crash inside a call belongs to the library of the call. Outside of calls it belongs

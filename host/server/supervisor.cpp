@@ -35,6 +35,10 @@ constexpr int kChildDescriptor = 3;
 
 constexpr std::string_view kFlag = "--supervised";
 
+// What the child says over the pipe.
+constexpr char kReady = 'r';
+constexpr char kStopped = 's';
+
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
@@ -80,7 +84,7 @@ class AwaitedSignals {
 // passed on earlier would end the child. It also stays ignored if it is ignored here (nohup).
 class SpawnSetup {
  public:
-  explicit SpawnSetup(int ready_pipe) {
+  explicit SpawnSetup(int words_pipe) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
     sigset_t blocked{};
@@ -89,7 +93,7 @@ class SpawnSetup {
     ::sigaddset(&blocked, SIGHUP);
     ::sigfillset(&reset);
     ::sigdelset(&reset, SIGHUP);
-    ::posix_spawn_file_actions_adddup2(&actions, ready_pipe, kChildDescriptor);
+    ::posix_spawn_file_actions_adddup2(&actions, words_pipe, kChildDescriptor);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     ::posix_spawnattr_setsigmask(&attributes, &blocked);
     ::posix_spawnattr_setsigdefault(&attributes, &reset);
@@ -119,8 +123,9 @@ std::array<int, 2> make_pipe() {
 
 class Supervisor {
  public:
-  Supervisor(const std::vector<std::string>& arguments, Logger& logger)
-      : texts_(arguments), logger_(logger) {
+  Supervisor(const std::vector<std::string>& arguments, const SupervisorRules& rules,
+             Logger& logger)
+      : texts_(arguments), rules_(rules), logger_(logger) {
     texts_.insert(texts_.begin(), "hearth");
     texts_.emplace_back(kSupervisorOption);
     texts_.push_back(std::to_string(kChildDescriptor));
@@ -145,16 +150,17 @@ class Supervisor {
  private:
   // 0, or the error number.
   int start() {
-    const auto [ready, told] = make_pipe();
-    if (ready < 0 || told < 0) return errno;
-    ready_pipe_ = ready;
+    const auto [words, told] = make_pipe();
+    if (words < 0 || told < 0) return errno;
+    words_pipe_ = words;
+    said_stopped_ = false;
     started_ = SteadyClock::now();
     const SpawnSetup setup(told);
     const int error = ::posix_spawn(&child_, "/proc/self/exe", &setup.actions, &setup.attributes,
                                     arguments_.data(), environ);
     ::close(told);
     if (error != 0) {
-      ::close(std::exchange(ready_pipe_, -1));
+      ::close(std::exchange(words_pipe_, -1));
       return error;
     }
     logger_.write(LogLevel::kInfo, "supervisor.started", {{"pid", child_}});
@@ -170,26 +176,46 @@ class Supervisor {
         ::kill(child_, number);
         continue;
       }
-      int status = 0;
-      if (::waitpid(child_, &status, WNOHANG) != child_) continue;
-      char word = 0;
-      if (::read(ready_pipe_, &word, 1) == 1) was_ready_ = true;
-      ::close(std::exchange(ready_pipe_, -1));
-      return status;
+      const std::optional<int> status = reap();
+      if (!status) continue;
+      std::array<char, 2> words{};
+      // (Zeros stay where there is no word.)
+      const ssize_t count = ::read(words_pipe_, words.data(), words.size());
+      static_cast<void>(count);
+      for (const char word : words) {
+        was_ready_ = was_ready_ || word == kReady;
+        said_stopped_ = said_stopped_ || word == kStopped;
+      }
+      ::close(std::exchange(words_pipe_, -1));
+      return *status;
     }
+  }
+
+  // The child's status, once it has ended. Reaps orphans too, if the rules say so.
+  [[nodiscard]] std::optional<int> reap() const {
+    std::optional<int> of_child;
+    int status = 0;
+    const pid_t wanted = rules_.reaps_orphans ? -1 : child_;
+    for (pid_t ended = 0; (ended = ::waitpid(wanted, &status, WNOHANG)) > 0;) {
+      if (ended == child_) of_child = status;
+    }
+    return of_child;
   }
 
   // Absent: the child must be restarted.
   [[nodiscard]] std::optional<int> final_status(int status) const {
-    if (WIFSIGNALED(status)) {
-      return stopping_ ? std::optional(128 + WTERMSIG(status)) : std::nullopt;
-    }
+    const bool may_restart = rules_.restarts && !stopping_;
+    if (WIFSIGNALED(status))
+      return may_restart ? std::nullopt : std::optional(128 + WTERMSIG(status));
     const int code = WEXITSTATUS(status);
+    // A library can end the process with any status: only the child's word says that it has
+    // stopped.
+    const bool by_library =
+        code == kExitHung || code == kExitPluginLeft || (code == kExitClean && !said_stopped_);
     // After it was ready, the reason of a failure may pass: an address that is not free yet, a full
     // disk, a class file that was being changed when the server crashed.
-    const bool by_library = code == kExitHung || code == kExitPluginLeft;
     const bool is_crash = by_library || (code != kExitClean && was_ready_);
-    return is_crash && !stopping_ ? std::nullopt : std::optional(code);
+    return is_crash && may_restart ? std::nullopt : std::optional(code);
   }
 
   // False: SIGTERM or SIGINT came meanwhile.
@@ -205,6 +231,7 @@ class Supervisor {
     const SteadyClock::time_point deadline = SteadyClock::now() + wait;
     while (const int number = signals_.wait_until(deadline)) {
       if (number == SIGTERM || number == SIGINT) return false;
+      (void)reap();
     }
     return true;
   }
@@ -212,20 +239,29 @@ class Supervisor {
   const AwaitedSignals signals_;
   std::vector<std::string> texts_;
   std::vector<char*> arguments_;  // of the child; into texts_
+  const SupervisorRules rules_;
   Logger& logger_;
   RestartPacing pacing_;
   SteadyClock::time_point started_;
   pid_t child_ = -1;
-  int ready_pipe_ = -1;     // the child writes to it when it is ready
-  bool was_ready_ = false;  // one of the children was ready
+  int words_pipe_ = -1;        // the child writes kReady and kStopped to it
+  bool was_ready_ = false;     // one of the children was ready
+  bool said_stopped_ = false;  // the last child has stopped as it should
   bool stopping_ = false;
   int restarts_ = 0;
 };
 
 }  // namespace
 
-int supervise(const std::vector<std::string>& arguments, Logger& logger) {
-  return Supervisor(arguments, logger).run();
+int supervise(const std::vector<std::string>& arguments, const SupervisorRules& rules,
+              Logger& logger) {
+  return Supervisor(arguments, rules, logger).run();
+}
+
+bool adopts_orphans() {
+  int is_subreaper = 0;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
+  return ::getpid() == 1 || is_subreaper != 0;
 }
 
 std::vector<std::string> unsupervised(int argc, const char* const* argv) {
@@ -251,8 +287,16 @@ SupervisedServer::~SupervisedServer() {
 }
 
 void SupervisedServer::tell_ready() {
+  tell(kReady);
+}
+
+void SupervisedServer::tell_stopped() {
+  tell(kStopped);
+}
+
+void SupervisedServer::tell(char word) {
   if (descriptor_ < 0) return;
-  const ssize_t written = ::write(descriptor_, "r", 1);
+  const ssize_t written = ::write(descriptor_, &word, 1);
   static_cast<void>(written);  // a failure: the supervisor is gone, and so this process ends
 }
 

@@ -8,10 +8,15 @@
 
 namespace hearth::server {
 
+struct SupervisorRules {
+  bool restarts = true;        // false: the supervisor ends in whatever way the child ends
+  bool reaps_orphans = false;  // only if nothing else in the process waits for children
+};
+
 // Runs this program again as a child, with `arguments` (those after the program's name, without
-// --supervised), and restarts it after a crash. Returns the status to end with: the child's, or 128
-// plus the number of the signal that ended the child while it was stopping; kExitFailed if the
-// child cannot be started.
+// --supervised), and restarts it after a crash, if the rules say so. Returns the status to end
+// with: the child's, or 128 plus the number of the signal that ended the child for the last time;
+// kExitFailed if the child cannot be started.
 //
 // the child ends                            the supervisor
 // by a signal                               restarts it
@@ -19,6 +24,8 @@ namespace hearth::server {
 // with a failure, after it was ready        restarts it: files may have been changed meanwhile, and
 //                                           an operator may correct them
 // with kExitHung or kExitPluginLeft         restarts it
+// with kExitClean, but has not said that    restarts it: a library has ended the process
+// it has stopped (tell_stopped)
 // cleanly, or in any way after SIGTERM or   ends with its status
 // SIGINT to the supervisor
 //
@@ -29,7 +36,13 @@ namespace hearth::server {
 //            its cause).
 // Threads    The calling one. It must be the only thread of the process, except for threads that
 //            block all signals (the log's writer). It takes the process's signals until it returns.
-[[nodiscard]] int supervise(const std::vector<std::string>& arguments, Logger& logger);
+[[nodiscard]] int supervise(const std::vector<std::string>& arguments, const SupervisorRules& rules,
+                            Logger& logger);
+
+// Whether the system gives this process the children of others that have ended: it is the first
+// process of a container, or was made a subreaper. A server cannot reap them itself, because it
+// cannot tell them from children that its libraries wait for: so it runs under supervise().
+[[nodiscard]] bool adopts_orphans();
 
 // The arguments of the child, for a process that was started with these.
 [[nodiscard]] std::vector<std::string> unsupervised(int argc, const char* const* argv);
@@ -38,7 +51,8 @@ namespace hearth::server {
 inline constexpr const char* kSupervisorOption = "--supervisor-descriptor";
 
 // The child's part: ends the process when its supervisor ends, and tells the supervisor when
-// clients can connect. Does nothing without a supervisor (descriptor -1).
+// clients can connect, and when the server has stopped. Does nothing without a supervisor
+// (descriptor -1).
 //   Threads  The main one.
 class SupervisedServer {
  public:
@@ -49,8 +63,12 @@ class SupervisedServer {
   SupervisedServer& operator=(const SupervisedServer&) = delete;
 
   void tell_ready();
+  // The server has stopped as it should. The last step: an end before it counts as a crash.
+  void tell_stopped();
 
  private:
+  void tell(char word);
+
   int descriptor_;
 };
 

@@ -101,7 +101,19 @@ TEST_F(ContainmentTest, ACrashInAJobOnAnotherThread) {
 }
 
 TEST_F(ContainmentTest, ACallOfExitIsNoCleanEnd) {
-  expect_known("exit", {.status = 4, .signal = 0}, "exit", "request");
+  for (const char* how : {"exit", "_exit", "quick_exit"})
+    expect_known(how, {.status = 4, .signal = 0}, "exit", "request");
+}
+
+TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatALibraryEndedWithStatusZero) {
+  const auto supervisor = supervise();
+  for (std::size_t starts = 1; starts <= 2; ++starts) {
+    RawClient client(wait_for_server(*supervisor, starts));
+    client.send("GET /agents/crashes/a?how=vanish HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    supervisor->wait_for_log("supervisor.restart cause=\"status 0\"", starts);
+  }
+  wait_for_server(*supervisor, 3);
+  EXPECT_EQ(supervisor->stop(), kClean);
 }
 
 TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {

@@ -1,6 +1,7 @@
 // Ends its process in the way that a request names:
-// ?how=segv|overflow|abort|ill|fpe|exit|thread|loop|hang
+// ?how=segv|overflow|abort|ill|fpe|exit|_exit|quick_exit|vanish|thread|loop|hang
 //
+//   vanish   ends with status 0, by the system call
 //   thread   crashes in a job on another thread
 //   loop     an agent that crashes at each start, and has an alarm that wakes it again
 //   hang     never returns
@@ -8,6 +9,9 @@
 // Anything else is answered "ok". With MENDED it does none of this. The option at_start is such a
 // word, for each start of an agent.
 #include <hearth/agent.hpp>
+
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -38,6 +42,9 @@ __attribute__((no_sanitize("undefined"))) void crash(const std::string& how) {
   if (how == "ill") __builtin_trap();
   if (how == "fpe") zero = 100 / zero;  // 1 / x would become a comparison
   if (how == "exit") std::exit(0);
+  if (how == "_exit") ::_exit(0);
+  if (how == "quick_exit") std::quick_exit(0);
+  if (how == "vanish") ::syscall(SYS_exit_group, 0);
   // (Looked at once: a stack that is taken inside a comparison shows less.)
   const volatile bool hangs = how == "hang";
   while (hangs) {
