@@ -33,4 +33,10 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
+// From now on no process that this one starts inherits its descriptors, except the three standard
+// ones. For those that libraries or the process's parent have opened without close-on-exec. What
+// the host opens itself is made with it, because another thread may start a process at any moment.
+//   Failure   Without /proc it does nothing.
+void keep_from_children();
+
 }  // namespace hearth

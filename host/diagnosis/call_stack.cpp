@@ -1,5 +1,7 @@
 #include "diagnosis/call_stack.hpp"
 
+#include "base/files.hpp"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <csetjmp>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -106,12 +107,12 @@ void on_question(int /*signal*/, siginfo_t* /*info*/, void* context) {
 }
 
 bool is_debugged() {
-  std::ifstream status("/proc/self/status");
-  constexpr std::string_view kKey = "TracerPid:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(kKey)) return std::strtol(line.c_str() + kKey.size(), nullptr, 10) != 0;
-  }
-  return false;
+  constexpr std::string_view kKey = "\nTracerPid:";
+  constexpr std::size_t kMaxStatus = std::size_t{64} << 10;
+  const auto status = read_file("/proc/self/status", kMaxStatus);
+  const std::size_t at = status ? status->find(kKey) : std::string::npos;
+  return at != std::string::npos &&
+         std::strtol(status->c_str() + at + kKey.size(), nullptr, 10) != 0;
 }
 
 bool wait_until_done() {

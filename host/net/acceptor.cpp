@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/error.hpp>
@@ -10,6 +11,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -43,6 +45,19 @@ HttpResponse tls_wanted() {
 
 int open_spare() {
   return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+// Gives `socket` the descriptor that a system call has returned. Asio's own calls make sockets
+// without close-on-exec: a process that a library starts would keep the port, and connections that
+// their clients should see closed.
+template <class Socket>
+void adopt(Socket& socket, const tcp& protocol, int descriptor, error_code& error) {
+  if (descriptor < 0) {
+    error = error_code(errno, asio::error::get_system_category());
+    return;
+  }
+  socket.assign(protocol, descriptor, error);
+  if (error) ::close(descriptor);
 }
 
 }  // namespace
@@ -86,7 +101,9 @@ Result<void> Acceptor::bind(const NetOptions& options) {
     return Error{Errc::kInvalidArgument, "cannot listen on " + wanted + ": " + error.message()};
   }
   const tcp::endpoint endpoint = found.begin()->endpoint();
-  acceptor_.open(endpoint.protocol(), error);
+  const tcp protocol = endpoint.protocol();
+  adopt(acceptor_, protocol,
+        ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol()), error);
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error && endpoint.address().is_v6() && endpoint.address().is_unspecified()) {
     acceptor_.set_option(asio::ip::v6_only(false), error);  // "::" means both families
@@ -166,7 +183,7 @@ void Acceptor::accept_all() {
     }
     const bool goes_on = choice.kind == Choice::Kind::kAdmit && !options_.tls.is_used();
     error_code error;
-    TcpSocket socket = acceptor_.accept(goes_on ? *choice.loop : loop_, error);
+    TcpSocket socket = accept(goes_on ? *choice.loop : loop_, error);
     if (error == asio::error::would_block || error == asio::error::try_again) break;
     if (error == asio::error::no_descriptors) {
       refuse_without_descriptor();
@@ -178,6 +195,16 @@ void Acceptor::accept_all() {
     take(std::move(socket), choice);
   }
   wait();
+}
+
+TcpSocket Acceptor::accept(asio::io_context& loop, error_code& error) {
+  TcpSocket socket(loop.get_executor());
+  int descriptor = -1;
+  do {
+    descriptor = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+  } while (descriptor < 0 && (errno == EINTR || errno == EPROTO));  // EPROTO: it is gone already
+  adopt(socket, endpoint_.protocol(), descriptor, error);
+  return socket;
 }
 
 void Acceptor::take(TcpSocket socket, const Choice& choice) {
@@ -257,7 +284,7 @@ void Acceptor::refuse_without_descriptor() {
   for (std::size_t i = 0; i < kMostRefused && spare_ >= 0; ++i) {
     ::close(std::exchange(spare_, -1));
     error_code error;
-    TcpSocket socket = acceptor_.accept(loop_, error);
+    TcpSocket socket = accept(loop_, error);
     if (!error) {
       share_.drops.add(DropReason::kConnections);
       const auto answer =

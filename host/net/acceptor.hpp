@@ -91,6 +91,7 @@ class Acceptor {
   Result<void> bind(const NetOptions& options);
   void wait();
   void accept_all();
+  TcpSocket accept(asio::io_context& loop, error_code& error);
   void take(TcpSocket socket, const Choice& choice);
   void handshake_ended(EndedHandshake ended, Arrival arrival);
   void give_up_handshake(EndedHandshake ended);

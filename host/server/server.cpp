@@ -5,6 +5,7 @@
 #include "api/readiness.hpp"
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
 #include "base/secret.hpp"
 #include "config/definitions.hpp"
 #include "config/server_file.hpp"
@@ -265,6 +266,7 @@ void Server::Parts::expect_classes() {
 }
 
 Result<void> Server::Parts::load_plugins() {
+  keep_from_children();  // libraries may start some
   plugins::LoaderOptions options;
   options.staging_directory = data->path() / "staged";
   options.trusted_user = ::geteuid();

@@ -2,11 +2,13 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
 #include "base/stop_point.hpp"
 #include "storage/agent_schema.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +16,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -51,9 +52,8 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 // error, and reports it.
 std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(32, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file.is_open() || file.bad()) bytes.clear();
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (::read(file.get(), bytes.data(), bytes.size()) < 0) bytes.clear();
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/file_descriptor.hpp"
 #include "base/files.hpp"
 #include "base/random.hpp"
 #include "json/json.hpp"
@@ -59,6 +60,7 @@ class VerdictStream {
 
 // Crashes are expected here: they leave no core file. The child ends if the server ends.
 void be_a_probe() {
+  keep_from_children();
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
