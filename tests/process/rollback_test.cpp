@@ -105,6 +105,24 @@ TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, SeveralVersionsInAMinuteGoBackOneByOne) {
+  std::filesystem::remove(root_ / "plugins/crashes.so");
+  install(agent_library("fragile-1"), "crashes.so");
+  auto server = start();
+  for (const char* version : {"2", "3"}) {
+    replace(agent_library(std::string("fragile-") + version));
+    server->wait_for_log("reload.done class=Fragile version=" + std::string(version));
+  }
+  for (const char* goes_on : {"2.0.0", "1.0.0"}) {
+    EXPECT_THROW(AgentClient(*server, "/agents/fragile/a").call("crash_later"), std::runtime_error);
+    EXPECT_EQ(server->wait().signal, SIGSEGV);
+    server = start();
+    const std::string served = "class.served class=Fragile version=";
+    EXPECT_NE(server->log().find(served + goes_on), std::string::npos) << server->log();
+  }
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(RollbackTest, WhoAsksForAReloadTriesItAgain) {
   auto server = start();
   replace_and_crash(*server, "segv");

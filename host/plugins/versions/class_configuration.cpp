@@ -56,7 +56,7 @@ ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
     const std::string& segment = each.agent_class;
     (void)ledger_.note(SettingsMet{.agent_class = segment, .hash = hash_of(held(segment))});
     const auto known = ledger_.find_settings(segment);
-    if (known && known->taken_back) go_back(segment, known->proven);
+    if (known && known->taken_back) go_back(segment, known->way_back());
   }
 }
 

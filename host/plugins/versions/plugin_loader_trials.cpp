@@ -68,7 +68,7 @@ Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
   if (loaded) {
     loaded->on_trial = place && place->on_trial == candidate.sha256;
   } else if (place) {
-    noted(ledger_.lose(candidate.file, place->proven, not_served(candidate, loaded.error())));
+    noted(ledger_.lose(candidate.file, place->way_back(), not_served(candidate, loaded.error())));
   }
   return loaded;
 }
@@ -93,6 +93,8 @@ std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_o
     tell_no_way_back(file, loaded.error().reason);
     return std::nullopt;
   }
+  const auto place = ledger_.find(file);
+  loaded->on_trial = place && place->on_trial == loaded->sha256;
   loaded->instead_of = instead_of.sha256;
   return *std::move(loaded);
 }
@@ -121,7 +123,9 @@ VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std
     if (served == nullptr || !place || place->on_trial != served->sha256) return;
     const Candidate wanting{.file = file, .bytes = {}, .sha256 = served->sha256};
     const Finding why = failed_before(reason);
-    noted(ledger_.lose(file, place->proven,
+    // Not to itself: it may be the content that was superseded before, and has run again.
+    const bool is_superseded = place->superseded == wanting.sha256;
+    noted(ledger_.lose(file, is_superseded ? place->proven : place->way_back(),
                        {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
     report.plugin = load_before(wanting);
     if (report.plugin) tell(*report.plugin);

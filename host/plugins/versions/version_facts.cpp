@@ -142,13 +142,23 @@ void change_place(VersionFacts& facts, std::string_view file,
   if (place) facts.places.push_back(*std::move(place));
 }
 
-// The known place if `served` is its proven content or on trial. Otherwise a new one.
+// The known place if `served` is its proven content or on trial. Otherwise a new one. Content that
+// is on trial when the operator replaces it is the last good one: nothing is known against it.
 Place place_of(std::optional<Place>& known, const std::string& file, const std::string& served) {
-  if (known && (known->proven == served || known->on_trial == served)) return *std::move(known);
+  if (known && (known->proven == served || known->on_trial == served)) {
+    known->superseded = known->proven == served ? std::string() : served;
+    return *std::move(known);
+  }
   Place place;
   place.file = file;
   place.proven = served;
   return place;
+}
+
+// What was on trial has failed: the last good content is on trial again, unless it is what failed.
+void fall_back(Place& place, const std::string& failed) {
+  if (place.superseded == failed) place.superseded.clear();
+  place.on_trial = place.superseded;
 }
 
 void allow(VersionFacts& facts, const std::string& sha256) {
@@ -177,15 +187,25 @@ void change_settings(VersionFacts& facts, std::string_view agent_class,
   facts.settings.push_back(*std::move(known));
 }
 
-// The known entry if `served` is proven or on trial in it. Otherwise a new one.
+// The known entry if `served` is proven, superseded or on trial in it. Otherwise a new one.
 SettingsFacts settings_of(std::optional<SettingsFacts>& known, const std::string& agent_class,
                           const SettingsFacts::Proven& served) {
-  if (known && (known->proven.hash == served.hash || known->on_trial == served.hash))
+  const bool is_superseded = known && known->superseded && known->superseded->hash == served.hash;
+  if (known &&
+      (known->proven.hash == served.hash || known->on_trial == served.hash || is_superseded)) {
+    known->superseded.reset();
+    if (known->proven.hash != served.hash) known->superseded = served;
     return *std::move(known);
+  }
   SettingsFacts settings;
   settings.agent_class = agent_class;
   settings.proven = served;
   return settings;
+}
+
+void fall_back(SettingsFacts& settings, const std::string& failed) {
+  if (settings.superseded && settings.superseded->hash == failed) settings.superseded.reset();
+  settings.on_trial = settings.superseded ? settings.superseded->hash : std::string();
 }
 
 // True if settings were on trial.
@@ -198,7 +218,9 @@ bool take_settings_back(VersionFacts& facts, const diagnosis::CrashRecord& crash
     if (known == nullptr || known->on_trial.empty()) continue;
     were_tried = true;
     change_settings(facts, std::string(known->agent_class), [&](auto& settings) {
-      settings->taken_back = {.hash = std::exchange(settings->on_trial, {}), .reason = reason};
+      const std::string failed = settings->on_trial;
+      fall_back(*settings, failed);
+      settings->taken_back = {.hash = failed, .reason = reason};
     });
   }
   return were_tried;
@@ -238,7 +260,7 @@ void apply(VersionFacts& facts, const ProcessCrashed& event) {
                               .may_retry = false};
   for (Place& place : facts.places) {
     if (place.on_trial != crash.sha256) continue;
-    place.on_trial.clear();
+    fall_back(place, crash.sha256);
     add_condemned(place, what);
     if (!place.not_served) place.not_served = what;
   }
@@ -290,7 +312,9 @@ void apply(VersionFacts& facts, const TrialLost& event) {
     return;
   }
   change_place(facts, event.file, [&](std::optional<Place>& place) {
-    place->on_trial = event.goes_on == place->proven ? std::string() : event.goes_on;
+    const bool is_proven = event.goes_on == place->proven;
+    place->on_trial = is_proven ? std::string() : event.goes_on;
+    if (is_proven || place->superseded == what.sha256) place->superseded.clear();
     if (!what.may_retry) add_condemned(*place, what);
     place->not_served = std::move(what);
   });
@@ -301,6 +325,7 @@ void apply(VersionFacts& facts, const TrialPassed& event) {
   if (known == nullptr || known->on_trial != event.sha256) return;
   change_place(facts, event.file, [&event](std::optional<Place>& place) {
     place->on_trial.clear();
+    place->superseded.clear();
     place->proven = event.sha256;
     if (!place->not_served) place.reset();
   });
@@ -357,6 +382,7 @@ void apply(VersionFacts& facts, const SettingsPassed& event) {
   if (known == nullptr || known->on_trial != event.settings.hash) return;
   change_settings(facts, event.agent_class, [&event](auto& settings) {
     settings->on_trial.clear();
+    settings->superseded.reset();
     settings->proven = event.settings;
     if (!settings->taken_back) settings.reset();
   });

@@ -53,11 +53,18 @@ struct Place {
 
     friend bool operator==(const NotServed&, const NotServed&) = default;
   };
-  std::string file;      // its path, with links in the directory resolved
-  std::string proven;    // the content to go back to, whose bytes are kept
-  std::string on_trial;  // the content that runs and is not proven; empty: the proven one runs
+  std::string file;        // its path, with links in the directory resolved
+  std::string proven;      // the last content that has run long enough; its bytes are kept
+  std::string superseded;  // the last content that was replaced while it was on trial, without a
+                           // failure; its bytes are kept; empty: none since `proven`
+  std::string on_trial;    // the content that runs and is not proven; empty: the proven one runs
   std::optional<NotServed> not_served;  // absent: the content of the file runs
   std::vector<NotServed> condemned;     // content that is not tried again; the last kMaxCondemned
+
+  // The content to go back to.
+  [[nodiscard]] const std::string& way_back() const {
+    return superseded.empty() ? proven : superseded;
+  }
 
   friend bool operator==(const Place&, const Place&) = default;
 };
@@ -81,8 +88,12 @@ struct SettingsFacts {
   };
   std::string agent_class;  // as URLs spell it
   Proven proven;
+  std::optional<Proven> superseded;     // as Place::superseded
   std::string on_trial;                 // a hash; empty: the proven settings hold
   std::optional<TakenBack> taken_back;  // in the class file, but they do not hold
+
+  // The settings to go back to.
+  [[nodiscard]] const Proven& way_back() const { return superseded ? *superseded : proven; }
 
   friend bool operator==(const SettingsFacts&, const SettingsFacts&) = default;
 };
@@ -210,8 +221,8 @@ inline constexpr std::int64_t kCrashWindowMs = 5 * 60'000;
 inline constexpr std::size_t kMaxQuarantined = 100;
 inline constexpr std::size_t kMaxContents = 256;
 inline constexpr std::size_t kMaxCondemned = 8;
-// With kMaxSettingsText: 4 MiB, half of what the file of the facts may hold.
-inline constexpr std::size_t kMaxSettings = 64;
+// With two texts of kMaxSettingsText each: 4 MiB, half of what the file of the facts may hold.
+inline constexpr std::size_t kMaxSettings = 32;
 inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 
 // The one transition function.
@@ -241,9 +252,13 @@ inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 //                                                       unless it is set
 //            FileSettled   as before                    none              as before
 //            FileMet       what the file holds          none              as before
-//            ProcessCrashed  none, if it crashed        what crashed,     as before
-//                                                       unless it is set
+//            ProcessCrashed  superseded, if another     what crashed,     as before
+//                          crashed on trial             unless it is set
 //            ContentAllowed  as before                  may be retried    as before
+//            superseded: TrialBegun and FileLost set it to `served`, if that is on trial; it ends
+//            when it crashes or fails, when the proven content goes on, and with TrialPassed. So
+//            the way back leads to the last content that nothing is known against, which is on
+//            trial again, and from there to the proven one.
 //            A place is removed once its proven content runs and its file holds that content. Only
 //            TrialBegun and FileLost make a place. If there is none, TrialLost has the content
 //            refused by rule R1, and other events do nothing. FileMet does nothing with condemned
@@ -257,8 +272,9 @@ inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 //            SettingsSettled  as before                  none             as before
 //            SettingsAllowed  as before                  none             as before
 //            SettingsMet      what the file says         none             as before
-//            ProcessCrashed   none, if it was a call of  what was on      as before
-//                             the class                  trial
+//            ProcessCrashed   superseded, if it was a    what was on      as before
+//                             call of the class          trial
+//            superseded: as for a place.
 //            An entry is removed once the proven settings hold and the file has them. Only
 //            SettingsBegun and SettingsLost make an entry. SettingsMet does nothing with settings
 //            that were taken back. A crash does not count against settings if the content is on

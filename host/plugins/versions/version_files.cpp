@@ -60,6 +60,7 @@ Place read_place(const Json& each) {
   Place place;
   place.file = text_member(each, "file");
   place.proven = text_member(each, "proven");
+  place.superseded = text_member(each, "superseded");
   place.on_trial = text_member(each, "on_trial");
   const auto held = each.find("not_served");
   if (held != each.end() && held->is_object()) place.not_served = read_not_served(*held);
@@ -70,6 +71,7 @@ Place read_place(const Json& each) {
 
 Json written(const Place& place) {
   Json each = {{"file", place.file}, {"proven", place.proven}, {"on_trial", place.on_trial}};
+  if (!place.superseded.empty()) each["superseded"] = place.superseded;
   if (place.not_served) each["not_served"] = written(*place.not_served);
   for (const Place::NotServed& what : place.condemned) each["condemned"].push_back(written(what));
   return each;
@@ -131,15 +133,24 @@ Json written(const ContentFacts& facts) {
           {"crashes", facts.crashes}};
 }
 
+std::optional<SettingsFacts::Proven> read_settings(const Json& each, const char* key) {
+  const auto found = each.find(key);
+  if (found == each.end() || !found->is_object()) return std::nullopt;
+  return SettingsFacts::Proven{.hash = text_member(*found, "hash"),
+                               .file = text_member(*found, "file"),
+                               .text = text_member(*found, "text")};
+}
+
+Json written(const SettingsFacts::Proven& settings) {
+  return {{"hash", settings.hash}, {"file", settings.file}, {"text", settings.text}};
+}
+
 SettingsFacts read_settings_facts(const Json& each) {
   SettingsFacts facts;
   facts.agent_class = text_member(each, "class");
   facts.on_trial = text_member(each, "on_trial");
-  if (const auto found = each.find("proven"); found != each.end() && found->is_object()) {
-    facts.proven = {.hash = text_member(*found, "hash"),
-                    .file = text_member(*found, "file"),
-                    .text = text_member(*found, "text")};
-  }
+  facts.proven = read_settings(each, "proven").value_or(SettingsFacts::Proven{});
+  facts.superseded = read_settings(each, "superseded");
   if (const auto found = each.find("taken_back"); found != each.end() && found->is_object()) {
     facts.taken_back = {.hash = text_member(*found, "hash"),
                         .reason = text_member(*found, "reason")};
@@ -148,10 +159,10 @@ SettingsFacts read_settings_facts(const Json& each) {
 }
 
 Json written(const SettingsFacts& facts) {
-  const SettingsFacts::Proven& proven = facts.proven;
   Json each = {{"class", facts.agent_class},
-               {"proven", {{"hash", proven.hash}, {"file", proven.file}, {"text", proven.text}}},
+               {"proven", written(facts.proven)},
                {"on_trial", facts.on_trial}};
+  if (facts.superseded) each["superseded"] = written(*facts.superseded);
   if (facts.taken_back) {
     each["taken_back"] = {{"hash", facts.taken_back->hash}, {"reason", facts.taken_back->reason}};
   }
@@ -191,8 +202,11 @@ std::optional<Json> read_object(const fs::path& file, const char* list, StoredVe
 void add_places(const Json& file, const char* key, const fs::path& data, VersionFacts& facts) {
   for (const Json& each : objects_in(file, key)) {
     Place place = read_place(each);
-    const bool is_ours =
-        !place.file.empty() && is_hash(place.proven) && is_there(version_bytes(data, place.proven));
+    const auto is_kept = [&data](const std::string& content) {
+      return is_hash(content) && is_there(version_bytes(data, content));
+    };
+    if (!is_kept(place.superseded)) place.superseded.clear();
+    const bool is_ours = !place.file.empty() && is_kept(place.proven);
     if (is_ours) facts.places.push_back(std::move(place));
   }
 }

@@ -42,7 +42,9 @@ Error ledger_refused(const fs::path& path, std::string_view what, int error) {
 }
 
 bool is_named(const VersionFacts& facts, std::string_view sha256) {
-  return std::ranges::find(facts.places, sha256, &Place::proven) != facts.places.end();
+  return std::ranges::any_of(facts.places, [sha256](const Place& each) {
+    return each.proven == sha256 || each.superseded == sha256;
+  });
 }
 
 bool is_out(const Place& place) {
@@ -167,12 +169,12 @@ Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& cloc
                                          uid_t user) const {
   const auto known = find(file);
   if (!known) return Error{Errc::kNotFound, "no version before it is kept"};
-  const fs::path bytes = version_bytes(data_, known->proven);
+  const fs::path bytes = version_bytes(data_, known->way_back());
   auto candidate = read_candidate(
       bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
   if (!candidate)
     return Error{Errc::kInternal, show_name(bytes.native()) + ": " + candidate.error().reason};
-  if (candidate->sha256 != known->proven)
+  if (candidate->sha256 != known->way_back())
     return Error{Errc::kInternal, show_name(bytes.native()) + " is damaged"};
   candidate->file = file;
   return *std::move(candidate);

@@ -199,11 +199,13 @@ TEST_F(QuarantineListTest, TheListIsBounded) {
 // One place in a few letters: the proven content, the content on trial, the file's content if it is
 // not served (`!`: condemned, `?`: may be retried), and the condemned content. "" is no place.
 //   "a b - -"   b is on trial, the server can go back to a
+//   "ab c - -"  c is on trial, the server can go back to b, which was replaced during its own trial
 //   "a - b! b"  a is served again, the file holds b, which is condemned
 std::string shown(const VersionFacts& facts) {
   const Place* const place = facts.find_place("f");
   if (place == nullptr) return "";
-  std::string text = place->proven + " " + (place->on_trial.empty() ? "-" : place->on_trial) + " ";
+  std::string text = place->proven + place->superseded + " " +
+                     (place->on_trial.empty() ? "-" : place->on_trial) + " ";
   if (place->not_served)
     text += (place->not_served->sha256.empty() ? "gone" : place->not_served->sha256) +
             (place->not_served->may_retry ? "?" : "!");
@@ -227,8 +229,10 @@ VersionFacts parsed(const std::string& text) {
   Place place;
   place.file = "f";
   place.proven = text.substr(0, 1);
-  if (text[2] != '-') place.on_trial = text.substr(2, 1);
-  std::size_t at = 4;
+  std::size_t at = text.find(' ') + 1;
+  place.superseded = text.substr(1, at - 2);
+  if (text[at] != '-') place.on_trial = text.substr(at, 1);
+  at += 2;
   if (text[at] != '-') {
     const std::size_t end = text.find_first_of("?!", at);
     const std::string sha256 = text.substr(at, end - at);
@@ -291,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlaceRow{"NoneSettle", "", settle(), ""}, PlaceRow{"NoneMeet", "", meet("a"), ""},
         PlaceRow{"NoneCrash", "", crash_in("a"), ""}, PlaceRow{"NoneAllow", "", allow("a"), ""},
         // on trial
-        PlaceRow{"TrialBegin", "a b - -", begin("c", "b"), "a c - -"},
+        PlaceRow{"TrialBegin", "a b - -", begin("c", "b"), "ab c - -"},
         PlaceRow{"TrialBeginBack", "a b - -", begin("a", "b"), ""},
         PlaceRow{"TrialBeginFromAnother", "a b - -", begin("d", "c"), "c d - -"},
         PlaceRow{"TrialLose", "a b - -", lose("a", "b", false), "a - b! b"},
@@ -299,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlaceRow{"TrialLoseToTrial", "a c - -", lose("b", "c", false), "a b c! c"},
         PlaceRow{"TrialPass", "a b - -", pass("b"), ""},
         PlaceRow{"TrialPassOther", "a b - -", pass("a"), "a b - -"},
-        PlaceRow{"TrialKeep", "a b - -", keep("b"), "a b gone? -"},
+        PlaceRow{"TrialKeep", "a b - -", keep("b"), "ab b gone? -"},
         PlaceRow{"TrialSettle", "a b - -", settle(), "a b - -"},
         PlaceRow{"TrialMeetSame", "a b - -", meet("b"), "a b - -"},
         PlaceRow{"TrialMeetOther", "a b - -", meet("c"), "a c - -"},
@@ -330,15 +334,31 @@ INSTANTIATE_TEST_SUITE_P(
         PlaceRow{"GoneMeetProven", "a - gone? -", meet("a"), ""},
         PlaceRow{"GoneKeep", "a - gone? -", keep("a"), "a - gone? -"},
         // a version on trial runs while the file holds something else
-        PlaceRow{"BesideBegin", "a b c! c", begin("d", "b"), "a d - c"},
+        PlaceRow{"BesideBegin", "a b c! c", begin("d", "b"), "ab d - c"},
         PlaceRow{"BesideLose", "a b c! c", lose("a", "b", false), "a - b! cb"},
         PlaceRow{"BesidePass", "a b c! c", pass("b"), "b - c! c"},
-        PlaceRow{"BesideKeep", "a b c! c", keep("b"), "a b c! c"},
+        PlaceRow{"BesideKeep", "a b c! c", keep("b"), "ab b c! c"},
         PlaceRow{"BesideSettle", "a b c! c", settle(), "a b - c"},
         PlaceRow{"BesideMeet", "a b c? -", meet("b"), "a b - -"},
         PlaceRow{"BesideMeetCondemned", "a b c! c", meet("c"), "a b c! c"},
         PlaceRow{"BesideCrash", "a b c! c", crash_in("b"), "a - c! cb"},
-        PlaceRow{"BesideAllow", "a b c! c", allow("c"), "a b c? -"}),
+        PlaceRow{"BesideAllow", "a b c! c", allow("c"), "a b c? -"},
+        // several versions while none is proven: back to the last good one, then to the proven one
+        PlaceRow{"QuickBegin", "ab c - -", begin("d", "c"), "ac d - -"},
+        PlaceRow{"QuickBeginBack", "ab c - -", begin("b", "c"), "ac b - -"},
+        PlaceRow{"QuickBeginProven", "ab c - -", begin("a", "c"), ""},
+        PlaceRow{"QuickLose", "ab c - -", lose("b", "c", false), "ab b c! c"},
+        PlaceRow{"QuickLoseAgain", "ab b c! c", lose("a", "b", false), "a - b! cb"},
+        PlaceRow{"QuickPass", "ab c - -", pass("c"), ""},
+        PlaceRow{"QuickPassOfTheOneBefore", "ab b c! c", pass("b"), "b - c! c"},
+        PlaceRow{"QuickKeep", "ab c - -", keep("c"), "ac c gone? -"},
+        PlaceRow{"QuickSettle", "ab b c? -", settle(), "ab b - -"},
+        PlaceRow{"QuickMeetOther", "ab c - -", meet("d"), "ab d - -"},
+        PlaceRow{"QuickMeetProven", "ab c - -", meet("a"), ""},
+        PlaceRow{"QuickCrash", "ab c - -", crash_in("c"), "ab b c! c"},
+        PlaceRow{"QuickCrashOfTheOneBefore", "ab c - -", crash_in("b"), "ab c - -"},
+        PlaceRow{"QuickCrashAgain", "ab b c! c", crash_in("b"), "a - c! cb"},
+        PlaceRow{"QuickNextAfterACrash", "ab b c! c", begin("d", "b"), "ab d - c"}),
     [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
 
 TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
@@ -356,27 +376,30 @@ TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
 std::string shown_settings(const VersionFacts& facts) {
   const SettingsFacts* const known = facts.find_settings("chat-room");
   if (known == nullptr) return "";
-  return known->proven.hash + " " + (known->on_trial.empty() ? "-" : known->on_trial) + " " +
+  return known->proven.hash + (known->superseded ? known->superseded->hash : "") + " " +
+         (known->on_trial.empty() ? "-" : known->on_trial) + " " +
          (known->taken_back ? known->taken_back->hash : "-");
+}
+
+SettingsFacts::Proven settings(const std::string& hash) {
+  return {.hash = hash, .file = "c.yaml", .text = "the text of " + hash};
 }
 
 VersionFacts parsed_settings(const std::string& text) {
   VersionFacts facts;
   if (text.empty()) return facts;
-  SettingsFacts settings;
-  settings.agent_class = "chat-room";
-  settings.proven.hash = text.substr(0, 1);
-  if (text[2] != '-') settings.on_trial = text.substr(2, 1);
-  if (text[4] != '-') {
-    settings.taken_back =
-        SettingsFacts::TakenBack{.hash = text.substr(4, 1), .reason = "of before"};
+  SettingsFacts known;
+  known.agent_class = "chat-room";
+  known.proven.hash = text.substr(0, 1);
+  const std::size_t at = text.find(' ') + 1;
+  if (at > 2) known.superseded = settings(text.substr(1, 1));
+  if (text[at] != '-') known.on_trial = text.substr(at, 1);
+  if (text[at + 2] != '-') {
+    known.taken_back =
+        SettingsFacts::TakenBack{.hash = text.substr(at + 2, 1), .reason = "of before"};
   }
-  facts.settings.push_back(std::move(settings));
+  facts.settings.push_back(std::move(known));
   return facts;
-}
-
-SettingsFacts::Proven settings(const std::string& hash) {
-  return {.hash = hash, .file = "c.yaml", .text = "the text of " + hash};
 }
 VersionEvent begin_settings(const std::string& next, const std::string& served) {
   return SettingsBegun{.agent_class = "chat-room", .next = next, .served = settings(served)};
@@ -425,12 +448,12 @@ INSTANTIATE_TEST_SUITE_P(
         PlaceRow{"NoneMeet", "", meet_settings("a"), ""},
         PlaceRow{"NoneCrash", "", crash_of_class("ChatRoom"), ""},
         // on trial
-        PlaceRow{"TrialBegin", "a b -", begin_settings("c", "b"), "a c -"},
+        PlaceRow{"TrialBegin", "a b -", begin_settings("c", "b"), "ab c -"},
         PlaceRow{"TrialBeginSame", "a b -", begin_settings("b", "a"), "a b -"},
         PlaceRow{"TrialBeginBack", "a b -", begin_settings("a", "b"), ""},
         PlaceRow{"TrialBeginFromAnother", "a b -", begin_settings("d", "c"), "c d -"},
         PlaceRow{"TrialLose", "a b -", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"TrialLoseToTrial", "a b -", lose_settings("b", "c"), "a b c"},
+        PlaceRow{"TrialLoseToTrial", "ab c -", lose_settings("b", "c"), "ab b c"},
         PlaceRow{"TrialPass", "a b -", pass_settings("b"), ""},
         PlaceRow{"TrialPassOther", "a b -", pass_settings("a"), "a b -"},
         PlaceRow{"TrialSettle", "a b -", settle_settings(), "a b -"},
@@ -460,14 +483,23 @@ INSTANTIATE_TEST_SUITE_P(
         PlaceRow{"AllowedMeetProven", "a - -", meet_settings("a"), ""},
         PlaceRow{"AllowedCrash", "a - -", crash_of_class("ChatRoom"), "a - -"},
         // settings on trial hold while the file says others
-        PlaceRow{"BesideBegin", "a b c", begin_settings("d", "b"), "a d -"},
+        PlaceRow{"BesideBegin", "a b c", begin_settings("d", "b"), "ab d -"},
         PlaceRow{"BesideLose", "a b c", lose_settings("a", "b"), "a - b"},
         PlaceRow{"BesidePass", "a b c", pass_settings("b"), "b - c"},
         PlaceRow{"BesideSettle", "a b c", settle_settings(), "a b -"},
         PlaceRow{"BesideAllow", "a b c", allow_settings(), "a b -"},
         PlaceRow{"BesideMeetTrial", "a b c", meet_settings("b"), "a b -"},
         PlaceRow{"BesideMeetBack", "a b c", meet_settings("c"), "a b c"},
-        PlaceRow{"BesideCrash", "a b c", crash_of_class("ChatRoom"), "a - b"}),
+        PlaceRow{"BesideCrash", "a b c", crash_of_class("ChatRoom"), "a - b"},
+        // several changes while none is proven
+        PlaceRow{"QuickBegin", "ab c -", begin_settings("d", "c"), "ac d -"},
+        PlaceRow{"QuickBeginProven", "ab c -", begin_settings("a", "c"), ""},
+        PlaceRow{"QuickLoseAgain", "ab b c", lose_settings("a", "b"), "a - b"},
+        PlaceRow{"QuickPass", "ab c -", pass_settings("c"), ""},
+        PlaceRow{"QuickPassOfTheOnesBefore", "ab b c", pass_settings("b"), "b - c"},
+        PlaceRow{"QuickMeetOther", "ab c -", meet_settings("d"), "ab d -"},
+        PlaceRow{"QuickCrash", "ab c -", crash_of_class("ChatRoom"), "ab b c"},
+        PlaceRow{"QuickCrashAgain", "ab b c", crash_of_class("ChatRoom"), "a - b"}),
     [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
 
 TEST(SettingsRulesTest, ACrashThatTakesSettingsBackDoesNotCountForTheClass) {
