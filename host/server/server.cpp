@@ -35,6 +35,7 @@
 #include "server/watched_files.hpp"
 #include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
+#include "storage/wal_damage.hpp"
 
 #include <unistd.h>
 
@@ -80,6 +81,7 @@ struct Server::Parts {
   Result<void> open_data();
   void open_ledger();
   Result<void> start_loops();
+  [[nodiscard]] std::string told_damage_of_wal();
   void expect_classes();  // throws StorageError
   Result<void> load_plugins();
   [[nodiscard]] std::string shown_address() const;
@@ -233,6 +235,7 @@ Result<void> Server::Parts::start_loops() {
     return protocol::reachable_object_name(name, max);
   };
   options.crash = containment->crash_of_fiber();
+  const std::string damage = told_damage_of_wal();
   try {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
@@ -243,7 +246,7 @@ Result<void> Server::Parts::start_loops() {
                                          failure.what() + ". Make room on the disk"};
   } catch (const StorageError& failure) {  // the same
     return Error{Errc::kUnavailable, "the directory of agents, " + data->directory_path().native() +
-                                         ", cannot be used: " + failure.what() +
+                                         ", cannot be used: " + failure.what() + damage +
                                          ". If it is lost or damaged, put it back from a backup, "
                                          "or rebuild it from the agents' files with `hearth "
                                          "repair`"};
@@ -256,6 +259,20 @@ Result<void> Server::Parts::start_loops() {
         containment->end_as_hung(call, stack);
       });
   return {};
+}
+
+// Logs damage to the WAL of the directory of agents. Returns it as a part of a sentence.
+std::string Server::Parts::told_damage_of_wal() {
+  const std::string damage = storage::damage_of_wal(data->directory_path());
+  if (damage.empty()) return {};
+  const std::string file = data->directory_path().native() + "-wal";
+  logger.write(LogLevel::kError, "server.directory_damaged",
+               {{"file", file},
+                {"reason", damage},
+                {"advice",
+                 "agents' own data is whole, but some may be missing in lists, and not wake for "
+                 "their work: stop the server, and run `hearth repair`"}});
+  return " (" + file + ": " + damage + ")";
 }
 
 void Server::Parts::expect_classes() {

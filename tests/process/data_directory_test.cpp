@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
+#include <ios>
 #include <string>
 #include <system_error>
 
@@ -26,6 +28,11 @@ class DataDirectoryProcessTest : public ProcessTest {
     EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
     EXPECT_EQ(refused.body.find(root_.string()), std::string::npos) << refused.body;
     EXPECT_EQ(refused.body.find("agents/"), std::string::npos) << refused.body;
+  }
+
+  // As a failing disk does.
+  void damage(const fs::path& file, std::streamoff at) const {
+    std::fstream(root_ / file, std::ios::binary | std::ios::in | std::ios::out).seekp(at).put('!');
   }
 
   // Soon: whether a file is in its place is looked at every 10 ms at most.
@@ -182,6 +189,22 @@ TEST_F(DataDirectoryProcessTest, WhenItTurnsReadOnlyNewAgentsAreRefusedAndNoServ
   third->wait_until_ready();
   EXPECT_EQ(count(*third, "old"), R"({"count":2})");
   EXPECT_EQ(increment(*third, "new"), R"({"count":1})");
+}
+
+TEST_F(DataDirectoryProcessTest, ADamagedLogOfTheDirectoryIsNamedWithWhatToDo) {
+  auto server = serve_ready();
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(increment(*server, name), R"({"count":1})");
+  server->kill();
+  damage("data/host.db-wal", 100);
+  server = serve_ready();
+  EXPECT_EQ(count(*server, "a"), R"({"count":1})") << "agents' own data is whole";
+  EXPECT_EQ(server->stop(), kClean);
+  const std::string& log = server->log();
+  const std::size_t at = log.find("server.directory_damaged");
+  ASSERT_NE(at, std::string::npos) << log;
+  const std::string line = log.substr(at, log.find('\n', at) - at);
+  for (const char* part : {"host.db-wal", "it is damaged at byte 32", "hearth repair"})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+#pragma once
+// Damage to a write-ahead log, which SQLite does not report.
+
+#include <filesystem>
+#include <string>
+
+namespace hearth::storage {
+
+// What is wrong with the WAL of `database`, as the end of a sentence for an operator. Empty:
+// nothing is, or there is no WAL. SQLite reads a WAL up to the first frame with a wrong checksum,
+// and ignores the rest in silence.
+//
+// Found      A damaged header; a frame that is damaged although a later commit was written.
+// Not found  Damage to the last commit, which looks like a commit that the end of its process has
+//            cut off.
+// Requires   No connection to the database is open.
+// Bounded    Holds one page. Reads the file once, on the calling thread.
+[[nodiscard]] std::string damage_of_wal(const std::filesystem::path& database);
+
+}  // namespace hearth::storage
