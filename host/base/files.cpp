@@ -13,6 +13,9 @@
 namespace hearth {
 namespace {
 
+// In the names of files that are being written, before six random characters.
+constexpr std::string_view kUnfinished = ".unfinished-";
+
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -118,7 +121,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view content,
                                    std::filesystem::perms mode) {
   // Beside the target, because a rename works only within one file system.
-  std::string temporary = path.native() + ".XXXXXX";
+  std::string temporary = path.native() + std::string(kUnfinished) + "XXXXXX";
   const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.open()) return system_failed("create a file beside", path, errno);
   if (const int error = write_and_rename(fd.get(), temporary, path, content, mode); error != 0) {
@@ -130,6 +133,19 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
     return system_failed("make durable", path, error);
   }
   return {};
+}
+
+void remove_unfinished(const std::filesystem::path& directory) {
+  constexpr std::size_t kRandom = 6;
+  std::error_code failure;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(directory, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const std::string& path = entry->path().native();
+    const std::size_t at = path.rfind(kUnfinished);
+    if (at != std::string::npos && at + kUnfinished.size() + kRandom == path.size())
+      std::filesystem::remove(entry->path(), ignored);
+  }
 }
 
 bool is_there(const std::filesystem::path& path) {

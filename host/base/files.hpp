@@ -32,6 +32,10 @@ namespace hearth {
     const std::filesystem::path& path, std::string_view content,
     std::filesystem::perms mode = std::filesystem::perms{0644});
 
+// Removes the files that calls of write_file_atomically() have left in the directory because their
+// process was killed. No such call may be in progress there.
+void remove_unfinished(const std::filesystem::path& directory);
+
 // Whether the directory has an entry of this name. A broken symbolic link counts.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 

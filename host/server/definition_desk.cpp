@@ -42,7 +42,9 @@ DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files,
       served_(std::move(served)),
       reload_(std::move(reload)),
       logger_(logger),
-      pool_(1, kMaxWaiting) {}
+      pool_(1, kMaxWaiting) {
+  remove_unfinished(directory_);
+}
 
 void DefinitionDesk::ask(Answer answer, std::function<void(const Answer&)> work) {
   const auto shared = std::make_shared<Answer>(std::move(answer));

@@ -104,6 +104,16 @@ TEST_F(FilesTest, AFailedWriteLeavesNothingBehind) {
   EXPECT_EQ(entries(), 1U);
 }
 
+TEST_F(FilesTest, OnlyWhatAKilledWriterHasLeftIsRemoved) {
+  for (const char* name : {"a.yaml", "a.yaml.unfinished-x1Y2z3", "a.yaml.unfinished-", "b.x1Y2z3"})
+    put(name, "x");
+  remove_unfinished(path(""));
+  EXPECT_TRUE(fs::exists(path("a.yaml")));
+  EXPECT_FALSE(fs::exists(path("a.yaml.unfinished-x1Y2z3")));
+  EXPECT_EQ(entries(), 3U);
+  remove_unfinished(path("no/such"));
+}
+
 TEST_F(FilesTest, SaysThatTheDirectoryIsMissing) {
   EXPECT_EQ(write_file_atomically(path("no/such"), "x").error().code, Errc::kNotFound);
 }

@@ -56,6 +56,18 @@ class DefinitionDeskTest : public ::testing::Test {
                        *logger_};
 };
 
+TEST_F(DefinitionDeskTest, WhatAKilledServerWasWritingIsRemovedAtTheNextStart) {
+  const auto directory = config::definitions_directory(path(""));
+  std::filesystem::create_directories(directory);
+  const auto file = config::definition_file(directory, "counter");
+  std::ofstream(file.native() + ".unfinished-x1Y2z3") << "class: C";
+  std::ofstream(file) << "class: Counter\n";
+  DefinitionDesk next(path(""), path("classes"), [this] { return served_; }, {}, *logger_);
+  next.stop();
+  EXPECT_FALSE(std::filesystem::exists(file.native() + ".unfinished-x1Y2z3"));
+  EXPECT_TRUE(kept("counter"));
+}
+
 TEST_F(DefinitionDeskTest, AnAliasThatLeadsToAServedClassIsRefusedAndNothingIsWritten) {
   served_ = {{"chat-room", "ChatRoom"}};
   EXPECT_EQ(set(R"({"class":"counter","aliases":["chat-room"]})"), "invalid_argument");
