@@ -53,6 +53,14 @@ void AgentFiles::note_kept(const storage::AgentKey& key, storage::Kept kept) {
   }
 }
 
+bool AgentFiles::has_room() const {
+  return data_.has_room();
+}
+
+void AgentFiles::note_full() const {
+  data_.note_full();
+}
+
 bool AgentFiles::sync_names(const storage::AgentKey& key) const {
   return data_.sync_names_of(key);
 }

@@ -37,6 +37,10 @@ class AgentFiles {
   // The object was in memory until now. A failure is logged.
   void note_active(const storage::AgentKey& key);
 
+  // DataDirectory::has_room() and note_full().
+  [[nodiscard]] bool has_room() const;
+  void note_full() const;
+
   // What the directory knows of the agent's file.
   [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);
   // Data was committed to the agent's file. A failure is logged: a later loss of the file goes

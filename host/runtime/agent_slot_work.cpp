@@ -49,10 +49,12 @@ void AgentSlot::pump() {
   live->looks_soon = false;
   if (parts_.slots.stopping()) return;  // finish_end() does the rest
   LiveAgent& agent = *live->live;
-  if (agent.lent()) return;                 // take_back() looks again
-  const bool crowded = agent.is_crowded();  // after_turn() comes when some has left
-  if (!crowded && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
-  const bool has_begun = !crowded && agent.dispatch(permits_.recovery);
+  if (agent.lent()) return;  // take_back() looks again
+  // A claim is a write, and one that fails breaks the agent, which may still be read.
+  const bool has_room = !agent.has_durable_work() || parts_.services.files().has_room();
+  const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
+  if (may_begin && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
+  const bool has_begun = may_begin && agent.dispatch(permits_.recovery);
   if (state() != AgentState::kLive) return;
   if (permits_.waking || (permits_.recovery && !agent.recovering() && !agent.recovery_due()))
     give_back_permits();
@@ -60,6 +62,10 @@ void AgentSlot::pump() {
     look();
   } else if (agent.broken()) {
     after_turn();
+  } else if (!has_room) {
+    constexpr std::int64_t kLookForRoomMs = 1'000;
+    parts_.services.alarms().look_at(
+        key_, unix_millis(parts_.services.loop().clock().wall_now()) + kLookForRoomMs);
   } else if (const auto at = agent.next_look_ms()) {
     // Later work must not be forgotten while the agent stays in memory.
     parts_.services.alarms().look_at(key_, *at);

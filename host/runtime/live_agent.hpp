@@ -286,6 +286,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate(const Span& cause);
   bool begin_work(bool may_recover);
+  void claim_failed(const StorageError& failure);
   [[nodiscard]] extensions::SpanSource& spans() const;
   // The span of an event: below its cause, or the first of a trace if there is no cause.
   [[nodiscard]] Span span_of(std::string_view cause) const {

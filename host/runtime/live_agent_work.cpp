@@ -24,7 +24,7 @@ bool LiveAgent::send_notice() {
     if (ports().agents != nullptr) due = work_.next_notice();
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
+    claim_failed(failure);
   }
   if (broken_ || !due) return false;
   stop_point("notice.claim.committed");
@@ -32,6 +32,13 @@ bool LiveAgent::send_notice() {
   operations_.send_notice(notice,
                           ports().agents->call(extensions::call_of(owner_.key(), std::move(*due))));
   return true;
+}
+
+// On a full disk no work begins until there is room (AgentSlot::pump), so that the next instance
+// can answer what only reads.
+void LiveAgent::claim_failed(const StorageError& failure) {
+  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.files().note_full();
+  storage_failed(failure.what());
 }
 
 void LiveAgent::notice_ended(const std::string& notice, const Result<std::string>& outcome,
@@ -51,7 +58,7 @@ bool LiveAgent::begin_work(bool may_recover) {
     due = work_.next(may_recover);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
+    claim_failed(failure);
   }
   if (broken_) return false;
   extensions::tell_clients_of_turns(clients_, work_);

@@ -1,6 +1,7 @@
 #include "storage/data_directory.hpp"
 
 #include "base/assert.hpp"
+#include "base/files.hpp"
 #include "base/sha256.hpp"
 #include "storage/agent_database.hpp"
 
@@ -87,6 +88,12 @@ void sync_directory(const std::filesystem::path& path) {
   if (error != 0) fail_to("sync directory", path, error);
 }
 
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 // Whether SQLite could make the index of host.db's WAL, a file of 32 KiB.
 bool has_room_for_index(const std::filesystem::path& directory) {
   constexpr std::size_t kIndexBytes = std::size_t{32} << 10;
@@ -129,7 +136,11 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   if (error != 0 && !is_out_of_room(error))
     return unusable(path, "write to the file `lock` in it", error);
   directory.names_holder_ = error == 0;
-  if (!has_room_for_index(path)) directory.directory_vfs_ = "unix-excl";
+  remove_unfinished(path);
+  if (!has_room_for_index(path)) {
+    directory.directory_vfs_ = "unix-excl";
+    directory.note_full();
+  }
   if (const int failed = sync_names(path); failed != 0)
     return unusable(path, "sync it to the device", failed);
   return directory;
@@ -156,10 +167,18 @@ bool DataDirectory::name_holder() {
   return names_holder_;
 }
 
+bool DataDirectory::has_room() const {
+  if (!watch_->is_full) return true;
+  const auto now = steady_ns();
+  if (now < watch_->next_try_ns) return false;
+  watch_->next_try_ns = now + std::chrono::nanoseconds(kTryEvery).count();
+  if (!has_room_for_index(path_)) return false;
+  watch_->is_full = false;
+  return true;
+}
+
 bool DataDirectory::is_lost() const {
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                       std::chrono::steady_clock::now().time_since_epoch())
-                       .count();
+  const auto now = steady_ns();
   if (now < watch_->next_look_ns) return watch_->lost;
   watch_->next_look_ns = now + std::chrono::nanoseconds(kLookEvery).count();
   return look_for_loss();

@@ -59,6 +59,13 @@ class DataDirectory {
   // Throws StorageError if the directory is lost, with what to do. Checks at each call.
   void check_not_lost() const;
 
+  // Whether there is room for new data: false from the moment when open() or note_full() has met a
+  // full disk. Then this call tries to write, at most once in kTryEvery, until there is room again.
+  // Any thread, like note_full(); it may wait for the disk.
+  [[nodiscard]] bool has_room() const;
+  void note_full() const { watch_->is_full = true; }
+  static constexpr std::chrono::milliseconds kTryEvery{500};
+
   // Whether group or others had any access to the directory when it was opened. The server logs it,
   // because agents' data are for their server only.
   [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
@@ -110,10 +117,13 @@ class DataDirectory {
   bool names_holder_ = true;
   std::string directory_vfs_;
 
-  // The state of is_lost(), in a separate object so that the DataDirectory can be moved.
+  // The state of is_lost() and has_room(), in a separate object so that the DataDirectory can be
+  // moved.
   struct Watch {
     std::atomic<std::int64_t> next_look_ns = 0;  // of the steady clock
     std::atomic<bool> lost = false;
+    std::atomic<std::int64_t> next_try_ns = 0;  // the same
+    std::atomic<bool> is_full = false;
   };
   std::unique_ptr<Watch> watch_ = std::make_unique<Watch>();
 };

@@ -38,6 +38,22 @@ TEST_F(DataDirectoryTest, P1_MakesItPrivateIfItIsAbsent) {
   EXPECT_FALSE(directory->open_to_others());
 }
 
+TEST_F(DataDirectoryTest, RemovesWhatAKilledWriterHasLeft) {
+  std::filesystem::create_directory(path_);
+  std::ofstream(path_ / "versions.json.unfinished-x1Y2z3") << "{";
+  ASSERT_TRUE(DataDirectory::open(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_ / "versions.json.unfinished-x1Y2z3"));
+}
+
+TEST_F(DataDirectoryTest, HasNoRoomFromAFullDiskOnUntilAWriteSucceeds) {
+  const auto directory = DataDirectory::open(path_);
+  EXPECT_TRUE(directory->has_room());
+  directory->note_full();
+  EXPECT_TRUE(directory->has_room()) << "the first look tries to write";
+  directory->note_full();
+  EXPECT_FALSE(directory->has_room()) << "not at every look";
+}
+
 TEST_F(DataDirectoryTest, ASlashAtTheEndOfItsPathSaysNothing) {
   const auto directory = DataDirectory::open(path_ / "");
   ASSERT_TRUE(directory) << directory.error().message;
