@@ -1,6 +1,7 @@
 #include "server/data_loss.hpp"
 
 #include "base/error.hpp"
+#include "storage/wal_damage.hpp"
 
 #include <atomic>
 #include <memory>
@@ -22,6 +23,19 @@ std::function<bool()> loss_of(const storage::DataDirectory& data, Logger& logger
       return true;
     }
   };
+}
+
+std::string damage_of(const storage::DataDirectory& data, Logger& logger) {
+  const std::string damage = storage::damage_of_wal(data.directory_path());
+  if (damage.empty()) return {};
+  const std::string file = data.directory_path().native() + "-wal";
+  logger.write(LogLevel::kError, "server.directory_damaged",
+               {{"file", file},
+                {"reason", damage},
+                {"advice",
+                 "agents' own data is whole, but some may be missing in lists, and not wake for "
+                 "their work: stop the server, and run `hearth repair`"}});
+  return " (" + file + ": " + damage + ")";
 }
 
 }  // namespace hearth::server

@@ -35,7 +35,6 @@
 #include "server/watched_files.hpp"
 #include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
-#include "storage/wal_damage.hpp"
 
 #include <unistd.h>
 
@@ -81,7 +80,6 @@ struct Server::Parts {
   Result<void> open_data();
   void open_ledger();
   Result<void> start_loops();
-  [[nodiscard]] std::string told_damage_of_wal();
   void expect_classes();  // throws StorageError
   Result<void> load_plugins();
   [[nodiscard]] std::string shown_address() const;
@@ -235,7 +233,7 @@ Result<void> Server::Parts::start_loops() {
     return protocol::reachable_object_name(name, max);
   };
   options.crash = containment->crash_of_fiber();
-  const std::string damage = told_damage_of_wal();
+  const std::string damage = damage_of(*data, logger);
   try {
     runtime =
         std::make_unique<runtime::Runtime>(shards, *data, logger, metrics, std::move(options));
@@ -259,20 +257,6 @@ Result<void> Server::Parts::start_loops() {
         containment->end_as_hung(call, stack);
       });
   return {};
-}
-
-// Logs damage to the WAL of the directory of agents. Returns it as a part of a sentence.
-std::string Server::Parts::told_damage_of_wal() {
-  const std::string damage = storage::damage_of_wal(data->directory_path());
-  if (damage.empty()) return {};
-  const std::string file = data->directory_path().native() + "-wal";
-  logger.write(LogLevel::kError, "server.directory_damaged",
-               {{"file", file},
-                {"reason", damage},
-                {"advice",
-                 "agents' own data is whole, but some may be missing in lists, and not wake for "
-                 "their work: stop the server, and run `hearth repair`"}});
-  return " (" + file + ": " + damage + ")";
 }
 
 void Server::Parts::expect_classes() {
