@@ -37,7 +37,7 @@ namespace hearth::api {
 // Deadline   ClassSettings::object_call_timeout, from the arrival of the call.
 // Clients    If the class asks for tokens, a key belongs to one client: with another `sub` it is
 //            another call (422).
-// Claims     If the class asks for a token, the agent gets its claims (hearth.connections/2).
+// Claims     If the class asks for a token, the agent gets its claims (hearth.connections/1).
 //
 // Threads    Any of the server's loops, concurrently.
 // Lifetime   As AgentsEndpoint.

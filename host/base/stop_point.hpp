@@ -34,17 +34,11 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "commit.index_written",
     // the agent's rows are committed, the wake index still has the earlier wake
     "commit.index_late",
-    "fetch.start.committed",     // the turn of a request, before any of it is sent
-    "fiber.start.written",       // the new row
-    "fiber.start.committed",     //
-    "fiber.stash.written",       // the checkpoint, and what the turn wrote before it
-    "fiber.stash.committed",     //
-    "fiber.finish.written",      // the row is deleted
-    "fiber.finish.committed",    //
-    "fiber.attempt.written",     // one more attempt of recovery is counted
-    "fiber.attempt.committed",   // and the hook was not called yet
-    "fiber.continue.written",    // a continuation replaces the row that is recovered
-    "fiber.continue.committed",  //
+    "fetch.start.committed",    // the turn of a request, before any of it is sent
+    "fiber.stash.written",      // the checkpoint, and what the turn wrote before it
+    "fiber.stash.committed",    //
+    "fiber.attempt.written",    // one more attempt of recovery is counted
+    "fiber.attempt.committed",  // and the hook was not called yet
     // the hook has succeeded; the row is deleted if it was not continued
     "fiber.recovered.written",
     "fiber.recovered.committed",  //
@@ -76,12 +70,10 @@ inline constexpr auto kStopPoints = std::to_array<std::string_view>({
     "operation.part.committed",      // a piece of the answer's body
     "operation.settled.written",     // its end, with the turn that uses it
     "operation.settled.committed",   //
-    "migrate.written",    // an agent's file of an earlier version: its work is in the new tables
-    "migrate.committed",  // and the file has the new version
-    "managed.start.written",     // the new record and its row
-    "managed.start.committed",   //
-    "managed.resume.written",    // the record runs again
-    "managed.resume.committed",  //
+    "managed.start.written",         // the new record and its row
+    "managed.start.committed",       //
+    "managed.resume.written",        // the record runs again
+    "managed.resume.committed",      //
     // the record is settled or waits for a retry; the row is deleted or waits
     "managed.settle.written",
     "managed.settle.committed",  //

@@ -166,13 +166,11 @@ Settings<ClassSettings> make_own_settings() {
       duration("fibers.keep_completed", at(&Class::managed, &ManagedSettings::keep_completed),
                {seconds(0), hours(24 * 365 * 10)},
                "how long the record of a completed or aborted fiber stays"),
-      duration("fibers.keep_failed",
-               all(at(&Class::managed, &ManagedSettings::keep_failed),
-                   at(&Class::fibers, &FiberSettings::keep_dead)),
+      duration("fibers.keep_failed", at(&Class::managed, &ManagedSettings::keep_failed),
                {seconds(0), hours(24 * 365 * 10)},
-               "how long the record of a failed fiber stays; records of interrupted and dead "
-               "fibers stay until they are removed. Also how long a dead fiber without a "
-               "record stays, from its death; `0s`: it goes at once"),
+               "how long the record of a failed fiber stays, and that of a dead fiber without "
+               "`keep_record`; records of interrupted and other dead fibers stay until they are "
+               "removed"),
       count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
             {1, 1'000'000},
             "records of fibers of one agent, also of those that wait for a version of the "

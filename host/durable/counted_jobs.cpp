@@ -24,8 +24,6 @@ void CountedJobs::load() {
   jobs_.release(rules_.kind, rules_.waits_as, now_ms());
   if (rules_.cap.count() > 0) jobs_.bound_waits(rules_.kind, rules_.waits_as, now_ms(), rules_.cap);
   line_.changed();
-  // An earlier version could leave a queue whose first item has no due_at.
-  if (rules_.lane == Lane::kKind) promote({});
 }
 
 void CountedJobs::close() {

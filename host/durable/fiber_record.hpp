@@ -1,5 +1,5 @@
 #pragma once
-// The record of a managed fiber: its fields, statuses and JSON, and the outcomes with which its
+// The record of a fiber: its fields, statuses and JSON, and the outcomes with which its
 // hook or an operator settles it.
 
 #include "base/error.hpp"
@@ -12,7 +12,7 @@
 
 namespace hearth::durable {
 
-// The values are those of hearth/ext/managed_fibers.h, single bits.
+// The values are those of hearth/ext/fibers.h, single bits.
 enum class FiberStatus : std::uint32_t {
   kPending = 1,
   kRunning = 2,
@@ -31,9 +31,8 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept;
 
 // How long a record is kept.
 enum class FiberKeeping : std::uint8_t {
-  kManaged,  // as kKept; begun by hearth.managed_fibers/1
-  kKept,     // until retention or delete_fibers() removes it
-  kBrief,    // until the fiber is settled; if it is dead, as long as a failed record
+  kKept,   // until retention or delete_fibers() removes it
+  kBrief,  // until the fiber is settled; if it is dead, as long as a failed record
 };
 
 // Times are Unix milliseconds. Only completed_at_ms says whether the fiber is settled.
@@ -56,7 +55,7 @@ struct FiberRecord {
   std::chrono::milliseconds retry_base{0};
   std::chrono::milliseconds retry_cap{0};
   std::int64_t next_at_ms = 0;  // pending: when the work is retried
-  FiberKeeping keeping = FiberKeeping::kManaged;
+  FiberKeeping keeping = FiberKeeping::kKept;
   std::optional<std::string> parent;  // the id of the fiber that asked for it
   bool waits_for_code = false;        // for another version of the class
   bool is_turn = false;
@@ -73,7 +72,7 @@ struct FiberRecord {
   [[nodiscard]] bool is_retry() const { return status == FiberStatus::kPending && failures > 0; }
 };
 
-// JSON, as in hearth/ext/managed_fibers.h.
+// JSON, as in hearth/ext/fibers.h.
 std::string record_json(const FiberRecord& record);
 
 // How its hook or an operator settled a fiber. An absent snapshot or metadata leaves that of the

@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t kMaxFiberNameBytes = 256;
 // The same time as for the crashes of a class (plugins/versions/version_facts.hpp).
 constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
-constexpr std::array kFiberKinds = {JobKind::kFiber, JobKind::kManaged};
 
 // Whether the next run or offer of the fiber counts in Job::claims. A retry of a turn does not:
 // retries have a bound of their own, and clients see the numbers of recoveries.
@@ -30,10 +29,6 @@ bool is_counted(const Job& job) {
 // Takes back the count of a recovery that is no fault of the work.
 void give_back_recovery(Job& job) {
   if (is_counted(job)) job.claims = std::max(0, job.claims - 1);
-}
-
-bool comes_before(const Job& a, const Job& b) {
-  return std::pair(a.due_at_ms, a.seq) < std::pair(b.due_at_ms, b.seq);
 }
 
 }  // namespace
@@ -48,20 +43,16 @@ void Fibers::load(const std::optional<EndedProcess>& ended) {
   if (ended) {
     jobs_.run(
         "UPDATE cf_agents_jobs SET fatal_attempts = fatal_attempts + 1 "
-        "WHERE kind IN (1, 2) AND state = 1 AND ended_at IS NULL AND seq = coalesce(?1, seq)",
+        "WHERE kind = 2 AND state = 1 AND ended_at IS NULL AND seq = coalesce(?1, seq)",
         std::array{storage::nullable(ended->fiber)});
   }
-  for (const JobKind kind : kFiberKinds) {
-    jobs_.release(kind, JobState::kWaiting, now_ms());
-    jobs_.bound_waits(kind, JobState::kWaiting, now_ms(), settings_.retry_cap);
-    jobs_.each("WHERE kind = +?1 AND state = 0 ORDER BY due_at, seq",
-               std::array{Param(static_cast<std::int64_t>(kind))}, [this](const Job& job) {
-                 const bool is_retry = job.failures > 0 && job.status == "pending";
-                 left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
-                 return true;
-               });
-  }
-  may_have_dead_ = jobs_.has_any(JobKind::kFiber, JobState::kDead);
+  jobs_.release(JobKind::kManaged, JobState::kWaiting, now_ms());
+  jobs_.bound_waits(JobKind::kManaged, JobState::kWaiting, now_ms(), settings_.retry_cap);
+  jobs_.each("WHERE kind = 2 AND state = 0 ORDER BY due_at, seq", {}, [this](const Job& job) {
+    const bool is_retry = job.failures > 0 && job.status == "pending";
+    left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
+    return true;
+  });
 }
 
 void Fibers::close() {
@@ -88,11 +79,9 @@ FiberRow Fibers::row_of(std::string_view id) const {
 
 // A fiber that is not over, whether it runs or not.
 std::optional<Job> Fibers::find_open(std::string_view id) {
-  for (const JobKind kind : kFiberKinds) {
-    auto job = jobs_.find(kind, id);
-    if (job && (kind == JobKind::kFiber || !job->ended_at_ms)) return job;
-  }
-  return std::nullopt;
+  auto job = jobs_.find(JobKind::kManaged, id);
+  if (job && job->ended_at_ms) job.reset();
+  return job;
 }
 
 FiberHandle Fibers::add_running(Job job) {
@@ -129,49 +118,6 @@ void Fibers::write(const Job& job) {
 
 // ---- work ---------------------------------------------------------------------------------------
 
-Result<void> Fibers::check_start(std::string_view name) const {
-  if (name.empty() || name.size() > kMaxFiberNameBytes || !is_valid_utf8(name)) {
-    return Error{Errc::kInvalidArgument, "a fiber's name is 1 to 256 bytes of UTF-8"};
-  }
-  if (running_.size() >= settings_.max_running) {
-    return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
-  }
-  return {};
-}
-
-Result<Fibers::Started> Fibers::start(std::string_view name, std::string_view replaces) {
-  if (auto checked = check_start(name); checked.has_error()) return checked.error();
-  Job job;
-  job.id = make_uuid(random_);
-  job.name = name;
-  job.created_at_ms = now_ms();
-  job.claim();
-  has_rows_ = true;
-  if (replaces.empty()) {
-    jobs_.insert(job);
-  } else {
-    const auto found = line_.claimed().find(replaces);
-    if (found == line_.claimed().end())
-      return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-    if (found->second.kind == JobKind::kManaged)
-      return Error{Errc::kInvalidArgument, "a managed fiber is resumed, not replaced"};
-    const Job old = found->second;
-    line_.take(replaces);
-    const std::optional<std::string> snapshot = jobs_.document(old.seq, JobPart::kSnapshot);
-    // A continuation that dies before its first checkpoint has made no progress, so it inherits the
-    // counts.
-    job.attempts = old.attempts;
-    job.claims = old.claims;
-    job.fatal_attempts = old.fatal_attempts;
-    job.next_at_ms = old.next_at_ms;
-    jobs_.erase(old.seq);
-    jobs_.insert(job);
-    if (snapshot) jobs_.put(job.seq, JobPart::kSnapshot, *snapshot);
-  }
-  std::string id = job.id;
-  return Started{add_running(std::move(job)), std::move(id)};
-}
-
 Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   const auto found = running_.find(fiber);
   if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
@@ -192,16 +138,6 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   job.next_at_ms = 0;
   write(job);
   return job.id;
-}
-
-Result<std::string> Fibers::finish(FiberHandle fiber) {
-  const auto found = running_.find(fiber);
-  if (found == running_.end()) return Error{Errc::kNotFound, "the fiber has ended"};
-  if (found->second.kind == JobKind::kManaged)
-    return Error{Errc::kInvalidArgument, "a managed fiber is settled, not finished"};
-  Job job = end_running(found);
-  jobs_.erase(job.seq);
-  return std::move(job.id);
 }
 
 void Fibers::give_back(Job& job) {
@@ -225,16 +161,11 @@ void Fibers::interrupt_on_purpose() {
 
 void Fibers::follow(std::int64_t jump_ms) {
   if (!has_rows_) return;
-  for (const JobKind kind : kFiberKinds) jobs_.shift(kind, JobState::kWaiting, jump_ms);
+  jobs_.shift(JobKind::kManaged, JobState::kWaiting, jump_ms);
 }
 
 std::optional<Job> Fibers::first_waiting() const {
-  std::optional<Job> first;
-  for (const JobKind kind : kFiberKinds) {
-    auto job = jobs_.first_due(kind, JobState::kWaiting);
-    if (job && (!first || comes_before(*job, *first))) first = std::move(job);
-  }
-  return first;
+  return jobs_.first_due(JobKind::kManaged, JobState::kWaiting);
 }
 
 std::optional<std::int64_t> Fibers::first_moment() {
@@ -250,10 +181,8 @@ std::optional<Job> Fibers::next_due() {
 std::optional<Job> Fibers::next_to_offer() const {
   if (!line_.due()) return std::nullopt;
   for (; !plan_.empty(); plan_.pop_front()) {
-    for (const JobKind kind : kFiberKinds) {
-      auto job = jobs_.find(kind, plan_.front());
-      if (job && job->state == JobState::kWaiting && job->due_at_ms <= until_ms()) return job;
-    }
+    auto job = jobs_.find(JobKind::kManaged, plan_.front());
+    if (job && job->state == JobState::kWaiting && job->due_at_ms <= until_ms()) return job;
   }
   return first_waiting();
 }
@@ -279,12 +208,6 @@ void Fibers::give_up(Job& job, std::string_view why) {
   job.due_at_ms.reset();
   job.has_failed = true;
   job.next_at_ms = 0;
-  if (job.kind == JobKind::kFiber) {
-    job.dead = true;
-    job.ended_at_ms = now_ms();
-    job.keep = kKeepDeadFiber;
-    may_have_dead_ = true;
-  }
   jobs_.put(job.seq, JobPart::kLastError, why);
   write(job);
 }
@@ -312,14 +235,11 @@ std::vector<Interrupted> Fibers::due_list() const {
   std::unordered_map<std::string_view, std::size_t> ranks;
   for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
   std::vector<Job> due;
-  for (const JobKind kind : kFiberKinds) {
-    jobs_.each("WHERE kind = +?1 AND state = 0 AND due_at <= ?2",
-               std::array{Param(static_cast<std::int64_t>(kind)), Param(until_ms())},
-               [&](Job& job) {
-                 if (why_given_up(job).empty()) due.push_back(std::move(job));
-                 return true;
-               });
-  }
+  jobs_.each("WHERE kind = 2 AND state = 0 AND due_at <= ?", std::array{Param(until_ms())},
+             [&](Job& job) {
+               if (why_given_up(job).empty()) due.push_back(std::move(job));
+               return true;
+             });
   const auto order = [&](const Job& job) {
     const auto rank = ranks.find(job.id);
     return std::tuple(rank == ranks.end() ? ranks.size() : rank->second, job.due_at_ms, job.seq);
@@ -338,30 +258,19 @@ void Fibers::plan(std::span<const std::string> ids) {
 }
 
 bool Fibers::claim_uncounted(std::string_view id) {
-  for (const JobKind kind : kFiberKinds) {
-    auto job = jobs_.find(kind, id);
-    if (!job || job->state != JobState::kWaiting) continue;
-    if (!job->due_at_ms || *job->due_at_ms > now_ms()) continue;
-    job->claim();
-    write(*job);
-    line_.hold(std::move(*job));
-    return true;
-  }
-  return false;
-}
-
-void Fibers::recovered(std::string_view id) {
-  const auto found = line_.claimed().find(id);
-  // Not claimed: a continuation replaced the fiber, or it runs again, or it waits for a retry.
-  if (found == line_.claimed().end() || found->second.kind == JobKind::kManaged) return;
-  jobs_.erase(found->second.seq);
-  line_.take(id);
+  auto job = jobs_.find(JobKind::kManaged, id);
+  if (!job || job->state != JobState::kWaiting) return false;
+  if (!job->due_at_ms || *job->due_at_ms > now_ms()) return false;
+  job->claim();
+  write(*job);
+  line_.hold(std::move(*job));
+  return true;
 }
 
 Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   line_.follow_clock();
   std::optional<Job> job = line_.take(id);
-  if (!job) return {};  // a continuation goes on with the work
+  if (!job) return {};  // it runs again, or is settled
   error = error.substr(0, kMaxJobErrorBytes);
   if (job->attempts >= settings_.max_attempts) {
     give_up(*job, error);
@@ -386,19 +295,6 @@ void Fibers::unknown(std::string_view id) {
   write(*job);
 }
 
-Result<void> Fibers::retry(std::string_view id) {
-  std::optional<Job> job = jobs_.find(JobKind::kFiber, id);
-  if (!job || job->state != JobState::kDead)
-    return Error{Errc::kNotFound, "no dead fiber has this id"};
-  jobs_.run(
-      "UPDATE cf_agents_jobs SET state = 0, due_at = min(created_at, ?2), next_at = 0, attempts = "
-      "0, "
-      "fatal_attempts = 0, claims = 0, dead = 0, ended_at = NULL, keep = NULL WHERE seq = ?1",
-      std::array{Param(job->seq), Param(now_ms())});
-  forget_moment();
-  return {};
-}
-
 Wake Fibers::wake() const {
   Wake wake;
   wake.working = !running_.empty() || !line_.claimed().empty();
@@ -410,9 +306,13 @@ Wake Fibers::wake() const {
 
 // ---- for ManagedFibers --------------------------------------------------------------------------
 
-Result<void> Fibers::may_start(std::string_view name, std::string_view id) {
-  if (auto checked = check_start(name); checked.has_error()) return checked.error();
-  if (find(id)) return Error{Errc::kConflict, "a fiber has this id"};
+Result<void> Fibers::may_start(std::string_view name) const {
+  if (name.empty() || name.size() > kMaxFiberNameBytes || !is_valid_utf8(name)) {
+    return Error{Errc::kInvalidArgument, "a fiber's name is 1 to 256 bytes of UTF-8"};
+  }
+  if (running_.size() >= settings_.max_running) {
+    return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
+  }
   return {};
 }
 
@@ -429,14 +329,7 @@ Result<FiberHandle> Fibers::resume(std::string_view id) {
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
   std::optional<Job> taken = line_.take(id);
   if (!taken) return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
-  Job& job = *taken;
-  if (job.kind == JobKind::kFiber) {
-    job.kind = JobKind::kManaged;
-    jobs_.run(
-        "UPDATE cf_agents_jobs SET kind = 2, status = 'running', type = 'brief' WHERE seq = ?",
-        std::array{Param(job.seq)});
-  }
-  return add_running(std::move(job));
+  return add_running(*std::move(taken));
 }
 
 Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
@@ -473,7 +366,6 @@ void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
 void Fibers::erase(std::string_view id) {
   // `id` may point into the row, and is not read after that is removed.
   std::erase_if(left_over_, [id](const LeftOver& each) { return each.id == id; });
-  if (auto job = jobs_.find(JobKind::kFiber, id)) jobs_.erase(job->seq);
   forget_moment();
   if (const auto running = find_running(id); running != running_.end()) {
     end_running(running);
@@ -488,7 +380,6 @@ std::optional<FiberStanding> Fibers::find(std::string_view id) {
         0,
         false,
         job.state == JobState::kDead,
-        job.kind == JobKind::kManaged,
         job.state == JobState::kWaiting && job.due_at_ms && is_next_version(*job.due_at_ms),
         job.attempts,
         job.next_at_ms};
@@ -510,26 +401,12 @@ std::optional<FiberStanding> Fibers::find(std::string_view id) {
 
 const std::string* Fibers::managed_id(FiberHandle fiber) const {
   const auto found = running_.find(fiber);
-  if (found == running_.end() || found->second.kind != JobKind::kManaged) return nullptr;
-  return &found->second.id;
+  return found == running_.end() ? nullptr : &found->second.id;
 }
 
 std::optional<std::string> Fibers::last_error(std::string_view id) {
-  for (const JobKind kind : kFiberKinds) {
-    const auto job = jobs_.find(kind, id);
-    if (job) return jobs_.document(job->seq, JobPart::kLastError);
-  }
-  return std::nullopt;
-}
-
-Fibers::Counts Fibers::counts() {
-  const auto count = [this](std::string_view sql) {
-    return static_cast<std::size_t>(jobs_.number(sql, {}).value_or(0));
-  };
-  return Counts{running_.size(),
-                count("SELECT count(*) FROM cf_agents_jobs WHERE kind IN (1, 2) AND state = 0") +
-                    line_.claimed().size(),
-                count("SELECT count(*) FROM cf_agents_jobs WHERE kind = 1 AND state = 2")};
+  const auto job = jobs_.find(JobKind::kManaged, id);
+  return job ? jobs_.document(job->seq, JobPart::kLastError) : std::nullopt;
 }
 
 }  // namespace hearth::durable

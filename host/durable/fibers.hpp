@@ -36,11 +36,7 @@ struct FiberSettings {
   std::chrono::milliseconds retry_cap = kLongestWait;
   std::size_t max_running = 1'000;  // of one agent at once
   std::size_t max_snapshot_bytes = std::size_t{2} << 20;
-  std::chrono::milliseconds keep_dead{std::chrono::hours(24 * 7)};  // 0: removed at once
 };
-
-// The retention (Job::keep) of a dead fiber without a record.
-inline constexpr std::string_view kKeepDeadFiber = "dead";
 
 // Names a fiber whose work runs in this instance. Never reused.
 using FiberHandle = std::uint64_t;
@@ -80,7 +76,6 @@ struct FiberStanding {
   FiberHandle running = 0;  // 0: it does not run in this instance
   bool recovering = false;  // it is being offered
   bool dead = false;
-  bool managed = false;  // unknown for a dead fiber
   bool waits_for_code = false;
   // Recoveries begun since the last progress. Progress is a checkpoint that differs from the one
   // before.
@@ -89,28 +84,25 @@ struct FiberStanding {
 };
 
 // state          what is on disk                          leaves it by
-// running        the row                                  finish() -> no row; postpone(), or the
-//                                                         end of this instance -> interrupted
+// running        the row                                  postpone(), or the end of this
+//                                                         instance -> interrupted
 // interrupted    the row, due at next_at                  begin_recovery() once next_at has come;
 //                                                         take_up() then -> running
-// recovering     the row, both counts + 1, next_at ahead  recovered() -> no row;
-//                                                         start(replaces) -> no row, and a new
-//                                                         one runs; resume() -> running;
-//                                                         failed() -> interrupted, or dead after
+// recovering     the row, both counts + 1, next_at ahead  resume() -> running; failed() ->
+//                                                         interrupted, or dead after
 //                                                         max_attempts; unknown() -> waits for
 //                                                         code; a crash -> interrupted, with the
 //                                                         attempt counted
 // waits for code the row, due at kNextVersion             load() of the next instance ->
 //                                                         interrupted; take_up() -> running
-// dead           the row, dead = 1, last_error            retry() -> interrupted; sweep(), after
-//                                                         keep_dead -> no row
+// dead           the row, last_error                      ManagedFibers settles it at once
 // erase() ends each of them.
 //
 // Promises
-//  P1 Row first    start() writes the row before the first instruction of the work runs.
-//  P2 Finished     finish() removes the row in one transaction with the last writes of the work, so
-//                  that finished work is never offered again.
-//  P3 One row      A continuation takes its predecessor's place in one transaction.
+//  P1 Row first    start_managed() writes the row before the first instruction of the work runs.
+//  P2 Finished     A row that is settled, in one transaction with the last writes of the work, is
+//                  never offered again.
+//  P3 One row      A fiber that is recovered keeps its row and its id.
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the
 //                  process counts.
 //  P5 Oldest first  Interrupted fibers are offered in the order of their creation, unless plan()
@@ -125,23 +117,19 @@ struct FiberStanding {
 // due before.
 // P6: Once the fiber runs again or is settled, the hook that did this may go on beside the next
 // hook.
-// P7: The second bound is for work whose checkpoints always differ, such as by the time. A
-// continuation inherits both counts; retry() resets both. If a fiber was interrupted on purpose or
-// postponed, the recovery that follows does not count; but the first recovery of its life does. A
-// retry of a turn (Job::is_turn()) neither raises nor lowers the turn's count.
+// P7: The second bound is for work whose checkpoints always differ, such as by the time. If a fiber
+// was interrupted on purpose or postponed, the recovery that follows does not count; but the first
+// recovery of its life does. A retry of a turn (Job::is_turn()) neither raises nor lowers the
+// turn's count.
 // P8: load() gets the crash. It counts for the fiber whose work ran, and for no fiber in a plan of
 // several. If that is unknown, it counts for each fiber that ran in the agent. A checkpoint by a
 // run that is five minutes old resets the count.
 //
-// Managed    A row of kind kManaged is also a record (ManagedFibers). ManagedFibers ends it:
-//            start(replaces), finish(), recovered() and erase() leave such a row alone.
-//
-// Bounded    Dead fibers cost only their rows until a caller asks for them or they expire. Their
-//            number adds neither memory nor time at a wake or in a turn.
+// Records    A row is also a record (ManagedFibers), which ManagedFibers begins and ends.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: before
-//            start(), stash() and begin_recovery() take effect outside, with the turn for the
-//            others.
+//            start_managed(), stash() and begin_recovery() take effect outside, with the turn for
+//            the others.
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
 class Fibers final : public WorkPart, private LinePolicy<Job> {
@@ -157,16 +145,8 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   void close() override;
 
   // ---- work ----
-  struct Started {
-    FiberHandle handle = 0;
-    std::string id;
-  };
-  // `replaces`: the id of a fiber that is being recovered, which it continues; or empty.
-  Result<Started> start(std::string_view name, std::string_view replaces);
   // Writes a checkpoint. The caller has checked `json`. Returns the fiber's id.
   Result<std::string> stash(FiberHandle fiber, std::string_view json);
-  // The fiber's work is over. Returns its id. kInvalidArgument: it is managed.
-  Result<std::string> finish(FiberHandle fiber);
   // The instance ends on purpose (a shutdown, an update, an eviction): interrupts all that runs or
   // recovers. The next recovery does not count. Writes only if a count is taken back.
   void interrupt_on_purpose() override;
@@ -193,41 +173,26 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
   // If this fiber is due, makes it recovering without a hook; it is not counted. False: not due.
   bool claim_uncounted(std::string_view id);
-  // The hook has ended well: removes the row.
-  void recovered(std::string_view id);
   struct Failure {
     bool dead = false;
     std::int64_t next_at_ms = 0;
   };
   // The hook has failed.
   Failure failed(std::string_view id, std::string_view error);
-  // The loaded code cannot go on with this managed fiber: the fiber waits for another version. The
+  // The loaded code cannot go on with this fiber: the fiber waits for another version. The
   // recovery does not count.
   void unknown(std::string_view id);
-  Result<void> retry(std::string_view id);
-  // A page of the dead fibers, oldest first: a JSON array of {"id", "name", "snapshot",
-  // "created_at", "attempts", "last_error"}. `after`: the last id of the page before, or empty.
-  // `limit`: 1 to 100; 0: 50. A page can end before its limit, after 4 MiB: only an empty page is
-  // the last. kInvalidArgument: `limit`. kNotFound: no dead fiber has the id `after`.
-  Result<std::string> list_dead(std::string_view after, std::size_t limit);
-  // Removes some of the fibers that died keep_dead ago or earlier. Their ids; empty: no more have
-  // expired. Cheap when there are none.
-  std::vector<std::string> sweep();
-  // False: no fiber is dead. True: one is, or was a while ago.
-  [[nodiscard]] bool may_have_dead() const { return may_have_dead_; }
 
   // ---- for ManagedFibers ----
   [[nodiscard]] int max_turn_recoveries() const { return settings_.max_turn_recoveries; }
-  // Whether a fiber with this name and id may begin. kInvalidArgument, kLimitExceeded; kConflict:
-  // an unfinished fiber has the id.
-  [[nodiscard]] Result<void> may_start(std::string_view name, std::string_view id);
-  // As start(), for a record that may_start() allows. Sets the job's seq.
+  // Whether a fiber with this name may begin. kInvalidArgument, kLimitExceeded.
+  [[nodiscard]] Result<void> may_start(std::string_view name) const;
+  // Writes the row of a fiber that may_start() allows, and begins it. Sets the job's seq.
   FiberHandle start_managed(Job& job);
   // A recovering fiber runs again, under its id. Its attempts count on until the next checkpoint,
-  // its recoveries for ever. A fiber without a record gets a brief one; for others nothing is
-  // written. kNotFound, kLimitExceeded.
+  // its recoveries for ever. Writes nothing. kNotFound, kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
-  // Runs a managed fiber that is due, recovering or waiting for code; this counts as a recovery.
+  // Runs a fiber that is due, recovering or waiting for code; this counts as a recovery.
   // Nothing: it runs already, must wait, or is beyond a bound of P7 or P8.
   struct TakenUp {
     FiberHandle handle = 0;
@@ -238,12 +203,12 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // Interrupts a running fiber, to be offered at `next_at_ms`; its handle is invalid then. This is
   // no crash: the attempts are reset, and the next start does not count as a recovery.
   void postpone(std::string_view id, std::int64_t next_at_ms);
-  // Removes the row, unless it is a record. The handle of a running fiber is invalid then.
+  // Forgets the fiber; its row stays. The handle of a running fiber is invalid then.
   void erase(std::string_view id);
   // Another class has written a waiting row.
   void forget_moment() { line_.changed(); }
   [[nodiscard]] std::optional<FiberStanding> find(std::string_view id);
-  // The id of the managed fiber with this handle; null: no managed fiber runs with it.
+  // The id of the fiber with this handle; null: no fiber runs with it.
   [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
   [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
 
@@ -252,13 +217,6 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // Working: a fiber runs or recovers, which ends with this instance. at_ms: when the next
   // interrupted fiber is due.
   [[nodiscard]] Wake wake() const override;
-
-  struct Counts {
-    std::size_t running = 0;
-    std::size_t interrupted = 0;
-    std::size_t dead = 0;  // counted on disk
-  };
-  [[nodiscard]] Counts counts();
 
  private:
   // ---- LinePolicy ----
@@ -277,11 +235,9 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   std::optional<Job> find_open(std::string_view id);
   [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
-  [[nodiscard]] Result<void> check_start(std::string_view name) const;
   FiberHandle add_running(Job job);
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);
-  [[nodiscard]] std::string dead_json(const Job& job);
   [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
   // Rows whose moment on disk is not later than this are due.
   [[nodiscard]] std::int64_t until_ms() const { return now_ms() - line_.jump(); }
@@ -298,7 +254,6 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   FiberHandle last_handle_ = 0;
   mutable std::deque<std::string> plan_;  // ids that are offered before all others
   std::vector<LeftOver> left_over_;
-  bool may_have_dead_ = false;
   bool has_rows_ = false;  // false: the agent has no row of a fiber
 };
 

@@ -21,7 +21,6 @@
 namespace hearth::durable {
 
 enum class JobKind : std::int64_t {
-  kFiber = 1,
   kManaged = 2,
   kSchedule = 3,
   kItem = 4,
@@ -46,7 +45,7 @@ enum class JobPart : std::int64_t {
   kResult = 4,
   kError = 5,
   kLastError = 6,  // of the host's last try
-  kScope = 7,      // of a managed fiber: see Operations::keep_scope()
+  kScope = 7,      // of a fiber: see Operations::keep_scope()
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
 };
 // Documents from this part on are marks: see ManagedFibers::once().
@@ -57,7 +56,7 @@ inline constexpr std::size_t kMaxJobErrorBytes = 4096;
 // A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
 // those that only schedules have. Times are Unix milliseconds.
 //
-//   counter         (managed) fiber                 item, notification, alarm     schedule
+//   counter         fiber                           item, notification, alarm     schedule
 //   attempts        recoveries since progress       -                             failed tries of
 //                                                                                 the occurrence
 //   claims          recoveries in all               deliveries begun              ended runs
@@ -67,7 +66,7 @@ inline constexpr std::size_t kMaxJobErrorBytes = 4096;
 //   fatal_attempts  runs that crashed the process   -                             -
 struct Job {
   std::int64_t seq = 0;
-  JobKind kind = JobKind::kFiber;
+  JobKind kind = JobKind::kManaged;
   JobState state = JobState::kWaiting;
   std::optional<std::int64_t> due_at_ms{};
   std::string id{};
@@ -90,9 +89,9 @@ struct Job {
   int tell_failures = 0;
   std::optional<std::string> keep{};
   std::optional<std::string> parent{};  // the id of the fiber that asked for this one
-  std::optional<std::string> type{};    // of a managed fiber: see ManagedFibers
+  std::optional<std::string> type{};    // of a fiber: see ManagedFibers
 
-  // For managed fibers. Brief: the record is removed when the fiber is settled.
+  // For fibers. Brief: the record is removed when the fiber is settled.
   [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }
   [[nodiscard]] bool is_turn() const { return type == "turn" || type == "kept turn"; }
 

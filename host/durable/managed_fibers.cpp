@@ -76,15 +76,9 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
 }
 
 // In the column `type`.
-std::optional<std::string> type_of(FiberKeeping keeping, bool is_turn) {
-  if (keeping == FiberKeeping::kManaged) return std::nullopt;
+std::string type_of(FiberKeeping keeping, bool is_turn) {
   if (is_turn) return keeping == FiberKeeping::kBrief ? "turn" : "kept turn";
   return keeping == FiberKeeping::kBrief ? "brief" : "kept";
-}
-
-FiberKeeping keeping_of(const Job& job) {
-  if (!job.type) return FiberKeeping::kManaged;
-  return job.is_brief() ? FiberKeeping::kBrief : FiberKeeping::kKept;
 }
 
 std::optional<std::string> none_if_empty(std::string_view text) {
@@ -135,7 +129,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   // An unknown word was not written by this server. The fiber then counts as interrupted.
   record.status = fiber_status(job.status.value_or("")).value_or(FiberStatus::kInterrupted);
   record.dead = job.dead;
-  record.keeping = keeping_of(job);
+  record.keeping = job.is_brief() ? FiberKeeping::kBrief : FiberKeeping::kKept;
   record.parent = job.parent;
   record.is_turn = job.is_turn();
   record.created_at_ms = job.created_at_ms;
@@ -270,7 +264,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   }
   Job job;
   job.id = request.id.empty() ? make_uuid(random()) : std::string(request.id);
-  if (auto may = fibers_.may_start(request.name, job.id); may.has_error()) return may.error();
+  if (auto may = fibers_.may_start(request.name); may.has_error()) return may.error();
   // Only after the checks: a rejected request does not change the old record.
   if (replaced) erase_record(replaced->seq, replaced->id);
   job.name = request.name;
@@ -297,13 +291,9 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   return Started{.fiber = handle, .id = record.id, .record = record_json(record)};
 }
 
-Result<FiberHandle> ManagedFibers::resume(std::string_view id, bool adopts) {
-  const bool is_adopted = !find_record(id);
-  if (!adopts && is_adopted)
-    return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
   auto handle = fibers_.resume(id);
   if (handle.has_error()) return handle.error();
-  if (is_adopted) count().added();
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(), "what is being recovered is settled");
   record->status = FiberStatus::kRunning;
@@ -437,7 +427,6 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   if (!record->settled() || (record->status != FiberStatus::kInterrupted && !record->dead)) {
     return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
   }
-  if (fibers_.find(record->id)) return Error{Errc::kConflict, "a fiber has this id"};
   record->status = FiberStatus::kRecovering;
   record->dead = false;
   record->attempts = 0;
@@ -455,23 +444,18 @@ Result<void> ManagedFibers::retry(std::string_view id) {
 
 // ---- recovery -----------------------------------------------------------------------------------
 
-bool ManagedFibers::is_managed(std::string_view id) {
-  if (const auto standing = fibers_.find(id); standing && !standing->dead) return standing->managed;
-  return jobs().find(JobKind::kManaged, id).has_value();
-}
-
 bool ManagedFibers::is_planned_alone(std::string_view id) {
   const auto record = find_record(id);
-  return record && record->keeping != FiberKeeping::kManaged && !record->is_retry();
+  return record && !record->is_retry();
 }
 
 ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
   std::optional<FiberRecord> record = find_record(id);
-  HEARTH_ASSERT(record, "a fiber without a record is recovered as a managed one");
+  HEARTH_ASSERT(record, "a fiber without a record is recovered");
   const bool is_retry = record->is_retry();
   if (!is_retry) note_turn(id);
   const std::string reason = is_retry ? "retry" : "interrupted";
-  return {R"("managed":)" + change_of(std::move(*record)).record + R"(,"reason":")" + reason + "\"",
+  return {R"("record":)" + change_of(std::move(*record)).record + R"(,"reason":")" + reason + "\"",
           is_retry};
 }
 
@@ -495,26 +479,23 @@ Result<ManagedChange> ManagedFibers::recovered(std::string_view id, std::string_
   const auto standing = fibers_.find(id);
   std::optional<FiberRecord> record = find_record(id);
   if (!record || record->settled() || !standing || !standing->recovering) {
-    fibers_.recovered(id);
     return Error{Errc::kNotFound, "the fiber was resumed or settled in the meantime"};
   }
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
-  fibers_.recovered(id);
   return settle_as(std::move(*record), std::move(*outcome), false);
 }
 
-bool ManagedFibers::unknown(std::string_view id, bool refused) {
-  const auto job = jobs().find(JobKind::kManaged, id);
-  if (!job || (refused && keeping_of(*job) == FiberKeeping::kManaged)) return false;
+bool ManagedFibers::unknown(std::string_view id) {
+  const auto standing = fibers_.find(id);
+  if (!standing || !standing->recovering) return false;
   fibers_.unknown(id);
   return true;
 }
 
 ManagedChange ManagedFibers::died(std::string_view id, std::string_view error) {
   std::optional<FiberRecord> record = find_record(id);
-  HEARTH_ASSERT(record && !record->settled(),
-                "a fiber without an open record has died as a managed one");
+  HEARTH_ASSERT(record && !record->settled(), "a fiber without an open record has died");
   if (record->is_turn) note_given_up(*record, error);
   FiberOutcome outcome;
   outcome.status = FiberStatus::kError;

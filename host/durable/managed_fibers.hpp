@@ -1,6 +1,6 @@
 #pragma once
-// The records of one agent's managed fibers. hearth/ext/managed_fibers.h has their meaning for
-// authors, and the table of their statuses.
+// The records of one agent's fibers. hearth/ext/fibers.h has their meaning for authors, and the
+// table of their statuses.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -39,10 +39,10 @@ struct ManagedRequest {
   std::uint32_t max_retries = 0;
   std::uint64_t retry_base_ms = 0;
   std::uint64_t retry_max_ms = 0;
-  FiberKeeping keeping = FiberKeeping::kManaged;
+  FiberKeeping keeping = FiberKeeping::kKept;
   std::string_view parent{};  // the id of the fiber that waits for this one's value; or empty
   bool take_up = false;       // the caller can go on with the work of an interrupted fiber
-  bool is_turn = false;       // then without a parent, and not of FiberKeeping::kManaged
+  bool is_turn = false;       // then without a parent
 };
 
 // News of a turn for clients.
@@ -130,9 +130,8 @@ class ManagedFibers final : public CountedJobs {
   // kInvalidArgument, kConflict, kLimitExceeded, kNotFound (the parent is over): nothing was
   // written.
   Result<Started> start(const ManagedRequest& request);
-  // `adopts`: also a fiber without a record, which gets a brief one. kNotFound: the fiber is not
-  // being offered now; kLimitExceeded.
-  Result<FiberHandle> resume(std::string_view id, bool adopts = false);
+  // kNotFound: the fiber is not being offered now; kLimitExceeded.
+  Result<FiberHandle> resume(std::string_view id);
   // This fiber has written a checkpoint: it needs no more the values of fibers that it waited for
   // before.
   void checkpointed(std::string_view id);
@@ -160,18 +159,15 @@ class ManagedFibers final : public CountedJobs {
 
   // ---- recovery: DurableWork calls these beside those of Fibers ----
   //
-  //   Fibers::begin_recovery() gives one          is_managed(id): begin_recovery(id), for the
-  //                                               event's body
-  //   Fibers::take_given_up() gives its id        is_managed(id): died(id, why), in the same turn
-  //   the hook ends well, or is not there         is_managed(id): recovered(id, body), not
-  //                                               Fibers::recovered()
-  //   the hook fails, Fibers::failed() says dead  is_managed(id): died(id, why), in the same turn
-  [[nodiscard]] bool is_managed(std::string_view id);
-  // hearth.fibers/2 began this fiber, and it was interrupted: the agent's code is asked for a plan
-  // even if no other fiber is due.
+  //   Fibers::begin_recovery() gives one          begin_recovery(id), for the event's body
+  //   Fibers::take_given_up() gives its id        died(id, why), in the same turn
+  //   the hook ends well, or is not there         recovered(id, body)
+  //   the hook fails, Fibers::failed() says dead  died(id, why), in the same turn
+  //
+  // This fiber was interrupted: the agent's code is asked for a plan even if no other fiber is due.
   [[nodiscard]] bool is_planned_alone(std::string_view id);
   // After Fibers::begin_recovery() gave this fiber. Returns its members of the event
-  // HEARTH_EVENT_FIBER_RECOVERED as JSON text (`"managed":{...},"reason":"..."`). The record is as
+  // HEARTH_EVENT_FIBER_RECOVERED as JSON text (`"record":{...},"reason":"..."`). The record is as
   // it is now, also if it was cancelled in between.
   struct Members {
     std::string json;
@@ -182,10 +178,8 @@ class ManagedFibers final : public CountedJobs {
   // kNotFound: the fiber was resumed or settled meanwhile, which is fine. Any other error: the body
   // is no outcome; the caller treats the hook as failed.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
-  // The recovering fiber waits for another version of the code. `refused`: the code recovers no
-  // fibers at all; then this is done only for fibers that hearth.fibers/2 began, not for those of
-  // hearth.managed_fibers/1. False: nothing was done, and the fiber is still recovering.
-  bool unknown(std::string_view id, bool refused);
+  // The recovering fiber waits for another version of the code. False: it was settled meanwhile.
+  bool unknown(std::string_view id);
   // The fiber's recovery was given up: settles it as dead.
   ManagedChange died(std::string_view id, std::string_view error);
   // A fiber was settled since the last call of take_settled().

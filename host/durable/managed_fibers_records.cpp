@@ -1,4 +1,4 @@
-// The records of managed fibers: listing, removal, retention, and telling the agent's code.
+// The records of fibers: listing, removal, retention, and telling the agent's code.
 #include "base/assert.hpp"
 #include "durable/back_off.hpp"
 #include "durable/managed_fibers.hpp"
@@ -170,7 +170,7 @@ Result<std::uint64_t> ManagedFibers::remove(const ManagedFilter& filter) {
   std::vector<std::pair<std::int64_t, std::string>> gone;
   jobs().each("WHERE kind = 2 AND ended_at IS NOT NULL AND (?1 & " HEARTH_STATUS_BIT
               ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
-              "(type IS NULL OR type NOT IN ('brief', 'turn') OR dead) AND "
+              "(type NOT IN ('brief', 'turn') OR dead) AND "
               "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
               std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
                          Param(filter.name), Param(filter.before_ms), Param(dead),

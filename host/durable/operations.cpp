@@ -109,7 +109,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   if (auto checked = check_operation(request); checked.has_error()) return checked.error();
   const auto arguments = read_arguments(request);
   if (!arguments) return arguments.error();
-  const Likeness& likeness = arguments->likeness;
+  const std::string& likeness = arguments->likeness;
   std::optional<Scope> scope;
   if (request.fiber != 0) {
     const std::string* const fiber = fibers_.managed_id(request.fiber);
@@ -121,7 +121,7 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   }
   auto row = identify(request, likeness, scope);
   if (!row) return row.error();
-  if (row->likeness != likeness.now && row->likeness != likeness.before) {
+  if (row->likeness != likeness) {
     return Error{Errc::kConflict, "the operation of this key has other arguments"};
   }
   const bool is_anew = row->seq == 0 || state_of(*row) == OperationState::kNotExecuted;

@@ -200,7 +200,7 @@ struct UnknownOperation {
 // request has failed, and by the other side, which does not send the rest. Operations whose effect
 // allows another run lose the refused answer, and begin it anew. The others keep it.
 // P11: This includes an agent that was destroyed and a later one of its name. A copy of an agent's
-// file gives the same ids. Rows of an earlier server are found under the ids that they have.
+// file gives the same ids.
 // P12: When an interrupted operation is given up:
 //
 //   of a fiber's work     when all fibers of the work are over; dead ones are over. Of an operation
@@ -377,14 +377,9 @@ class Operations final : public WorkPart {
     std::int64_t unkept = 0;  // the fiber's row, if the scope is to be stored with it; or 0
   };
   using Roots = std::set<std::string, std::less<>>;
-  // A hash of an operation's kind and arguments: of this server, and of earlier ones.
-  struct Likeness {
-    std::string now;
-    std::string before;
-  };
   struct Arguments {
-    std::string json;  // as stored
-    Likeness likeness{};
+    std::string json;        // as stored
+    std::string likeness{};  // a hash of the operation's kind and arguments
   };
   struct Running {
     std::int64_t seq = 0;
@@ -438,11 +433,8 @@ class Operations final : public WorkPart {
 
   // ---- which one it is (operations_identity.cpp) ----
   [[nodiscard]] static Result<Arguments> read_arguments(const OperationRequest& request);
-  Result<Row> identify(const OperationRequest& request, const Likeness& likeness,
+  Result<Row> identify(const OperationRequest& request, const std::string& likeness,
                        const std::optional<Scope>& scope);
-  // The row of an operation that an earlier server began, under the id that it made.
-  std::optional<Row> find_earlier(const OperationRequest& request, const Likeness& likeness,
-                                  const std::optional<Scope>& scope);
   // The number of the next one among equal operations of the fiber's work, from 1.
   [[nodiscard]] std::int64_t next_n(const Scope& scope, FiberHandle fiber,
                                     const std::string& likeness);

@@ -15,9 +15,7 @@ using storage::Rows;
 namespace {
 
 // A part of each id, so that another way to make ids never gives the same ones.
-constexpr const char* kIdVersion = "hearth.operations/1 id 2";
-// Ids of earlier servers, without the agent. Their rows keep them.
-constexpr const char* kEarlierIdVersion = "hearth.operations/1";
+constexpr const char* kIdVersion = "hearth.operations/1";
 
 // 500 and 500.0 are one value: integral numbers become integers, as far as doubles are exact.
 void make_integral(Json& value) {
@@ -40,14 +38,10 @@ std::string id_of(const Json& parts) {
 Result<Operations::Arguments> Operations::read_arguments(const OperationRequest& request) {
   auto json = parse_json(request.arguments.empty() ? "null" : request.arguments);
   if (!json) return Error{Errc::kInvalidArgument, "the arguments of an operation must be JSON"};
-  const auto likeness_of = [&](std::string canonical) {
-    return id_of(Json::array({std::string(request.kind), std::move(canonical)}));
-  };
   Arguments arguments;
   arguments.json = dump_json(*json);  // its members are sorted
-  arguments.likeness.before = likeness_of(arguments.json);
   make_integral(*json);
-  arguments.likeness.now = likeness_of(dump_json(*json));
+  arguments.likeness = id_of(Json::array({std::string(request.kind), dump_json(*json)}));
   return arguments;
 }
 
@@ -93,27 +87,9 @@ std::int64_t Operations::next_n(const Scope& scope, FiberHandle fiber,
   return n;
 }
 
-std::optional<Operations::Row> Operations::find_earlier(const OperationRequest& request,
-                                                        const Likeness& likeness,
-                                                        const std::optional<Scope>& scope) {
-  if (!exists()) return std::nullopt;
-  if (!request.key.empty()) {
-    return find(id_of(Json::array(
-        {kEarlierIdVersion, "key", std::string(request.kind), std::string(request.key)})));
-  }
-  if (!scope) return std::nullopt;
-  for (const std::string& each : {likeness.before, likeness.now}) {
-    const std::int64_t n = next_n(*scope, request.fiber, each);
-    if (auto row = find(id_of(Json::array({kEarlierIdVersion, "scope", scope->path, each, n}))))
-      return row;
-    if (likeness.before == likeness.now) break;
-  }
-  return std::nullopt;
-}
-
 // The existing row, or a new one without a seq.
 Result<Operations::Row> Operations::identify(const OperationRequest& request,
-                                             const Likeness& likeness,
+                                             const std::string& likeness,
                                              const std::optional<Scope>& scope) {
   if (!request.id.empty()) {
     auto row = find(request.id);
@@ -122,18 +98,17 @@ Result<Operations::Row> Operations::identify(const OperationRequest& request,
   }
   if (request.key.empty() && !scope)
     return Error{Errc::kInvalidArgument, "an operation outside of a fiber needs a key"};
-  if (auto row = find_earlier(request, likeness, scope)) return *std::move(row);
   Row wanted;
   wanted.kind = request.kind;
-  wanted.likeness = likeness.now;
+  wanted.likeness = likeness;
   Json what;
   if (!request.key.empty()) {
     wanted.key = std::string(request.key);
     what = Json::array({"key", wanted.kind, *wanted.key});
   } else if (scope) {
     wanted.scope = scope->path;
-    wanted.n = next_n(*scope, request.fiber, likeness.now);
-    what = Json::array({"scope", scope->path, likeness.now, wanted.n});
+    wanted.n = next_n(*scope, request.fiber, likeness);
+    what = Json::array({"scope", scope->path, likeness, wanted.n});
   }
   const storage::AgentKey& agent = database_.key();
   wanted.id = id_of(

@@ -184,7 +184,7 @@ class AgentContext {
   [[nodiscard]] virtual std::optional<durable::Effect> listed_effect(
       std::string_view kind) const = 0;
   // From now on the running code works for `fiber`, or, if that is 0, for the event `call`: see
-  // hearth_fibers_v2::works_for. Does nothing where no crash is recorded.
+  // hearth_fibers_v1::works_for. Does nothing where no crash is recorded.
   virtual void works_for(std::uint64_t /*fiber*/, CallId /*call*/) {}
   virtual Result<void> evict() = 0;
   virtual Result<void> destroy() = 0;

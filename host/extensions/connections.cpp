@@ -301,20 +301,6 @@ hearth_status close(const hearth_host* host, hearth_agent agent, std::uint64_t c
   });
 }
 
-constexpr hearth_connections_v1 kConnections = {.next = next,
-                                                .id = id,
-                                                .target = client_target,
-                                                .header = client_header,
-                                                .add_tag = add_tag,
-                                                .tag = tag_at,
-                                                .flags = flags,
-                                                .set_flags = set_flags,
-                                                .attachment = attachment,
-                                                .set_attachment = set_attachment,
-                                                .send = send,
-                                                .broadcast = broadcast,
-                                                .close = close};
-
 hearth_status give_claims(AgentContext& it, std::string_view claims, hearth_bytes* json) {
   if (json == nullptr) return no_place(it);
   if (claims.empty()) return hearth_status{HEARTH_E_NOT_FOUND};
@@ -342,17 +328,26 @@ hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::u
   });
 }
 
-constexpr hearth_connections_v2 kConnections2 = {.claims = client_claims,
-                                                 .request_claims = request_claims};
+constexpr hearth_connections_v1 kConnections = {.next = next,
+                                                .id = id,
+                                                .target = client_target,
+                                                .header = client_header,
+                                                .add_tag = add_tag,
+                                                .tag = tag_at,
+                                                .flags = flags,
+                                                .set_flags = set_flags,
+                                                .attachment = attachment,
+                                                .set_attachment = set_attachment,
+                                                .send = send,
+                                                .broadcast = broadcast,
+                                                .close = close,
+                                                .claims = client_claims,
+                                                .request_claims = request_claims};
 
 }  // namespace
 
 const hearth_connections_v1& connections_extension() noexcept {
   return kConnections;
-}
-
-const hearth_connections_v2& connections_2_extension() noexcept {
-  return kConnections2;
 }
 
 }  // namespace hearth::extensions

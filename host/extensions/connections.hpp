@@ -1,9 +1,9 @@
 #pragma once
-// hearth.connections/1 and /2: the host's side.
+// hearth.connections/1: the host's side.
 
 #include "extensions/agent_context.hpp"
 
-#include <hearth/ext/connections_2.h>
+#include <hearth/ext/connections.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +44,5 @@ class ConnectionExtension final : public AgentExtension {
 };
 
 [[nodiscard]] const hearth_connections_v1& connections_extension() noexcept;
-[[nodiscard]] const hearth_connections_v2& connections_2_extension() noexcept;
 
 }  // namespace hearth::extensions

@@ -116,7 +116,7 @@ durable::Operations& DurableWork::operations() {
 }
 
 void DurableWork::checkpointed(std::string_view fiber_id) {
-  if (is_managed(fiber_id)) managed_->checkpointed(fiber_id);
+  if (managed_) managed_->checkpointed(fiber_id);
   if (operations_) operations_->checkpointed(fiber_id);
 }
 
@@ -126,10 +126,6 @@ void DurableWork::sent_elsewhere() {
 
 void DurableWork::cancelled(OperationId operation) {
   if (operations_) operations_->cancelled(operation);
-}
-
-bool DurableWork::is_managed(std::string_view fiber_id) {
-  return managed_ && managed_->is_managed(fiber_id);
 }
 
 void DurableWork::warn_of_duplicates(std::string_view callback) {
@@ -160,8 +156,7 @@ std::string DurableWork::trace_of(const DueWork& work) {
 }
 
 std::string DurableWork::trace_of_fiber(std::string_view id) {
-  using durable::JobKind;
-  return jobs_.trace_of(is_managed(id) ? JobKind::kManaged : JobKind::kFiber, id);
+  return jobs_.trace_of(durable::JobKind::kManaged, id);
 }
 
 std::string DurableWork::trace_of(DurableEvent event, std::string_view id) {
@@ -263,11 +258,6 @@ void DurableWork::sweep() {
     for (const std::string& id : managed_->take_expired())
       report(DurableEvent::kFiberExpired, id, kWasDead);
   }
-  for (int portion = 0; portion < kSweepsAtOnce; ++portion) {
-    const std::vector<std::string> expired = fibers_.sweep();
-    for (const std::string& id : expired) report(DurableEvent::kFiberExpired, id, kWasDead);
-    if (expired.empty()) break;
-  }
   if (operations_) operations_->sweep();
 }
 
@@ -283,7 +273,7 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return parts_.size() == 1 && fibers_.wake().none() && !fibers_.may_have_dead();
+  return parts_.size() == 1 && fibers_.wake().none();
 }
 
 durable::Wake DurableWork::wake() const {

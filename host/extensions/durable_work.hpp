@@ -1,5 +1,5 @@
 #pragma once
-// The durable work of one live agent: fibers, managed fibers, schedules, the queue, notifications,
+// The durable work of one live agent: fibers, schedules, the queue, notifications,
 // alarms and operations. It says which work begins next, and writes how it ended. LiveAgent
 // delivers the work.
 
@@ -56,9 +56,9 @@ struct DueWork {
 // kOperationUnknown  1                             OK, NOT_FOUND, UNSUPPORTED: told; else the next
 //                                                  instance tells it again
 // kFibersRecovered   1, once an instance (P6)      OK: a plan; else no plan
-// kFiberRecovered    1, or as the plan says        OK, with an outcome if managed; UNSUPPORTED: the
-//                                                  class recovers no fibers; NOT_FOUND: no such
-//                                                  name; any other error. Or continued() before
+// kFiberRecovered    1, or as the plan says        OK, with an outcome; NOT_FOUND, UNSUPPORTED: it
+//                                                  waits for another version; any other error. Or
+//                                                  continued() before
 //
 // Promises
 //  P1 Fair       The kinds take turns: a kind that is always due holds back no other kind.
@@ -66,8 +66,8 @@ struct DueWork {
 //                delivers the work.
 //  P3 One turn   ended() writes into the open transaction, so the end of a piece of work commits
 //                with its last writes.
-//  P4 Planned    If several fibers are to be recovered, or one of hearth.fibers/2, the agent's code
-//                is asked for a plan before the first fiber is offered.
+//  P4 Planned    If interrupted fibers are to be recovered, the agent's code is asked for a plan
+//                before the first fiber is offered.
 //  P5 Lean       An agent without durable work costs one look at its database when it is loaded, if
 //                it has a database.
 //  P6 Poison     After a crash in a plan or in a fiber's work, a plan is asked for each fiber
@@ -111,9 +111,8 @@ class DurableWork {
   void sent_elsewhere();
   // The agent has cancelled an operation that it had submitted and that has not ended.
   void cancelled(OperationId operation);
-  [[nodiscard]] bool is_managed(std::string_view fiber_id);
-  // An offered fiber goes on in this instance, and this is on disk: a managed fiber was resumed,
-  // any other was replaced. Its recovery is over, and the later end of its hook has no effect.
+  // An offered fiber goes on in this instance, and this is on disk. Its recovery is over, and the
+  // later end of its hook has no effect.
   void continued(std::string_view fiber_id);
   // The news of turns for clients, since the last call.
   std::vector<durable::TurnNews> take_turn_news() {

@@ -40,8 +40,7 @@ std::optional<Interrupted> DurableWork::next_interrupted() {
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
   const auto standing = fibers_.find(held_id);
   if (standing && standing->recovering) return held;
-  fibers_.recovered(held_id);  // it was cancelled meanwhile, and needs no hook
-  return fibers_.begin_recovery();
+  return fibers_.begin_recovery();  // it was cancelled meanwhile, and needs no hook
 }
 
 std::optional<DueWork> DurableWork::next_recovery() {
@@ -50,13 +49,13 @@ std::optional<DueWork> DurableWork::next_recovery() {
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
   for (const durable::GivenUp& dead : fibers_.take_given_up()) {
-    if (is_managed(dead.id)) managed_->died(dead.id, dead.why);
+    managed_->died(dead.id, dead.why);
     report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
   }
   if (!fiber) return std::nullopt;
   if (plans_singly_ ? fiber->id != planned_id : !planned_) {
     const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.due_list();
-    if (!others.empty() || (managed_ && managed_->is_planned_alone(fiber->id))) {
+    if (!others.empty() || managed_->is_planned_alone(fiber->id)) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
     }
@@ -95,13 +94,9 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += R"(,"snapshot":)" + fiber.snapshot.value_or("null");
   body += R"(,"created_at":)" + std::to_string(fiber.created_at_ms);
   body += R"(,"attempt":)" + std::to_string(fiber.attempt);
-  bool is_retry = false;
-  if (is_managed(fiber.id)) {
-    const auto members = managed_->begin_recovery(fiber.id);
-    body += "," + members.json;
-    is_retry = members.is_retry;
-  }
-  body += "}";
+  const auto members = managed_->begin_recovery(fiber.id);
+  body += "," + members.json + "}";
+  const bool is_retry = members.is_retry;
   offers_.push_back({fiber.id, ++last_offer_, is_retry});
   return DueWork{EventKind::kFiberRecovered,
                  std::move(fiber.id),
@@ -137,11 +132,7 @@ void DurableWork::skip(const std::string& id) {
   } else {
     held_.reset();
   }
-  if (is_managed(id)) {
-    if (!managed_->recovered(id, {})) return;
-  } else {
-    fibers_.recovered(id);
-  }
+  if (!managed_->recovered(id, {})) return;
   report(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
 }
 
@@ -155,40 +146,29 @@ void DurableWork::continued(std::string_view fiber_id) {
 void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   const std::string& id = work.id;
   const auto offer = std::ranges::find(offers_, work.run, &Offer::number);
-  if (offer == offers_.end()) {  // continued() came before: only the hook is over
-    if (!outcome || is_managed(id)) return;
-    stop_point("fiber.recovered.written");
-    return stops_.add("fiber.recovered.committed");
-  }
+  if (offer == offers_.end()) return;  // continued() came before: only the hook is over
   offers_.erase(offer);
-  const bool refused = outcome.has_error() && outcome.error().code == Errc::kUnsupported;
-  const bool is_unknown =
-      refused || (outcome.has_error() && outcome.error().code == Errc::kNotFound);
-  if (is_unknown && managed_ && managed_->unknown(id, refused)) {
+  const bool is_unknown = outcome.has_error() && (outcome.error().code == Errc::kUnsupported ||
+                                                  outcome.error().code == Errc::kNotFound);
+  if (is_unknown) {
+    if (!managed_->unknown(id)) return;  // it was cancelled in its hook
     return report(DurableEvent::kFiberUnknown, id,
                   "this version of the class cannot go on with it: it waits for another version");
   }
-  if (!outcome && !refused) return hook_failed(id, outcome.error().message);
-  if (is_managed(id)) {
-    const auto change = managed_->recovered(id, refused ? std::string_view() : *outcome);
-    // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
-    // failed.
-    if (!change && change.error().code != Errc::kNotFound)
-      return hook_failed(id, change.error().message);
-  }
-  fibers_.recovered(id);
+  if (!outcome) return hook_failed(id, outcome.error().message);
+  const auto change = managed_->recovered(id, *outcome);
+  // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
+  // failed.
+  if (!change && change.error().code != Errc::kNotFound)
+    return hook_failed(id, change.error().message);
   stop_point("fiber.recovered.written");
   stops_.add("fiber.recovered.committed");
-  if (refused) {
-    report(DurableEvent::kFiberRecoverySkipped, id, "the class recovers no fibers");
-  } else {
-    report(DurableEvent::kFiberRecoveryHandled, id);
-  }
+  report(DurableEvent::kFiberRecoveryHandled, id);
 }
 
 void DurableWork::hook_failed(const std::string& id, std::string_view why) {
   const auto failure = fibers_.failed(id, why);
-  if (failure.dead && is_managed(id)) managed_->died(id, why);
+  if (failure.dead) managed_->died(id, why);
   stop_point("fiber.failed.written");
   stops_.add("fiber.failed.committed");
   report(DurableEvent::kFiberRecoveryFailed, id, why);

@@ -1,30 +1,90 @@
 #include "extensions/fibers.hpp"
 
+#include "base/escape.hpp"
 #include "base/stop_point.hpp"
-#include "extensions/abi_call.hpp"
+#include "base/utf8.hpp"
+#include "extensions/abi_request.hpp"
+#include "extensions/durable_work.hpp"
 #include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace hearth::extensions {
 
 // ---- what it does -------------------------------------------------------------------------------
 
-Result<durable::Fibers::Started> FiberExtension::start(std::string_view name,
-                                                       std::string_view replaces) {
+using durable::FiberKeeping;
+using durable::FiberStatus;
+
+Result<durable::ManagedFibers::Started> FiberExtension::start(
+    const durable::ManagedRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto started = agent_.work().fibers().start(name, replaces);
-  if (started.has_error()) return started;
-  agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
-  // The names may lie in a row of a statement that writes, and a commit ends the statement.
-  const std::string its_name(name);
-  const std::string old_id(replaces);
-  stop_point(old_id.empty() ? StopPoint("fiber.start.written") : "fiber.continue.written");
-  agent_.commit_now();  // the row is on disk before the work's first instruction
-  stop_point(old_id.empty() ? StopPoint("fiber.start.committed") : "fiber.continue.committed");
-  agent_.work().report(DurableEvent::kFiberRunStarted, started->id, its_name);
-  if (!old_id.empty()) agent_.fiber_continued(old_id);
+  auto started = agent_.work().managed().start(request);
+  if (started.has_error() || started->fiber == 0) return started;
+  agent_.work().keep_trace(durable::JobKind::kManaged, started->id, agent_.calls().trace());
+  const std::string name(request.name);  // may lie in a row that the commit ends
+  stop_point("managed.start.written");
+  agent_.commit_now();  // the record is on disk before the work's first instruction
+  stop_point("managed.start.committed");
+  agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
+  if (started->was_offered) agent_.fiber_continued(started->id);
+  tell_clients_of_turns(agent_.clients(), agent_.work());
   return started;
+}
+
+namespace {
+
+std::string begin_turn_frame(std::string_view type, const durable::TurnNews& news) {
+  std::string frame = R"({"type":")" + std::string(type) + R"(","turn":)";
+  append_json_string(frame, news.id);
+  return frame;
+}
+
+std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& all,
+                                         int max_recoveries) {
+  std::vector<std::string> frames;
+  for (const durable::TurnNews& news : all) {
+    if (news.recovery > 0) {
+      frames.push_back(begin_turn_frame("session.status_rescheduled", news) +
+                       R"(,"reason":"recovery )" + std::to_string(news.recovery) + " of " +
+                       std::to_string(max_recoveries) + "\"}");
+      continue;
+    }
+    std::string error = begin_turn_frame("session.error", news) +
+                        R"(,"error":{"type":"turn_interrupted","retry_status":"exhausted",)"
+                        R"("message":)";
+    append_json_string(error, news.why);
+    frames.push_back(error + "}}");
+    frames.push_back(begin_turn_frame("session.status_idle", news) +
+                     R"(,"stop_reason":{"type":"retries_exhausted"}})");
+  }
+  return frames;
+}
+
+}  // namespace
+
+void tell_clients_of_turns(Clients& clients, DurableWork& work) {
+  for (const std::string& frame :
+       frames_of_turns(work.take_turn_news(), work.fibers().max_turn_recoveries()))
+    tell_protocol_clients(clients, frame);
+}
+
+std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
+  return frames_of_turns(work.standing_turns(), work.fibers().max_turn_recoveries());
+}
+
+Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto fiber = agent_.work().managed().resume(id);
+  if (fiber.has_error()) return fiber.error();
+  const std::string its_id(id);  // may lie in a row that the commit ends
+  stop_point("managed.resume.written");
+  agent_.commit_now();
+  stop_point("managed.resume.committed");
+  agent_.fiber_continued(its_id);
+  return *fiber;
 }
 
 Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
@@ -40,55 +100,140 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   return {};
 }
 
-Result<void> FiberExtension::finish(std::uint64_t fiber) {
-  return end(fiber, DurableEvent::kFiberRunCompleted, "");
-}
-
-Result<void> FiberExtension::fail(std::uint64_t fiber, std::string_view why) {
-  return end(fiber, DurableEvent::kFiberRunFailed, why);
-}
-
-Result<void> FiberExtension::end(std::uint64_t fiber, DurableEvent how, std::string_view why) {
+Result<std::string> FiberExtension::settle(std::uint64_t fiber, FiberStatus status,
+                                           std::string_view body) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto id = agent_.work().fibers().finish(fiber);
-  if (id.has_error()) return id.error();
-  stop_point("fiber.finish.written");
-  agent_.work().stop_at_commit("fiber.finish.committed");
-  agent_.work().report(how, *id, why);
+  auto change = agent_.work().managed().settle(fiber, status, body);
+  if (change.has_error()) return change.error();
+  stop_point("managed.settle.written");
+  agent_.work().stop_at_commit("managed.settle.committed");
+  agent_.work().report(status == FiberStatus::kCompleted         ? DurableEvent::kFiberRunCompleted
+                       : status == FiberStatus::kAborted         ? DurableEvent::kFiberCancelled
+                       : change->status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
+                                                                 : DurableEvent::kFiberRunFailed,
+                       change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
+  report_inner(*change, body);
+  return std::move(change->record);
+}
+
+Result<std::string> FiberExtension::inspect(std::string_view id, std::string_view key) {
+  return agent_.work().managed().inspect(id, key);
+}
+
+Result<std::string> FiberExtension::list(const durable::ManagedFilter& filter) {
+  return agent_.work().managed().list(filter);
+}
+
+Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
+                                           std::string_view reason) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto change = agent_.work().managed().cancel(id, key, reason);
+  if (change.has_error()) return change.error();
+  stop_point("managed.cancel.written");
+  agent_.work().stop_at_commit("managed.cancel.committed");
+  agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
+  report_inner(*change, reason);
+  return std::move(change->record);
+}
+
+void FiberExtension::report_inner(const durable::ManagedChange& outer, std::string_view reason) {
+  for (const std::string& id : outer.inner)
+    agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
+}
+
+Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  const auto change = agent_.work().managed().resolve(id, outcome);
+  if (change.has_error()) return change.error();
+  report_inner(*change, "its outer fiber was aborted");
   return {};
 }
 
-Result<void> FiberExtension::retry(std::string_view id) {
+Result<void> FiberExtension::revive(std::string_view id) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().fibers().retry(id);
+  return agent_.work().managed().retry(id);
 }
 
-Result<std::string> FiberExtension::list_dead(std::string_view after, std::size_t limit) {
-  return agent_.work().fibers().list_dead(after, limit);
+Result<std::uint64_t> FiberExtension::remove(const durable::ManagedFilter& filter) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().managed().remove(filter);
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
 
+std::string readable_reason(std::string_view text) {
+  constexpr std::size_t kMaxReasonBytes = 4096;
+  text = cut_text(text, kMaxReasonBytes);
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string json;
+  append_json_string(json, text);
+  return decode_json_string(json);
+}
+
 namespace {
 
-hearth_status start_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes name,
-                          hearth_bytes replaces, hearth_fiber* fiber, hearth_bytes* id) noexcept {
+constexpr std::size_t kRecordsListedByDefault = 50;
+constexpr std::size_t kMostRecordsListed = 100;
+constexpr std::size_t kRemovedByDefault = 100;
+constexpr std::size_t kMostRemoved = 500;
+constexpr std::uint32_t kAllStatuses = 127;
+constexpr std::uint32_t kStartFlags =
+    HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN;
+
+hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
+                          const hearth_fiber_start* request, hearth_fiber* fiber,
+                          hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    const auto fiber_name = text_of(name);
-    const auto old = text_of(replaces);
-    if (!fiber_name || !old) return bad_slice(it);
+    const auto given = read_struct(request);
+    if (!given) return bad_struct(it);
+    const auto name = text_of(given->name);
+    const auto id = text_of(given->id);
+    const auto key = text_of(given->key);
+    const auto parent = text_of(given->parent);
+    const auto input = text_of(given->input);
+    const auto metadata = text_of(given->metadata);
+    if (!name || !id || !key || !parent || !input || !metadata) return bad_slice(it);
     if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
-    auto started = FiberExtension(it).start(*fiber_name, *old);
-    if (!started) return fail(it, started.error());
-    *fiber = started->handle;
-    it.lent_text = std::move(started->id);
-    if (id != nullptr) *id = slice_of(it.lent_text);
-    return hearth_status{HEARTH_OK};
+    if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
+      return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
+    durable::ManagedRequest wanted;
+    wanted.policy = static_cast<durable::SettledKey>(given->policy);
+    wanted.name = *name;
+    wanted.id = *id;
+    wanted.key = *key;
+    wanted.parent = *parent;
+    wanted.input = *input;
+    wanted.metadata = *metadata;
+    wanted.max_retries = given->max_retries;
+    wanted.retry_base_ms = given->retry_base_ms;
+    wanted.retry_max_ms = given->retry_max_ms;
+    wanted.keeping =
+        (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
+    wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
+    wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
+    auto started = FiberExtension(it).start(wanted);
+    if (!started) return fail(it, started.error(), HEARTH_E_GONE);
+    *fiber = started->fiber;
+    lend(it, std::move(started->record), record);
+    return kOk;
   });
 }
 
-hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                    hearth_bytes json) noexcept {
+hearth_status resume_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_fiber* fiber) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
+    const auto resumed = FiberExtension(it).resume(*text);
+    if (!resumed) return fail(it, resumed.error());
+    *fiber = *resumed;
+    return kOk;
+  });
+}
+
+hearth_status stash_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                          hearth_bytes json) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto text = text_of(json);
     if (!text) return bad_slice(it);
@@ -96,49 +241,139 @@ hearth_status stash(const hearth_host* host, hearth_agent agent, hearth_fiber fi
   });
 }
 
-hearth_status finish_fiber(const hearth_host* host, hearth_agent agent,
-                           hearth_fiber fiber) noexcept {
+hearth_status settle_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                           std::uint32_t status, hearth_bytes body, hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    return status_of(it, FiberExtension(it).finish(fiber), HEARTH_E_GONE);
-  });
-}
-
-hearth_status retry_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, FiberExtension(it).retry(*text));
-  });
-}
-
-hearth_status fail_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                         hearth_bytes why) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    // Any bytes are accepted: the work must be able to end, whatever text its exception has. The
-    // log makes the text valid.
-    const auto bytes = bytes_of(why);
+    const auto bytes = bytes_of(body);
     if (!bytes) return bad_slice(it);
-    return status_of(it, FiberExtension(it).fail(fiber, *bytes), HEARTH_E_GONE);
-  });
-}
-
-hearth_status list_dead_fibers(const hearth_host* host, hearth_agent agent, hearth_bytes after,
-                               std::uint32_t limit, hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto last = text_of(after);
-    if (!last) return bad_slice(it);
-    if (records == nullptr)
-      return fail(it, HEARTH_E_INVALID, "list_dead() needs a place for the records");
-    auto page = FiberExtension(it).list_dead(*last, limit);
-    if (!page) return fail(it, page.error());
-    it.lent_text = std::move(*page);
-    *records = slice_of(it.lent_text);
+    const bool failed = status == HEARTH_FIBER_ERROR || status == HEARTH_FIBER_ABORTED;
+    if (!failed && status != HEARTH_FIBER_COMPLETED)
+      return fail(it, HEARTH_E_INVALID, "work ends as COMPLETED, ERROR or ABORTED");
+    if (!failed && !is_valid_utf8(*bytes)) return bad_slice(it);
+    const std::string reason = failed ? readable_reason(*bytes) : std::string();
+    auto settled = FiberExtension(it).settle(fiber, static_cast<FiberStatus>(status),
+                                             failed ? std::string_view(reason) : *bytes);
+    if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+    lend(it, std::move(settled.value()), record);
     return hearth_status{HEARTH_OK};
   });
 }
 
-constexpr hearth_fibers_v1 kFibers{start_fiber, stash,      finish_fiber,
-                                   retry_fiber, fail_fiber, list_dead_fibers};
+hearth_status inspect_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                            hearth_bytes key, hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto its_key = text_of(key);
+    if (!its_id || !its_key) return bad_slice(it);
+    return lend_result(it, FiberExtension(it).inspect(*its_id, *its_key), record);
+  });
+}
+
+// Reads the filter of list() and remove(); its views point into the plugin's memory. HEARTH_OK if
+// it is valid.
+hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* filter,
+                                std::size_t by_default, std::size_t most,
+                                durable::ManagedFilter& wanted) {
+  const auto given = read_struct(filter);
+  if (!given) return bad_struct(it);
+  const auto name = text_of(given->name);
+  const auto after = text_of(given->after);
+  if (!name || !after) return bad_slice(it);
+  const auto limit = read_limit(given->limit, by_default, most);
+  if (!limit || given->statuses > kAllStatuses || given->dead > 1)
+    return fail(it, HEARTH_E_INVALID, "a filter of fibers has an impossible number");
+  wanted = {given->statuses, *name, given->before_ms, *after, *limit, given->dead == 1};
+  return HEARTH_OK;
+}
+
+hearth_status list_fibers(const hearth_host* host, hearth_agent agent,
+                          const hearth_fiber_filter* filter, hearth_bytes* records) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::ManagedFilter wanted;
+    const auto status =
+        read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
+    if (status != HEARTH_OK) return status;
+    return lend_result(it, FiberExtension(it).list(wanted), records);
+  });
+}
+
+hearth_status cancel_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                           hearth_bytes key, hearth_bytes reason, hearth_bytes* record) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto its_key = text_of(key);
+    const auto why = bytes_of(reason);
+    if (!its_id || !its_key || !why) return bad_slice(it);
+    return lend_result(it, FiberExtension(it).cancel(*its_id, *its_key, readable_reason(*why)),
+                       record);
+  });
+}
+
+hearth_status resolve_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                            hearth_bytes outcome) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    const auto json = text_of(outcome);
+    if (!its_id || !json) return bad_slice(it);
+    return status_of(it, FiberExtension(it).resolve(*its_id, *json));
+  });
+}
+
+hearth_status revive_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(id);
+    if (!text) return bad_slice(it);
+    return status_of(it, FiberExtension(it).revive(*text));
+  });
+}
+
+hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
+                            const hearth_fiber_filter* filter, std::uint64_t* removed) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    durable::ManagedFilter wanted;
+    const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
+    if (status != HEARTH_OK) return status;
+    const auto count = FiberExtension(it).remove(wanted);
+    if (!count) return fail(it, count.error());
+    if (removed != nullptr) *removed = *count;
+    return hearth_status{HEARTH_OK};
+  });
+}
+
+hearth_status once_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                         hearth_bytes mark, uint32_t* is_first) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(mark);
+    if (!text) return bad_slice(it);
+    if (is_first == nullptr) return no_place(it);
+    if (auto refusal = it.work_refusal()) return fail(it, *refusal);
+    const auto first = it.work().managed().once(fiber, *text);
+    if (!first) return fail(it, first.error(), HEARTH_E_GONE);
+    *is_first = *first ? 1 : 0;
+    return kOk;
+  });
+}
+
+hearth_status works_for_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
+                              std::uint64_t call) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    it.works_for(fiber, call);
+    return kOk;
+  });
+}
+
+constexpr hearth_fibers_v1 kFibers{.start = start_fiber,
+                                   .resume = resume_fiber,
+                                   .stash = stash_fiber,
+                                   .settle = settle_fiber,
+                                   .inspect = inspect_fiber,
+                                   .list = list_fibers,
+                                   .cancel = cancel_fiber,
+                                   .resolve = resolve_fiber,
+                                   .revive = revive_fiber,
+                                   .remove = remove_fibers,
+                                   .once = once_fiber,
+                                   .works_for = works_for_fiber};
 
 }  // namespace
 

@@ -1,42 +1,56 @@
 #pragma once
 // hearth.fibers/1: the host's side.
 
-#include "durable/fibers.hpp"
+#include "durable/managed_fibers.hpp"
 #include "extensions/agent_context.hpp"
-#include "extensions/durable_work.hpp"
 
 #include <hearth/ext/fibers.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace hearth::extensions {
 
-// The agent's code uses its fibers through this class.
+// The agent's code uses its fibers through this class. Records are JSON: see hearth/ext/fibers.h.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Fibers; also kInvalidArgument and
-//                   kClosing as AgentContext::work_refusal().
-// Durable           start() and stash() commit before they return; the others commit with the turn.
+// Threads, Failure  As AgentContext. Errors are those of durable::ManagedFibers; also
+//                   kInvalidArgument and kClosing as AgentContext::work_refusal().
+// Durable           start(), resume() and stash() commit before they return; the others commit with
+//                   the turn.
 class FiberExtension {
  public:
   explicit FiberExtension(AgentContext& agent) : agent_(agent) {}
 
-  Result<durable::Fibers::Started> start(std::string_view name, std::string_view replaces);
+  Result<durable::ManagedFibers::Started> start(const durable::ManagedRequest& request);
+  Result<std::uint64_t> resume(std::string_view id);
   Result<void> stash(std::uint64_t fiber, std::string_view json);
-  Result<void> finish(std::uint64_t fiber);
-  // As finish(), for work that has failed. `why` may be any bytes.
-  Result<void> fail(std::uint64_t fiber, std::string_view why);
-  Result<void> retry(std::string_view id);
-  // A JSON array, as hearth/ext/fibers.h has it.
-  Result<std::string> list_dead(std::string_view after, std::size_t limit);
+  // Gives the record after the change.
+  Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
+                             std::string_view body);
+  Result<std::string> inspect(std::string_view id, std::string_view key);
+  Result<std::string> list(const durable::ManagedFilter& filter);
+  // Gives the record after the change.
+  Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
+  Result<void> resolve(std::string_view id, std::string_view outcome);
+  Result<void> revive(std::string_view id);
+  Result<std::uint64_t> remove(const durable::ManagedFilter& filter);
 
  private:
-  Result<void> end(std::uint64_t fiber, DurableEvent how, std::string_view why);
+  void report_inner(const durable::ManagedChange& outer, std::string_view reason);
 
   AgentContext& agent_;
 };
+
+// Makes a text from failed code readable, so that no text is refused for its bytes. Bytes that are
+// not UTF-8 become U+FFFD, and a long text is cut.
+[[nodiscard]] std::string readable_reason(std::string_view text);
+
+// Tells clients that speak the protocol the new states of turns (hearth/ext/fibers.h). The frames
+// leave with the writes of the turn.
+void tell_clients_of_turns(Clients& clients, DurableWork& work);
+// The frames about turns for a client that has just connected (ManagedFibers::standing_turns()).
+[[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
 [[nodiscard]] const hearth_fibers_v1& fibers_extension() noexcept;
 

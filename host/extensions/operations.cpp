@@ -3,7 +3,7 @@
 #include "base/escape.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
-#include "extensions/managed_fibers.hpp"
+#include "extensions/fibers.hpp"
 #include "json/json_text.hpp"
 
 #include <hearth/ext/drain.h>

@@ -7,11 +7,9 @@
 #include "extensions/connections.hpp"
 #include "extensions/fetch.hpp"
 #include "extensions/fibers.hpp"
-#include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
-#include "extensions/managed_fibers.hpp"
 #include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
@@ -32,22 +30,18 @@ constexpr auto kRegistered = std::to_array<Registered>({
     {HEARTH_EXT_CALL, []() -> const void* { return &call_extension(); }},
     {HEARTH_EXT_CLOCK, []() -> const void* { return &clock_extension(); }},
     {HEARTH_EXT_CONNECTIONS, []() -> const void* { return &connections_extension(); }},
-    {HEARTH_EXT_CONNECTIONS_2, []() -> const void* { return &connections_2_extension(); }},
     {HEARTH_EXT_FETCH, []() -> const void* { return &fetch_extension(); }},
     {HEARTH_EXT_FIBERS, []() -> const void* { return &fibers_extension(); }},
-    {HEARTH_EXT_FIBERS_2, []() -> const void* { return &fibers_2_extension(); }},
     {HEARTH_EXT_HTTP, []() -> const void* { return &http_extension(); }},
     {HEARTH_EXT_KEEP_ALIVE, []() -> const void* { return &keep_alive_extension(); }},
     {HEARTH_EXT_KV, []() -> const void* { return &kv_extension(); }},
     {HEARTH_EXT_LOG, []() -> const void* { return &log_extension(); }},
-    {HEARTH_EXT_MANAGED_FIBERS, []() -> const void* { return &managed_fibers_extension(); }},
     {HEARTH_EXT_OPERATIONS, []() -> const void* { return &operations_extension(); }},
     {HEARTH_EXT_QUEUE, []() -> const void* { return &queue_extension(); }},
     {HEARTH_EXT_RANDOM, []() -> const void* { return &random_extension(); }},
     {HEARTH_EXT_SCHEDULE, []() -> const void* { return &schedule_extension(); }},
     {HEARTH_EXT_SQL, []() -> const void* { return &sql_extension(); }},
     {HEARTH_EXT_STATE, []() -> const void* { return &state_extension(); }},
-    {HEARTH_EXT_STATE_2, []() -> const void* { return &state_2_extension(); }},
     {HEARTH_EXT_SUBAGENTS, []() -> const void* { return &subagents_extension(); }},
 });
 

@@ -110,18 +110,12 @@ hearth_status unset_state(const hearth_host* host, hearth_agent agent,
 }
 
 constexpr hearth_state_v1 kState = {
-    .get = get_state, .set = set_state, .set_default = set_default_state};
-constexpr hearth_state_v2 kState2 = {
     .get = get_state, .set = set_state, .set_default = set_default_state, .unset = unset_state};
 
 }  // namespace
 
 const hearth_state_v1& state_extension() noexcept {
   return kState;
-}
-
-const hearth_state_v2& state_2_extension() noexcept {
-  return kState2;
 }
 
 }  // namespace hearth::extensions

@@ -1,9 +1,9 @@
 #pragma once
-// hearth.state/1 and /2: the host's side.
+// hearth.state/1: the host's side.
 
 #include "extensions/agent_context.hpp"
 
-#include <hearth/ext/state_2.h>
+#include <hearth/ext/state.h>
 
 #include <cstdint>
 #include <optional>
@@ -48,6 +48,5 @@ class StateExtension final : public AgentExtension {
 };
 
 [[nodiscard]] const hearth_state_v1& state_extension() noexcept;
-[[nodiscard]] const hearth_state_v2& state_2_extension() noexcept;
 
 }  // namespace hearth::extensions

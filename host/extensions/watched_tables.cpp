@@ -7,11 +7,9 @@
 #include "extensions/connections.hpp"
 #include "extensions/fetch.hpp"
 #include "extensions/fibers.hpp"
-#include "extensions/fibers_2.hpp"
 #include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
-#include "extensions/managed_fibers.hpp"
 #include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
@@ -162,12 +160,9 @@ constexpr auto kWatchedConnections =
           Member<&hearth_connections_v1::set_attachment, "hearth.connections/1 set_attachment">,
           Member<&hearth_connections_v1::send, "hearth.connections/1 send">,
           Member<&hearth_connections_v1::broadcast, "hearth.connections/1 broadcast">,
-          Member<&hearth_connections_v1::close, "hearth.connections/1 close">>();
-
-constexpr auto kWatchedConnections2 =
-    watch<hearth_connections_v2, &connections_2_extension,
-          Member<&hearth_connections_v2::claims, "hearth.connections/2 claims">,
-          Member<&hearth_connections_v2::request_claims, "hearth.connections/2 request_claims">>();
+          Member<&hearth_connections_v1::close, "hearth.connections/1 close">,
+          Member<&hearth_connections_v1::claims, "hearth.connections/1 claims">,
+          Member<&hearth_connections_v1::request_claims, "hearth.connections/1 request_claims">>();
 
 constexpr auto kWatchedFetch = watch<hearth_fetch_v1, &fetch_extension,
                                      Member<&hearth_fetch_v1::start, "hearth.fetch/1 start">>();
@@ -175,26 +170,17 @@ constexpr auto kWatchedFetch = watch<hearth_fetch_v1, &fetch_extension,
 constexpr auto kWatchedFibers =
     watch<hearth_fibers_v1, &fibers_extension,
           Member<&hearth_fibers_v1::start, "hearth.fibers/1 start">,
+          Member<&hearth_fibers_v1::resume, "hearth.fibers/1 resume">,
           Member<&hearth_fibers_v1::stash, "hearth.fibers/1 stash">,
-          Member<&hearth_fibers_v1::finish, "hearth.fibers/1 finish">,
-          Member<&hearth_fibers_v1::retry, "hearth.fibers/1 retry">,
-          Member<&hearth_fibers_v1::fail, "hearth.fibers/1 fail">,
-          Member<&hearth_fibers_v1::list_dead, "hearth.fibers/1 list_dead">>();
-
-constexpr auto kWatchedFibers2 =
-    watch<hearth_fibers_v2, &fibers_2_extension,
-          Member<&hearth_fibers_v2::start, "hearth.fibers/2 start">,
-          Member<&hearth_fibers_v2::resume, "hearth.fibers/2 resume">,
-          Member<&hearth_fibers_v2::stash, "hearth.fibers/2 stash">,
-          Member<&hearth_fibers_v2::settle, "hearth.fibers/2 settle">,
-          Member<&hearth_fibers_v2::inspect, "hearth.fibers/2 inspect">,
-          Member<&hearth_fibers_v2::list, "hearth.fibers/2 list">,
-          Member<&hearth_fibers_v2::cancel, "hearth.fibers/2 cancel">,
-          Member<&hearth_fibers_v2::resolve, "hearth.fibers/2 resolve">,
-          Member<&hearth_fibers_v2::revive, "hearth.fibers/2 revive">,
-          Member<&hearth_fibers_v2::remove, "hearth.fibers/2 remove">,
-          Member<&hearth_fibers_v2::once, "hearth.fibers/2 once">,
-          Member<&hearth_fibers_v2::works_for, "hearth.fibers/2 works_for">>();
+          Member<&hearth_fibers_v1::settle, "hearth.fibers/1 settle">,
+          Member<&hearth_fibers_v1::inspect, "hearth.fibers/1 inspect">,
+          Member<&hearth_fibers_v1::list, "hearth.fibers/1 list">,
+          Member<&hearth_fibers_v1::cancel, "hearth.fibers/1 cancel">,
+          Member<&hearth_fibers_v1::resolve, "hearth.fibers/1 resolve">,
+          Member<&hearth_fibers_v1::revive, "hearth.fibers/1 revive">,
+          Member<&hearth_fibers_v1::remove, "hearth.fibers/1 remove">,
+          Member<&hearth_fibers_v1::once, "hearth.fibers/1 once">,
+          Member<&hearth_fibers_v1::works_for, "hearth.fibers/1 works_for">>();
 
 constexpr auto kWatchedHttp =
     watch<hearth_http_v1, &http_extension, Member<&hearth_http_v1::target, "hearth.http/1 target">,
@@ -218,18 +204,6 @@ constexpr auto kWatchedKv =
 constexpr auto kWatchedLog =
     watch<hearth_log_v1, &log_extension,
           Member<&hearth_log_v1::write, "hearth.log/1 write", Tag::kAny>>();
-
-constexpr auto kWatchedManagedFibers =
-    watch<hearth_managed_fibers_v1, &managed_fibers_extension,
-          Member<&hearth_managed_fibers_v1::start, "hearth.managed_fibers/1 start">,
-          Member<&hearth_managed_fibers_v1::resume, "hearth.managed_fibers/1 resume">,
-          Member<&hearth_managed_fibers_v1::settle, "hearth.managed_fibers/1 settle">,
-          Member<&hearth_managed_fibers_v1::inspect, "hearth.managed_fibers/1 inspect">,
-          Member<&hearth_managed_fibers_v1::list, "hearth.managed_fibers/1 list">,
-          Member<&hearth_managed_fibers_v1::cancel, "hearth.managed_fibers/1 cancel">,
-          Member<&hearth_managed_fibers_v1::resolve, "hearth.managed_fibers/1 resolve">,
-          Member<&hearth_managed_fibers_v1::retry, "hearth.managed_fibers/1 retry">,
-          Member<&hearth_managed_fibers_v1::remove, "hearth.managed_fibers/1 remove">>();
 
 constexpr auto kWatchedOperations =
     watch<hearth_operations_v1, &operations_extension,
@@ -288,13 +262,8 @@ constexpr auto kWatchedSql =
 constexpr auto kWatchedState =
     watch<hearth_state_v1, &state_extension, Member<&hearth_state_v1::get, "hearth.state/1 get">,
           Member<&hearth_state_v1::set, "hearth.state/1 set">,
-          Member<&hearth_state_v1::set_default, "hearth.state/1 set_default">>();
-
-constexpr auto kWatchedState2 =
-    watch<hearth_state_v2, &state_2_extension, Member<&hearth_state_v2::get, "hearth.state/2 get">,
-          Member<&hearth_state_v2::set, "hearth.state/2 set">,
-          Member<&hearth_state_v2::set_default, "hearth.state/2 set_default">,
-          Member<&hearth_state_v2::unset, "hearth.state/2 unset">>();
+          Member<&hearth_state_v1::set_default, "hearth.state/1 set_default">,
+          Member<&hearth_state_v1::unset, "hearth.state/1 unset">>();
 
 constexpr auto kWatchedSubAgents =
     watch<hearth_subagents_v1, &subagents_extension,
@@ -313,22 +282,18 @@ constexpr auto kKnown = std::to_array<Known>({{HEARTH_EXT_AGENT, &kWatchedAgent}
                                               {HEARTH_EXT_CALL, &kWatchedCall},
                                               {HEARTH_EXT_CLOCK, &kWatchedClock},
                                               {HEARTH_EXT_CONNECTIONS, &kWatchedConnections},
-                                              {HEARTH_EXT_CONNECTIONS_2, &kWatchedConnections2},
                                               {HEARTH_EXT_FETCH, &kWatchedFetch},
                                               {HEARTH_EXT_FIBERS, &kWatchedFibers},
-                                              {HEARTH_EXT_FIBERS_2, &kWatchedFibers2},
                                               {HEARTH_EXT_HTTP, &kWatchedHttp},
                                               {HEARTH_EXT_KEEP_ALIVE, &kWatchedKeepAlive},
                                               {HEARTH_EXT_KV, &kWatchedKv},
                                               {HEARTH_EXT_LOG, &kWatchedLog},
-                                              {HEARTH_EXT_MANAGED_FIBERS, &kWatchedManagedFibers},
                                               {HEARTH_EXT_OPERATIONS, &kWatchedOperations},
                                               {HEARTH_EXT_QUEUE, &kWatchedQueue},
                                               {HEARTH_EXT_RANDOM, &kWatchedRandom},
                                               {HEARTH_EXT_SCHEDULE, &kWatchedSchedule},
                                               {HEARTH_EXT_SQL, &kWatchedSql},
                                               {HEARTH_EXT_STATE, &kWatchedState},
-                                              {HEARTH_EXT_STATE_2, &kWatchedState2},
                                               {HEARTH_EXT_SUBAGENTS, &kWatchedSubAgents}});
 
 // ---- hearth_host ----

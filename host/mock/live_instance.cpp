@@ -3,7 +3,7 @@
 #include "extensions/abi_status.hpp"
 #include "extensions/call.hpp"
 #include "extensions/call_rules.hpp"
-#include "extensions/managed_fibers.hpp"
+#include "extensions/fibers.hpp"
 #include "extensions/operations.hpp"
 #include "mock/mock_sub_agents.hpp"
 

@@ -237,11 +237,8 @@ std::optional<hearth_status> MockHost::enter(const extensions::AbiCall& call) {
     return std::optional(status);
   };
   if (name == "submit") return fail(submit_status_, "submit");
-  if (name == "hearth.fibers/1 start" || name == "hearth.managed_fibers/1 start" ||
-      name == "hearth.fibers/2 start")
-    return fail(start_fiber_status_, "start");
-  if (name == "hearth.managed_fibers/1 resume" || name == "hearth.fibers/2 resume")
-    return fail(start_fiber_status_, "resume");
+  if (name == "hearth.fibers/1 start") return fail(start_fiber_status_, "start");
+  if (name == "hearth.fibers/1 resume") return fail(start_fiber_status_, "resume");
   return std::nullopt;
 }
 

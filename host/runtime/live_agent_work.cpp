@@ -1,7 +1,7 @@
 // Work that is due in a live agent: how it is delivered, and how it ends.
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
-#include "extensions/managed_fibers.hpp"
+#include "extensions/fibers.hpp"
 #include "extensions/operations.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"

@@ -5,6 +5,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/stop_point.hpp"
 #include "storage/agent_schema.hpp"
+#include "storage/data_format.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
 
@@ -245,13 +246,13 @@ void AgentDatabase::check_identity() {
   if (!has_meta_) throw StorageError(path_.string() + " is no agent's database");
 
   AgentKey found;
-  std::int64_t schema = 0;
+  std::int64_t format = 0;
   std::int64_t class_schema = 0;
   Statement meta(connection_->handle(), "SELECT key, value FROM cf_agents_meta");
   for (Rows rows = meta.query(); rows.next();) {
     if (rows.text(0) == "class") found.agent_class = rows.text(1);
     if (rows.text(0) == "name") found.name = rows.text(1);
-    if (rows.text(0) == "schema") schema = rows.integer(1);
+    if (rows.text(0) == "schema") format = rows.integer(1);
     if (rows.text(0) == "class_schema") class_schema = rows.integer(1);
   }
   if (found != key_) {
@@ -259,38 +260,10 @@ void AgentDatabase::check_identity() {
                        " of class " + quote_text(found.agent_class) + ", not to " +
                        quote_text(key_.name) + " of class " + quote_text(key_.agent_class));
   }
-  if (schema > kAgentSchemaVersion) {
-    throw StorageError(path_.string() + " has schema version " + std::to_string(schema) +
-                       ", but this server knows only versions up to " +
-                       std::to_string(kAgentSchemaVersion) + ": it was written by a newer server");
-  }
+  if (format != kDataFormat) throw StorageError(wrong_format(path_.string(), format));
   if (class_schema < 0 || class_schema > std::numeric_limits<std::uint32_t>::max())
     throw StorageError(path_.string() + " has a damaged class_schema");
   class_schema_ = static_cast<std::uint32_t>(class_schema);
-  if (schema < kAgentSchemaVersion) upgrade_schema(schema);
-}
-
-void AgentDatabase::upgrade_schema(std::int64_t version) {
-  if (version < 1) throw StorageError(path_.string() + " has a damaged schema version");
-  const auto set_max_pages = [this](std::int64_t pages) {
-    connection_->execute(("PRAGMA max_page_count=" + std::to_string(pages)).c_str());
-  };
-  // During the migration the moved data exist twice.
-  constexpr std::int64_t kNoBound = 1'073'741'823;
-  if (options_.max_pages > 0) set_max_pages(kNoBound);
-  begin_write();
-  migrate_jobs_from_version_1(connection_->handle());
-  Statement raise(connection_->handle(),
-                  "UPDATE cf_agents_meta SET value = ? WHERE key = 'schema'");
-  const std::array params{Param(kAgentSchemaVersion)};
-  raise.execute(params);
-  connection_->execute(
-      "INSERT OR IGNORE INTO cf_agents_meta(key, value) "
-      "VALUES('incarnation', lower(hex(randomblob(16))))");
-  stop_point("migrate.written");
-  commit();
-  stop_point("migrate.committed");
-  if (options_.max_pages > 0) set_max_pages(options_.max_pages);
 }
 
 void AgentDatabase::check_not_lost() const {
@@ -332,7 +305,7 @@ void AgentDatabase::write_identity() {
   Statement insert(connection_->handle(),
                    "INSERT INTO cf_agents_meta(key, value) VALUES('class', ?1), ('name', ?2), "
                    "('schema', ?3), ('incarnation', lower(hex(randomblob(16))))");
-  const std::array params{Param(key_.agent_class), Param(key_.name), Param(kAgentSchemaVersion)};
+  const std::array params{Param(key_.agent_class), Param(key_.name), Param(kDataFormat)};
   insert.execute(params);
   has_meta_ = true;
   meta_is_pending_ = true;

@@ -16,11 +16,6 @@
 
 namespace hearth::storage {
 
-// The version of the host's tables in an agent's file. A file with a higher version was written by
-// a newer server and is refused. A file with a lower version is migrated when it is opened.
-// 1: a table for each kind of durable work. 2: storage/agent_schema.hpp.
-inline constexpr std::int64_t kAgentSchemaVersion = 2;
-
 struct AgentDatabaseOptions {
   // Page cache, in pages of 4 KiB. Grows as needed; release_memory() frees it.
   int cache_pages = 64;
@@ -48,7 +43,8 @@ struct AgentDatabaseOptions {
 
 // Promises
 //  P1 No trace    An agent that has written nothing leaves no file.
-//  P2 Identity    The file of another agent, or of a newer server, is refused.
+//  P2 Identity    The file of another agent, or of another format (storage/data_format.hpp), is
+//                 refused, and stays as it is.
 //  P3 Atomic      All writes between two commits are one transaction, those to the host's tables
 //                 and to the plugin's tables alike.
 //  P4 Durable     When commit() has returned, its writes survive SIGKILL of this process
@@ -65,8 +61,7 @@ struct AgentDatabaseOptions {
 // P1: the first write, or the plugin's first SQL, makes the file. If nothing was committed, it is
 // removed at the end.
 //
-// P2: the file holds the agent's class and name. Tables of an earlier version are migrated in one
-// transaction, so that a file has either the old tables or the new ones.
+// P2: the file holds the agent's class and name, and the format.
 //
 // P4: the writes are in the WAL file, but not flushed to the device.
 //
@@ -78,14 +73,13 @@ struct AgentDatabaseOptions {
 // sync_target() from the start. Data from such a file may leave only after a sync.
 //
 // The host's tables are made when first needed, in the transaction that needs them:
-//   cf_agents_meta(key, value)   in the first transaction: class, name, schema, incarnation, and
-//                                class_schema if it is not 0
+//   cf_agents_meta(key, value)   in the first transaction: class, name, schema (kDataFormat),
+//                                incarnation, and class_schema if it is not 0
 //   cf_agents_state(id, state)   at the first store_state()
 //   cf_agents_kv, cf_agents_kv_usage   at the first value that is stored by key (extensions/kv.hpp)
 //   those of durable work        at the first durable work (storage/agent_schema.hpp)
 // `incarnation` is a random word that distinguishes agents that have had the same class and name,
-// one after another. Every copy of a file has it. A file of an earlier server gets it when it is
-// first needed, or when the tables are migrated.
+// one after another. Every copy of a file has it.
 //
 // Bounded         If the owner calls checkpoint() whenever checkpoint_due(), the WAL has at most
 //                 checkpoint_pages and the pages of the last commit. It grows further while a
@@ -94,7 +88,7 @@ struct AgentDatabaseOptions {
 // Threads         One at a time: the agent's shard, or for checkpoint() and close() another thread
 //                 that the shard has handed the database to.
 // Lifetime        Statements on connection(), and the PluginSql, are destroyed before close().
-// Failure         StorageError, and only that: I/O, corruption, disk full, wrong or newer file.
+// Failure         StorageError, and only that: I/O, corruption, disk full, wrong file.
 class AgentDatabase {
  public:
   static constexpr std::chrono::milliseconds kPlaceInterval{10};
@@ -214,7 +208,6 @@ class AgentDatabase {
   void open_file();
   void check_identity();
   void write_identity();
-  void upgrade_schema(std::int64_t version);
   void write_class_schema(std::uint32_t version);
   bool has_state_table();
   void check_usable() const;

@@ -1,5 +1,5 @@
 #pragma once
-// The tables for an agent's durable work, and their migration from an earlier version.
+// The tables for an agent's durable work.
 
 struct sqlite3;
 
@@ -9,8 +9,8 @@ namespace hearth::storage {
 // milliseconds.
 //
 //   seq          the order of acceptance
-//   kind         1 fiber, 2 managed fiber, 3 schedule (or one run of it: it has a parent), 4 queue
-//                item, 5 notification of another agent, 6 alarm of an object
+//   kind         2 fiber, 3 schedule (or one run of it: it has a parent), 4 queue item,
+//                5 notification of another agent, 6 alarm of an object
 //   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled and
 //                not told, 4 settled
 //   due_at       the time at which this row wakes the agent; NULL: it does not. A claimed row has
@@ -23,14 +23,12 @@ namespace hearth::storage {
 //                claims in a row without an end
 //   fatal_attempts                of a fiber: runs that crashed the process since its last progress
 //   trace        the trace that the work belongs to, as a traceparent
-//   root         always NULL. The first fiber of a fiber's work is found through `parent`, and is
-//                in part 7 once the fiber has had an operation
-//   keep         the retention from `ended_at` on: 'completed', 'failed', 'dead'; NULL: none
-//   status       of a managed fiber, as a word; may be stale while `ended_at` is NULL
-//   parent       of a managed fiber: the fiber that started it and waits for its value; of a run of
+//   keep         the retention from `ended_at` on: 'completed', 'failed'; NULL: none
+//   status       of a fiber, as a word; may be stale while `ended_at` is NULL
+//   parent       of a fiber: the fiber that started it and waits for its value; of a run of
 //                a schedule: the schedule
-//   type         of a managed fiber that hearth.fibers/2 started: 'kept', or 'brief' if its record
-//                is removed when it ends; of a turn: 'kept turn' or 'turn'
+//   type         of a fiber: 'kept', or 'brief' if its record is removed when it ends; of a turn:
+//                'kept turn' or 'turn'
 //   from `parent` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: values that may be large, one row each, by `part`:
@@ -43,16 +41,11 @@ namespace hearth::storage {
 //
 // A trigger removes a job's documents with the job.
 //
-// cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views with the
-// columns that those tables had, because agents' authors read them with SQL.
-//
-// Both functions run in the caller's transaction. Failure: StorageError.
+// cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views, which
+// agents' authors read with SQL.
 
-// Makes the tables, indexes and views that do not exist.
+// Makes the tables, indexes and views that do not exist, in the caller's transaction.
+// Failure: StorageError.
 void create_job_tables(sqlite3& connection);
-
-// Migrates the tables of version 1 and their rows to this version. It accepts the earlier forms of
-// version 1 too, which lack the columns recoveries and tell_interruptions.
-void migrate_jobs_from_version_1(sqlite3& connection);
 
 }  // namespace hearth::storage

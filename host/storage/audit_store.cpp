@@ -1,7 +1,7 @@
 #include "storage/audit_store.hpp"
 
 #include "storage/connection.hpp"
-#include "storage/migrations.hpp"
+#include "storage/data_format.hpp"
 #include "storage/statement.hpp"
 
 #include <algorithm>
@@ -12,12 +12,11 @@
 namespace hearth::storage {
 namespace {
 
-constexpr std::array<const char*, 1> kAuditSteps = {
+constexpr const char* kAuditTables =
     "CREATE TABLE entries("
     "  id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, event TEXT NOT NULL,"
     "  actor TEXT NOT NULL, class TEXT NOT NULL, agent TEXT NOT NULL, detail TEXT NOT NULL);"
-    "CREATE INDEX entries_of_agents ON entries(class, agent, id)",
-};
+    "CREATE INDEX entries_of_agents ON entries(class, agent, id)";
 
 // Entries spell a class as its settings file or as its library does. An actor may be followed by
 // its address.
@@ -38,9 +37,10 @@ Connection& AuditStore::opened() {
   if (!connection_) {
     auto connection =
         std::make_unique<Connection>(file_, ConnectionOptions{.create = true, .exclusive = true});
+    check_format(*connection);  // before the first write
     connection->execute("PRAGMA journal_mode = WAL");
     connection->execute("PRAGMA synchronous = NORMAL");
-    migrate(*connection, kAuditSteps);
+    prepare_tables(*connection, kAuditTables);
     connection_ = std::move(connection);
   }
   return *connection_;

@@ -1,6 +1,6 @@
 #include "storage/directory.hpp"
 
-#include "storage/migrations.hpp"
+#include "storage/data_format.hpp"
 
 #include <sqlite3.h>
 
@@ -17,29 +17,26 @@ namespace {
 
 constexpr std::chrono::seconds kBusyTimeout{5};
 
-constexpr std::array<const char*, 9> kSteps = {
+constexpr const char* kTables =
+    // kept: 0: unknown; 1: on the device; else the boot in which the first commit was made.
     "CREATE TABLE agents("
     "  class TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,"
-    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    "  kept INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(class, name)) WITHOUT ROWID;"
+    // Only for sub-agents, whose names are paths.
+    "CREATE INDEX agents_below ON agents(name, class) WHERE instr(name, '/');"
+    // unknown_operations: NULL: all operations of the agent are settled.
     "CREATE TABLE wakes("
     "  class TEXT NOT NULL, name TEXT NOT NULL, at INTEGER, working INTEGER NOT NULL,"
-    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
+    "  unknown_operations INTEGER, PRIMARY KEY(class, name)) WITHOUT ROWID;"
+    "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL;"
     "CREATE TABLE condemned("
     "  class TEXT NOT NULL, name TEXT NOT NULL,"
-    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
-    // 0: unknown; 1: on the device; else the boot in which the first commit was made.
-    "ALTER TABLE agents ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
-    // Only for sub-agents, whose names are paths.
-    "CREATE INDEX agents_below ON agents(name, class) WHERE instr(name, '/')",
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID;"
     "CREATE TABLE objects("
     "  class TEXT NOT NULL, name TEXT NOT NULL, uuid TEXT NOT NULL UNIQUE,"
     "  created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL,"
-    "  PRIMARY KEY(class, name)) WITHOUT ROWID",
-    // NULL: all operations of the agent are settled.
-    "ALTER TABLE wakes ADD COLUMN unknown_operations INTEGER",
-    "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL",
-    "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID",
-};
+    "  PRIMARY KEY(class, name)) WITHOUT ROWID;"
+    "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID";
 
 constexpr std::int64_t kKeptUnknown = 0;
 constexpr std::int64_t kKeptOnDevice = 1;
@@ -123,9 +120,10 @@ int wait_for_writer(void*, int tried) {
 // Prepares the file for statements, which need the tables.
 sqlite3& prepare_file(Connection& connection) {
   check_writable(connection);
+  check_format(connection);  // before the first write
   enter_wal_mode(connection);
   connection.execute("PRAGMA synchronous=NORMAL");
-  migrate(connection, kSteps);
+  prepare_tables(connection, kTables);
   sqlite3_busy_handler(&connection.handle(), wait_for_writer, nullptr);
   return connection.handle();
 }

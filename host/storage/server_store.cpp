@@ -1,7 +1,7 @@
 #include "storage/server_store.hpp"
 
 #include "storage/connection.hpp"
-#include "storage/migrations.hpp"
+#include "storage/data_format.hpp"
 #include "storage/statement.hpp"
 
 #include <array>
@@ -11,11 +11,10 @@
 namespace hearth::storage {
 namespace {
 
-constexpr std::array<const char*, 1> kServerStoreSteps = {
+constexpr const char* kServerStoreTables =
     "CREATE TABLE class_counts("
     "  class TEXT NOT NULL, counter TEXT NOT NULL, window INTEGER NOT NULL, used INTEGER NOT NULL,"
-    "  PRIMARY KEY(class, counter)) WITHOUT ROWID",
-};
+    "  PRIMARY KEY(class, counter)) WITHOUT ROWID";
 
 }  // namespace
 
@@ -27,7 +26,7 @@ ServerStore::~ServerStore() = default;
 Connection& ServerStore::opened() {
   if (!connection_) {
     auto connection = std::make_unique<Connection>(file_, ConnectionOptions{.create = true});
-    migrate(*connection, kServerStoreSteps);
+    prepare_tables(*connection, kServerStoreTables);
     connection_ = std::move(connection);
   }
   return *connection_;

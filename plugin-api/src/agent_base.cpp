@@ -21,7 +21,7 @@ void Agent::set_state(const Json& next) {
 
 void Agent::unset_state() {
   detail::Activation& live_agent = live();
-  const auto& table = detail::need(live_agent.tables().state_2, HEARTH_EXT_STATE_2);
+  const auto& table = detail::need(live_agent.tables().state, HEARTH_EXT_STATE);
   const detail::Context& context = live_agent.context();
   const hearth_status status =
       table.unset(live_agent.host(), live_agent.id(), context.on_behalf ? context.connection : 0);
@@ -31,7 +31,7 @@ void Agent::unset_state() {
 
 Json Agent::caller_claims() {
   const detail::Context& context = live().context();
-  const auto& table = detail::need(live().tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+  const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
   hearth_bytes json = {nullptr, 0};
   hearth_status status = HEARTH_E_GONE;
   if (context.connection != 0)

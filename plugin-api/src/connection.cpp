@@ -12,7 +12,7 @@ std::optional<std::string> Connection::header(std::string_view name) const {
 }
 
 Json Connection::claims() const {
-  const auto& table = detail::need(activation_->tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+  const auto& table = detail::need(activation_->tables().connections, HEARTH_EXT_CONNECTIONS);
   hearth_bytes json = {nullptr, 0};
   const hearth_status status = table.claims(host(), agent(), number_, &json);
   if (status == HEARTH_E_NOT_FOUND) return {};

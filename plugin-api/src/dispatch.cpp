@@ -140,8 +140,7 @@ void DeliverRecovered::operator()(Activation& activation, const Context& context
   if (is_over) return activation.complete(context.call, HEARTH_OK, {});
   if (!recovery.outcome) {
     const bool goes_on = continue_named(activation, context, recovery.fiber);
-    return activation.complete(context.call, goes_on ? HEARTH_OK : unknown_fiber(recovery.fiber),
-                               {});
+    return activation.complete(context.call, goes_on ? HEARTH_OK : HEARTH_E_NOT_FOUND, {});
   }
   const FiberOutcome& outcome = *recovery.outcome;
   activation.complete(context.call, HEARTH_OK, outcome_text(outcome));
@@ -163,8 +162,7 @@ hearth_status dispatch_recovery(Activation& activation, const Context& outer,
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
   if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
   if (!has_recovery_hook(activation)) {
-    if (!continue_named(activation, context, recovery->fiber))
-      return unknown_fiber(recovery->fiber);
+    if (!continue_named(activation, context, recovery->fiber)) return HEARTH_E_NOT_FOUND;
     activation.complete(context.call, HEARTH_OK, {});
     return HEARTH_OK;
   }

@@ -12,7 +12,7 @@ Recovery read_recovery(std::string_view name, std::string_view body) {
   fiber.created_at = read_time(event.at("created_at"));
   fiber.attempt = event.at("attempt").get<int>();
   if (auto reason = find_text(event, "reason")) fiber.reason = std::move(*reason);
-  if (const auto record = event.find("managed"); record != event.end()) {
+  if (const auto record = event.find("record"); record != event.end()) {
     fiber.record = read_fiber(*record);
     fiber.input = fiber.record->input;
     fiber.metadata = fiber.record->metadata;
@@ -60,7 +60,7 @@ std::string FiberRoot::why() const noexcept {
 
 void Activation::tell_work(const Work& work) noexcept {
   told_ = work;
-  const hearth_fibers_v2* const table = tables().fibers;
+  const hearth_fibers_v1* const table = tables().fibers;
   if (table == nullptr) return;
   const FiberRoot* const fiber = find_fiber(*this, work.fiber);
   static_cast<void>(
@@ -130,7 +130,7 @@ void stop_inner(Activation& activation, const FiberRecord& outer, const Json& in
 std::string FiberRoot::next_child_key(const std::string& name) {
   constexpr std::size_t kRoomForTheRest = 40;
   constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
-  std::string whose = fiber_.id() + "/" + name;  // the host relies on this form: ext/fibers_2.h
+  std::string whose = fiber_.id() + "/" + name;  // the host relies on this form: ext/fibers.h
   if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
   if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
   return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +

@@ -15,10 +15,8 @@ void HostTables::look_up(const hearth_host* from) noexcept {
   find(call, HEARTH_EXT_CALL);
   find(clock, HEARTH_EXT_CLOCK);
   find(connections, HEARTH_EXT_CONNECTIONS);
-  find(connections_2, HEARTH_EXT_CONNECTIONS_2);
   find(fetch, HEARTH_EXT_FETCH);
-  find(earlier_fibers, HEARTH_EXT_FIBERS);
-  find(fibers, HEARTH_EXT_FIBERS_2);
+  find(fibers, HEARTH_EXT_FIBERS);
   find(http, HEARTH_EXT_HTTP);
   find(keep_alive, HEARTH_EXT_KEEP_ALIVE);
   find(kv, HEARTH_EXT_KV);
@@ -29,7 +27,6 @@ void HostTables::look_up(const hearth_host* from) noexcept {
   find(schedule, HEARTH_EXT_SCHEDULE);
   find(sql, HEARTH_EXT_SQL);
   find(state, HEARTH_EXT_STATE);
-  find(state_2, HEARTH_EXT_STATE_2);
   find(sub_agents, HEARTH_EXT_SUBAGENTS);
 }
 

@@ -54,8 +54,7 @@ std::vector<std::pair<std::string, std::string>> Request::headers() const {
 }
 
 Json Request::claims() const {
-  const auto& extension =
-      detail::need(activation_.tables().connections_2, HEARTH_EXT_CONNECTIONS_2);
+  const auto& extension = detail::need(activation_.tables().connections, HEARTH_EXT_CONNECTIONS);
   hearth_bytes json = {nullptr, 0};
   const hearth_status status =
       extension.request_claims(activation_.host(), activation_.id(), call_, &json);

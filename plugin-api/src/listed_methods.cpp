@@ -5,15 +5,12 @@ namespace hearth::detail {
 ListedMethods::ListedMethods(const std::vector<Method>& methods) {
   texts_.reserve(2 * methods.size());  // so that no text moves
   for (const Method& method : methods) {
-    if ((method.flags & HEARTH_METHOD_IDEMPOTENT) != 0)
-      promises_.push_back({slice(method.name), HEARTH_METHOD_IDEMPOTENT, 0});
     listed_.push_back({slice(method.name), method.flags, 0,
                        slice(std::string_view(method.description)),
                        keep(SchemaText::of_arguments(*method.schema)),
                        keep(SchemaText::of_result(*method.schema))});
   }
-  first_ = {sizeof first_, static_cast<std::uint32_t>(promises_.size()), promises_.data()};
-  second_ = {sizeof second_, static_cast<std::uint32_t>(listed_.size()), listed_.data()};
+  table_ = {sizeof table_, static_cast<std::uint32_t>(listed_.size()), listed_.data()};
 }
 
 hearth_bytes ListedMethods::keep(std::string text) {

@@ -15,7 +15,7 @@
  */
 #include <hearth/abi.h>
 #include <hearth/ext/agent.h>
-#include <hearth/ext/fibers_2.h>
+#include <hearth/ext/fibers.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/log.h>
 #include <hearth/ext/queue.h>
@@ -29,7 +29,7 @@
 
 /* The host's tables, looked up once in init and constant after that. */
 static const hearth_agent_v1* life;
-static const hearth_fibers_v2* fibers;
+static const hearth_fibers_v1* fibers;
 static const hearth_keep_alive_v1* keep_alive;
 static const hearth_log_v1* log_lines;
 static const hearth_queue_v1* queue;
@@ -190,7 +190,7 @@ static long number_of(const char* json, const char* name) {
 }
 
 /* The host offers an interrupted fiber. name: as in begin(); body: JSON with "id", "snapshot" (the
- * last checkpoint, or null) and "managed", the record with the input. resume makes it run in this
+ * last checkpoint, or null) and "record", which has the input. resume makes it run in this
  * instance. A name that this version does not know is NOT_FOUND: the fiber waits for a version that
  * knows it. Any other error keeps the fiber too: it is offered again after a while. */
 static hearth_status recover(worker* self, const hearth_event* event) {
@@ -348,7 +348,7 @@ static const hearth_class worker_class = {.struct_size = sizeof(hearth_class),
 static hearth_status init(const hearth_host* host, hearth_bytes config) {
   (void)config;
   life = host->get_extension(host, HEARTH_EXT_AGENT);
-  fibers = host->get_extension(host, HEARTH_EXT_FIBERS_2);
+  fibers = host->get_extension(host, HEARTH_EXT_FIBERS);
   keep_alive = host->get_extension(host, HEARTH_EXT_KEEP_ALIVE);
   log_lines = host->get_extension(host, HEARTH_EXT_LOG);
   queue = host->get_extension(host, HEARTH_EXT_QUEUE);
@@ -377,6 +377,6 @@ HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {.magic = HEARTH_MAGIC,
 
 HEARTH_PLUGIN_NOTE(
     "{\"plugin\":\"worker-c\",\"version\":\"1.0.0\",\"classes\":[\"WorkerC\"],"
-    "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/2\","
+    "\"extensions\":[\"hearth.agent/1\",\"hearth.fibers/1\","
     "\"hearth.keep_alive/1\",\"hearth.log/1\",\"hearth.queue/1\",\"hearth.schedule/1\","
     "\"hearth.sql/1\"]}");

@@ -1,13 +1,11 @@
 // An agent that records its durable work, for tests that kill the server: work that is done twice,
 // or not at all, shows. Plugin "ledger-agent", class LedgerAgent.
 //
-//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of hearth.fibers/1 of N steps
-//                                                     of M ms: the effect in the middle of a step,
+//   HTTP      POST ?walk=RUN&steps=N&ms=M&hook=H      begins a fiber of N steps of M ms, under the
+//                                                     key RUN: the effect in the middle of a step,
 //                                                     the rows at its end
-//             POST ?managed=RUN&steps=N&ms=M&hook=H   as walk, with a managed fiber: its key is
-//                                                     RUN, and it keeps its record. Answers
+//             POST ?managed=RUN&steps=N&ms=M&hook=H   as walk, and it keeps its record. Answers
 //                                                     whether it was accepted
-//             POST ?brief=RUN&steps=N&ms=M&hook=H     as managed, without a record
 //             POST ?wait=1                            with the one above: waits, and says the
 //                                                     status and the result
 //             POST ?cancel=RUN                        cancels it
@@ -22,7 +20,7 @@
 //             slow      waits M ms, and the fiber goes on
 //             twice     fails at the first attempt; at the next the fiber goes on
 //             hurry     the fiber goes on, without waits from then on
-//             settle    completes the managed fiber
+//             settle    completes the fiber
 //   tables    ledger(run, step, fiber)                a row in the turn of its step's checkpoint.
 //                                                     The last step has no checkpoint: its row is
 //                                                     written with the end of the fiber. A note is
@@ -68,10 +66,6 @@ class LedgerAgent : public hearth::Agent {
     make_tables();
     if (const auto run = request.query("walk")) {
       const Walk walk = read_walk(request, *run);
-      // The name has all that is needed to begin anew: such a fiber has no input.
-      walk_as_before(walk, hearth::to_text(hearth::Json(walk)), {});
-    } else if (const auto brief = request.query("brief")) {
-      const Walk walk = read_walk(request, *brief);
       start_fiber("walk", managed_work(walk), {.key = walk.run, .input = walk});
     } else if (const auto managed = request.query("managed")) {
       const Walk walk = read_walk(request, *managed);
@@ -111,10 +105,7 @@ class LedgerAgent : public hearth::Agent {
     if (walk.hook == "slow") co_await sleep(std::chrono::milliseconds(walk.ms));
     if (walk.hook == "throw" || (walk.hook == "twice" && fiber.attempt == 1))
       throw std::runtime_error("the hook failed as asked");
-    if (fiber.record)
-      continue_fiber(fiber, managed_work(walk));
-    else
-      walk_as_before(walk, fiber.name, fiber.id);
+    continue_fiber(fiber, managed_work(walk));
   }
 
   hearth::Task<void> on_fiber_complete(const hearth::FiberRecord& fiber) override {
@@ -144,26 +135,6 @@ class LedgerAgent : public hearth::Agent {
     // Together with the last step, and with the end of the fiber.
     sql("INSERT INTO finished VALUES (?)", walk.run);
     log.info(walk.run, " is finished");
-  }
-  // As a library does that was built with hearth.fibers/1; `replaces`: the id of the interrupted
-  // fiber that it goes on with.
-  void walk_as_before(const Walk& walk, std::string_view name, std::string_view replaces) {
-    using namespace hearth::detail;
-    Activation& live = activation();
-    const hearth_fibers_v1& table = need(live.tables().earlier_fibers, HEARTH_EXT_FIBERS);
-    FiberRow row;
-    hearth_bytes id = {nullptr, 0};
-    live.check(table.start(live.host(), live.id(), slice(name), slice(replaces), &row.handle, &id),
-               "start");
-    row.id = view(id);
-    row.name = name;
-    if (!replaces.empty()) live.context().recovery->continued = true;
-    const auto all = [this, walk, handle = row.handle,
-                      &table](hearth::FiberContext& fiber) -> hearth::Task<void> {
-      co_await work(fiber, walk);
-      activation().check(table.finish(activation().host(), activation().id(), handle), "finish");
-    };
-    leave_alone(live, begin_fiber<false>(live, fiber_context(live), std::move(row), all));
   }
   hearth::Task<int> walk_for_result(hearth::FiberContext& fiber, Walk walk) {
     co_await work(fiber, walk);
@@ -205,8 +176,7 @@ class LedgerAgent : public hearth::Agent {
 
   // A recovered fiber begins with its checkpoint, or with its arguments if there is none.
   static hearth::Json begin_of(const hearth::RecoveredFiber& fiber) {
-    if (!fiber.snapshot.is_null()) return fiber.snapshot;
-    return fiber.record ? fiber.input : hearth::parse_json(fiber.name);
+    return fiber.snapshot.is_null() ? fiber.input : fiber.snapshot;
   }
   static hearth::FiberOptions options_for(const Walk& walk) {
     hearth::FiberOptions options;

@@ -10,9 +10,9 @@ namespace hearth {
 namespace {
 
 TEST(StopPointTest, ANameAloneMeansTheFirstVisit) {
-  const auto request = parse_stop_request("fiber.start.committed");
+  const auto request = parse_stop_request("managed.start.committed");
   ASSERT_TRUE(request);
-  EXPECT_EQ(request->name, "fiber.start.committed");
+  EXPECT_EQ(request->name, "managed.start.committed");
   EXPECT_EQ(request->visit, 1U);
 }
 
@@ -24,7 +24,7 @@ TEST(StopPointTest, ANumberAfterTheNameIsTheVisit) {
 }
 
 TEST(StopPointTest, AnUnknownNameIsRefusedWithTheListOfNames) {
-  for (const char* text : {"", "fiber", "fiber.stash.comitted", "FIBER.START.WRITTEN", ":1"}) {
+  for (const char* text : {"", "fiber", "fiber.stash.comitted", "MANAGED.START.WRITTEN", ":1"}) {
     const auto request = parse_stop_request(text);
     ASSERT_TRUE(request.has_error()) << text;
     for (const std::string_view name : kStopPoints)
@@ -34,7 +34,7 @@ TEST(StopPointTest, AnUnknownNameIsRefusedWithTheListOfNames) {
 
 TEST(StopPointTest, AVisitThatIsNoNumberFromOneOnIsRefused) {
   for (const char* visit : {"", "0", "-1", "x", "1x", " 1", "99999999999999999999"}) {
-    const auto request = parse_stop_request("fiber.start.written:" + std::string(visit));
+    const auto request = parse_stop_request("managed.start.written:" + std::string(visit));
     EXPECT_TRUE(request.has_error()) << visit;
   }
 }
@@ -44,7 +44,7 @@ TEST(StopPointTest, NamesAreDistinct) {
 }
 
 TEST(StopPointTest, WithoutTheVariableNothingStopsAndNothingIsRefused) {
-  stop_point("fiber.start.written");
+  stop_point("managed.start.written");
   EXPECT_TRUE(check_stop_request());
 }
 

@@ -16,7 +16,7 @@ import tempfile
 
 PATIENCE_SECONDS = 60
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/README.md", "plugin-api/README.md",
-             "plugin-api/template/README.md", "tests/README.md", "tests/abi/README.md", "tests/e2e/README.md",
+             "plugin-api/template/README.md", "tests/README.md", "tests/e2e/README.md",
              "clients/python/README.md", "clients/js/README.md")
 
 # The languages of fences, and the test of each. Fences without a language are pictures, and outputs

@@ -1,5 +1,5 @@
-// What hearth.fibers/2 adds to managed fibers: records that are removed at the end, parents, names
-// that wait for another version, and runs that crash the process.
+// Records of fibers that are removed at the end, parents, names that wait for another version, and
+// runs that crash the process.
 #include "durable/managed_fibers_fixture.hpp"
 #include "support/counted_steps.hpp"
 
@@ -48,7 +48,7 @@ class BriefFibersTest : public ManagedFibersFixture {
     database_->commit();
   }
   FiberHandle resume(std::string_view id) {
-    const auto handle = managed_->resume(id, true);
+    const auto handle = managed_->resume(id);
     EXPECT_TRUE(handle.has_value());
     database_->commit();
     return handle ? *handle : 0;
@@ -106,23 +106,6 @@ TEST_F(BriefFibersTest, P5_ADeadOneKeepsItsKeyUntilItIsReplaced) {
   ManagedRequest anew = brief("y", "k");
   anew.policy = SettledKey::kReplaceFailed;
   EXPECT_NE(start(anew).fiber, 0U);
-}
-
-TEST_F(BriefFibersTest, P5_OneWithoutARecordBecomesOneWhenItIsResumed) {
-  const auto before = fibers_->start("old", "");
-  EXPECT_TRUE(fibers_->stash(before->handle, "5"));
-  database_->commit();
-  crash();
-  const auto offered = fibers_->begin_recovery();
-  EXPECT_FALSE(managed_->resume(offered->id)) << "hearth.managed_fibers/1 does not know it";
-  const FiberHandle handle = resume(offered->id);
-  EXPECT_EQ(inspect(offered->id).at("snapshot"), 5);
-  EXPECT_EQ(status(offered->id), "running");
-  crash();
-  ASSERT_TRUE(recover());
-  settle(resume(offered->id), FiberStatus::kCompleted);
-  EXPECT_EQ(rows(), 0);
-  EXPECT_NE(handle, 0U);
 }
 
 // ---- P6 -----------------------------------------------------------------------------------------
@@ -199,7 +182,7 @@ TEST_F(BriefFibersTest, P6_ADeadChildOutlivesItsParentAndAnInterruptedParentKeep
   for (int offered = 0; offered < 2; ++offered) {
     const auto body = recover();
     ASSERT_TRUE(body);
-    const std::string id = body->at("managed").at("id").get<std::string>();
+    const std::string id = body->at("record").at("id").get<std::string>();
     if (id == "dead")
       hook_fails(id, "no");
     else
@@ -321,7 +304,7 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   crash();
   for (int life = 0; life < 30; ++life) {
     ASSERT_TRUE(recover()) << life;
-    EXPECT_TRUE(managed_->unknown("x", life % 2 == 0));
+    EXPECT_TRUE(managed_->unknown("x"));
     database_->commit();
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     EXPECT_EQ(inspect("x").at("attempts"), 0);
@@ -334,22 +317,11 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   }
 }
 
-TEST_F(BriefFibersTest, OneOfTheFirstVersionWaitsTooUnlessItsCodeRecoversNothing) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
-  EXPECT_FALSE(managed_->unknown("x", true));
-  EXPECT_TRUE(managed_->unknown("x", false));
-  database_->commit();
-  EXPECT_TRUE(inspect("x").at("waits_for_code"));
-  EXPECT_EQ(inspect("x").at("attempts"), 0);
-}
-
 TEST_F(BriefFibersTest, P7_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(managed_->unknown("x", false));
+  EXPECT_TRUE(managed_->unknown("x"));
   database_->commit();
   for (int life = 0; life < 3; ++life) {
     clock_.advance(10 * settings_.keep_failed);
@@ -358,7 +330,7 @@ TEST_F(BriefFibersTest, P7_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     crash();
     ASSERT_TRUE(recover()) << "each instance is asked";
-    EXPECT_TRUE(managed_->unknown("x", false));
+    EXPECT_TRUE(managed_->unknown("x"));
     database_->commit();
   }
   crash();
@@ -367,28 +339,12 @@ TEST_F(BriefFibersTest, P7_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
   EXPECT_EQ(rows(), 0);
 }
 
-TEST_F(BriefFibersTest, P7_AFiberThatGetsARecordAsItResumesCountsToo) {
-  settings_.max_records = 2;
-  const auto plain = fibers_->start("plain", "");
-  ASSERT_TRUE(plain.has_value());
-  database_->commit();
-  crash();
-  const auto first = begin("a");
-  begin("b");
-  EXPECT_EQ(managed_->start(brief("c")).error().code, Errc::kLimitExceeded)
-      << "counted exactly now";
-  settle(first.fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(fibers_->claim_uncounted(plain->id));
-  EXPECT_NE(resume(plain->id), 0U);
-  EXPECT_EQ(managed_->start(brief("d")).error().code, Errc::kLimitExceeded);
-}
-
 TEST_F(BriefFibersTest, P7_ItCountsAmongTheRecordsAndACancelEndsIt) {
   settings_.max_records = 1;
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(managed_->unknown("x", false));
+  EXPECT_TRUE(managed_->unknown("x"));
   database_->commit();
   EXPECT_EQ(managed_->start(brief("y")).error().code, Errc::kLimitExceeded);
   EXPECT_TRUE(managed_->cancel("x", "", "nobody can do it"));

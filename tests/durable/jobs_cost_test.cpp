@@ -49,7 +49,6 @@ std::vector<Cost> costs_with(int jobs) {
     Queue queue(database, clock, random, {});
     Notices notices(database, clock, random);
     for (int i = 0; i < jobs; ++i) {
-      EXPECT_TRUE(fibers.start("work", ""));
       EXPECT_TRUE(managed.start(ManagedRequest{.name = "report", .input = "[1]"}));
       ScheduleRequest delay;
       delay.type = ScheduleType::kDelay;
@@ -110,9 +109,10 @@ std::vector<Cost> costs_with(int jobs) {
     return schedules.list(filter).size() > 10;
   });
   measure("list 5 items", [&] { return queue.list({.limit = 5}).has_value(); });
-  measure("list dead fibers", [&] { return fibers.list_dead("", 5).has_value(); });
+  measure("list dead fibers", [&] { return managed.list({.limit = 5, .dead = true}).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
-  measure("start a fiber", [&] { return fibers.start("work", "").has_value(); });
+  measure("start a fiber",
+          [&] { return managed.start(ManagedRequest{.name = "report"}).has_value(); });
   // The list of alarms is not measured: it sorts all, and an agent has at most alarms.max_alarms.
   measure("wake time of alarms", [&] { return alarms.wake().working; });
   measure("claim an alarm", [&] { return alarms.begin_next().has_value(); });

@@ -17,7 +17,7 @@ using storage::Param;
 
 class JobsTest : public ::testing::Test {
  protected:
-  Job insert(std::string id, JobKind kind = JobKind::kFiber, std::int64_t created_at_ms = 1) {
+  Job insert(std::string id, JobKind kind = JobKind::kManaged, std::int64_t created_at_ms = 1) {
     Job job;
     job.kind = kind;
     job.id = std::move(id);
@@ -48,12 +48,12 @@ class JobsTest : public ::testing::Test {
 TEST_F(JobsTest, P2_ReadingMakesNothing) {
   EXPECT_FALSE(jobs_.exists());
   EXPECT_FALSE(jobs_.find(1));
-  EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
+  EXPECT_FALSE(jobs_.find(JobKind::kManaged, "x"));
   EXPECT_EQ(first_due(JobKind::kItem), "");
   EXPECT_EQ(jobs_.count_bound(JobKind::kItem), 0U);
   EXPECT_FALSE(jobs_.document(1, JobPart::kInput));
-  jobs_.release(JobKind::kFiber, JobState::kWaiting, 1);
-  jobs_.shift(JobKind::kFiber, JobState::kWaiting, 1);
+  jobs_.release(JobKind::kManaged, JobState::kWaiting, 1);
+  jobs_.shift(JobKind::kManaged, JobState::kWaiting, 1);
   EXPECT_FALSE(database_.exists());
 }
 
@@ -113,7 +113,7 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   EXPECT_EQ(out->keep, "failed");
   EXPECT_EQ(out->parent, "p");
   EXPECT_EQ(out->type, "kept");
-  EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
+  EXPECT_FALSE(jobs_.find(JobKind::kManaged, "x"));
   jobs_.erase(in.seq);
   EXPECT_FALSE(jobs_.find(in.seq));
 }
@@ -133,18 +133,18 @@ TEST_F(JobsTest, ADocumentIsWrittenWithoutItsRow) {
 }
 
 TEST_F(JobsTest, ALineIsByTimeAndThenByAge) {
-  insert("c", JobKind::kFiber, 5);
-  insert("a", JobKind::kFiber, 2);
-  insert("b", JobKind::kFiber, 5);
+  insert("c", JobKind::kManaged, 5);
+  insert("a", JobKind::kManaged, 2);
+  insert("b", JobKind::kManaged, 5);
   insert("other", JobKind::kItem, 1);
-  EXPECT_EQ(first_due(JobKind::kFiber), "a");
-  const auto other = jobs_.first_due(JobKind::kFiber, JobState::kWaiting,
+  EXPECT_EQ(first_due(JobKind::kManaged), "a");
+  const auto other = jobs_.first_due(JobKind::kManaged, JobState::kWaiting,
                                      [](const Job& job) { return job.id != "a"; });
   EXPECT_EQ(other->id, "c");
-  Job claimed = *jobs_.find(JobKind::kFiber, "a");
+  Job claimed = *jobs_.find(JobKind::kManaged, "a");
   claimed.claim();
   jobs_.update(claimed);
-  EXPECT_EQ(first_due(JobKind::kFiber), "c");
+  EXPECT_EQ(first_due(JobKind::kManaged), "c");
 }
 
 TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
@@ -170,12 +170,12 @@ TEST_F(JobsTest, WaitsFollowTheClockAndAreNoLongerThanTheirBound) {
   job.wait(job.created_at_ms);
   jobs_.update(job);
   insert("due");
-  jobs_.shift(JobKind::kFiber, JobState::kWaiting, -300);
+  jobs_.shift(JobKind::kManaged, JobState::kWaiting, -300);
   EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 700);
   EXPECT_EQ(jobs_.find(job.seq)->next_at_ms, 700);
-  jobs_.bound_waits(JobKind::kFiber, JobState::kWaiting, 10, milliseconds(80));
+  jobs_.bound_waits(JobKind::kManaged, JobState::kWaiting, 10, milliseconds(80));
   EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 110) << "a quarter more than the longest wait";
-  EXPECT_EQ(jobs_.find(JobKind::kFiber, "due")->next_at_ms, 0);
+  EXPECT_EQ(jobs_.find(JobKind::kManaged, "due")->next_at_ms, 0);
 }
 
 TEST_F(JobsTest, OnlyWhatIsUnderARetentionExpires) {
@@ -216,15 +216,15 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
   const auto expired = jobs_.expired("dead", 10'001, 10);
   ASSERT_EQ(expired.size(), 2U);
   EXPECT_EQ(expired[0].id, "dead 20000");
-  EXPECT_TRUE(jobs_.has_any(JobKind::kFiber, JobState::kDead));
-  EXPECT_EQ(first_due(JobKind::kFiber), "alive");
+  EXPECT_TRUE(jobs_.has_any(JobKind::kManaged, JobState::kDead));
+  EXPECT_EQ(first_due(JobKind::kManaged), "alive");
   EXPECT_LT(steps.count(), 500U);
 }
 
 TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
   insert("a");  // the tables are there
   const auto work = [this] {
-    for (const JobKind kind : {JobKind::kFiber, JobKind::kManaged, JobKind::kItem}) {
+    for (const JobKind kind : {JobKind::kManaged, JobKind::kManaged, JobKind::kItem}) {
       Job job = insert("job " + std::to_string(static_cast<int>(kind)), kind);
       EXPECT_TRUE(jobs_.find(kind, job.id));
       EXPECT_NE(first_due(kind), "");

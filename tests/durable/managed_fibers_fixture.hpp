@@ -1,5 +1,5 @@
 #pragma once
-// An agent's fibers, managed and not, over a real database that can crash.
+// An agent's fibers over a real database that can crash.
 
 #include "durable/managed_fibers.hpp"
 #include "json/json.hpp"
@@ -77,13 +77,9 @@ class ManagedFibersFixture : public ::testing::Test {
   // The next fiber that is offered, as members of its event.
   std::optional<Json> recover() {
     const auto fiber = fibers_->begin_recovery();
-    for (const GivenUp& dead : fibers_->take_given_up()) {
-      if (managed_->is_managed(dead.id)) managed_->died(dead.id, "passed over");
-    }
+    for (const GivenUp& dead : fibers_->take_given_up()) managed_->died(dead.id, "passed over");
     std::optional<Json> body;
-    if (fiber && managed_->is_managed(fiber->id)) {
-      body = *parse_json("{" + managed_->begin_recovery(fiber->id).json + "}");
-    }
+    if (fiber) body = *parse_json("{" + managed_->begin_recovery(fiber->id).json + "}");
     database_->commit();
     return body;
   }

@@ -38,7 +38,7 @@ class ManagedFibersInnerTest : public ManagedFibersFixture {
     EXPECT_EQ(status("kept"), "aborted");
     EXPECT_EQ(inspect("kept").at("error"), "enough");
     crash();
-    while (const auto offered = recover()) EXPECT_EQ(offered->at("managed").at("id"), "other");
+    while (const auto offered = recover()) EXPECT_EQ(offered->at("record").at("id"), "other");
   }
 
   FiberHandle outer_ = 0;

@@ -241,7 +241,7 @@ TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
   EXPECT_TRUE(managed_->wake().none());
 }
 
-// A waiter looks at its record before it has the record removed: hearth/ext/managed_fibers.h.
+// A waiter looks at its record before it has the record removed: hearth/ext/fibers.h.
 TEST_F(ManagedFiberRecordsTest,
        WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThenAndToldNoMore) {
   settle(start("a").fiber, FiberStatus::kCompleted, R"({"sum":7})");
@@ -265,7 +265,6 @@ TEST_F(ManagedFiberRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
   EXPECT_TRUE(managed_->wake().none());
   EXPECT_FALSE(managed_->next_untold());
   EXPECT_FALSE(managed_->sweep());
-  EXPECT_FALSE(managed_->is_managed("x"));
   EXPECT_EQ(*managed_->list({}), "[]");
   EXPECT_EQ(*managed_->remove({}), 0U);
   EXPECT_FALSE(database_->exists());

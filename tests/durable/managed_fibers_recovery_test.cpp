@@ -1,4 +1,4 @@
-// Managed fibers that were interrupted: what their hook is told, what the hook may do, and what
+// Fibers that were interrupted: what their hook is told, what the hook may do, and what
 // becomes of the record.
 #include "durable/managed_fibers_fixture.hpp"
 
@@ -23,7 +23,7 @@ TEST_F(ManagedFiberRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapsho
   const auto offered = recover();
   ASSERT_TRUE(offered);
   EXPECT_EQ(offered->at("reason"), "interrupted");
-  const Json& record = offered->at("managed");
+  const Json& record = offered->at("record");
   EXPECT_EQ(record["id"], "x");
   EXPECT_EQ(record["key"], "k");
   EXPECT_EQ(record["input"], Json::parse("[1]"));
@@ -88,20 +88,13 @@ TEST_F(ManagedFiberRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesN
   clock_.advance(seconds(10));
   const auto again = recover();
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->at("managed")["attempts"], 2) << "no progress since";
-  EXPECT_EQ(again->at("managed")["snapshot"], 1);
+  EXPECT_EQ(again->at("record")["attempts"], 2) << "no progress since";
+  EXPECT_EQ(again->at("record")["snapshot"], 1);
   const auto next = managed_->resume("x");
   ASSERT_TRUE(fibers_->stash(*next, "2"));
   EXPECT_EQ(inspect("x")["attempts"], 0);
   settle(*next, FiberStatus::kCompleted);
   EXPECT_EQ(inspect("x")["snapshot"], 2);
-}
-
-TEST_F(ManagedFiberRecoveryTest, AManagedFiberIsNotReplacedByAnUnmanagedOne) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
-  EXPECT_EQ(fibers_->start("report", "x").error().code, Errc::kInvalidArgument);
 }
 
 TEST_F(ManagedFiberRecoveryTest, ACrashInTheHookIsOfferedAgain) {
@@ -111,7 +104,7 @@ TEST_F(ManagedFiberRecoveryTest, ACrashInTheHookIsOfferedAgain) {
     clock_.advance(seconds(400));
     const auto offered = recover();
     ASSERT_TRUE(offered);
-    EXPECT_EQ(offered->at("managed")["attempts"], attempt);
+    EXPECT_EQ(offered->at("record")["attempts"], attempt);
   }
 }
 
@@ -133,7 +126,6 @@ TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   EXPECT_EQ(record["dead"], true);
   EXPECT_EQ(record["snapshot"], 5);
   EXPECT_EQ(record["attempts"], 3);
-  EXPECT_EQ(*fibers_->list_dead("", 0), "[]") << "it is listed once, among the managed ones";
 
   ASSERT_TRUE(managed_->retry("x"));
   database_->commit();
@@ -141,9 +133,9 @@ TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   crash();
   const auto offered = recover();
   ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->at("managed")["attempts"], 1);
-  EXPECT_EQ(offered->at("managed")["snapshot"], 5);
-  EXPECT_EQ(offered->at("managed")["dead"], false);
+  EXPECT_EQ(offered->at("record")["attempts"], 1);
+  EXPECT_EQ(offered->at("record")["snapshot"], 5);
+  EXPECT_EQ(offered->at("record")["dead"], false);
 }
 
 TEST_F(ManagedFiberRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
@@ -186,7 +178,6 @@ TEST_F(ManagedFiberRecoveryTest, ADeadRowWhoseRecordWasNotSettledIsSettledAtTheN
   crash();
   EXPECT_EQ(status("x"), "error");
   EXPECT_EQ(inspect("x")["error"], "cannot");
-  EXPECT_EQ(fibers_->counts().dead, 0U);
 }
 
 TEST_F(ManagedFiberRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithItHasNotEnded) {
@@ -209,7 +200,6 @@ TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
   ASSERT_TRUE(recover());
   ASSERT_TRUE(managed_->cancel("x", "", "stop"));
   EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_TRUE(managed_->is_managed("x"));
   EXPECT_EQ(managed_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
   EXPECT_FALSE(fibers_->failed("x", "too late").dead);
   EXPECT_EQ(status("x"), "aborted");
@@ -220,7 +210,7 @@ TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResum
   crash();
   ASSERT_TRUE(fibers_->begin_recovery());
   ASSERT_TRUE(managed_->cancel("x", "", "stop"));
-  EXPECT_EQ(parse_json("{" + managed_->begin_recovery("x").json + "}")->at("managed")["status"],
+  EXPECT_EQ(parse_json("{" + managed_->begin_recovery("x").json + "}")->at("record")["status"],
             "aborted");
   EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
   EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound);
@@ -234,20 +224,6 @@ TEST_F(ManagedFiberRecoveryTest, AJoinDuringRecoverySeesIt) {
   const auto joined = start("x");
   EXPECT_EQ(joined.fiber, 0U);
   EXPECT_EQ(parse_json(joined.record)->at("status"), "recovering");
-}
-
-TEST_F(ManagedFiberRecoveryTest, UnmanagedFibersBesideThemAreLeftAlone) {
-  const auto plain = fibers_->start("plain", "");
-  database_->commit();
-  start("x");
-  crash();
-  EXPECT_FALSE(managed_->is_managed(plain->id));
-  EXPECT_TRUE(managed_->is_managed("x"));
-  EXPECT_EQ(fibers_->counts().interrupted, 2U);
-  EXPECT_FALSE(recover()) << "the unmanaged one is the older: nothing is said for its event";
-  EXPECT_TRUE(recover());
-  fibers_->recovered(plain->id);
-  EXPECT_EQ(fibers_->counts().interrupted, 1U);
 }
 
 TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsResolvedByHand) {
@@ -278,7 +254,7 @@ TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) 
   EXPECT_FALSE(managed_->next_untold()) << "it is not settled any more";
   const auto offered = recover();
   ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->at("managed")["snapshot"], 9);
+  EXPECT_EQ(offered->at("record")["snapshot"], 9);
   settle(*managed_->resume("x"), FiberStatus::kCompleted);
   EXPECT_EQ(status("x"), "completed");
 }

@@ -1,10 +1,8 @@
 // Which operation a request is about.
-#include "base/sha256.hpp"
 #include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -68,21 +66,6 @@ class OperationsIdentityTest : public OperationsFixture {
     database.close();
     return ids;
   }
-
-  // ---- rows of an earlier server ----
-  static std::string hash_of(const Json& parts) { return sha256_hex(dump_json(parts)); }
-  static std::string earlier_likeness(const char* arguments) {
-    return hash_of(Json::array({"charge", arguments}));
-  }
-  void make_earlier(const std::string& id, const std::string& earlier_id, const char* arguments) {
-    database_->begin_write();
-    storage::Statement(database_->connection(),
-                       "UPDATE cf_agents_operations SET id = ?2, likeness = ?3 WHERE id = ?1")
-        .execute(std::array{storage::Param(std::string_view(id)),
-                            storage::Param(std::string_view(earlier_id)),
-                            storage::Param(std::string_view(earlier_likeness(arguments)))});
-    database_->commit();
-  }
 };
 
 TEST_F(OperationsIdentityTest, P11_NoTwoAgentsGiveAnOperationTheSameId) {
@@ -143,53 +126,6 @@ TEST_F(OperationsIdentityTest,
   EXPECT_EQ(ids_in(directory_.path() / "2.db", key).by_key, id);
 }
 
-// An earlier server wrote no word before the first operation.
-TEST_F(OperationsIdentityTest, P11_AFileWithoutAWordGetsOneWithItsFirstOperation) {
-  const auto words = [this] {
-    return count("SELECT count(*) FROM cf_agents_meta WHERE key = 'incarnation'");
-  };
-  start("f");
-  EXPECT_EQ(words(), 1);
-  sql("DELETE FROM cf_agents_meta WHERE key = 'incarnation'");
-  crash_all();
-  const OperationBegun begun = complete(charge("order 7"));
-  EXPECT_EQ(words(), 1);
-  crash_all();
-  EXPECT_EQ(begin_request(charge("order 7")).id, begun.id);
-}
-
-TEST_F(OperationsIdentityTest, P11_RowsOfAnEarlierServerKeepTheirIds) {
-  const FiberHandle fiber = start("f").fiber;
-  const std::string old_key =
-      hash_of(Json::array({"hearth.operations/1", "key", "charge", "order 7"}));
-  const std::string old_of_fiber =
-      hash_of(Json::array({"hearth.operations/1", "scope", "f", earlier_likeness("500"), 1}));
-  make_earlier(complete(charge("order 7")).id, old_key, "500");
-  make_earlier(complete(charge("", fiber)).id, old_of_fiber, "500");
-  std::string second;
-  for (int run = 1; run <= 2; ++run) {
-    SCOPED_TRACE(run);
-    crash_all();
-    clock_.advance(std::chrono::minutes(10));
-    const OperationBegun by_key = begin_request(charge("order 7"));
-    EXPECT_EQ(by_key.decision, kIsKnown);
-    EXPECT_EQ(by_key.id, old_key);
-    const FiberHandle again = resume("f");
-    const OperationBegun of_fiber = begin_request(charge("", again));
-    EXPECT_EQ(of_fiber.decision, kIsKnown);
-    EXPECT_EQ(of_fiber.id, old_of_fiber);
-    const OperationBegun next = begin_request(charge("", again));
-    if (run == 1) {
-      EXPECT_EQ(next.decision, kBegins);
-      settle(next, OperationOutcome::kCompleted);
-      second = next.id;
-    } else {
-      EXPECT_EQ(next.id, second);
-    }
-  }
-  EXPECT_EQ(begin_request(charge("order 8")).decision, kBegins);
-}
-
 TEST_F(OperationsIdentityTest, P3_EqualNumbersAreEqualArguments) {
   struct Case {
     const char* first;
@@ -219,21 +155,6 @@ TEST_F(OperationsIdentityTest, P3_EqualNumbersAreEqualArguments) {
     EXPECT_EQ(dump_json(record(begun.id).at("args")), dump_json(*parse_json(each.first)))
         << "they are kept as they were given";
   }
-}
-
-TEST_F(OperationsIdentityTest, P3_RowsOfAnEarlierServerHaveTheirNumbersAsTheyWereGiven) {
-  const FiberHandle fiber = start("f").fiber;
-  const std::string old_key =
-      hash_of(Json::array({"hearth.operations/1", "key", "charge", "order 7"}));
-  const std::string old_of_fiber =
-      hash_of(Json::array({"hearth.operations/1", "scope", "f", earlier_likeness("500.0"), 1}));
-  make_earlier(complete(charge("order 7", 0, "500.0")).id, old_key, "500.0");
-  make_earlier(complete(charge("", fiber, "500.0")).id, old_of_fiber, "500.0");
-  crash_all();
-  EXPECT_EQ(begin_request(charge("order 7", 0, "500.0")).id, old_key);
-  const FiberHandle again = resume("f");
-  EXPECT_EQ(begin_request(charge("", again, "500.0")).id, old_of_fiber);
-  EXPECT_EQ(begin_request(charge("", again, "500.0")).decision, kBegins) << "the second";
 }
 
 }  // namespace

@@ -77,35 +77,34 @@ TEST_F(AbiConnectionsTest, OneThatHasLeftIsGone) {
 }
 
 TEST_F(AbiConnectionsTest, ShowWhoTheClientHasProvedToBe) {
-  const auto& identities = extension<hearth_connections_v2>(HEARTH_EXT_CONNECTIONS_2);
   hearth_bytes out{};
-  EXPECT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(connections_.claims(host_, kAgent, 5, &out), HEARTH_E_NOT_FOUND);
   Origin ann;
   ann.claims = R"({"sub":"ann"})";
   agent_.clients().find(5)->origin = std::make_shared<const Origin>(ann);
-  ASSERT_EQ(identities.claims(host_, kAgent, 5, &out), HEARTH_OK);
+  ASSERT_EQ(connections_.claims(host_, kAgent, 5, &out), HEARTH_OK);
   EXPECT_EQ(view(out), R"({"sub":"ann"})");
-  EXPECT_EQ(identities.claims(host_, kAgent, 5, nullptr), HEARTH_E_INVALID);
-  EXPECT_EQ(identities.claims(host_, kAgent, 6, &out), HEARTH_E_GONE);
+  EXPECT_EQ(connections_.claims(host_, kAgent, 5, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(connections_.claims(host_, kAgent, 6, &out), HEARTH_E_GONE);
 
-  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(connections_.request_claims(host_, kAgent, 1, &out), HEARTH_E_NOT_FOUND);
   agent_.view.claims = R"({"sub":"bob"})";
-  ASSERT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_OK);
+  ASSERT_EQ(connections_.request_claims(host_, kAgent, 1, &out), HEARTH_OK);
   EXPECT_EQ(view(out), R"({"sub":"bob"})");
-  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(connections_.request_claims(host_, kAgent, 1, nullptr), HEARTH_E_INVALID);
   agent_.answer = Error{Errc::kNotFound, "it is answered"};
-  EXPECT_EQ(identities.request_claims(host_, kAgent, 1, &out), HEARTH_E_GONE);
+  EXPECT_EQ(connections_.request_claims(host_, kAgent, 1, &out), HEARTH_E_GONE);
 
   // A call or a message. Whether its client is still there is not asked.
   agent_.origin_call = 7;
   agent_.its_origin.is_in_progress = true;
-  EXPECT_EQ(identities.request_claims(host_, kAgent, 7, &out), HEARTH_E_NOT_FOUND);
+  EXPECT_EQ(connections_.request_claims(host_, kAgent, 7, &out), HEARTH_E_NOT_FOUND);
   Origin origin;
   origin.claims = R"({"sub":"eve"})";
   agent_.its_origin.origin = std::make_shared<const Origin>(origin);
-  ASSERT_EQ(identities.request_claims(host_, kAgent, 7, &out), HEARTH_OK);
+  ASSERT_EQ(connections_.request_claims(host_, kAgent, 7, &out), HEARTH_OK);
   EXPECT_EQ(view(out), R"({"sub":"eve"})");
-  EXPECT_EQ(identities.request_claims(host_, kAgent, 8, &out), HEARTH_E_GONE);
+  EXPECT_EQ(connections_.request_claims(host_, kAgent, 8, &out), HEARTH_E_GONE);
 }
 
 TEST_F(AbiConnectionsTest, ChangesStayAndFramesAreSent) {

@@ -61,6 +61,21 @@ class DurableWorkTest : public ::testing::Test {
     request.callback = callback;
     EXPECT_TRUE(work_->queue().push(request));
   }
+  // A fiber whose record goes with its end.
+  void begin(const std::string& id) {
+    durable::ManagedRequest request;
+    request.name = "work";
+    request.id = id;
+    request.keeping = durable::FiberKeeping::kBrief;
+    EXPECT_TRUE(work_->managed().start(request));
+  }
+  // The first offer, after the plan, which says nothing.
+  DueWork take_offer() {
+    const DueWork plan = take(true);
+    EXPECT_EQ(plan.kind, EventKind::kFibersRecovered);
+    work_->ended(plan, std::string_view());
+    return take(true);
+  }
   void settle_one(const char* id) {
     durable::ManagedRequest request;
     request.name = "work";
@@ -99,7 +114,7 @@ TEST_F(DurableWorkTest, EachPartIsFoundAgain) {
   schedule("tick");
   push("item");
   settle_one("i");
-  EXPECT_TRUE(work_->fibers().start("plain", ""));
+  begin("fiber");
   crash();
   EXPECT_FALSE(work_->empty());
   EXPECT_TRUE(work_->due());
@@ -112,36 +127,27 @@ TEST_F(DurableWorkTest, WorkIsUnderTheTraceUnderWhichItWasBegun) {
   schedule("tick");
   push("item");
   settle_one("told");
-  const auto fiber = work_->fibers().start("plain", "");
-  ASSERT_TRUE(fiber);
+  begin("fiber");
   const std::string tick = work_->schedules().list({}).substr(8, 36);  // [{"id":"...
   const std::string item = work_->queue().list({})->substr(8, 36);
   work_->keep_trace(JobKind::kSchedule, tick, "trace of the schedule");
   work_->keep_trace(JobKind::kSchedule, tick, "and not of what finds it again");
   work_->keep_trace(JobKind::kItem, item, "trace of the item");
   work_->keep_trace(JobKind::kManaged, "told", "trace of the record");
-  work_->keep_trace(JobKind::kFiber, fiber->id, "trace of the fiber");
+  work_->keep_trace(JobKind::kManaged, "fiber", "trace of the fiber");
   push("untraced");
   crash();
   std::map<EventKind, std::string> traces;
-  while (const auto work = work_->next(true)) traces[work->kind] = work->trace;
+  while (const auto work = work_->next(true)) {
+    if (work->kind == EventKind::kFibersRecovered) work_->ended(*work, std::string_view());
+    traces[work->kind] = work->trace;
+  }
   EXPECT_EQ(traces,
-            (std::map<EventKind, std::string>{{EventKind::kSchedule, "trace of the schedule"},
+            (std::map<EventKind, std::string>{{EventKind::kFibersRecovered, ""},
+                                              {EventKind::kSchedule, "trace of the schedule"},
                                               {EventKind::kQueueItem, "trace of the item"},
                                               {EventKind::kFiberSettled, "trace of the record"},
                                               {EventKind::kFiberRecovered, "trace of the fiber"}}));
-}
-
-TEST_F(DurableWorkTest, AManagedFiberIsUnderItsTraceAndOldRowsAreUnderNone) {
-  durable::ManagedRequest request;
-  request.name = "work";
-  request.id = "i";
-  ASSERT_TRUE(work_->managed().start(request));
-  work_->keep_trace(durable::JobKind::kManaged, "i", "its trace");
-  push("untraced");
-  crash();
-  EXPECT_EQ(take(false).trace, "") << "of the item";
-  EXPECT_EQ(take(true).trace, "its trace");
 }
 
 TEST_F(DurableWorkTest, P1_TheKindsTakeTurns) {
@@ -156,13 +162,13 @@ TEST_F(DurableWorkTest, P1_TheKindsTakeTurns) {
 }
 
 TEST_F(DurableWorkTest, RecoveryBeginsOnlyIfItMay) {
-  EXPECT_TRUE(work_->fibers().start("plain", ""));
+  begin("fiber");
   crash();
   EXPECT_FALSE(work_->next(false));
   EXPECT_FALSE(work_->recovering());
-  const DueWork hook = take(true);
+  const DueWork hook = take_offer();
   EXPECT_EQ(hook.kind, EventKind::kFiberRecovered);
-  EXPECT_EQ(hook.name, "plain");
+  EXPECT_EQ(hook.name, "work");
   EXPECT_TRUE(work_->recovering());
   EXPECT_FALSE(work_->recovery_due()) << "one at a time";
   work_->ended(hook, std::string_view());
@@ -233,8 +239,8 @@ TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
 }
 
 TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore) {
-  EXPECT_TRUE(work_->fibers().start("one", ""));
-  EXPECT_TRUE(work_->fibers().start("two", ""));
+  begin("one");
+  begin("two");
   crash();
   const DueWork plan = take(true);
   ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
@@ -242,10 +248,12 @@ TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore
   EXPECT_FALSE(work_->next(true)) << "nothing is offered before the plan";
   crash();  // the plan killed the process
   const DueWork alone = take(true);
-  EXPECT_EQ(alone.kind, EventKind::kFiberRecovered) << "the other one waits: one needs no plan";
-  work_->ended(alone, Error{Errc::kPlugin, "no"});
+  ASSERT_EQ(alone.kind, EventKind::kFibersRecovered);
+  EXPECT_EQ(alone.id, "two") << "the other one waits";
+  work_->ended(alone, std::string_view());
+  work_->ended(take(true), Error{Errc::kPlugin, "no"});
   clock_.advance(std::chrono::minutes(10));
-  EXPECT_EQ(take(true).kind, EventKind::kFibersRecovered);
+  EXPECT_EQ(take(true).kind, EventKind::kFiberRecovered) << "once in each instance";
 }
 
 // Those of these fibers that the plan asks about.
@@ -339,7 +347,7 @@ TEST_F(PlannedWorkTest, P6_APlanOfSeveralThatCrashesCountsForNone) {
 }
 
 TEST_F(DurableWorkTest, APlanIsBoundedInHowManyItLetsInAtOnce) {
-  for (int i = 0; i < 120; ++i) EXPECT_TRUE(work_->fibers().start("work", ""));
+  for (int i = 0; i < 120; ++i) begin(std::to_string(i));
   crash();
   const DueWork plan = take(true);
   work_->ended(plan, R"({"parallel":1000000})");
@@ -352,8 +360,8 @@ TEST_F(DurableWorkTest, PlansThatAreNoneChangeNothing) {
   for (const std::string_view answer :
        {"", "null", "[1]", "{", R"({"order":7,"parallel":"x"})", R"({"parallel":0})",
         R"({"parallel":-5,"order":[1,null,"nobody"]})"}) {
-    EXPECT_TRUE(work_->fibers().start("one", ""));
-    EXPECT_TRUE(work_->fibers().start("two", ""));
+    begin("one");
+    begin("two");
     crash();
     DueWork plan = take(true);
     ASSERT_EQ(plan.kind, EventKind::kFibersRecovered) << answer;

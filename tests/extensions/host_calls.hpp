@@ -7,7 +7,6 @@
 #include "extensions/durable_work.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/keep_alive.hpp"
-#include "extensions/managed_fibers.hpp"
 #include "extensions/operations.hpp"
 #include "extensions/queue.hpp"
 #include "extensions/schedule.hpp"
@@ -104,13 +103,32 @@ class HostCalls {
   auto acquire_keep_alive() { return agent_.of<extensions::KeepAliveExtension>().acquire(); }
   auto release_keep_alive() { return agent_.of<extensions::KeepAliveExtension>().release(); }
 
-  auto start_fiber(std::string_view name, std::string_view replaces) {
-    return fibers().start(name, replaces);
+  struct Fiber {
+    std::uint64_t handle = 0;
+    std::string id{};
+  };
+  // Begins a brief fiber, or goes on with the offered one of this id.
+  Result<Fiber> start_fiber(std::string_view name, std::string_view offered = {}) {
+    if (!offered.empty()) {
+      const auto resumed = fibers().resume(offered);
+      if (!resumed) return resumed.error();
+      return Fiber{*resumed, std::string(offered)};
+    }
+    durable::ManagedRequest request;
+    request.name = name;
+    request.keeping = durable::FiberKeeping::kBrief;
+    auto started = fibers().start(request);
+    if (!started) return started.error();
+    return Fiber{started->fiber, std::move(started->id)};
   }
+  auto finish_fiber(std::uint64_t fiber) {
+    return fibers().settle(fiber, durable::FiberStatus::kCompleted, "");
+  }
+  auto fail_fiber(std::uint64_t fiber, std::string_view why) {
+    return fibers().settle(fiber, durable::FiberStatus::kError, why);
+  }
+  auto retry_fiber(std::string_view id) { return fibers().revive(id); }
   auto stash(std::uint64_t fiber, std::string_view json) { return fibers().stash(fiber, json); }
-  auto finish_fiber(std::uint64_t fiber) { return fibers().finish(fiber); }
-  auto fail_fiber(std::uint64_t fiber, std::string_view why) { return fibers().fail(fiber, why); }
-  auto retry_fiber(std::string_view id) { return fibers().retry(id); }
 
   auto create_schedule(const durable::ScheduleRequest& request) {
     return schedules().create(request);
@@ -128,21 +146,21 @@ class HostCalls {
 
   void works_for(std::uint64_t fiber, extensions::CallId call) { agent_.works_for(fiber, call); }
 
-  auto start_managed(const durable::ManagedRequest& request) { return managed().start(request); }
-  auto resume_managed(std::string_view id) { return managed().resume(id); }
+  auto start_managed(const durable::ManagedRequest& request) { return fibers().start(request); }
+  auto resume_managed(std::string_view id) { return fibers().resume(id); }
   auto settle_managed(std::uint64_t fiber, durable::FiberStatus status, std::string_view body) {
-    return managed().settle(fiber, status, body);
+    return fibers().settle(fiber, status, body);
   }
   auto inspect_managed(std::string_view id, std::string_view key) {
-    return managed().inspect(id, key);
+    return fibers().inspect(id, key);
   }
   auto cancel_managed(std::string_view id, std::string_view key, std::string_view reason) {
-    return managed().cancel(id, key, reason);
+    return fibers().cancel(id, key, reason);
   }
   auto resolve_managed(std::string_view id, std::string_view outcome) {
-    return managed().resolve(id, outcome);
+    return fibers().resolve(id, outcome);
   }
-  auto retry_managed(std::string_view id) { return managed().retry(id); }
+  auto retry_managed(std::string_view id) { return fibers().revive(id); }
   // For what no extension of a test's agent can ask for.
   extensions::DurableWork& work() { return agent_.work(); }
 
@@ -153,7 +171,6 @@ class HostCalls {
   extensions::FiberExtension fibers() { return extensions::FiberExtension(agent_); }
   extensions::ScheduleExtension schedules() { return extensions::ScheduleExtension(agent_); }
   extensions::QueueExtension queue() { return extensions::QueueExtension(agent_); }
-  extensions::ManagedFiberExtension managed() { return extensions::ManagedFiberExtension(agent_); }
 
   extensions::AgentContext& agent_;
 };

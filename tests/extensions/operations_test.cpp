@@ -2,7 +2,7 @@
 #include "extensions/operations.hpp"
 
 #include "extensions/durable_calls.hpp"
-#include "extensions/fibers_2.hpp"
+#include "extensions/fibers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -348,7 +348,7 @@ TEST_F(AbiOperationsTest, OneThatRunsHasAFileOfItsOwn) {
 }
 
 TEST_F(AbiOperationsTest, ACheckpointIsBehindWhatWasUsed) {
-  const auto& fibers = extension<hearth_fibers_v2>(HEARTH_EXT_FIBERS_2);
+  const auto& fibers = extension<hearth_fibers_v1>(HEARTH_EXT_FIBERS);
   hearth_fiber_start start{};
   start.struct_size = sizeof start;
   start.name = slice("work");

@@ -81,7 +81,6 @@ TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
   hearth::testing::HostCalls host(agent);
   for (const std::string trace : {"of the event", ""}) {
     agent.its_origin.trace = trace;
-    const auto fiber = host.start_fiber("work", "");
     durable::ManagedRequest record;
     record.name = "work";
     const auto managed = host.start_managed(record);
@@ -92,9 +91,8 @@ TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
     const auto schedule = host.create_schedule(delay);
     durable::QueueRequest item;
     item.callback = "item";
-    ASSERT_TRUE(fiber && managed && schedule && host.push_item(item));
+    ASSERT_TRUE(managed && schedule && host.push_item(item));
     durable::Jobs jobs(agent.database());
-    EXPECT_EQ(jobs.trace_of(JobKind::kFiber, fiber->id), trace);
     EXPECT_EQ(jobs.trace_of(JobKind::kManaged, managed->id), trace);
     EXPECT_EQ(jobs.trace_of(JobKind::kSchedule, schedule->id), trace);
     EXPECT_EQ(jobs.number("SELECT count(*) FROM cf_agents_jobs WHERE kind = 4 AND "

@@ -27,7 +27,7 @@ using Lines = std::vector<std::string>;
 //   steps     numbers, in the order in which they were done; the run, if it is a note
 //   hooks     with a committed turn: attempt, steps done by the checkpoint
 //   finished  runs
-//   records   of managed fibers: status, result
+//   records   of fibers: status, result
 //   told      statuses that on_fiber_complete got
 //   waiting   schedules and queue items that are left
 struct Books {
@@ -82,10 +82,13 @@ const Lines kNothing = {};
 const Lines kAll = {"1", "2", "3", "4"};
 const Lines kDone = {"r1"};
 
+// Also the status while the fiber is offered: the offer is known from its row, and from memory.
+const Lines kRunning = {"running|NULL"};
+
 const std::vector<Case> kCases = {
     // ---- the begin ----
     {.name = "StartNotCommittedLeavesNothing",
-     .stop_at = "fiber.start.written",
+     .stop_at = "managed.start.written",
      .at_the_kill = {},
      .at_rest = {},
      .over = ""},
@@ -95,32 +98,32 @@ const std::vector<Case> kCases = {
      .at_rest = {},
      .over = "agent.evicted class=LedgerAgent agent=a "},
     {.name = "StartCommittedIsRecoveredWithoutACheckpoint",
-     .stop_at = "fiber.start.committed",
-     .at_the_kill = {.fibers = {"0|NULL|0"}},
+     .stop_at = "managed.start.committed",
+     .at_the_kill = {.fibers = {"0|NULL|0"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|NULL"}, .finished = kDone}},
     // ---- checkpoints ----
     {.name = "FirstStashNotCommittedIsRecoveredWithoutACheckpoint",
      .stop_at = "fiber.stash.written",
-     .at_the_kill = {.fibers = {"0|NULL|0"}},
+     .at_the_kill = {.fibers = {"0|NULL|0"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|NULL"}, .finished = kDone},
      .repeated = {"r1 1"}},
     {.name = "StashNotCommittedIsRecoveredFromTheOneBefore",
      .stop_at = "fiber.stash.written:3",
-     .at_the_kill = {.fibers = {"0|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"0|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|2"}, .finished = kDone},
      .repeated = {"r1 3"}},
     {.name = "StashCommittedIsRecoveredFromIt",
      .stop_at = "fiber.stash.committed:3",
-     .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}},
+     .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|3"}, .finished = kDone}},
     // ---- the end ----
     {.name = "EndNotCommittedTakesTheLastWritesOfTheWorkWithIt",
-     .stop_at = "fiber.finish.written",
-     .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}},
+     .stop_at = "managed.settle.written",
+     .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|3"}, .finished = kDone},
      .repeated = {"r1 4"}},
     {.name = "EndCommittedIsNeverOfferedAgain",
-     .stop_at = "fiber.finish.committed",
+     .stop_at = "managed.settle.committed",
      .at_the_kill = {.steps = kAll, .finished = kDone},
      .at_rest = {.steps = kAll, .finished = kDone},
      .over = ""},
@@ -133,33 +136,35 @@ const std::vector<Case> kCases = {
     {.name = "AttemptNotCommittedDoesNotCount",
      .stop_at = "fiber.attempt.written",
      .while_it_is = Case::kRecovering,
-     .at_the_kill = {.fibers = {"0|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"0|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|2"}, .finished = kDone}},
     {.name = "AttemptCommittedCounts",
      .stop_at = "fiber.attempt.committed",
      .while_it_is = Case::kRecovering,
-     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"2|2"}, .finished = kDone}},
-    {.name = "ContinuationNotCommittedLeavesTheOldRow",
-     .stop_at = "fiber.continue.written",
+    {.name = "GoingOnNotCommittedIsOfferedAgain",
+     .stop_at = "managed.resume.written",
      .while_it_is = Case::kRecovering,
-     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"2|2"}, .finished = kDone}},
-    {.name = "ContinuationCommittedIsTheOnlyRow",
-     .stop_at = "fiber.continue.committed",
+    {.name = "GoingOnCommittedGoesOnCounting",
+     .stop_at = "managed.resume.committed",
      .while_it_is = Case::kRecovering,
-     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .hooks = {"1|2"}},
+     .at_the_kill =
+         {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .hooks = {"1|2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|2", "2|2"}, .finished = kDone}},
-    {.name = "ContinuationThatTookAStepBeginsItsAttemptsAnew",
+    {.name = "AStepThatIsTakenBeginsTheAttemptsAnew",
      .stop_at = "fiber.stash.committed",
      .while_it_is = Case::kRecovering,
-     .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .hooks = {"1|2"}},
+     .at_the_kill =
+         {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .hooks = {"1|2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|2", "1|3"}, .finished = kDone}},
     {.name = "HookCompletedButNotCommittedIsCalledAgain",
      .stop_at = "fiber.recovered.written",
      .while_it_is = Case::kRecovering,
      .hook = "drop",
-     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = {"1", "2"}, .hooks = {"2|2"}},
      .over = "agent.evicted class=LedgerAgent agent=a "},
     {.name = "HookCompletedAndCommittedIsNotCalledAgain",
@@ -173,19 +178,18 @@ const std::vector<Case> kCases = {
      .stop_at = "fiber.failed.written",
      .while_it_is = Case::kRecovering,
      .hook = "twice",
-     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}},
+     .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"2|2"}, .finished = kDone}},
     {.name = "FailureCommittedIsTriedAgain",
      .stop_at = "fiber.failed.committed",
      .while_it_is = Case::kRecovering,
      .hook = "twice",
-     .at_the_kill = {.fibers = {"1|2|1"}, .steps = {"1", "2"}, .hooks = {"1|2"}},
+     .at_the_kill =
+         {.fibers = {"1|2|1"}, .steps = {"1", "2"}, .hooks = {"1|2"}, .records = kRunning},
      .at_rest = {.steps = kAll, .hooks = {"1|2", "2|2"}, .finished = kDone}},
 };
 
 const Lines kManaged = {"?managed=r1"};
-// Also the status while the fiber is offered: the offer is known from its row, and from memory.
-const Lines kRunning = {"running|NULL"};
 const Lines kCompleted = {"completed|4"};
 const Lines kToldSo = {"completed"};
 
@@ -316,22 +320,9 @@ const std::vector<Case> kManagedCases = {
                  .records = {"interrupted|NULL"},
                  .told = {"interrupted"}},
      .over = "agent.evicted class=LedgerAgent agent=a "},
-    {.name = "WithoutARecordNothingIsLeftOfACommittedEnd",
-     .stop_at = "managed.settle.committed",
-     .work = {"?brief=r1"},
-     .at_the_kill = {.steps = kAll, .finished = kDone},
-     .at_rest = {.steps = kAll, .finished = kDone},
-     .over = ""},
-    {.name = "WithoutARecordItGoesOnAllTheSame",
-     .stop_at = "managed.resume.committed",
-     .while_it_is = Case::kRecovering,
-     .work = {"?brief=r1"},
-     .at_the_kill =
-         {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .hooks = {"1|2"}, .records = kRunning},
-     .at_rest = {.steps = kAll, .hooks = {"1|2", "2|2"}, .finished = kDone}},
     {.name = "WithoutARecordACommittedCancelStands",
      .stop_at = "managed.cancel.committed",
-     .work = {"?brief=r1", "?cancel=r1"},
+     .work = {"?walk=r1", "?cancel=r1"},
      .step_ms = 300,
      .over = ""},
     {.name = "CancelNotCommittedNeverHappened",
@@ -503,8 +494,6 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
       "object.hibernate.closed",
       // DestroyKillTest.
       "destroy.condemned", "destroy.files_removed",
-      // StoredDataKillTest.
-      "migrate.written", "migrate.committed",
       // FetchProcessTest.
       "fetch.start.committed",
       // OperationsKillTest.
@@ -525,9 +514,9 @@ TEST(KillMatrix, HasACaseForEveryStopPoint) {
 }
 
 TEST_F(FaultTest, AServerThatIsToStopWhereThereIsNoPlaceDoesNotStart) {
-  const auto server = serve_until("fiber.start.comitted");
+  const auto server = serve_until("managed.start.comitted");
   EXPECT_EQ(server->wait(), kBadUsage);
-  EXPECT_NE(server->log().find("fiber.start.committed"), std::string::npos) << server->log();
+  EXPECT_NE(server->log().find("managed.start.committed"), std::string::npos) << server->log();
 }
 
 TEST_F(FaultTest, AServerThatStoodStillGoesOnAsIfNothingHadBeen) {

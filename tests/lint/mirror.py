@@ -28,7 +28,6 @@ TESTED_ELSEWHERE = {
     "config/diagnostic": "tests/config/parse_test.cpp",
     "config/mapping_reader": "tests/config/server_file_test.cpp",
     "config/source": "tests/config/setting_test.cpp",
-    "durable/fibers_dead": "tests/durable/fibers_bound_test.cpp",
     "extensions/abi_status": "tests/extensions/abi_host_test.cpp",
     "extensions/agent_context": "tests/extensions/durable_calls.hpp",
     "extensions/basics": "tests/extensions/abi_host_test.cpp",

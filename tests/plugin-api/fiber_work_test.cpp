@@ -158,10 +158,10 @@ class FiberWorkTest : public ::testing::Test {
     EXPECT_EQ(seen, later);
   }
 
-  static inline decltype(hearth_fibers_v2::works_for) real = nullptr;  // NOLINT
+  static inline decltype(hearth_fibers_v1::works_for) real = nullptr;  // NOLINT
   std::unique_ptr<Host> host_ = std::make_unique<Host>();
-  hearth_fibers_v2 table_ = *static_cast<const hearth_fibers_v2*>(
-      host_->table()->get_extension(host_->table(), HEARTH_EXT_FIBERS_2));
+  hearth_fibers_v1 table_ = *static_cast<const hearth_fibers_v1*>(
+      host_->table()->get_extension(host_->table(), HEARTH_EXT_FIBERS));
 };
 
 TEST_F(FiberWorkTest, AnAgentThatHasNoFibersTellsItOnce) {

@@ -1,4 +1,4 @@
-// What the host reads of the methods of a class: hearth.methods/2.
+// What the host reads of the methods of a class: hearth.methods/1.
 
 #include <hearth/testing/host.hpp>
 
@@ -87,14 +87,14 @@ class Unlistable : public hearth::Agent {
 };
 
 template <class T>
-const hearth_methods_v2* listed() {
+const hearth_methods_v1* listed() {
   const hearth_class& definition = hearth::testing::detail::kClassUnderTest<T>;
-  return static_cast<const hearth_methods_v2*>(
-      definition.get_extension(&definition, HEARTH_EXT_METHODS_2));
+  return static_cast<const hearth_methods_v1*>(
+      definition.get_extension(&definition, HEARTH_EXT_METHODS));
 }
 
-const hearth_method_2& clerk(std::string_view name) {
-  const hearth_methods_v2* const table = listed<Clerk>();
+const hearth_method& clerk(std::string_view name) {
+  const hearth_methods_v1* const table = listed<Clerk>();
   for (std::uint32_t i = 0; i < table->count; ++i) {
     if (hearth::detail::view(table->methods[i].name) == name) return table->methods[i];
   }
@@ -107,7 +107,7 @@ Json schema(const hearth_bytes& text) {
 
 TEST(ListedMethodsTest, EveryMethodForClientsIsListedInItsOrder) {
   ASSERT_NE(listed<Clerk>(), nullptr);
-  EXPECT_EQ(listed<Clerk>()->struct_size, sizeof(hearth_methods_v2));
+  EXPECT_EQ(listed<Clerk>()->struct_size, sizeof(hearth_methods_v1));
   EXPECT_EQ(listed<Clerk>()->count, 13U) << "the callback is for no client";
   EXPECT_EQ(hearth::detail::view(listed<Clerk>()->methods[0].name), "plain");
   EXPECT_EQ(listed<Clerk>(), listed<Clerk>()) << "it is constant";
@@ -129,15 +129,6 @@ TEST(ListedMethodsTest, FlagsAreThePromisesAndTheKind) {
   EXPECT_EQ(clerk("alone").flags, std::uint32_t{HEARTH_METHOD_EXCLUSIVE});
   EXPECT_EQ(clerk("alone again").flags,
             std::uint32_t{HEARTH_METHOD_EXCLUSIVE} | HEARTH_METHOD_IDEMPOTENT);
-}
-
-TEST(ListedMethodsTest, AHostOfTheFirstVersionReadsWhatCanBeRepeated) {
-  const hearth_class& definition = hearth::testing::detail::kClassUnderTest<Clerk>;
-  const auto* const table = static_cast<const hearth_methods_v1*>(
-      definition.get_extension(&definition, HEARTH_EXT_METHODS));
-  ASSERT_EQ(table->count, 4U);
-  EXPECT_EQ(hearth::detail::view(table->methods[1].name), "read");
-  EXPECT_EQ(table->methods[1].flags, std::uint32_t{HEARTH_METHOD_IDEMPOTENT});
 }
 
 TEST(ListedMethodsTest, ADescriptionIsTheAuthors) {

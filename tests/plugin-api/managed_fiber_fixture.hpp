@@ -71,15 +71,6 @@ class Manager : public hearth::Agent {
     options.keep_record = true;
     return start_fiber(name, [this](FiberContext& fiber) { return work(fiber, 0); }, options);
   }
-  // As a library of hearth.fibers/1 does: without a record, and never ended.
-  void begin_as_before(const std::string& name) {
-    hearth_fiber fiber = 0;
-    const auto& live = activation();
-    live.check(live.tables().earlier_fibers->start(live.host(), live.id(),
-                                                   hearth::detail::slice(std::string_view(name)),
-                                                   {nullptr, 0}, &fiber, nullptr),
-               "start");
-  }
   // Fails `failures_left` times.
   StartedFiber begin_flaky(int max_retries) {
     auto flaky = [](FiberContext&) {

@@ -125,22 +125,6 @@ TEST_F(ManagedFiberRecoveryTest, AllDeadFibersAreListedWithARecordOrWithout) {
   EXPECT_EQ(dead.back().last_error, "not now");
 }
 
-TEST_F(ManagedFiberRecoveryTest, DeadFibersOfTheEarlierExtensionAreListedFirstAndRevived) {
-  hook_failures = 99'999;
-  for (int i = 0; i < 101; ++i) manager().begin_as_before("plain " + std::to_string(i));
-  const std::string id = interrupt();
-  host_.advance(minutes(300));
-  const auto dead = manager().list_dead_fibers();
-  ASSERT_EQ(dead.size(), 102U) << "more than a page";
-  EXPECT_EQ(dead.front().name, "plain 0");
-  EXPECT_EQ(dead.front().attempts, 10);
-  EXPECT_EQ(dead.front().last_error, "not now");
-  EXPECT_EQ(dead.back().id, id);
-  EXPECT_TRUE(manager().revive_fiber(dead.front().id));
-  EXPECT_FALSE(manager().revive_fiber(dead.front().id));
-  EXPECT_EQ(manager().list_dead_fibers().size(), 101U);
-}
-
 class UndecidedFiberTest : public ManagedFiberRecoveryTest {
  protected:
   // One with a record and one without, interrupted, and offered to a hook that does `what`.
@@ -192,15 +176,6 @@ TEST_F(ManagedFiberRecoveryTest, OutcomesAreForTheFiberOfTheHook) {
   RecoveredFiber other;
   other.id = "other";
   EXPECT_THROW(manager().settle_fiber(other, FiberOutcome::completed()), hearth::Error);
-}
-
-TEST_F(ManagedFiberRecoveryTest, AnOutcomeForOneOfTheEarlierExtensionEndsIt) {
-  how = "completed";
-  manager().begin_as_before("plain");
-  agent_.kill();
-  agent_.wake();
-  EXPECT_EQ(offered.size(), 1U);
-  EXPECT_TRUE(agent_.fibers().empty()) << "no record could keep the outcome";
 }
 
 // ---- several at once ----------------------------------------------------------------------------

@@ -396,14 +396,23 @@ TEST_F(BadDirectoryTest, AFileThatWasCutIsRefused) {
   expect_refusal(*server, "database disk image is malformed");
 }
 
-TEST_F(BadDirectoryTest, AFileOfANewerServerIsRefused) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version = 1000", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
-  const auto server = serve({"--config", "hearth.yaml"});
-  expect_refusal(*server, "written by a newer server");
+TEST_F(BadDirectoryTest, ADirectoryOfAnotherFormatIsRefusedAndNotHarmed) {
+  constexpr std::size_t kWhole = 10U << 20U;
+  // Earlier builds have numbered host.db up to 9.
+  for (const int format : {9, 1000}) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
+    const std::string set = "PRAGMA user_version = " + std::to_string(format);
+    ASSERT_EQ(sqlite3_exec(database, set.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+    const std::string before = read_file(file_, kWhole).value();
+    const std::string agent_before = read_file(file_of("a"), kWhole).value();
+    const auto server = serve({"--config", "hearth.yaml"});
+    expect_refusal(*server, "has data format " + std::to_string(format));
+    expect_refusal(*server, "Serve this data directory with the build that wrote it");
+    EXPECT_EQ(read_file(file_, kWhole).value(), before);
+    EXPECT_EQ(read_file(file_of("a"), kWhole).value(), agent_before);
+  }
 }
 
 TEST_F(BadDirectoryTest, AFileThatCannotBeWrittenIsRefused) {

@@ -459,7 +459,7 @@ TEST_F(AgentCallsTest, ATraceGoesOnAndIsMadeWhereThereIsNone) {
 TEST_F(AgentCallsTest, AnEventWithoutATraceOfItsClientHasOneOfItsOwn) {
   const Traced agents = start_traced("here");
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_fiber("work"));
     log_and_say(host, "there", agents, event.call);
     EXPECT_TRUE(host.complete(event.call, Error{Errc::kPlugin, "went wrong"}));
   };

@@ -218,7 +218,7 @@ TEST_F(DestroyTest, NoEventReachesItAfterwards) {
 TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
   const auto begin_work = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
-    const auto fiber = host.start_fiber("work", "");
+    const auto fiber = host.start_fiber("work");
     ASSERT_TRUE(fiber);
     EXPECT_TRUE(host.stash(fiber->handle, "1"));
   };
@@ -232,7 +232,7 @@ TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
 TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
   before = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
-    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_fiber("work"));
   };
   shard_.request("destroy");
   shard_.settle();  // time stands still
@@ -270,7 +270,7 @@ TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
   shard_.request("write");
   shard_.settle();
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_fiber("work"));
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
@@ -337,7 +337,7 @@ TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
 
 TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_fiber("work"));
   };
   shard_.request("read");
   shard_.settle();
@@ -478,7 +478,7 @@ TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
 
 TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
   before = [&](HostCalls& host) {
-    EXPECT_TRUE(host.start_fiber("work", ""));
+    EXPECT_TRUE(host.start_fiber("work"));
     std::filesystem::create_directory(shard_.data().agent_path(kUsualAgent).string() + "-journal");
   };
   on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };

@@ -197,9 +197,7 @@ class DurableLifeTest : public ::testing::Test {
 };
 
 TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.finish_fiber(host.start_fiber("work", "")->handle));
-  });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.finish_fiber(host.start_fiber("work")->handle)); });
   EXPECT_EQ(steps(), (Steps{"fiber:run:started", "fiber:run:completed"}));
   EXPECT_EQ(count("fiber:run:started"), 1);
   EXPECT_EQ(count("fiber:run:completed"), 1);
@@ -208,7 +206,7 @@ TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
 
 TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
   visit([](HostCalls& host) {
-    EXPECT_TRUE(host.fail_fiber(host.start_fiber("work", "")->handle, "no such page"));
+    EXPECT_TRUE(host.fail_fiber(host.start_fiber("work")->handle, "no such page"));
   });
   EXPECT_EQ(shard_.logger.count("warn fiber:run:failed class=Counter agent=a fiber="), 1U);
   EXPECT_EQ(shard_.logger.count("detail=\"no such page\""), 1U);
@@ -221,7 +219,7 @@ TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
 
 TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
   visit([](HostCalls& host) {
-    const auto handle = host.start_fiber("work", "")->handle;
+    const auto handle = host.start_fiber("work")->handle;
     EXPECT_TRUE(host.fail_fiber(handle, "x"));
     EXPECT_EQ(host.fail_fiber(handle, "x").error().code, Errc::kNotFound);
     EXPECT_EQ(host.finish_fiber(handle).error().code, Errc::kNotFound);
@@ -230,7 +228,7 @@ TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
 }
 
 TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   steps();
   shard_.restart();
   shard_.settle();
@@ -243,7 +241,7 @@ TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled)
 }
 
 TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterruptedTwice) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
@@ -263,7 +261,7 @@ TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterrupt
 }
 
 TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
@@ -275,14 +273,14 @@ TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
   EXPECT_EQ(steps(), Steps{});
 }
 
-TEST_F(DurableLifeTest, AClassThatRecoversNothingSkips) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+TEST_F(DurableLifeTest, WhatAClassDoesNotRecoverWaitsForCode) {
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
   shard_.restart();
   shard_.settle();
-  EXPECT_EQ(count("fiber:recovery:skipped"), 1);
+  EXPECT_EQ(count("fiber:unknown"), 1);
   EXPECT_EQ(count("fiber:recovery:handled"), 0);
 }
 

@@ -22,12 +22,7 @@ class DurableWorkContinuedTest : public testing::WorkTest {
       return host.complete(event.call, std::string_view());
     std::string id = member(std::string(event.body), "id");
     id = id.substr(1, id.size() - 2);
-    const bool is_managed = event.body.find("\"managed\"") != std::string_view::npos;
-    if (is_managed) {
-      EXPECT_TRUE(host.resume_managed(id));
-    } else {
-      EXPECT_TRUE(host.start_fiber("work", id));
-    }
+    EXPECT_TRUE(host.resume_managed(id));
     return {};
   }
   void expect_that_hooks_wait_for_no_other() {
@@ -47,21 +42,14 @@ class DurableWorkContinuedTest : public testing::WorkTest {
 
 TEST_F(DurableWorkContinuedTest, AHookThatAwaitsItsContinuationHoldsUpNobodyAndHasNoDeadline) {
   for (const char* name : {"a", "b", "c"})
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
-  on_work = awaits_continuation;
-  expect_that_hooks_wait_for_no_other();
-}
-
-TEST_F(DurableWorkContinuedTest, AHookThatAwaitsWhatItHasResumedHoldsUpNobodyAndHasNoDeadline) {
-  for (const char* name : {"a", "b", "c"})
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); }, name);
   on_work = awaits_continuation;
   expect_that_hooks_wait_for_no_other();
 }
 
 TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePermitBackAsWell) {
   for (const char* name : {"a", "b"})
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, name);
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); }, name);
   std::string id;
   on_work = [&](HostCalls&, const AgentEvent& event) -> Result<void> {
     id = member(std::string(event.body), "id");
@@ -79,7 +67,7 @@ TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePer
 }
 
 TEST_F(DurableWorkContinuedTest, HowAHookEndsDecidesNothingOnceItHasContinued) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   CallId hook = 0;
   on_work = [&](HostCalls& host, const AgentEvent& event) {
     hook = event.call;

@@ -14,7 +14,7 @@ class DurableWorkDeadTest : public testing::WorkTest {
  protected:
   std::string start_one() {
     std::string id;
-    visit([&](HostCalls& host) { id = host.start_fiber("work", "").value().id; });
+    visit([&](HostCalls& host) { id = host.start_fiber("work").value().id; });
     return id;
   }
 

@@ -216,13 +216,13 @@ INSTANTIATE_TEST_SUITE_P(
                            kInner},
                       Loan{"RowAsNameOfAFiber",
                            [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(host.start_fiber(part_of(returned_row(host)), ""));
+                             EXPECT_TRUE(host.start_fiber(part_of(returned_row(host))));
                              return std::string();
                            },
                            "ok 0"},
                       Loan{"RowAsCheckpoint",
                            [](HostCalls& host, const AgentEvent&) {
-                             const auto fiber = host.start_fiber("work", "");
+                             const auto fiber = host.start_fiber("work");
                              EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
                              return std::string();
                            },

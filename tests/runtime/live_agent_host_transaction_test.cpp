@@ -61,7 +61,7 @@ TEST_F(LiveHostCallsTransactionTest, ASettledFiberIsNotToldInIt) {
 }
 
 TEST_F(LiveHostCallsTransactionTest, TheHookOfAFiberDoesNotEndInIt) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   shard_.restart();
   shard_.settle();
   expect_done_once(EventKind::kFiberRecovered);

@@ -178,22 +178,6 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
   EXPECT_EQ(status("i"), "\"error\"");
 }
 
-TEST_F(LiveAgentManagedTest, AManagedFiberIsNeitherFinishedNorReplacedLikeAPlainOne) {
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) {
-      EXPECT_EQ(host.start_fiber("other", "i").error().code, Errc::kInvalidArgument);
-    }
-    return host.complete(event.call, std::string_view());
-  };
-  visit([](HostCalls& host) {
-    const auto started = host.start_managed(managed("work", "i"));
-    EXPECT_EQ(host.finish_fiber(started->fiber).error().code, Errc::kInvalidArgument);
-  });
-  shard_.restart();
-  shard_.settle();
-  EXPECT_EQ(recovered().size(), 1U);
-}
-
 // ---- recovery ----
 
 TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUnderItsId) {
@@ -214,7 +198,7 @@ TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUn
   ASSERT_EQ(recovered().size(), 1U);
   EXPECT_TRUE(recovered()[0].starts_with("work {"));
   EXPECT_NE(recovered()[0].find(R"("snapshot":{"step":2})"), std::string::npos);
-  EXPECT_NE(recovered()[0].find(R"("managed":{"id":"i")"), std::string::npos);
+  EXPECT_NE(recovered()[0].find(R"("record":{"id":"i")"), std::string::npos);
   EXPECT_EQ(member(recovered()[0], "reason"), "\"interrupted\"");
   EXPECT_EQ(status("i"), "\"completed\"");
   EXPECT_EQ(told().size(), 1U);
@@ -327,7 +311,7 @@ TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstI
   begin("one");
   shard_.loop.let_pass(milliseconds(10));
   begin("two");
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("plain", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("plain")); });
   order.clear();
   shard_.restart();
   shard_.settle();

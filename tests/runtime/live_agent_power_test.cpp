@@ -41,7 +41,7 @@ class LiveAgentPowerTest : public ::testing::Test {
 
   void on_message(HostCalls& host, const AgentEvent& event) {
     if (event.body == "write") (void)host.set_state(0, "1");
-    if (event.body == "begin") fiber_ = host.start_fiber("work", "").value().handle;
+    if (event.body == "begin") fiber_ = host.start_fiber("work").value().handle;
     if (event.body == "end") (void)host.finish_fiber(fiber_);
     if (event.body == "stay") (void)host.acquire_keep_alive();
     if (event.body == "destroy") (void)host.destroy();

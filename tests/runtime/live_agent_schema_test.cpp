@@ -327,7 +327,7 @@ TEST_P(LiveAgentSchemaTest, DurableWorkHasToWaitForStart) {
   leave_data_of(1);
   wake_as(2);
   on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_EQ(host.start_fiber("work", "").error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(host.start_fiber("work").error().code, Errc::kInvalidArgument);
     return host.complete(event.call, std::string_view());
   };
   EXPECT_EQ(call("read"), "ok [1]");

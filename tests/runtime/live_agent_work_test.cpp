@@ -179,7 +179,7 @@ TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
   shard_.restart(limits);
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "cold"))); }, "cold");
   visit([](HostCalls& host) { EXPECT_TRUE(host.push_item(item("queued"))); }, "queued");
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); }, "slow");
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); }, "slow");
   order.clear();
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
@@ -201,7 +201,7 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
   for (const char* name : {"first", "second"}) {
     visit(
         [](HostCalls& host) {
-          EXPECT_TRUE(host.start_fiber("work", ""));
+          EXPECT_TRUE(host.start_fiber("work"));
           EXPECT_TRUE(host.create_schedule(after(2'000, "tick")));
         },
         name);

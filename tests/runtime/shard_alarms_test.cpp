@@ -39,7 +39,7 @@ TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
 }
 
 TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(60'000, "tick"))); });
   ASSERT_TRUE(wake_of());
   EXPECT_TRUE(wake_of()->working);
@@ -97,7 +97,7 @@ TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
   RuntimeLimits limits;
   limits.max_recovering = 1;
   for (int i = 0; i < 6; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", "")); },
+    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); },
           "agent" + std::to_string(i));
   }
   on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {

@@ -208,7 +208,7 @@ TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
   std::vector<std::pair<HostCalls*, CallId>> hooks;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest && event.name == "POST") {
-      EXPECT_TRUE(host.start_fiber("work", ""));
+      EXPECT_TRUE(host.start_fiber("work"));
     }
     if (event.kind == EventKind::kFiberRecovered) {
       hooks.emplace_back(&host, event.call);

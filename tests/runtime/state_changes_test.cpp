@@ -142,7 +142,7 @@ TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStateChanged) {
       if (fiber == 0) {
-        const auto started = host.start_fiber("poller", "");
+        const auto started = host.start_fiber("poller");
         EXPECT_TRUE(started);
         fiber = started->handle;
         sleep(host);

@@ -1,11 +1,14 @@
 #include "storage/agent_database.hpp"
 
+#include "base/files.hpp"
+#include "storage/data_format.hpp"
 #include "storage/statement.hpp"
 #include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -234,15 +237,20 @@ TEST_F(AgentDatabaseTest, P2_KeepsAnyBytesOfAName) {
   EXPECT_EQ(AgentDatabase(path_, key).load_state(), "1");
 }
 
-TEST_F(AgentDatabaseTest, P2_RefusesAFileOfANewerServer) {
-  auto database = open();
-  database->begin_write();
-  Statement(database->connection(), "UPDATE cf_agents_meta SET value = 999 WHERE key = 'schema'")
-      .execute();
-  database->commit();
-  database->close();
-  const std::string error = storage_error_of([&] { open(); });
-  EXPECT_NE(error.find("newer server"), std::string::npos) << error;
+TEST_F(AgentDatabaseTest, P2_RefusesAFileOfAnotherFormatAndLeavesItAsItIs) {
+  for (const std::int64_t format : {std::int64_t{2}, kDataFormat + 1}) {
+    std::filesystem::remove(path_);
+    {
+      auto database = open();
+      database->store_state("7");
+      Statement(database->connection(), "UPDATE cf_agents_meta SET value = ? WHERE key = 'schema'")
+          .execute(std::array{Param(format)});
+      database->commit();
+    }
+    const std::string before = read_file(path_, 1 << 20).value();
+    EXPECT_EQ(storage_error_of([&] { open(); }), wrong_format(path_.string(), format));
+    EXPECT_EQ(read_file(path_, 1 << 20).value(), before);
+  }
 }
 
 TEST_F(AgentDatabaseTest, P2_RefusesADatabaseThatIsNoAgents) {

@@ -234,11 +234,11 @@ TEST_F(DirectoryTest, SaysWhoseFilesMustBeThere) {
   EXPECT_EQ(directory.kept(key), Kept::kUnknown) << "another agent of the name";
 }
 
-TEST_F(DirectoryTest, RefusesAFileOfANewerServer) {
+TEST_F(DirectoryTest, RefusesAFileOfAnotherFormat) {
   {
     Directory directory(path_);
   }
-  Connection(path_, {}).execute("PRAGMA user_version=999");
+  Connection(path_, {}).execute("PRAGMA user_version=9");
   EXPECT_THROW(Directory{path_}, StorageError);
 }
 

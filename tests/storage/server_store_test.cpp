@@ -59,7 +59,7 @@ TEST_F(ServerStoreTest, AFileThatCannotBeMadeIsAFailureAndLaterWorks) {
   EXPECT_EQ(store.class_counts(), Counts{a});
 }
 
-TEST_F(ServerStoreTest, AFileOfANewerServerIsRefused) {
+TEST_F(ServerStoreTest, AFileOfAnotherFormatIsRefused) {
   {
     Connection connection(file_, {.create = true});
     connection.execute("PRAGMA user_version = 99");

@@ -136,14 +136,16 @@ std::string version(unsigned major, unsigned minor) {
 std::optional<Finding> check_note_header(const NoteHeader& header) {
   constexpr std::string_view kRebuild = ": rebuild it with this server's hearth/abi.h";
   const std::string host = version(HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR);
-  if (header.abi_major != HEARTH_ABI_MAJOR) {
+  // Each version 0.x is an ABI of its own.
+  const bool is_other_draft = HEARTH_ABI_MAJOR == 0 && header.abi_minor != HEARTH_ABI_MINOR;
+  if (header.abi_major != HEARTH_ABI_MAJOR || is_other_draft) {
     return finding("N2", "it is built for version " + version(header.abi_major, header.abi_minor) +
                              " of the ABI, and this server has " + host + std::string(kRebuild));
   }
   if (header.plugin_struct_size < sizeof(hearth_plugin)) {
     return finding(
         "N2", "its note announces a hearth_plugin of " + std::to_string(header.plugin_struct_size) +
-                  " bytes, fewer than version " + "1.0 of the ABI has" + std::string(kRebuild));
+                  " bytes, fewer than version " + host + " of the ABI has" + std::string(kRebuild));
   }
   if (header.min_host_minor > HEARTH_ABI_MINOR) {
     return finding("N3", "it needs a server with version " +

@@ -2,7 +2,7 @@
 
 #include "extensions/registry.hpp"
 
-#include <hearth/ext/methods_2.h>
+#include <hearth/ext/methods.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/operations.h>
 #include <hearth/ext/schema.h>
@@ -11,8 +11,7 @@ namespace hearth::plugins {
 
 bool knows_extension(std::string_view id) noexcept {
   return extensions::find_extension(id) != nullptr || id == HEARTH_EXT_METHODS ||
-         id == HEARTH_EXT_METHODS_2 || id == HEARTH_EXT_OFFLOAD ||
-         id == HEARTH_EXT_OPERATION_KINDS || id == HEARTH_EXT_SCHEMA;
+         id == HEARTH_EXT_OFFLOAD || id == HEARTH_EXT_OPERATION_KINDS || id == HEARTH_EXT_SCHEMA;
 }
 
 }  // namespace hearth::plugins

@@ -6,7 +6,6 @@
 #include "plugins/admission/process_state.hpp"
 
 #include <hearth/ext/fibers.h>
-#include <hearth/ext/managed_fibers.h>
 #include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>

@@ -22,13 +22,11 @@ std::optional<std::string_view> read_text(hearth_bytes bytes, std::size_t max_by
   return is_valid_utf8(text) ? std::optional(text) : std::nullopt;
 }
 
-// What is wrong with a table as a whole, as the end of a sentence; empty: it is right. Tables of
-// both versions begin alike.
-template <class Table>
-std::string problem_with(const Table& table, std::string_view type) {
-  if (table.struct_size < sizeof(Table)) {
-    return " has a struct_size of " + std::to_string(table.struct_size) + ": set it to sizeof(" +
-           std::string(type) + ")";
+// What is wrong with a table as a whole, as the end of a sentence; empty: it is right.
+std::string problem_with(const hearth_methods_v1& table) {
+  if (table.struct_size < sizeof table) {
+    return " has a struct_size of " + std::to_string(table.struct_size) +
+           ": set it to sizeof(hearth_methods_v1)";
   }
   if (table.count > HEARTH_METHODS_MAX) {
     return " has " + std::to_string(table.count) + " methods, more than " +
@@ -41,10 +39,8 @@ std::string problem_with(const Table& table, std::string_view type) {
 // Adds the methods of a table, one after the other.
 class MethodReader {
  public:
-  // Each returns what is wrong, or an empty text.
-  std::string add(const hearth_method& method) { return add_named(method.name, method.flags); }
-
-  std::string add(const hearth_method_2& method) {
+  // Returns what is wrong, or an empty text.
+  std::string add(const hearth_method& method) {
     if (std::string why = add_named(method.name, method.flags); !why.empty()) return why;
     const auto description = read_text(method.description, HEARTH_METHOD_DESCRIPTION_MAX);
     if (!description) {
@@ -110,32 +106,21 @@ class MethodReader {
   ClassMethods methods_;
 };
 
-template <class Table>
-Checked<ClassMethods> read_table(const Table& table, std::string_view type, const char* extension,
-                                 std::string_view class_name) {
+}  // namespace
+
+Checked<ClassMethods> read_class_methods(const hearth_methods_v1* table,
+                                         std::string_view class_name) {
+  if (table == nullptr) return ClassMethods();
   const auto broken = [&](const std::string& how) {
-    return finding(
-        "L2", "the " + std::string(extension) + " of its class " + show_name(class_name) + how);
+    return finding("L2", "the " HEARTH_EXT_METHODS " of its class " + show_name(class_name) + how);
   };
-  if (const std::string why = problem_with(table, type); !why.empty()) return broken(why);
+  if (const std::string why = problem_with(*table); !why.empty()) return broken(why);
   MethodReader reader;
-  for (const auto& method : std::span(table.methods, table.count)) {
+  for (const auto& method : std::span(table->methods, table->count)) {
     if (const std::string why = reader.add(method); !why.empty()) return broken(why);
     reader.keep();
   }
   return reader.take();
-}
-
-}  // namespace
-
-Checked<ClassMethods> read_class_methods(const hearth_methods_v1* first,
-                                         const hearth_methods_v2* second,
-                                         std::string_view class_name) {
-  if (second != nullptr)
-    return read_table(*second, "hearth_methods_v2", HEARTH_EXT_METHODS_2, class_name);
-  if (first != nullptr)
-    return read_table(*first, "hearth_methods_v1", HEARTH_EXT_METHODS, class_name);
-  return ClassMethods();
 }
 
 }  // namespace hearth::plugins

@@ -1,9 +1,9 @@
 #pragma once
-// The methods that a class lists: hearth.methods/1 and /2.
+// The methods that a class lists: hearth.methods/1.
 
 #include "plugins/admission/file_rules.hpp"
 
-#include <hearth/ext/methods_2.h>
+#include <hearth/ext/methods.h>
 
 #include <string>
 #include <string_view>
@@ -25,14 +25,12 @@ struct ClassMethods {
   std::string listed = "[]";
 };
 
-// Reads the tables of the class `class_name` for HEARTH_EXT_METHODS and HEARTH_EXT_METHODS_2. Each
-// may be null. If there are both, only the second counts.
+// Reads the table of the class `class_name` for HEARTH_EXT_METHODS, which may be null.
 //   Failure   L2: a table that is too small, too many methods, an invalid name, a description or a
 //             schema that is invalid or too long.
 //   Bounded   Reads at most HEARTH_METHODS_MAX entries, and no text beyond its length and its
 //             limit.
-[[nodiscard]] Checked<ClassMethods> read_class_methods(const hearth_methods_v1* first,
-                                                       const hearth_methods_v2* second,
+[[nodiscard]] Checked<ClassMethods> read_class_methods(const hearth_methods_v1* table,
                                                        std::string_view class_name);
 
 }  // namespace hearth::plugins

@@ -25,9 +25,8 @@ Checked<EntryClass> read_class(const hearth_plugin& plugin, std::uint32_t index)
   const hearth_class* const table = plugin.get_class(index);
   if (table == nullptr) return finding("L2", which + "is null although class_count announces it");
   if (table->struct_size < sizeof(hearth_class)) {
-    return finding("L2",
-                   which + "has a struct_size of " + std::to_string(table->struct_size) +
-                       ", fewer than version 1.0 of the ABI has: set it to sizeof(hearth_class)");
+    return finding("L2", which + "has a struct_size of " + std::to_string(table->struct_size) +
+                             ": set it to sizeof(hearth_class)");
   }
   const auto name = bounded_text(table->name);
   const auto version = bounded_text(table->version);
@@ -53,10 +52,16 @@ std::optional<Finding> check_entry(const hearth_plugin& plugin, const PluginNote
                              std::to_string(plugin.struct_size) +
                              ": set it to sizeof(hearth_plugin)");
   }
-  if (plugin.abi_major != HEARTH_ABI_MAJOR) {
-    return finding("L2",
-                   "its symbol hearth_plugin_v1 says version " + std::to_string(plugin.abi_major) +
-                       " of the ABI, and this server has " + std::to_string(HEARTH_ABI_MAJOR));
+  const auto version = [](unsigned major, unsigned minor) {
+    return std::to_string(major) + "." + std::to_string(minor);
+  };
+  // As rule N2: each version 0.x is an ABI of its own.
+  const bool is_other_draft = HEARTH_ABI_MAJOR == 0 && plugin.abi_minor != HEARTH_ABI_MINOR;
+  if (plugin.abi_major != HEARTH_ABI_MAJOR || is_other_draft) {
+    return finding("L2", "its symbol hearth_plugin_v1 says version " +
+                             version(plugin.abi_major, plugin.abi_minor) +
+                             " of the ABI, and this server has " +
+                             version(HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR));
   }
   if (plugin.init == nullptr || plugin.deinit == nullptr || plugin.get_class == nullptr) {
     return finding("L2", "its symbol hearth_plugin_v1 lacks init, deinit or get_class");

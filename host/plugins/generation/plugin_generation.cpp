@@ -48,17 +48,15 @@ std::optional<Finding> read_lists(const diagnosis::CallOwner& owner,
   for (EntryClass& each : classes) {
     const hearth_class& table = *each.table;
     if (!HEARTH_HAS(&table, hearth_class, get_extension)) continue;
-    const void* first = nullptr;
-    const void* second = nullptr;
+    const void* methods_table = nullptr;
     const void* operations = nullptr;
     call_library(owner, kGetExtensionCall, [&] {
-      second = table.get_extension(&table, HEARTH_EXT_METHODS_2);
-      if (second == nullptr) first = table.get_extension(&table, HEARTH_EXT_METHODS);
+      methods_table = table.get_extension(&table, HEARTH_EXT_METHODS);
       operations = table.get_extension(&table, HEARTH_EXT_OPERATION_KINDS);
       return hearth_status{HEARTH_OK};
     });
-    auto methods = read_class_methods(static_cast<const hearth_methods_v1*>(first),
-                                      static_cast<const hearth_methods_v2*>(second), each.name);
+    auto methods =
+        read_class_methods(static_cast<const hearth_methods_v1*>(methods_table), each.name);
     if (!methods) return methods.error();
     each.methods = *std::move(methods);
     const auto* const kinds = static_cast<const hearth_operation_kinds_v1*>(operations);

@@ -1,5 +1,5 @@
 /*
- * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 1.1.
+ * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 0.2, a draft.
  *
  * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the
  * two includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
@@ -39,10 +39,12 @@
  * HEARTH_E_*. Codes are stable, texts are not. No exception, panic or longjmp may cross this
  * interface. exit() and abort() crash the host.
  *
- * Growth. A released interface never changes. Tables grow at the end only: a member exists if it
- * lies within `struct_size` (HEARTH_HAS). Whole areas are extensions, named by strings such as
- * "hearth.sql/1" and frozen (hearth/ext/). A plugin answers an event kind, flag or operation that
- * it does not know with HEARTH_E_UNSUPPORTED, and so does the host. That makes additions safe.
+ * Growth. Until version 1.0 each minor version is an ABI of its own: the host takes only libraries
+ * that were built for its own. From 1.0 on a released interface never changes. Tables grow at the
+ * end only: a member exists if it lies within `struct_size` (HEARTH_HAS). Whole areas are
+ * extensions, named by strings such as "hearth.sql/1" (hearth/ext/). A plugin answers an event
+ * kind, flag or operation that it does not know with HEARTH_E_UNSUPPORTED, and so does the host.
+ * That makes additions safe.
  */
 #ifndef HEARTH_ABI_H
 #define HEARTH_ABI_H
@@ -57,10 +59,10 @@ extern "C" {
 #define HEARTH_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#define HEARTH_ABI_MAJOR 1
-#define HEARTH_ABI_MINOR 1
+#define HEARTH_ABI_MAJOR 0
+#define HEARTH_ABI_MINOR 2
 
-/* "HEARTH\0" and the major version, read as a little-endian number. */
+/* "HEARTH\0" and a 1, read as a little-endian number. */
 #define HEARTH_MAGIC UINT64_C(0x0100485452414548)
 
 /* True if `member` lies inside the table that `table` points to and is not null. */
@@ -280,10 +282,10 @@ typedef struct hearth_host {
    * meanwhile. [any] */
   hearth_status (*post)(const struct hearth_host* host, hearth_agent agent, uint64_t token);
 
-  /* Since version 1.1. Lets an operation with parts send `bytes` more of them. A part uses as much
-   * credit as it has bytes. Parts come while any credit is left, so the last one may use more than
-   * there is. The first credit is the window of the operation's request. GONE: it has ended.
-   * UNSUPPORTED: it has no parts. [instance] */
+  /* Lets an operation with parts send `bytes` more of them. A part uses as much credit as it has
+   * bytes. Parts come while any credit is left, so the last one may use more than there is. The
+   * first credit is the window of the operation's request. GONE: it has ended. UNSUPPORTED: it has
+   * no parts. [instance] */
   hearth_status (*credit)(const struct hearth_host* host, hearth_agent agent, uint64_t id,
                           uint64_t bytes);
 } hearth_host;
@@ -416,48 +418,48 @@ typedef struct hearth_note {
 #define HEARTH_EXPORT __attribute__((visibility("default"), used))
 #endif
 
-/* ---- frozen layout --------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 HEARTH_STATIC_ASSERT(sizeof(void*) == 8, "Hearth's ABI is for 64-bit systems");
-HEARTH_STATIC_ASSERT(sizeof(hearth_bytes) == 16, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_event) == 72, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, call) == 8, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, connection) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, name) == 24, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, body) == 40, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, deadline_ms) == 56, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_event, flags) == 64, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_result) == 40, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_result, status) == 8, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_result, operation) == 12, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_result, token) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_result, body) == 24, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_bytes) == 16, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_event) == 72, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, call) == 8, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, connection) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, name) == 24, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, body) == 40, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, deadline_ms) == 56, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_event, flags) == 64, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_result) == 40, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_result, status) == 8, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_result, operation) == 12, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_result, token) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_result, body) == 24, "layout");
 HEARTH_STATIC_ASSERT(sizeof(hearth_host) == 80, "grows at its end");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, get_extension) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, complete) == 24, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, emit) == 32, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, submit) == 40, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, cancel) == 48, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, last_error) == 56, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, post) == 64, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_host, credit) == 72, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_class) == 72, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, name) == 8, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, version) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, create) == 24, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, destroy) == 32, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_event) == 40, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_cancel) == 48, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_result) == 56, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_class, get_extension) == 64, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_plugin) == 48, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, struct_size) == 8, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, flags) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, class_count) == 20, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, init) == 24, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, deinit) == 32, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, get_class) == 40, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_note) == 44, "frozen");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, get_extension) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, complete) == 24, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, emit) == 32, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, submit) == 40, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, cancel) == 48, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, last_error) == 56, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, post) == 64, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_host, credit) == 72, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_class) == 72, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, name) == 8, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, version) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, create) == 24, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, destroy) == 32, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_event) == 40, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_cancel) == 48, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, on_result) == 56, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_class, get_extension) == 64, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_plugin) == 48, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, struct_size) == 8, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, flags) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, class_count) == 20, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, init) == 24, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, deinit) == 32, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_plugin, get_class) == 40, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_note) == 44, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -87,8 +87,7 @@ struct RecoveredFiber {
   std::string reason = "interrupted";  // or "retry": its work failed, and begins again
   // Its effects outside, by operation().
   RecoveredOperations ops;
-  // The whole record. Absent: the fiber was begun by a version of this class that was built with
-  // hearth.fibers/1.
+  // The whole record.
   std::optional<FiberRecord> record;
 };
 
@@ -140,8 +139,8 @@ class FiberContext {
 
 namespace detail {
 
-inline const hearth_fibers_v2& fiber_table(const Activation& activation) {
-  return need(activation.tables().fibers, HEARTH_EXT_FIBERS_2);
+inline const hearth_fibers_v1& fiber_table(const Activation& activation) {
+  return need(activation.tables().fibers, HEARTH_EXT_FIBERS);
 }
 
 }  // namespace detail

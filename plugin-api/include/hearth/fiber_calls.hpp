@@ -171,8 +171,7 @@ class FiberCalls {
     const Activation& live = activation_of_self();
     return found(live, fiber_table(live).revive(live.host(), live.id(), slice(id)), "revive fiber");
   }
-  // Fibers whose recovery was given up, newest first. Before them, oldest first, come those that
-  // were begun by a version of this class that was built with hearth.fibers/1.
+  // Fibers whose recovery was given up, newest first.
   [[nodiscard]] std::vector<DeadFiber> list_dead_fibers();
   // Removes settled records, those settled longest ago first; interrupted ones only if `statuses`
   // names them. Returns how many.
@@ -309,37 +308,22 @@ void FiberCalls<Self>::settle_fiber(const RecoveredFiber& fiber, FiberOutcome ou
   recovery->outcome = std::move(outcome);
 }
 
-DeadFiber read_dead_fiber(const Json& record, const char* error);
-
-// Calls `list(after, &records)` for one page after the other; an empty one is the last.
-template <class List>
-void append_dead_fibers(const Activation& activation, std::vector<DeadFiber>& all,
-                        const char* error, List list) {
-  for (std::string after;;) {
-    hearth_bytes records = {nullptr, 0};
-    activation.check(list(slice(std::string_view(after)), &records), "list dead fibers");
-    const Json page = parse_record(view(records));
-    if (page.empty()) return;
-    for (const Json& record : page) all.push_back(read_dead_fiber(record, error));
-    after = all.back().id;
-  }
-}
+DeadFiber read_dead_fiber(const Json& record);
 
 template <class Self>
 std::vector<DeadFiber> FiberCalls<Self>::list_dead_fibers() {
   const Activation& live = activation_of_self();
   std::vector<DeadFiber> all;
-  if (const auto* const earlier = live.tables().earlier_fibers) {  // begun with hearth.fibers/1
-    append_dead_fibers(live, all, "last_error", [&](hearth_bytes after, hearth_bytes* records) {
-      return earlier->list_dead(live.host(), live.id(), after, 100, records);
-    });
-  }
   hearth_fiber_filter dead = to_fiber_filter(FiberFilter{.limit = 100, .dead = true});
-  append_dead_fibers(live, all, "error", [&](hearth_bytes after, hearth_bytes* records) {
-    dead.after = after;
-    return fiber_table(live).list(live.host(), live.id(), &dead, records);
-  });
-  return all;
+  for (std::string after;;) {  // an empty page is the last
+    dead.after = slice(std::string_view(after));
+    hearth_bytes records = {nullptr, 0};
+    live.check(fiber_table(live).list(live.host(), live.id(), &dead, &records), "list dead fibers");
+    const Json page = parse_record(view(records));
+    if (page.empty()) return all;
+    for (const Json& record : page) all.push_back(read_dead_fiber(record));
+    after = all.back().id;
+  }
 }
 
 template <class Self>

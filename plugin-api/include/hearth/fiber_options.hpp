@@ -1,7 +1,7 @@
 #pragma once
 // Options of a new fiber, and filters for existing ones.
 
-#include <hearth/ext/fibers_2.h>
+#include <hearth/ext/fibers.h>
 #include <hearth/fiber_record.hpp>
 #include <hearth/json.hpp>
 #include <hearth/option.hpp>
@@ -59,7 +59,7 @@ struct FiberOptions {
   FiberPolicyOption policy = FiberPolicy::kJoin;
   FlagOption keep_record = false;  // after its end, for callers that ask later
   // Work that a client waits for: it is recovered fibers.max_turn_recoveries (5) times in all, and
-  // clients that speak the protocol get frames about it (hearth/ext/fibers_2.h, "Turns"). Not for a
+  // clients that speak the protocol get frames about it (hearth/ext/fibers.h, "Turns"). Not for a
   // fiber that another fiber waits for.
   FlagOption turn = false;
   NumberOption<int> max_retries = 0;  // how often the work begins again after a failure

@@ -1,7 +1,7 @@
 #pragma once
 // The host's record of a fiber, and other data about fibers that do not run.
 
-#include <hearth/ext/fibers_2.h>
+#include <hearth/ext/fibers.h>
 #include <hearth/fields.hpp>
 #include <hearth/time.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-// ext/managed_fibers.h has the table of the statuses and their successors.
+// ext/fibers.h has the table of the statuses and their successors.
 enum class FiberStatus : std::uint32_t {
   kPending = HEARTH_FIBER_PENDING,  // accepted; or failed, and to begin again at next_at
   kRunning = HEARTH_FIBER_RUNNING,  // its work runs

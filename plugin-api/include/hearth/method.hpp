@@ -290,7 +290,7 @@ struct MethodTable {
 //
 // Options     After the method: a promise (kIdempotent, kReadOnly, kExclusive; several with `|`), a
 //             description, or both. Callers can read them, with JSON schemas of the arguments and
-//             the result, which the SDK makes from their types: see ext/methods_2.h.
+//             the result, which the SDK makes from their types: see ext/methods.h.
 //
 // Parameters  The types that read_json() takes, by value; const references too, if the method
 //             returns no Task.

@@ -1,7 +1,7 @@
 #pragma once
 // Options of a method in the list of its class.
 
-#include <hearth/ext/methods_2.h>
+#include <hearth/ext/methods.h>
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@ class MethodOption {
   // A literal, for people and for language models: "The greetings so far." At most 4096 bytes.
   // NOLINTNEXTLINE(google-explicit-constructor): a description is given as it is
   constexpr MethodOption(const char* description) : description_(description) {}
-  // HEARTH_METHOD_*; see ext/methods_2.h.
+  // HEARTH_METHOD_*; see ext/methods.h.
   static constexpr MethodOption promise(std::uint32_t flags) {
     MethodOption option;
     option.flags_ = flags;

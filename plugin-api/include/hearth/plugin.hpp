@@ -147,20 +147,13 @@ inline constexpr hearth_schema_v1 kSchemaTable = schema_table<T>();
 
 // Null if T cannot list its methods: the first call then gets the reason.
 template <class T>
-const ListedMethods* listed_methods_of() noexcept {
+const hearth_methods_v1* listed_methods_of() noexcept {
   try {
     static const ListedMethods listed(methods_of<T>().methods);
-    return &listed;
+    return listed.table();
   } catch (...) {
     return nullptr;
   }
-}
-
-// The table of hearth.methods/1 or /2, or null.
-inline const void* method_table(std::string_view id, const ListedMethods* listed) noexcept {
-  if (listed == nullptr) return nullptr;
-  if (id == HEARTH_EXT_METHODS_2) return listed->second();
-  return listed->first();
 }
 
 // Null if T has none, or cannot list them.
@@ -177,8 +170,7 @@ const hearth_operation_kinds_v1* listed_operations_of() noexcept {
 template <class T>
 const void* class_extension(const hearth_class*, const char* id) noexcept {
   if (std::string_view(id) == HEARTH_EXT_OFFLOAD) return &kOffloadTable;
-  if (std::string_view(id) == HEARTH_EXT_METHODS || std::string_view(id) == HEARTH_EXT_METHODS_2)
-    return method_table(id, listed_methods_of<T>());
+  if (std::string_view(id) == HEARTH_EXT_METHODS) return listed_methods_of<T>();
   if (std::string_view(id) == HEARTH_EXT_OPERATION_KINDS) return listed_operations_of<T>();
   if constexpr (HasSchema<T>) {
     if (std::string_view(id) == HEARTH_EXT_SCHEMA) return &kSchemaTable<T>;

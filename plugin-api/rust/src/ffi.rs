@@ -13,8 +13,8 @@ use std::os::raw::c_char;
 // ---- words -------------------------------------------------------------------------------------
 
 pub const HEARTH_MAGIC: u64 = 0x0100_4854_5241_4548;
-pub const HEARTH_ABI_MAJOR: u16 = 1;
-pub const HEARTH_ABI_MINOR: u16 = 1;
+pub const HEARTH_ABI_MAJOR: u16 = 0;
+pub const HEARTH_ABI_MINOR: u16 = 2;
 
 pub type Status = i32;
 pub type Agent = u64;
@@ -201,7 +201,7 @@ structs! {
         milliseconds: u64,
     }
 
-    // ---- extensions: frozen tables, every member of which is there -----------------------------
+    // ---- extensions: every member of a table is there -------------------------------------------
 
     hearth_agent_v1 16 => AgentV1 {
         evict: unsafe extern "C" fn(*const Host, Agent) -> Status,
@@ -217,10 +217,11 @@ structs! {
         write: unsafe extern "C" fn(*const Host, Agent, i32, Bytes),
     }
 
-    hearth_state_v1 24 => StateV1 {
+    hearth_state_v1 32 => StateV1 {
         get: unsafe extern "C" fn(*const Host, Agent, *mut Bytes) -> Status,
         set: unsafe extern "C" fn(*const Host, Agent, u64, Bytes) -> Status,
         set_default: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
+        unset: unsafe extern "C" fn(*const Host, Agent, u64) -> Status,
     }
 
     hearth_http_v1 40 => HttpV1 {
@@ -325,7 +326,7 @@ structs! {
         dead: u32,
     }
 
-    hearth_fibers_v2 96 => FibersV2 {
+    hearth_fibers_v1 96 => FibersV1 {
         start: unsafe extern "C" fn(
             *const Host, Agent, *const FiberStart, *mut FiberHandle, *mut Bytes,
         ) -> Status,

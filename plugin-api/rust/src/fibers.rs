@@ -28,7 +28,7 @@ impl<T: Agent> Instance<T> {
         let fiber = Fiber {
             id,
             name,
-            input: body["managed"]["input"].clone(),
+            input: body["record"]["input"].clone(),
             checkpoint: body["snapshot"].clone(),
         };
         self.arrange(RunningFiber { handle, fiber }, 0);

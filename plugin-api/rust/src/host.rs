@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[doc(hidden)]
 macro_rules! __hearth_extensions {
     () => {
-        "[\"hearth.agent/1\",\"hearth.clock/1\",\"hearth.fibers/2\",\"hearth.http/1\",\
+        "[\"hearth.agent/1\",\"hearth.clock/1\",\"hearth.fibers/1\",\"hearth.http/1\",\
          \"hearth.log/1\",\"hearth.schedule/1\",\"hearth.state/1\"]"
     };
 }
@@ -29,7 +29,7 @@ pub(crate) struct Tables {
     /// Absent: this host has no other agents.
     pub call: Option<&'static ffi::CallV1>,
     pub clock: &'static ffi::ClockV1,
-    pub fibers: &'static ffi::FibersV2,
+    pub fibers: &'static ffi::FibersV1,
     pub http: &'static ffi::HttpV1,
     pub log: &'static ffi::LogV1,
     pub schedule: &'static ffi::ScheduleV1,
@@ -100,7 +100,7 @@ unsafe fn read_tables(host: *const ffi::Host) -> Option<Tables> {
             agent: find(host, get, b"hearth.agent/1\0")?,
             call: find(host, get, b"hearth.call/1\0"),
             clock: find(host, get, b"hearth.clock/1\0")?,
-            fibers: find(host, get, b"hearth.fibers/2\0")?,
+            fibers: find(host, get, b"hearth.fibers/1\0")?,
             http: find(host, get, b"hearth.http/1\0")?,
             log: find(host, get, b"hearth.log/1\0")?,
             schedule: find(host, get, b"hearth.schedule/1\0")?,

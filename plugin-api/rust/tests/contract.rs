@@ -358,7 +358,7 @@ fn a_fiber_goes_step_by_step_to_its_end() {
 fn a_fiber_that_was_interrupted_goes_on_from_its_checkpoint() {
     let agent = probe(21);
     agent.take();
-    let body = r#"{"id":"f-7","snapshot":2,"attempt":1,"managed":{"input":"x"}}"#;
+    let body = r#"{"id":"f-7","snapshot":2,"attempt":1,"record":{"input":"x"}}"#;
     let recover = |name: &str| agent.event(HEARTH_EVENT_FIBER_RECOVERED, 5, name, body);
     assert_eq!(recover("unheard of"), HEARTH_E_NOT_FOUND);
     assert_eq!(agent.take(), Vec::<String>::new(), "refused, so not completed");

@@ -146,9 +146,11 @@ TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
   hearth_bytes record{};
   ASSERT_EQ(queue.push(host_, handle_, &request, &record), HEARTH_OK);
   hearth_fiber fiber = 0;
-  hearth_bytes id{};
   const auto& fibers = extension<hearth_fibers_v1>(HEARTH_EXT_FIBERS);
-  ASSERT_EQ(fibers.start(host_, handle_, bytes_of("work"), {}, &fiber, &id), HEARTH_OK);
+  hearth_fiber_start work{};
+  work.struct_size = sizeof work;
+  work.name = bytes_of("work");
+  ASSERT_EQ(fibers.start(host_, handle_, &work, &fiber, &record), HEARTH_OK);
   ASSERT_EQ(fibers.stash(host_, handle_, fiber, bytes_of("5")), HEARTH_OK);
   agent_->end_turn();
 

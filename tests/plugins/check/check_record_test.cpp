@@ -6,6 +6,8 @@
 #include "support/manual_clock.hpp"
 #include "support/temp_directory.hpp"
 
+#include <hearth/abi.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,7 +68,7 @@ TEST_F(CheckRecordTest, SaysWhatWasLeftOut) {
   const auto record = parse_json(read_file(file(), 10'000).value(), 8);
   ASSERT_TRUE(record);
   EXPECT_EQ((*record)["not_passed"][0]["id"], "E9");
-  EXPECT_EQ((*record)["abi_major"], 1);
+  EXPECT_EQ((*record)["abi_major"], HEARTH_ABI_MAJOR);
 }
 
 TEST_F(CheckRecordTest, IsItsOwnersAlone) {

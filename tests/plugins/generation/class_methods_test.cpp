@@ -14,7 +14,12 @@ class ClassMethodsTest : public ::testing::Test {
  protected:
   void add(std::string_view name, std::uint32_t flags = HEARTH_METHOD_IDEMPOTENT) {
     // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its size is beside it
-    methods_.push_back({.name = {name.data(), name.size()}, .flags = flags, .reserved = 0});
+    methods_.push_back({.name = {name.data(), name.size()},
+                        .flags = flags,
+                        .reserved = 0,
+                        .description = {},
+                        .arguments = {},
+                        .result = {}});
   }
   Checked<Names> read() {
     table_ = {.struct_size = sizeof table_,
@@ -23,7 +28,7 @@ class ClassMethodsTest : public ::testing::Test {
     return read_table();
   }
   Checked<Names> read_table() {
-    auto methods = read_class_methods(&table_, nullptr, "Counter");
+    auto methods = read_class_methods(&table_, "Counter");
     if (!methods) return methods.error();
     return methods->idempotent;
   }
@@ -38,7 +43,7 @@ class ClassMethodsTest : public ::testing::Test {
 };
 
 TEST_F(ClassMethodsTest, AClassWithoutATablePromisesNothing) {
-  const auto none = read_class_methods(nullptr, nullptr, "Counter");
+  const auto none = read_class_methods(nullptr, "Counter");
   EXPECT_EQ(none->idempotent, Names{});
   EXPECT_EQ(none->listed, "[]");
   EXPECT_EQ(read().value(), Names{});
@@ -98,11 +103,11 @@ TEST_F(ClassMethodsTest, NamesAreBoundedUtf8AlsoOfMethodsWithoutPromises) {
   }
 }
 
-TEST_F(ClassMethodsTest, TheFirstVersionGivesNamesAndWhatCanBeRepeated) {
+TEST_F(ClassMethodsTest, WhatIsNotSaidOfAMethodIsLeftOut) {
   add("get");
   add("put", 0);
   read();
-  EXPECT_EQ(read_class_methods(&table_, nullptr, "Counter")->listed,
+  EXPECT_EQ(read_class_methods(&table_, "Counter")->listed,
             R"([{"exclusive":false,"idempotent":true,"name":"get","read_only":false,)"
             R"("streaming":false},{"exclusive":false,"idempotent":false,"name":"put",)"
             R"("read_only":false,"streaming":false}])");
@@ -116,7 +121,7 @@ hearth_bytes lent(std::string_view text) {
 class ListedMethodsTest : public ::testing::Test {
  protected:
   // A method called "get" that the test may change.
-  hearth_method_2& add() {
+  hearth_method& add() {
     methods_.push_back({.name = lent("get"),
                         .flags = 0,
                         .reserved = 0,
@@ -125,24 +130,24 @@ class ListedMethodsTest : public ::testing::Test {
                         .result = {}});
     return methods_.back();
   }
-  Checked<ClassMethods> read(std::uint32_t struct_size = sizeof(hearth_methods_v2)) {
-    const hearth_methods_v2 table = {.struct_size = struct_size,
+  Checked<ClassMethods> read() {
+    const hearth_methods_v1 table = {.struct_size = sizeof table,
                                      .count = static_cast<std::uint32_t>(methods_.size()),
                                      .methods = methods_.data()};
-    return read_class_methods(nullptr, &table, "Counter");
+    return read_class_methods(&table, "Counter");
   }
   void expect_refused(const std::string& why) {
     const auto outcome = read();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().rule, "L2");
-    EXPECT_EQ(outcome.error().reason, "the hearth.methods/2 of its class Counter " + why);
+    EXPECT_EQ(outcome.error().reason, "the hearth.methods/1 of its class Counter " + why);
   }
 
-  std::vector<hearth_method_2> methods_;
+  std::vector<hearth_method> methods_;
 };
 
 TEST_F(ListedMethodsTest, WhatIsToldOfAMethodIsListedAsItIs) {
-  hearth_method_2& method = add();
+  hearth_method& method = add();
   method.flags = std::uint32_t{HEARTH_METHOD_STREAMING} | HEARTH_METHOD_EXCLUSIVE | 0x80;
   method.description = lent("Counts \"on\".");
   method.arguments = lent(R"({ "type": "array" })");
@@ -172,26 +177,6 @@ TEST_F(ListedMethodsTest, TheFirstOfANameCounts) {
   EXPECT_NE(read()->listed.find("first"), std::string::npos);
 }
 
-TEST_F(ListedMethodsTest, TheSecondVersionCountsBeforeTheFirst) {
-  const hearth_method method = {
-      .name = lent("old"), .flags = HEARTH_METHOD_IDEMPOTENT, .reserved = 0};
-  const hearth_methods_v1 first = {.struct_size = sizeof first, .count = 1, .methods = &method};
-  const hearth_methods_v2 second = {.struct_size = sizeof second, .count = 0, .methods = nullptr};
-  EXPECT_EQ(read_class_methods(&first, nullptr, "Counter")->idempotent, Names{"old"});
-  EXPECT_EQ(read_class_methods(&first, &second, "Counter")->idempotent, Names{});
-}
-
-TEST_F(ListedMethodsTest, TheTableIsBoundedAsTheFirstOneIs) {
-  EXPECT_EQ(read(sizeof(hearth_methods_v2) - 1).error().reason,
-            "the hearth.methods/2 of its class Counter has a struct_size of 15: set it to "
-            "sizeof(hearth_methods_v2)");
-  add().name = lent("");
-  expect_refused("has a method whose name is not 1 to 256 bytes of UTF-8");
-  methods_.clear();
-  for (int i = 0; i <= HEARTH_METHODS_MAX; ++i) add();
-  expect_refused("has 1025 methods, more than 1024");
-}
-
 TEST_F(ListedMethodsTest, ADescriptionIsBoundedUtf8) {
   const std::string longest(HEARTH_METHOD_DESCRIPTION_MAX, 'x');
   add().description = lent(longest);
@@ -204,7 +189,7 @@ TEST_F(ListedMethodsTest, ADescriptionIsBoundedUtf8) {
 }
 
 TEST_F(ListedMethodsTest, ASchemaIsABoundedObject) {
-  hearth_method_2& method = add();
+  hearth_method& method = add();
   const std::string longest = "{" + std::string(HEARTH_METHOD_SCHEMA_MAX - 2, ' ') + "}";
   method.arguments = method.result = lent(longest);
   EXPECT_TRUE(read());

@@ -143,8 +143,8 @@ static const hearth_offload_v1 offload = {.run = run_job};
 MAYBE_UNUSED static const void* get_extension(const hearth_class* self, const char* id) {
   (void)self;
 #ifdef WITH_METHODS
-  static const hearth_method methods[] = {{{"get", 3}, HEARTH_METHOD_IDEMPOTENT, 0},
-                                          {{"add", 3}, 0, 0}};
+  static const hearth_method methods[] = {{.name = {"get", 3}, .flags = HEARTH_METHOD_IDEMPOTENT},
+                                          {.name = {"add", 3}}};
   static const hearth_methods_v1 table = {sizeof table, WITH_METHODS, methods};
   if (strcmp(id, HEARTH_EXT_METHODS) == 0) return &table;
 #endif

@@ -71,13 +71,6 @@ bool resume_kept(Activation& activation, const Context& context, const Recovered
 // Calls the function that is listed under its name. False: none is listed.
 bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber);
 
-// This version cannot continue the fiber: the host keeps it for a version that can. A fiber of
-// hearth.fibers/1 would be offered again without end after this status, so it is removed instead,
-// with a warning.
-inline hearth_status unknown_fiber(const RecoveredFiber& fiber) noexcept {
-  return fiber.record ? HEARTH_E_NOT_FOUND : HEARTH_E_UNSUPPORTED;
-}
-
 // A class without the hook that does not list the name refuses the event. For a host that means
 // that this version does not know the fiber, not that the hook has failed.
 hearth_status dispatch_recovery(Activation& activation, const Context& outer,

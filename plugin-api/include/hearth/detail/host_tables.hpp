@@ -8,10 +8,9 @@
 #include <hearth/ext/audit.h>
 #include <hearth/ext/call.h>
 #include <hearth/ext/clock.h>
-#include <hearth/ext/connections_2.h>
+#include <hearth/ext/connections.h>
 #include <hearth/ext/fetch.h>
 #include <hearth/ext/fibers.h>
-#include <hearth/ext/fibers_2.h>
 #include <hearth/ext/http.h>
 #include <hearth/ext/keep_alive.h>
 #include <hearth/ext/kv.h>
@@ -24,7 +23,7 @@
 #include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
 #include <hearth/ext/sql.h>
-#include <hearth/ext/state_2.h>
+#include <hearth/ext/state.h>
 #include <hearth/ext/subagents.h>
 
 #include <cstddef>
@@ -53,10 +52,8 @@ struct HostTables {
   const hearth_call_v1* call = nullptr;
   const hearth_clock_v1* clock = nullptr;
   const hearth_connections_v1* connections = nullptr;
-  const hearth_connections_v2* connections_2 = nullptr;
   const hearth_fetch_v1* fetch = nullptr;
-  const hearth_fibers_v1* earlier_fibers = nullptr;
-  const hearth_fibers_v2* fibers = nullptr;
+  const hearth_fibers_v1* fibers = nullptr;
   const hearth_http_v1* http = nullptr;
   const hearth_keep_alive_v1* keep_alive = nullptr;
   const hearth_kv_v1* kv = nullptr;
@@ -67,7 +64,6 @@ struct HostTables {
   const hearth_schedule_v1* schedule = nullptr;
   const hearth_sql_v1* sql = nullptr;
   const hearth_state_v1* state = nullptr;
-  const hearth_state_v2* state_2 = nullptr;
   const hearth_subagents_v1* sub_agents = nullptr;
 
   void look_up(const hearth_host* from) noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 // A list of methods in the form that the host reads.
 
-#include <hearth/ext/methods_2.h>
+#include <hearth/ext/methods.h>
 #include <hearth/method.hpp>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hearth::detail {
 
-// The tables of hearth.methods/1 and /2 for a list of methods.
+// The table of hearth.methods/1 for a list of methods.
 // Lifetime  As long-lived as the names and descriptions of the methods, which are literals.
 class ListedMethods {
  public:
@@ -21,21 +21,16 @@ class ListedMethods {
   ListedMethods& operator=(const ListedMethods&) = delete;
 
   // Null if there are none.
-  [[nodiscard]] const hearth_methods_v1* first() const {
-    return promises_.empty() ? nullptr : &first_;
-  }
-  [[nodiscard]] const hearth_methods_v2* second() const {
-    return listed_.empty() ? nullptr : &second_;
+  [[nodiscard]] const hearth_methods_v1* table() const {
+    return listed_.empty() ? nullptr : &table_;
   }
 
  private:
   hearth_bytes keep(std::string text);
 
   std::vector<std::string> texts_;
-  std::vector<hearth_method> promises_;
-  std::vector<hearth_method_2> listed_;
-  hearth_methods_v1 first_;
-  hearth_methods_v2 second_;
+  std::vector<hearth_method> listed_;
+  hearth_methods_v1 table_;
 };
 
 }  // namespace hearth::detail

@@ -31,7 +31,7 @@ typedef struct hearth_agent_v1 {
   hearth_status (*destroy)(const hearth_host* host, hearth_agent agent);
 } hearth_agent_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_agent_v1) == 16, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_agent_v1) == 16, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

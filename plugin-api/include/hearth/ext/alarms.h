@@ -54,7 +54,7 @@ typedef struct hearth_alarms_v1 {
 } hearth_alarms_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_alarm_request) == 48, "grows at its end");
-HEARTH_STATIC_ASSERT(sizeof(hearth_alarms_v1) == 3 * 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_alarms_v1) == 3 * 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

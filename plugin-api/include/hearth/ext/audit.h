@@ -30,7 +30,7 @@ typedef struct hearth_audit_v1 {
                           hearth_bytes detail);
 } hearth_audit_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_audit_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_audit_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

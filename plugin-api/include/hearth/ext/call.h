@@ -130,8 +130,8 @@ typedef struct hearth_call_v1 {
 } hearth_call_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_call_request) == 96, "grows at its end");
-HEARTH_STATIC_ASSERT(offsetof(hearth_call_request, call) == 72, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_call_v1) == 40, "frozen");
+HEARTH_STATIC_ASSERT(offsetof(hearth_call_request, call) == 72, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_call_v1) == 40, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

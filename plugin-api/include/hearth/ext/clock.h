@@ -20,7 +20,7 @@ typedef struct hearth_clock_v1 {
   uint64_t (*steady_ns)(const hearth_host* host);
 } hearth_clock_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_clock_v1) == 16, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_clock_v1) == 16, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -80,9 +80,22 @@ typedef struct hearth_connections_v1 {
    * Errors: INVALID, GONE. [instance] */
   hearth_status (*close)(const hearth_host* host, hearth_agent agent, uint64_t connection,
                          uint32_t code, hearth_bytes reason);
+
+  /* The claims of the token that the client has connected with: a JSON object, verified by the
+   * server. They stay with the connection, as its tags do. NOT_FOUND: there are no claims (no token
+   * was asked for, or its token has none). GONE. [instance] */
+  hearth_status (*claims)(const hearth_host* host, hearth_agent agent, uint64_t connection,
+                          hearth_bytes* json);
+
+  /* The claims of a client's event in progress: an HTTP request, a message, or a call, through
+   * /objects too. `call` names the event. The claims came with the event, and stay when the client
+   * has gone. NOT_FOUND: there are no claims, or it is no client's event. GONE: the event is over,
+   * or has timed out. [instance] */
+  hearth_status (*request_claims)(const hearth_host* host, hearth_agent agent, uint64_t call,
+                                  hearth_bytes* json);
 } hearth_connections_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_connections_v1) == 13 * 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_connections_v1) == 15 * 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -29,7 +29,7 @@ typedef struct hearth_drain_request {
   uint64_t call; /* a CALL or a REQUEST that is not completed, GONE for others; or 0 */
 } hearth_drain_request;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_drain_request) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_drain_request) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -118,8 +118,8 @@ typedef struct hearth_fetch_v1 {
 } hearth_fetch_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_request) == 160, "grows at its end");
-HEARTH_STATIC_ASSERT(offsetof(hearth_fetch_request, connect_timeout_ms) == 88, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(offsetof(hearth_fetch_request, connect_timeout_ms) == 88, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fetch_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

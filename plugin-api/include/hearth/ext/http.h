@@ -42,7 +42,7 @@ typedef struct hearth_http_v1 {
                               hearth_bytes name, hearth_bytes value);
 } hearth_http_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_http_v1) == 5 * 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_http_v1) == 5 * 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -26,7 +26,7 @@ typedef struct hearth_keep_alive_v1 {
   hearth_status (*release)(const hearth_host* host, hearth_agent agent);
 } hearth_keep_alive_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_keep_alive_v1) == 16, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_keep_alive_v1) == 16, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -29,7 +29,7 @@ typedef struct hearth_kv_filter {
   hearth_bytes after;  /* only keys after this one, which need not exist */
 } hearth_kv_filter;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_kv_filter) == 40, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_kv_filter) == 40, "layout");
 
 typedef struct hearth_kv_v1 {
   /* NOT_FOUND; INVALID: no key. [instance] */
@@ -54,7 +54,7 @@ typedef struct hearth_kv_v1 {
                          uint64_t* bytes);
 } hearth_kv_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_kv_v1) == 40, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_kv_v1) == 40, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -20,7 +20,7 @@ typedef struct hearth_log_v1 {
   void (*write)(const hearth_host* host, hearth_agent agent, int32_t level, hearth_bytes text);
 } hearth_log_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_log_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_log_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -22,7 +22,23 @@
  *
  * "Idempotent" means: a run that was cut off anywhere, followed by a complete run, has the same
  * effect as one complete run. Methods that only read are idempotent. So are methods that begin work
- * under a key that they were given (hearth.managed_fibers/1).
+ * under a key that they were given (hearth.fibers/1).
+ *
+ * The list has facts for callers too: a description, and JSON schemas of the arguments and of the
+ * result. The host does not check calls against the schemas: the class checks its arguments itself,
+ * as always.
+ *
+ * A flag is a promise of the class. For each flag the host does this:
+ *
+ *   IDEMPOTENT   repeats a call that an eviction cut off
+ *   READ_ONLY    the same, and shows it to callers. The method changes nothing that outlives the
+ *                call: neither state nor stored data, nor the world outside. The host does not
+ *                check it
+ *   STREAMING    shows it to callers. The method may send parts of its answer before the answer
+ *   EXCLUSIVE    runs a call of the method alone: it begins when no other call or request of the
+ *                agent is in progress, and no other begins before it is over. While it waits, later
+ *                calls of clients wait behind it. `calls: serial` of a class file sets this for all
+ *                methods. Schedules, queue items, fibers and frames go on beside it
  */
 #ifndef HEARTH_EXT_METHODS_H
 #define HEARTH_EXT_METHODS_H
@@ -36,33 +52,54 @@ extern "C" {
 #define HEARTH_EXT_METHODS "hearth.methods/1"
 
 /* hearth_method.flags. A host ignores flags that it does not know. */
-enum { HEARTH_METHOD_IDEMPOTENT = 1 };
+enum {
+  HEARTH_METHOD_IDEMPOTENT = 1,
+  HEARTH_METHOD_STREAMING = 2,
+  HEARTH_METHOD_READ_ONLY = 4,
+  HEARTH_METHOD_EXCLUSIVE = 8
+};
 
-/* Methods that are not listed, or have no flags, exist too; the class promises nothing for them. */
+/* Methods that are not listed, or have no flags, exist too; the class promises nothing for them. If
+ * a name is listed twice, the first entry counts. */
 typedef struct hearth_method {
   hearth_bytes name; /* as in HEARTH_EVENT_CALL; 1 to HEARTH_METHOD_NAME_MAX bytes of UTF-8 */
   uint32_t flags;    /* HEARTH_METHOD_* */
   uint32_t reserved; /* 0 */
+
+  /* For people and for language models: UTF-8, at most HEARTH_METHOD_DESCRIPTION_MAX bytes; may be
+   * empty. */
+  hearth_bytes description;
+
+  /* JSON Schema (draft 2020-12) of the array of arguments, with prefixItems, and of the result.
+   * JSON text of an object, at most HEARTH_METHOD_SCHEMA_MAX bytes; empty: unknown. The result of a
+   * stream is its last value; a method without a result has an empty schema, too. */
+  hearth_bytes arguments;
+  hearth_bytes result;
 } hearth_method;
 
 enum {
   HEARTH_METHOD_NAME_MAX = 256,
-  HEARTH_METHODS_MAX = 1024 /* in one table */
+  HEARTH_METHODS_MAX = 1024, /* in one table */
+  HEARTH_METHOD_DESCRIPTION_MAX = 4096,
+  HEARTH_METHOD_SCHEMA_MAX = 16384
 };
 
 /* The plugin's side: hearth_class.get_extension(class, HEARTH_EXT_METHODS). Constant data, read
  * when the library is loaded. A table that breaks a limit refuses the library. */
 typedef struct hearth_methods_v1 {
   uint32_t struct_size;
-  uint32_t count;
+  uint32_t count;                /* at most HEARTH_METHODS_MAX */
   const hearth_method* methods; /* may be null only if count is 0 */
 } hearth_methods_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_method) == 24, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_method, flags) == 16, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_methods_v1) == 16, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_methods_v1, count) == 4, "frozen");
-HEARTH_STATIC_ASSERT(offsetof(hearth_methods_v1, methods) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_method) == 72, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_method, flags) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_method, description) == 24, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_method, arguments) == 40, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_method, result) == 56, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_methods_v1) == 16, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_methods_v1, count) == 4, "layout");
+HEARTH_STATIC_ASSERT(offsetof(hearth_methods_v1, methods) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

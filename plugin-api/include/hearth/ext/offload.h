@@ -33,8 +33,8 @@ typedef struct hearth_offload_v1 {
   hearth_status (*run)(uint64_t job, uint32_t cancelled);
 } hearth_offload_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_offload_request) == 8, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_offload_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_offload_request) == 8, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_offload_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

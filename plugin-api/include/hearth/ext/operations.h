@@ -122,7 +122,7 @@ enum {
 typedef struct hearth_operation_start {
   uint32_t struct_size;
   uint32_t effect;        /* HEARTH_EFFECT_* */
-  hearth_fiber fiber;     /* the running fiber of hearth.fibers/2; 0: none */
+  hearth_fiber fiber;     /* the running fiber of hearth.fibers/1; 0: none */
   uint64_t horizon_ms;    /* KEYED: how long the other system knows a key, 1 at least; else 0 */
   uint32_t can_probe;     /* 1: the caller can ask the other system */
   uint32_t can_resume;    /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
@@ -147,7 +147,7 @@ typedef struct hearth_operation_begun {
   hearth_bytes result; /* COMPLETED: JSON; empty: it was too large to be kept */
 } hearth_operation_begun;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_begun) == 56, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_begun) == 56, "layout");
 
 /* The filter of list(). A zero or empty field does not restrict. */
 typedef struct hearth_operation_filter {
@@ -160,7 +160,7 @@ typedef struct hearth_operation_filter {
   hearth_bytes after; /* an operation's id: only operations after it */
 } hearth_operation_filter;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_filter) == 64, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_filter) == 64, "layout");
 
 /* Every function but inspect and list: INVALID while a savepoint of hearth.sql/1 is open or the
  * agent migrates, CLOSING. */
@@ -233,7 +233,7 @@ typedef struct hearth_operations_v1 {
   hearth_status (*drop_answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 64, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 64, "layout");
 
 /* ---- what a class says about its kinds ---- */
 
@@ -262,8 +262,8 @@ typedef struct hearth_operation_kinds_v1 {
   const hearth_operation_kind* kinds; /* may be null only if count is 0 */
 } hearth_operation_kinds_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_kind) == 88, "frozen");
-HEARTH_STATIC_ASSERT(sizeof(hearth_operation_kinds_v1) == 16, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_kind) == 88, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operation_kinds_v1) == 16, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -48,7 +48,7 @@ typedef struct hearth_queue_request {
   uint64_t retry_max_ms;  /* 0: 3000 */
 } hearth_queue_request;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_queue_request) == 56, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_queue_request) == 56, "layout");
 
 /* The filter of list() and remove_all(). A zero or empty field does not restrict. */
 typedef struct hearth_queue_filter {
@@ -61,7 +61,7 @@ typedef struct hearth_queue_filter {
   hearth_bytes after;  /* list: a record's id: only items after it */
 } hearth_queue_filter;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_queue_filter) == 88, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_queue_filter) == 88, "layout");
 
 typedef struct hearth_queue_v1 {
   /* Appends an item. Errors: INVALID (also while a savepoint of hearth.sql/1 is open, as with the
@@ -93,7 +93,7 @@ typedef struct hearth_queue_v1 {
   hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_queue_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_queue_v1) == 48, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_queue_v1) == 48, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

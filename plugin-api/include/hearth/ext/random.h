@@ -17,7 +17,7 @@ typedef struct hearth_random_v1 {
   hearth_status (*fill)(const hearth_host* host, void* out, size_t size);
 } hearth_random_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_random_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_random_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -141,7 +141,7 @@ typedef struct hearth_schedule_request {
   uint64_t retry_max_ms;  /* 0: 3000 */
 } hearth_schedule_request;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_request) == 120, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_request) == 120, "layout");
 
 /* The filter of list(). A zero or empty field does not restrict. */
 typedef struct hearth_schedule_filter {
@@ -156,7 +156,7 @@ typedef struct hearth_schedule_filter {
   uint32_t reserved;  /* 0 */
 } hearth_schedule_filter;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_filter) == 80, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_filter) == 80, "layout");
 
 typedef struct hearth_schedule_v1 {
   /* Makes a schedule, or finds the existing one that it would repeat (then *created is 0). *record
@@ -191,7 +191,7 @@ typedef struct hearth_schedule_v1 {
   hearth_status (*retry)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
 } hearth_schedule_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_v1) == 48, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_schedule_v1) == 48, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -48,7 +48,7 @@ typedef struct hearth_schema_v1 {
   uint32_t version; /* 1 or more; 0: as if the class did not have this extension */
 } hearth_schema_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_schema_v1) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_schema_v1) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

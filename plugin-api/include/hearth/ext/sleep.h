@@ -18,7 +18,7 @@ typedef struct hearth_sleep_request {
   uint64_t milliseconds; /* at most 366 days: INVALID beyond */
 } hearth_sleep_request;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_sleep_request) == 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_sleep_request) == 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -97,7 +97,7 @@ typedef struct hearth_sql_v1 {
   hearth_status (*rollback_savepoint)(const hearth_host* host, hearth_agent agent, uint32_t depth);
 } hearth_sql_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_sql_v1) == 20 * 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_sql_v1) == 20 * 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

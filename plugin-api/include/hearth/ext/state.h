@@ -27,9 +27,14 @@ typedef struct hearth_state_v1 {
 
   /* The state to show until one is set. Not stored; call it in create or START. [instance] */
   hearth_status (*set_default)(const hearth_host* host, hearth_agent agent, hearth_bytes json);
+
+  /* Removes the state: get() then gives the default, or NOT_FOUND. Like set(), it belongs to the
+   * running turn and to savepoints. Clients get the default, or a state frame without a state;
+   * STATE_CHANGED has the default, or null. Errors: FORBIDDEN, LIMIT, IO, as set(). [instance] */
+  hearth_status (*unset)(const hearth_host* host, hearth_agent agent, uint64_t on_behalf);
 } hearth_state_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_state_v1) == 24, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_state_v1) == 32, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -63,7 +63,7 @@ typedef struct hearth_subagents_v1 {
 } hearth_subagents_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_subagents_filter) == 40, "grows at its end");
-HEARTH_STATIC_ASSERT(sizeof(hearth_subagents_v1) == 3 * 8, "frozen");
+HEARTH_STATIC_ASSERT(sizeof(hearth_subagents_v1) == 3 * 8, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

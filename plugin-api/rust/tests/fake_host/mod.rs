@@ -249,7 +249,7 @@ unsafe extern "C" fn get_extension(_: *const Host, id: *const c_char) -> *const 
         b"hearth.agent/1" => table![evict, destroy],
         b"hearth.call/1" => table![never, notify, caller, never, never],
         b"hearth.clock/1" => table![wall_ms, never],
-        b"hearth.fibers/2" => table![
+        b"hearth.fibers/1" => table![
             start_fiber,
             resume,
             stash,
@@ -268,7 +268,7 @@ unsafe extern "C" fn get_extension(_: *const Host, id: *const c_char) -> *const 
         b"hearth.schedule/1" => {
             table![create_schedule, never, never, cancel_schedule, never, never]
         }
-        b"hearth.state/1" => table![get_state, set_state, set_default],
+        b"hearth.state/1" => table![get_state, set_state, set_default, never],
         _ => null(),
     }
 }

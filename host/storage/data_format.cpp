@@ -1,0 +1,64 @@
+#include "storage/data_format.hpp"
+
+#include "base/error.hpp"
+#include "storage/connection.hpp"
+
+#include <sqlite3.h>
+
+namespace hearth::storage {
+namespace {
+
+// Undoes what an exception has interrupted.
+class RollbackUnlessCommitted {
+ public:
+  explicit RollbackUnlessCommitted(Connection& connection) : connection_(connection) {}
+  RollbackUnlessCommitted(const RollbackUnlessCommitted&) = delete;
+  RollbackUnlessCommitted& operator=(const RollbackUnlessCommitted&) = delete;
+  ~RollbackUnlessCommitted() {
+    // Fails if there is nothing to undo, which does no harm.
+    if (!committed_) sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  void commit() {
+    connection_.execute("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  Connection& connection_;
+  bool committed_ = false;
+};
+
+bool is_new(Connection& connection) {
+  const std::int64_t found = connection.query_integer("PRAGMA user_version");
+  if (found == kDataFormat) return false;
+  if (found == 0 && connection.query_integer("SELECT count(*) FROM sqlite_schema") == 0)
+    return true;
+  throw StorageError(wrong_format(sqlite3_db_filename(&connection.handle(), "main"), found));
+}
+
+}  // namespace
+
+std::string wrong_format(std::string_view file, std::int64_t found) {
+  return std::string(file) + " has data format " + std::to_string(found) +
+         ", and this server reads only format " + std::to_string(kDataFormat) +
+         ": another build of Hearth wrote it. Nothing in it was changed. Serve this data directory "
+         "with the build that wrote it, or begin with an empty one";
+}
+
+void check_format(Connection& connection) {
+  static_cast<void>(is_new(connection));
+}
+
+void prepare_tables(Connection& connection, const char* tables) {
+  if (!is_new(connection)) return;  // without a lock: the usual case
+  connection.execute("BEGIN IMMEDIATE");
+  RollbackUnlessCommitted transaction(connection);
+  // Looked at again: another connection may have made them while this one waited for the lock.
+  if (is_new(connection)) {
+    connection.execute(tables);
+    connection.execute(("PRAGMA user_version=" + std::to_string(kDataFormat)).c_str());
+  }
+  transaction.commit();
+}
+
+}  // namespace hearth::storage

@@ -1,0 +1,67 @@
+#include "storage/data_format.hpp"
+
+#include "base/error.hpp"
+#include "storage/connection.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hearth::storage {
+namespace {
+
+constexpr const char* kTables = "CREATE TABLE a(x); INSERT INTO a VALUES(1)";
+
+class DataFormatTest : public ::testing::Test {
+ protected:
+  void set_format(std::int64_t format) {
+    connection_.execute(("PRAGMA user_version=" + std::to_string(format)).c_str());
+  }
+  std::string refusal() {
+    try {
+      prepare_tables(connection_, kTables);
+    } catch (const StorageError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const testing::TempDirectory temp_;
+  Connection connection_{temp_.path() / "a.db", {.create = true}};
+};
+
+TEST_F(DataFormatTest, ANewFileGetsTheTablesOnceAndTheFormat) {
+  check_format(connection_);
+  prepare_tables(connection_, kTables);
+  prepare_tables(connection_, kTables);
+  EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM a"), 1);
+  EXPECT_EQ(connection_.query_integer("PRAGMA user_version"), kDataFormat);
+}
+
+TEST_F(DataFormatTest, WhatFailsLeavesNothing) {
+  EXPECT_THROW(prepare_tables(connection_, "CREATE TABLE b(x); SELECT nonsense"), StorageError);
+  EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM sqlite_schema"), 0);
+  prepare_tables(connection_, kTables);  // no transaction was left open
+}
+
+TEST_F(DataFormatTest, AnotherFormatIsRefusedAndLeftAsItIs) {
+  connection_.execute("CREATE TABLE agents(x); INSERT INTO agents VALUES(7)");
+  for (const std::int64_t format :
+       {std::int64_t{0}, std::int64_t{1}, kDataFormat - 1, kDataFormat + 1, std::int64_t{-1}}) {
+    set_format(format);
+    EXPECT_EQ(refusal(), (temp_.path() / "a.db").string() + " has data format " +
+                             std::to_string(format) + ", and this server reads only format " +
+                             std::to_string(kDataFormat) +
+                             ": another build of Hearth wrote it. Nothing in it was changed. Serve "
+                             "this data directory with the build that wrote it, or begin with an "
+                             "empty one");
+    EXPECT_THROW(check_format(connection_), StorageError);
+    EXPECT_EQ(connection_.query_integer("SELECT x FROM agents"), 7);
+    EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM sqlite_schema"), 1);
+    EXPECT_EQ(connection_.query_integer("PRAGMA user_version"), format);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::storage
