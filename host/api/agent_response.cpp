@@ -1,5 +1,6 @@
 #include "api/agent_response.hpp"
 
+#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 
 #include <atomic>
@@ -16,9 +17,9 @@ class AgentResponse final : public runtime::CallSink {
                 Logger& logger)
       : exchange_(std::move(exchange)), agent_(std::move(agent)), logger_(logger) {}
 
-  void begun(runtime::CallId call, const extensions::Span& span) override {
+  void begun(runtime::CallId call, const extensions::Span& span, bool shows_failures) override {
     call_ = call;
-    span_ = span;
+    text_.begun(span, shows_failures);
   }
 
   [[nodiscard]] bool abandoned() const override {
@@ -65,9 +66,9 @@ class AgentResponse final : public runtime::CallSink {
   }
 
   void fail(net::HttpExchange& exchange, const Error& error) const {
-    const bool private_text = error.code == Errc::kPlugin;  // the runtime has logged it
-    if (streaming_ && !private_text) {
-      const std::string trace = span_.text();
+    // The runtime has logged failures of the code.
+    if (streaming_ && error.code != Errc::kPlugin) {
+      const std::string trace = text_.span().text();
       logger_.write_limited(LogLevel::kWarn, "http.agent_failed",
                             {agent_.agent_class, to_string(error.code)},
                             {{"class", agent_.agent_class},
@@ -79,16 +80,14 @@ class AgentResponse final : public runtime::CallSink {
                              {"trace", trace}});
     }
     if (streaming_) return;
-    exchange.respond(error_answer(
-        http_status(error.code), to_string(error.code),
-        private_text ? "the agent failed to answer" : std::string_view(error.message)));
+    exchange.respond(error_answer(http_status(error.code), to_string(error.code), text_.of(error)));
   }
 
   std::shared_ptr<net::HttpExchange> exchange_;
   const storage::AgentKey agent_;
   Logger& logger_;
   runtime::CallId call_ = 0;  // the call that it answers
-  extensions::Span span_;
+  FailureText text_;
   // For a stream. Shared with the notice, which comes on the client's loop, maybe after this object
   // has gone.
   std::shared_ptr<std::atomic<bool>> client_left_;

@@ -1,5 +1,6 @@
 #include "api/agent_socket.hpp"
 
+#include "api/failure_text.hpp"
 #include "protocol/client_frame.hpp"
 #include "protocol/server_frames.hpp"
 
@@ -22,6 +23,10 @@ class RpcAnswer final : public runtime::CallSink {
  public:
   RpcAnswer(net::WebSocket& socket, std::string_view id_json) : socket_(socket), id_(id_json) {}
 
+  void begun(runtime::CallId /*call*/, const extensions::Span& span, bool shows_failures) override {
+    text_.begun(span, shows_failures);
+  }
+
   void part(const ResponseHead& /*head*/, std::string_view value) override {
     socket_.send(protocol::rpc_chunk_frame(id_, value), kIsText);
   }
@@ -32,7 +37,7 @@ class RpcAnswer final : public runtime::CallSink {
 
   void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
     if (outcome.has_error()) {
-      socket_.send(protocol::rpc_error_frame(id_, outcome.error().message), kIsText);
+      socket_.send(protocol::rpc_error_frame(id_, text_.of(outcome.error())), kIsText);
     } else if (outcome->empty()) {
       socket_.send(protocol::rpc_void_frame(id_), kIsText);
     } else {
@@ -43,6 +48,7 @@ class RpcAnswer final : public runtime::CallSink {
  private:
   net::WebSocket& socket_;
   const std::string id_;  // JSON
+  FailureText text_;
 };
 
 // The answer to a write of the state. Clients assume that a write succeeds, so only a refusal is

@@ -1,5 +1,6 @@
 #include "api/object_answer.hpp"
 
+#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
@@ -55,6 +56,9 @@ class ObjectAnswer final : public runtime::CallSink {
       exchange_->respond(object_error(500, "internal", "the call was not answered"));
   }
 
+  void begun(runtime::CallId /*call*/, const extensions::Span& span, bool shows_failures) override {
+    text_.begun(span, shows_failures);
+  }
   void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
 
   void finish(const runtime::ResponseHead& head, const Result<std::string_view>& outcome) override {
@@ -79,12 +83,15 @@ class ObjectAnswer final : public runtime::CallSink {
       if (served != nullptr && lacks_method(served->agent_class->methods(), callee_.method))
         return object_error(404, "invalid_method", "the class has no such method");
     }
+    if (error.code == Errc::kPlugin)
+      return object_error(http_status(error.code), object_code(error.code), text_.of(error));
     return call_error(error);
   }
 
   std::shared_ptr<net::HttpExchange> exchange_;
   const runtime::ClassRegistry& classes_;
   const ObjectCallee callee_;
+  FailureText text_;
 };
 
 }  // namespace
@@ -108,9 +115,7 @@ net::HttpResponse object_error(int status, std::string_view code, std::string_vi
 }
 
 net::HttpResponse object_error(const Error& error) {
-  const bool is_private = error.code == Errc::kPlugin;  // the runtime has logged it
-  return object_error(http_status(error.code), object_code(error.code),
-                      is_private ? "the method failed" : std::string_view(error.message));
+  return object_error(http_status(error.code), object_code(error.code), FailureText().of(error));
 }
 
 // The retryable errors here are those that extensions::CallAnswers does not store.

@@ -30,9 +30,9 @@ std::optional<GateRefusal> refusal_of(const runtime::ResponseHead& head,
   if (outcome.has_error()) {
     const Error& error = outcome.error();
     const int status = http_status(error.code);
-    refusal.answer = error_answer(status, to_string(error.code),
-                                  error.code == Errc::kPlugin ? "the agent failed to answer"
-                                                              : std::string_view(error.message));
+    refusal.answer = error_answer(
+        status, to_string(error.code),
+        error.code == Errc::kPlugin ? "the method failed" : std::string_view(error.message));
     refusal.close_code =
         may_pass(error.code) ? kCloseTryAgainLater : close_code_of(static_cast<unsigned>(status));
     return refusal;

@@ -227,6 +227,10 @@ void add_serve(CLI::App& app, ServeCommand& serve) {
       .add_flag("--supervised", serve.supervised,
                 "Run the server in a child process, and restart it when it crashes")
       ->disable_flag_override();
+  command
+      .add_flag("--show-failures", serve.show_failures,
+                "Show clients the text of every exception (show_failures), as `hearth dev` does")
+      ->disable_flag_override();
   command.add_option(server::kSupervisorOption, serve.supervisor_descriptor)->group("");  // hidden
 }
 
@@ -373,7 +377,7 @@ void add_repair(CLI::App& app, RepairCommand& repair) {
 std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   *std::ranges::find(arguments, "dev") = "serve";
-  arguments.insert(arguments.end(), {"--plugins", ProjectBuild::kServed});
+  arguments.insert(arguments.end(), {"--plugins", ProjectBuild::kServed, "--show-failures"});
   return arguments;
 }
 

@@ -24,6 +24,7 @@ struct ConfigurationFlags {
   std::optional<unsigned> shards;
   std::optional<LogLevel> log_level;
   std::optional<LogFormat> log_format;
+  bool show_failures = false;  // RuntimeLimits::show_failures
 };
 
 // hearth serve

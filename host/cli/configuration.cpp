@@ -73,6 +73,7 @@ config::LoadResult load_with_flags(const ConfigurationFlags& flags) {
     server.log.format = *flags.log_format;
     from_flag("log.format", "--log-format");
   }
+  server.runtime.show_failures = flags.show_failures;
   loaded = with_definitions(std::move(loaded));
   if (!loaded) return loaded;
   auto mistakes =

@@ -103,6 +103,10 @@ Settings<ClassSettings> make_own_settings() {
       yes_or_no("list_methods", at(&Class::list_methods),
                 "whether `GET /agents/CLASS` gives every client the [list of the class's "
                 "methods](#the-list-of-methods)"),
+      yes_or_no("show_failures", at(&Class::show_failures),
+                "whether clients read the text of every exception of a method. Else that of an "
+                "exception that is no `hearth::Error` is in the log only, and they read `the "
+                "method failed` and the trace"),
       duration("idle_timeout", at(&Class::idle_timeout), {milliseconds(10), hours(24 * 365)},
                "how long an agent without events stays in memory; its sockets stay open"),
       duration("evict_grace", at(&Class::evict_grace), {seconds(0), minutes(5)},

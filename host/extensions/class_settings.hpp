@@ -91,6 +91,9 @@ struct ClassSettings {
     return {.auth = auth, .cors = cors, .list_methods = list_methods};
   }
 
+  // Whether clients read the text of every failure (api/failure_text.hpp).
+  bool show_failures = false;
+
   Durability durability = Durability::kProcess;
 
   // How long an agent stays in memory without an event. Waking costs about a millisecond, so a

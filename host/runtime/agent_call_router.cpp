@@ -117,7 +117,9 @@ class AgentCallSink final : public CallSink {
   explicit AgentCallSink(Wire wire) : wire_(std::move(wire)) {}
   ~AgentCallSink() override { end(Error{Errc::kClosing, "the agent left; try again"}); }
 
-  void begun(CallId /*call*/, const extensions::Span& /*span*/) override { wire_->began = true; }
+  void begun(CallId /*call*/, const extensions::Span& /*span*/, bool /*shows_failures*/) override {
+    wire_->began = true;
+  }
   [[nodiscard]] bool abandoned() const override { return wire_->abandoned; }
 
   void part(const ResponseHead& /*head*/, std::string_view body) override {

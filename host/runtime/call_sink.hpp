@@ -24,8 +24,8 @@ class CallSink {
   CallSink& operator=(const CallSink&) = delete;
 
   // The agent's code is about to begin the event, as this call and span. Comes again if the event
-  // was cut off and is delivered again.
-  virtual void begun(CallId /*call*/, const extensions::Span& /*span*/) {}
+  // was cut off and is delivered again. `shows_failures`: ClassSettings::show_failures.
+  virtual void begun(CallId /*call*/, const extensions::Span& /*span*/, bool /*shows_failures*/) {}
 
   // The caller is gone, so that parts of the answer are not needed. A hint: it may come late or
   // never, and finish() is called all the same.

@@ -25,6 +25,9 @@ struct RuntimeLimits {
   // Objects among them, in the whole server.
   std::size_t max_active_objects = 200;
 
+  // ClassSettings::show_failures for all classes, as `hearth dev` wants it.
+  bool show_failures = false;
+
   // Events that wait for one agent, and the bytes in them. Further calls and requests are refused.
   std::size_t max_waiting = 1000;
   std::size_t max_waiting_bytes = std::size_t{64} << 20;

@@ -11,7 +11,9 @@ class KeyedCalls::Sink final : public CallSink {
       : running_(std::move(running)), place_(std::move(place)), to_(std::move(to)) {}
   ~Sink() override { leave(); }
 
-  void begun(CallId call, const extensions::Span& span) override { to_->begun(call, span); }
+  void begun(CallId call, const extensions::Span& span, bool shows_failures) override {
+    to_->begun(call, span, shows_failures);
+  }
   [[nodiscard]] bool abandoned() const override { return to_->abandoned(); }
   void part(const ResponseHead& head, std::string_view body) override { to_->part(head, body); }
   void when_drained(std::function<void()> notice) override { to_->when_drained(std::move(notice)); }

@@ -138,7 +138,8 @@ void LiveAgent::deliver(Event incoming) {
   call.due = call.began + time;
   if (rule_of(call.kind).runs_method && call_order().runs_alone(call.kind, incoming.name))
     calls_.run_alone(call);
-  if (call.sink) call.sink->begun(id, call.span);
+  const bool shows_failures = settings().show_failures || services_.limits().show_failures;
+  if (call.sink) call.sink->begun(id, call.span, shows_failures);
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
   if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));

@@ -40,6 +40,7 @@ class ProbeAgent : public hearth::Agent {
     m.add("nothing", &ProbeAgent::nothing);
     m.add("null_value", &ProbeAgent::null_value);
     m.add("fail", &ProbeAgent::fail);
+    m.add("refuse", &ProbeAgent::refuse);
     m.add("fail_with", &ProbeAgent::fail_with);
     m.add("fail_oddly", &ProbeAgent::fail_oddly);
     m.add("bad_text", &ProbeAgent::bad_text);
@@ -161,6 +162,7 @@ class ProbeAgent : public hearth::Agent {
   void nothing() {}
   hearth::Json null_value() { return nullptr; }
   void fail(const std::string& message) { throw std::runtime_error(message); }
+  void refuse(const std::string& message) { throw hearth::Error(HEARTH_E_CONFLICT, message); }
   void fail_with(int code, const std::string& message) { throw hearth::Error(code, message); }
   void fail_oddly() { throw 42; }  // NOLINT: not a std::exception
   // What JSON cannot hold.

@@ -52,19 +52,24 @@ for (const version of versions) {
       for (const value of values) assert.deepEqual(await client.call("echo", [value]), value);
     });
 
-    test("a method that throws rejects with its message and nothing else", limits, async (t) => {
+    test("an error for clients rejects with its message and nothing else", limits, async (t) => {
       const message = 'boom: "quoted"\nand é';
-      const error = await probe(t).call("fail", [message]).catch((reason) => reason);
+      const error = await probe(t).call("refuse", [message]).catch((reason) => reason);
       assert.equal(error.message, message);
     });
 
-    test("what is thrown and is no exception rejects too", limits, async (t) => {
-      await assert.rejects(probe(t).call("fail_oddly"), { message: "Unknown error occurred" });
+    test("anything else that is thrown rejects with the trace that the log has", limits, async (t) => {
+      for (const method of ["fail", "fail_oddly"]) {
+        const line = server.nextLine(/agent\.call_failed/);
+        const error = await probe(t).call(method, ["a secret"]).catch((reason) => reason);
+        const [, trace] = /^the method failed \(trace ([0-9a-f]{32})\)$/.exec(error.message);
+        assert.ok((await line).includes(trace), error.message);
+      }
     });
 
     test("a value that JSON cannot hold is answered all the same", limits, async (t) => {
       const client = probe(t);
-      await assert.rejects(client.call("bad_text"), { message: "the agent's answer is not JSON" });
+      await assert.rejects(client.call("bad_text"), /^Error: the method failed/);
       assert.equal(await client.call("not_a_number"), null);
     });
 
@@ -187,5 +192,5 @@ test("an answer echoes any id, and carries no more than it should", limits, asyn
   const id = '"\\\u0000\n é 🔥';
   assert.deepEqual(await call(id, "add", [1, 2]), { type: "rpc", id, success: true, done: true, result: 3 });
   assert.deepEqual(await call("", "nothing", []), { type: "rpc", id: "", success: true, done: true });
-  assert.deepEqual(await call("e", "fail", ["why"]), { type: "rpc", id: "e", success: false, error: "why" });
+  assert.deepEqual(await call("e", "refuse", ["why"]), { type: "rpc", id: "e", success: false, error: "why" });
 });

@@ -93,7 +93,7 @@ enum {
   HEARTH_E_GONE = -7, /* the agent, call, connection or operation no longer exists; often normal */
   HEARTH_E_WRONG_THREAD = -8, /* see the function's thread tag */
   HEARTH_E_PLUGIN =
-      -9, /* the plugin's own code failed; the text says how, and reaches the caller */
+      -9, /* the plugin's own code failed; the text says how: for the log and other agents, not for clients */
   HEARTH_E_LIMIT = -10,     /* a limit of the class or the server was reached */
   HEARTH_E_BUSY = -11,      /* not now; try again later */
   HEARTH_E_IO = -12,        /* storage failed: the agent is broken and will be evicted */

@@ -16,7 +16,8 @@ impl Status {
     pub const CLOSING: Status = Status(ffi::HEARTH_E_CLOSING);
     /// The call, the fiber or the agent does not exist any more. Often normal.
     pub const GONE: Status = Status(ffi::HEARTH_E_GONE);
-    /// The agent's code failed. HTTP: 500.
+    /// The agent's code failed. The text is for the log and other agents: clients read "the method
+    /// failed" and the trace. HTTP: 500.
     pub const PLUGIN: Status = Status(ffi::HEARTH_E_PLUGIN);
     /// A limit of the class or the server was reached.
     pub const LIMIT: Status = Status(ffi::HEARTH_E_LIMIT);
