@@ -43,7 +43,7 @@ struct AuditQuery {
 //           file. Commits are not synced: a loss of power may lose the last entries, but never
 //           damages the file.
 // Threads   One at a time.
-// Failure   StorageError, also for a file of a newer server.
+// Failure   StorageError, also for a file of another format.
 class AuditStore {
  public:
   explicit AuditStore(std::filesystem::path file);

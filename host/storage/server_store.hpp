@@ -24,7 +24,7 @@ struct ClassCount {
 // On disk   class_counts(class, counter, window, used): a row for each class and counter. The first
 //           store() makes the file.
 // Threads   One at a time.
-// Failure   StorageError, also for a file of a newer server.
+// Failure   StorageError, also for a file of another format.
 class ServerStore {
  public:
   explicit ServerStore(std::filesystem::path file);

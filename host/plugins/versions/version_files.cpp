@@ -85,14 +85,8 @@ ClassFacts read_class(const Json& each) {
   facts.reason = text_member(each, "reason");
   facts.call = text_member(each, "call");
   facts.since_ms = number_in(each, "since_ms");
-  facts.is_barred = truth_in(each, "barred");
-  return facts;
-}
-
-ClassFacts read_class_of_ours(const Json& each) {
-  ClassFacts facts = read_class(each);
   facts.is_quarantined = truth_in(each, "quarantined");
-  facts.is_barred = facts.is_barred && facts.is_quarantined;
+  facts.is_barred = truth_in(each, "barred") && facts.is_quarantined;
   facts.released_by = text_member(each, "released_by");
   const auto crashes = each.find("crashes_ms");
   if (crashes == each.end() || !crashes->is_array()) return facts;
@@ -178,9 +172,9 @@ Json all_written(const std::vector<T>& entries) {
 
 // ---- whole files --------------------------------------------------------------------------------
 
-// The object in the file. It must have a list named `list`, unless `list` is empty. Absent: there
-// is no such file, or it is unreadable, which `stored` says.
-std::optional<Json> read_object(const fs::path& file, const char* list, StoredVersions& stored) {
+// The object in the file. It must have a list of places. Absent: there is no such file, or it is
+// unreadable, which `stored` says.
+std::optional<Json> read_object(const fs::path& file, StoredVersions& stored) {
   const auto text = read_file(file, kMaxVersionFile);
   if (!text && text.error().code == Errc::kNotFound) return std::nullopt;
   const auto fail = [&](Error why) {
@@ -191,16 +185,16 @@ std::optional<Json> read_object(const fs::path& file, const char* list, StoredVe
   auto object = parse_json(*text);
   const auto is_ours = [&] {
     if (!object || !object->is_object()) return false;
-    const auto found = object->find(list);
-    return *list == '\0' || (found != object->end() && found->is_array());
+    const auto found = object->find("places");
+    return found != object->end() && found->is_array();
   };
   if (is_ours()) return *std::move(object);
   return fail({Errc::kInvalidArgument, show_name(file.native()) + " is not what the server writes" +
                                            (object ? "" : ": " + object.error().message)});
 }
 
-void add_places(const Json& file, const char* key, const fs::path& data, VersionFacts& facts) {
-  for (const Json& each : objects_in(file, key)) {
+void add_places(const Json& file, const fs::path& data, VersionFacts& facts) {
+  for (const Json& each : objects_in(file, "places")) {
     Place place = read_place(each);
     const auto is_kept = [&data](const std::string& content) {
       return is_hash(content) && is_there(version_bytes(data, content));
@@ -211,29 +205,10 @@ void add_places(const Json& file, const char* key, const fs::path& data, Version
   }
 }
 
-void add_earlier_quarantine(const Json& file, VersionFacts& facts) {
-  for (const Json& each : objects_in(file, "quarantined")) {
-    facts.classes.push_back(read_class(each));
-    facts.classes.back().is_quarantined = true;
-  }
-  for (const Json& each : objects_in(file, "crashes")) {
-    const ClassFacts crashed = read_class(each);
-    const auto found = std::ranges::find_if(facts.classes, [&crashed](const ClassFacts& known) {
-      return known.agent_class == crashed.agent_class && known.sha256 == crashed.sha256;
-    });
-    ClassFacts& known = found != facts.classes.end() ? *found : facts.classes.emplace_back(crashed);
-    known.crashes_ms.push_back(number_in(each, "time_ms"));
-  }
-}
-
 }  // namespace
 
 fs::path version_file(const fs::path& data) {
   return data / "versions.json";
-}
-
-std::vector<fs::path> earlier_version_files(const fs::path& data) {
-  return {data / "trials" / "trials.json", data / "quarantine.json"};
 }
 
 fs::path version_bytes_directory(const fs::path& data) {
@@ -246,25 +221,18 @@ fs::path version_bytes(const fs::path& data, std::string_view sha256) {
 
 StoredVersions read_versions(const fs::path& data) {
   StoredVersions stored;
-  if (const auto file = read_object(version_file(data), "places", stored)) {
-    for (const Json& each : objects_in(*file, "contents"))
-      stored.facts.contents.push_back(read_content(each));
-    for (const Json& each : objects_in(*file, "classes"))
-      stored.facts.classes.push_back(read_class_of_ours(each));
-    add_places(*file, "places", data, stored.facts);
-    for (const Json& each : objects_in(*file, "settings")) {
-      SettingsFacts settings = read_settings_facts(each);
-      if (!settings.agent_class.empty() && !settings.proven.hash.empty())
-        stored.facts.settings.push_back(std::move(settings));
-    }
-    return stored;
+  const auto file = read_object(version_file(data), stored);
+  if (!file) return stored;
+  for (const Json& each : objects_in(*file, "contents"))
+    stored.facts.contents.push_back(read_content(each));
+  for (const Json& each : objects_in(*file, "classes"))
+    stored.facts.classes.push_back(read_class(each));
+  add_places(*file, data, stored.facts);
+  for (const Json& each : objects_in(*file, "settings")) {
+    SettingsFacts settings = read_settings_facts(each);
+    if (!settings.agent_class.empty() && !settings.proven.hash.empty())
+      stored.facts.settings.push_back(std::move(settings));
   }
-  const auto earlier = earlier_version_files(data);
-  stored.is_taken_over = std::ranges::any_of(earlier, is_there);
-  if (const auto trials = read_object(earlier[0], "trials", stored))
-    add_places(*trials, "trials", data, stored.facts);
-  if (const auto quarantine = read_object(earlier[1], "", stored))
-    add_earlier_quarantine(*quarantine, stored.facts);
   return stored;
 }
 

@@ -13,13 +13,9 @@ namespace hearth::plugins {
 // <data>/versions.json         the facts
 // <data>/trials/<sha256>.so    the bytes of the versions to go back to
 //
-// A list that is not in the file is empty: an earlier server did not keep it. Unknown members are
-// ignored. Earlier servers wrote <data>/trials/trials.json and <data>/quarantine.json instead:
-// they are read if no versions.json can be read.
+// A list that is not in the file is empty. Unknown members are ignored.
 
 [[nodiscard]] std::filesystem::path version_file(const std::filesystem::path& data);
-[[nodiscard]] std::vector<std::filesystem::path> earlier_version_files(
-    const std::filesystem::path& data);
 [[nodiscard]] std::filesystem::path version_bytes_directory(const std::filesystem::path& data);
 [[nodiscard]] std::filesystem::path version_bytes(const std::filesystem::path& data,
                                                   std::string_view sha256);
@@ -29,7 +25,6 @@ namespace hearth::plugins {
 // out.
 struct StoredVersions {
   VersionFacts facts;
-  bool is_taken_over = false;  // from files of an earlier server
   struct Unreadable {
     std::filesystem::path file;
     Error why;  // names the file

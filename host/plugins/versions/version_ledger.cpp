@@ -105,14 +105,9 @@ void VersionLedger::read() {
     const MutexLock lock(mutex_);
     facts_ = stored.facts;
     if (no_bytes_) facts_.places.clear();
-    is_behind_ = stored.is_taken_over;
   }
   if (const auto begun = change(HostStarted{host_}, Unwritten::kHoldsAnyway); !begun)
     problems_.push_back(begun.error());
-  const MutexLock one_at_a_time(changing_);
-  if (is_behind_) return;
-  std::error_code ignored;
-  for (const fs::path& file : earlier_version_files(data_)) fs::remove(file, ignored);
 }
 
 // ---- questions ----------------------------------------------------------------------------------

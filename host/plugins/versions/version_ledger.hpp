@@ -29,8 +29,7 @@ namespace hearth::plugins {
 //  P3 Verified  go_back() gives bytes with the recorded hash, or none.
 //  P4 Tidy      Bytes that no place names are removed with the next change.
 //  P5 Caution   A change that cannot be written does not happen, except for the changes below.
-//  P6 Moved     Files of earlier servers are taken over, and removed when versions.json is written.
-//  P7 Damage    A file that the server did not write is renamed with the suffix `.damaged`, and the
+//  P6 Damage    A file that the server did not write is renamed with the suffix `.damaged`, and the
 //               ledger begins without its facts: problems() says so.
 //
 // P5: crashed(), lose(), refuse(), allow() and note() hold for this process even if they cannot be

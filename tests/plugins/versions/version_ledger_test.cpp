@@ -408,7 +408,7 @@ TEST_F(VersionLedgerTest, AnotherHostTriesAgainWhatWasRefused) {
   EXPECT_FALSE(VersionLedger(root_.path(), "1.0.1").refusal(file_, hash("two")));
 }
 
-TEST_F(VersionLedgerTest, P7_AFileThatIsNotOursIsPutAside) {
+TEST_F(VersionLedgerTest, P6_AFileThatIsNotOursIsPutAside) {
   for (const std::string text : {"", "[]", "{}", R"({"places":3})", "{\"places\":"}) {
     write(root_.path() / "versions.json", text);
     VersionLedger ledger = open();
@@ -503,71 +503,6 @@ TEST_F(VersionLedgerTest, TheCrashesOfEarlierProcessesCount) {
   VersionLedger ledger = open();
   EXPECT_TRUE(ledger.crashed(crash).is_quarantined);
   EXPECT_EQ(open().quarantined().at(0).since_ms, 1003);
-}
-
-// ---- files of earlier servers -------------------------------------------------------------------
-
-TEST_F(VersionLedgerTest, P6_FilesOfEarlierServersAreTakenOver) {
-  fs::create_directory(directory_);
-  write(directory_ / (hash("one") + ".so"), "one");
-  write(directory_ / "trials.json",
-        R"({"trials":[{"file":")" + file_.native() + R"(","proven":")" + hash("one") +
-            R"(","on_trial":"","not_served":{"sha256":")" + hash("two") +
-            R"(","reason":"it is bad","may_retry":false},"condemned":[{"sha256":")" + hash("two") +
-            R"(","reason":"it is bad"}]}]})");
-  write(root_.path() / "quarantine.json",
-        R"({"crashes":[{"class":"Lobby","sha256":"03","time_ms":7},7],"quarantined":[1,{"class":)"
-        R"("Room","sha256":"01","since_ms":5,"barred":true}]})");
-  for (int start = 0; start < 2; ++start) {
-    const VersionLedger ledger = open();
-    EXPECT_TRUE(ledger.problems().empty());
-    EXPECT_EQ(ledger.refusal(file_, hash("two"))->reason, "it is bad");
-    EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
-    EXPECT_EQ(ledger.refusal(file_, "01")->rule, "R2");
-    EXPECT_EQ(ledger.facts().find_class("Lobby", "03")->crashes_ms, std::vector<std::int64_t>{7});
-    EXPECT_FALSE(fs::exists(directory_ / "trials.json"));
-    EXPECT_FALSE(fs::exists(root_.path() / "quarantine.json"));
-    EXPECT_EQ(bytes_before(), "one");
-  }
-}
-
-TEST_F(VersionLedgerTest, PartsOfAnEarlierFileThatAreNotOursAreLeftOut) {
-  write(root_.path() / "quarantine.json",
-        R"({"crashes":7,"quarantined":[1,{"class":"Room","sha256":"01","since_ms":"x"}]})");
-  const VersionLedger ledger = open();
-  EXPECT_TRUE(ledger.problems().empty());
-  EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
-  ASSERT_EQ(ledger.quarantined().size(), 1U);
-  EXPECT_EQ(ledger.quarantined()[0].since_ms, 0);
-}
-
-TEST_F(VersionLedgerTest, P6_AServerThatEndedWhileItTookThemOverIsFollowed) {
-  write(root_.path() / "quarantine.json",
-        R"({"crashes":[],"quarantined":[{"class":"Room","sha256":"01"}]})");
-  fs::create_directory(root_.path() / "versions.json");  // none of its own, and damaged
-  {
-    const VersionLedger first = open();
-    EXPECT_EQ(first.problems().size(), 1U);
-    EXPECT_TRUE(first.is_quarantined("Room", "01"));
-  }
-  ASSERT_TRUE(open().is_quarantined("Room", "01"));
-  // Ended between the new file and the removal of the old one: the new one counts.
-  write(root_.path() / "quarantine.json", "{");
-  const VersionLedger ledger = open();
-  EXPECT_TRUE(ledger.problems().empty());
-  EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
-}
-
-TEST_F(VersionLedgerTest, P7_OfTwoEarlierFilesTheDamagedOneIsPutAside) {
-  write(root_.path() / "quarantine.json", "nonsense");
-  fs::create_directory(directory_);
-  write(directory_ / (hash("one") + ".so"), "one");
-  write(directory_ / "trials.json",
-        R"({"trials":[{"file":")" + file_.native() + R"(","proven":")" + hash("one") + R"("}]})");
-  const VersionLedger ledger = open();
-  ASSERT_EQ(ledger.problems().size(), 1U);
-  EXPECT_NE(ledger.problems()[0].message.find("quarantine.json"), std::string::npos);
-  EXPECT_TRUE(ledger.find(file_));
 }
 
 }  // namespace

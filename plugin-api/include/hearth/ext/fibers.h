@@ -239,8 +239,8 @@ typedef struct hearth_fibers_v1 {
 
   /* Settles it as aborted, with a reason, whatever its work does; the plugin should then stop the
    * work. On disk with the turn: after it no crash brings the fiber back. By id or by key. The open
-   * fibers below it, however deep, are settled with it. *record: its new record; "inner" names those
-   * fibers. NOT_FOUND: no such fiber, or settled already. */
+   * fibers below it, however deep, are settled with it. *record: its new record; its "inner" names
+   * them. NOT_FOUND: no such fiber, or settled already. */
   hearth_status (*cancel)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                           hearth_bytes key, hearth_bytes reason, hearth_bytes* record);
 
