@@ -7,6 +7,7 @@ namespace hearth::durable {
 
 void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage::AgentKey&)>& mine,
                      Random& random) {
+  if (directory_.seen_ms() > now_ms) directory_.hurry_wakes(now_ms);
   std::vector<storage::WakeEntry> entries = directory_.wakes();
   std::erase_if(entries, [&mine](const storage::WakeEntry& each) { return !mine(each.key); });
   const auto is_due = [](const storage::WakeEntry& entry) {
@@ -95,12 +96,12 @@ void WakeIndex::hurry(const std::string& agent_class, std::int64_t now_ms) {
   for (const storage::AgentKey& key : put_off) schedule(key, now_ms);
 }
 
-void WakeIndex::bring_forward(std::int64_t by_ms) {
-  in_order_.clear();
-  for (auto& [key, at_ms] : moments_) {
-    at_ms -= by_ms;
-    in_order_[key.agent_class].emplace(at_ms, key.name);
-  }
+void WakeIndex::clock_was_set_back(std::int64_t now_ms) {
+  std::vector<storage::AgentKey> later;
+  for (const auto& [key, at_ms] : moments_)
+    if (at_ms > now_ms && !is_next_version(at_ms)) later.push_back(key);
+  for (const storage::AgentKey& key : later) schedule(key, now_ms);
+  directory_.hurry_wakes(now_ms);
 }
 
 std::optional<storage::AgentKey> WakeIndex::due(std::int64_t now_ms) const {

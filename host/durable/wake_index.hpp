@@ -24,7 +24,10 @@ namespace hearth::durable {
 //                 it.
 //  P2 Restart     Agents that were working when the process ended are due at once, as are agents
 //                 that wait for another version, which may be there now.
+//  P3 Clock       After the wall clock was set back, every agent that must be awake later is due at
+//                 once, and corrects its rows.
 //
+// P3: While the process runs, the caller notices it. load() compares with the last note_time().
 // P2: If there are more than kSpreadFrom of them, each is due at a random time within as many
 // milliseconds. So their requests to others do not come all at once, and no name is always last.
 //
@@ -62,8 +65,10 @@ class WakeIndex {
   // were put off, and those that wait for another version.
   void hurry(const std::string& agent_class, std::int64_t now_ms);
 
-  // In memory only. The clock was set back by `by_ms`: all agents are due that much earlier.
-  void bring_forward(std::int64_t by_ms);
+  // The clock was set back (P3).
+  void clock_was_set_back(std::int64_t now_ms);
+  // The next load() finds out whether the clock was set back since.
+  void note_time(std::int64_t now_ms) { directory_.note_time(now_ms); }
 
   // An agent that is due at `now_ms`. The classes take turns (see taken()); within a class the
   // agent that has been due longest comes first.

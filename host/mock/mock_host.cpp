@@ -150,6 +150,13 @@ bool MockHost::deliver_post() {
   return true;
 }
 
+void MockHost::set_wall(std::int64_t unix_ms) {
+  const bool is_back = unix_ms < unix_millis(world_.clock.wall_now());
+  world_.clock.set_wall(unix_ms);
+  if (!is_back) return;
+  for (const auto& agent : agents_) agent->clock_was_set_back(unix_ms);
+}
+
 void MockHost::advance(std::uint64_t nanoseconds) {
   advance_by(std::chrono::nanoseconds(nanoseconds));
 }

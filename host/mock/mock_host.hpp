@@ -53,7 +53,7 @@ class MockHost final : public testing::detail::MockHost,
   [[nodiscard]] const hearth_host* table() const override { return &table_.host; }
   void settle() override;
   void advance(std::uint64_t nanoseconds) override;
-  void set_wall(std::int64_t unix_ms) override { world_.clock.set_wall(unix_ms); }
+  void set_wall(std::int64_t unix_ms) override;
   void fire(std::string_view schedule) override;
   void seed(std::uint64_t seed) override { world_.random.seed(seed); }
   [[nodiscard]] const std::vector<std::string>& log() const override { return world_.log.lines(); }

@@ -88,6 +88,10 @@ class StoredAgent final : public testing::detail::MockAgent {
   // Wakes the agent if work is due and the agent is not in memory. If it cannot wake, the log gets
   // a line with the reason.
   void wake_if_due();
+  // As on a server, an agent that is not in memory looks at its rows then.
+  void clock_was_set_back(std::int64_t now_ms) {
+    if (wake_.at_ms && *wake_.at_ms > now_ms) wake_.at_ms = now_ms;
+  }
   [[nodiscard]] std::optional<SteadyTime> next_due() const;
   // When the schedule with this id is due, in Unix milliseconds; absent: there is no such schedule.
   [[nodiscard]] std::optional<std::int64_t> due_of(std::string_view schedule);

@@ -1,5 +1,6 @@
 #include "runtime/alarm_clock.hpp"
 
+#include "base/error.hpp"
 #include "durable/back_off.hpp"
 
 #include <algorithm>
@@ -18,6 +19,9 @@ constexpr milliseconds kFailureBase{4'000};
 constexpr milliseconds kFailureCap{240'000};
 // A larger backward step means that the wall clock was set back, not only slowed down.
 constexpr milliseconds kSetBack{1'000};
+// How often the time is noted on disk at most, while an agent must be awake later. A clock that is
+// set back while the server is down is noticed by this note.
+constexpr milliseconds kNoteEvery{1'000};
 
 }  // namespace
 
@@ -30,6 +34,8 @@ void AlarmClock::start() {
 }
 
 void AlarmClock::stop() {
+  noted_.reset();
+  notice_clock();
   is_running_ = false;
   parts_.loop.cancel_timer(std::exchange(timer_, 0));
 }
@@ -139,14 +145,26 @@ void AlarmClock::wake_cold(const storage::AgentKey& key, PermitKind kind) {
 }
 
 // Rows hold wall-clock times. If the clock is set back by an hour, intervals and delays must not
-// take an hour longer. So each agent is looked at when it was due by the old clock, and then
-// corrects its rows or goes on waiting.
+// take an hour longer, and cron expressions may be due sooner. So each agent is looked at, and
+// corrects its rows.
 void AlarmClock::notice_clock() {
-  const auto steady =
-      std::chrono::duration_cast<milliseconds>(parts_.loop.clock().steady_now().time_since_epoch());
-  const std::int64_t offset = now_ms() - steady.count();
+  const SteadyTime steady = parts_.loop.clock().steady_now();
+  const std::int64_t now = now_ms();
+  const std::int64_t offset =
+      now - std::chrono::duration_cast<milliseconds>(steady.time_since_epoch()).count();
   const std::int64_t last = std::exchange(clock_offset_ms_, offset).value_or(offset);
-  if (offset < last - kSetBack.count()) parts_.wakes.bring_forward(last - offset);
+  const bool is_set_back = offset < last - kSetBack.count();
+  const bool is_noted = noted_ && steady - *noted_ < kNoteEvery;
+  if (!is_set_back && (is_noted || !parts_.wakes.next_ms())) return;
+  noted_ = steady;
+  try {
+    if (is_set_back)
+      parts_.wakes.clock_was_set_back(now);
+    else
+      parts_.wakes.note_time(now);
+  } catch (const StorageError&) {
+    // The agents are due in memory, and the next note tries again.
+  }
 }
 
 void AlarmClock::arm() {

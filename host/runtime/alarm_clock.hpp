@@ -135,6 +135,7 @@ class AlarmClock {
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, at the last look
+  std::optional<SteadyTime> noted_;                      // when the time was last noted on disk
 };
 
 }  // namespace hearth::runtime

@@ -36,7 +36,9 @@ constexpr const char* kTables =
     "  class TEXT NOT NULL, name TEXT NOT NULL, uuid TEXT NOT NULL UNIQUE,"
     "  created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL,"
     "  PRIMARY KEY(class, name)) WITHOUT ROWID;"
-    "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID";
+    "CREATE TABLE served_classes(segment TEXT PRIMARY KEY) WITHOUT ROWID;"
+    // One row.
+    "CREATE TABLE clock(id INTEGER PRIMARY KEY, seen_at INTEGER NOT NULL)";
 
 constexpr std::int64_t kKeptUnknown = 0;
 constexpr std::int64_t kKeptOnDevice = 1;
@@ -233,6 +235,25 @@ std::vector<WakeEntry> Directory::wakes() {
     result.push_back(std::move(entry));
   }
   return result;
+}
+
+std::optional<std::int64_t> Directory::seen_ms() {
+  Statement find(connection_.handle(), "SELECT seen_at FROM clock");
+  Rows rows = find.query();
+  return rows.next() ? integer_or_none(rows, 0) : std::nullopt;
+}
+
+void Directory::note_time(std::int64_t now_ms) {
+  Statement& note = kept(note_time_, "INSERT OR REPLACE INTO clock(id, seen_at) VALUES(1, ?)");
+  note.execute(std::array{Param(now_ms)});
+}
+
+void Directory::hurry_wakes(std::int64_t now_ms) {
+  Together both(connection_);
+  Statement(connection_.handle(), "UPDATE wakes SET at = ?1 WHERE at > ?1")
+      .execute(std::array{Param(now_ms)});
+  note_time(now_ms);
+  both.commit();
 }
 
 std::vector<AgentKey> Directory::with_operations(std::string_view agent_class,

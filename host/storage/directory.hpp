@@ -136,6 +136,11 @@ class Directory {
   void clear_wake(const AgentKey& key);
   // All entries, by time; entries without a time first. Read once, when a server starts.
   [[nodiscard]] std::vector<WakeEntry> wakes();
+  // The wall clock's time at the last note_time(); nothing: there was none.
+  [[nodiscard]] std::optional<std::int64_t> seen_ms();
+  void note_time(std::int64_t now_ms);
+  // The clock was set back: notes its time, and makes later wakes due now, in one transaction.
+  void hurry_wakes(std::int64_t now_ms);
   // Agents whose entry has unknown_operations, of one class or of all classes (""), in byte order
   // of class and name, after `after`. `after` need not exist; an empty key starts a listing.
   [[nodiscard]] std::vector<AgentKey> with_operations(std::string_view agent_class,
@@ -175,6 +180,7 @@ class Directory {
   Statement set_kept_;
   std::unique_ptr<Statement> set_wake_;
   std::unique_ptr<Statement> clear_wake_;
+  std::unique_ptr<Statement> note_time_;
 };
 
 // The damage in the structure of a directory's file; empty: none, or there is no file.

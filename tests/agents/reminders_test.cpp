@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 #include <string>
 
 using std::chrono::hours;
@@ -52,6 +53,18 @@ TEST_F(RemindersTest, ADateIsKeptOverAKill) {
   agent_.kill();
   host_.advance(hours(1));
   EXPECT_EQ(agent_.call("fired").at(0).at("text"), "anniversary");
+}
+
+TEST_F(RemindersTest, WhenTheClockIsSetBackCronFollowsItAndADelayKeepsItsLength) {
+  make("remind_in", "tea", 4);
+  make("remind_when", "tick", "*/2 * * * * *");
+  agent_.kill();
+  const auto start = std::chrono::sys_days(std::chrono::year(2026) / 1 / 2);  // the host's clock
+  host_.set_wall(start - hours(1));
+  host_.advance(seconds(5));
+  std::multiset<std::string> fired;
+  for (const Json& each : agent_.call("fired")) fired.insert(each.at("text").get<std::string>());
+  EXPECT_EQ(fired, (std::multiset<std::string>{"tea", "tick", "tick"}));
 }
 
 TEST_F(RemindersTest, CronComesAgainAndIsMadeOnce) {

@@ -201,16 +201,48 @@ TEST_F(WakeIndexTest, AClassIsHurriedAsFarAsItsAgentsMustBeAwake) {
   index.hurry("Nobody", 500);
 }
 
-TEST_F(WakeIndexTest, WhenTheClockWasSetBackEverybodyIsLookedAtSoMuchEarlier) {
+TEST_F(WakeIndexTest, P3_WhenTheClockWasSetBackAllAreDueAtOnceAndStayDueOverAKill) {
+  const storage::AgentKey of_next_version{"Worker", "c"};
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {false, 2'000'000});
+    index.set(kB, {false, 5'000'000});
+    index.set(of_next_version, {false, kNextVersion});
+    index.note_time(1'500'000);
+    index.clock_was_set_back(1'000);
+    EXPECT_EQ(index.due(1'000), kA);
+    index.taken(kA);
+    EXPECT_EQ(index.due(1'000), kB);
+    EXPECT_EQ(index.find(kB).at_ms, 5'000'000) << "what is known of it stays";
+    index.taken(kB);
+    EXPECT_EQ(index.due(1'000), std::nullopt) << "the clock brings no version";
+    index.set(kA, {false, 3'000});
+  }
   WakeIndex index(rows_);
-  index.set(kA, {false, 2'000});
-  index.set(kB, {false, 5'000});
-  index.bring_forward(1'500);
-  EXPECT_EQ(index.next_ms(), 500);
-  EXPECT_EQ(index.due(500), kA);
-  index.taken(kA);
-  EXPECT_EQ(index.next_ms(), 3'500);
-  EXPECT_EQ(index.find(kB).at_ms, 5'000) << "what is known of it stays";
+  index.load(1'500, all, random_);
+  for (const auto& key : {kB, of_next_version}) {
+    EXPECT_EQ(index.due(1'500), key);
+    index.taken(key);
+  }
+  EXPECT_EQ(index.next_ms(), 3'000) << "it was looked at since";
+}
+
+struct NotedTime {
+  std::optional<std::int64_t> noted;
+  std::int64_t now;
+  bool is_due;
+};
+
+TEST_F(WakeIndexTest, P3_AClockThatWasSetBackWhileTheServerWasDownIsNoticed) {
+  WakeIndex(rows_).set(kA, {false, 9'000'000});
+  for (const NotedTime& each :
+       {NotedTime{{}, 1'000, false}, NotedTime{5'000'000, 5'000'000, false},
+        NotedTime{5'000'000, 6'000'000, false}, NotedTime{6'000'000, 2'000'000, true}}) {
+    if (each.noted) rows_.note_time(*each.noted);
+    WakeIndex index(rows_);
+    index.load(each.now, all, random_);
+    EXPECT_EQ(index.due(each.now).has_value(), each.is_due) << each.now;
+  }
 }
 
 TEST_F(WakeIndexTest, OperationsThatAreNotSettledAreKnownAndWakeNobody) {

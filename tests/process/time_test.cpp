@@ -22,12 +22,13 @@ class TimeTest : public ProcessTest {
     put("classes/durable-agent.yaml", "class: durable-agent\nidle_timeout: 50ms\n");
   }
 
-  [[nodiscard]] std::unique_ptr<ServerProcess> serve_recorded() const {
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_recorded(int ahead = 0) const {
     auto server = std::make_unique<ServerProcess>(
         std::vector<std::string>{"env", "LD_PRELOAD=" + built::time_recorder().string(),
                                  "TIME_RECORD=" + record_.string(), "TIME_SUSPENSION=7200",
-                                 built::server().string(), "serve", "--listen", "127.0.0.1:0",
-                                 "--log-format", "human", "--shards", "1", "--log-level", "debug"},
+                                 "TIME_AHEAD=" + std::to_string(ahead), built::server().string(),
+                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
+                                 "--shards", "1", "--log-level", "debug"},
         root_);
     server->wait_until_ready();
     return server;
@@ -76,6 +77,23 @@ TEST_F(TimeTest, DelaysGoOnWhileTheMachineIsSuspendedOfLiveAgentsAsOfColdOnes) {
   server->wait_for_log("agent.started class=DurableAgent agent=cold", 2);
   EXPECT_EQ(wait_for_journal(live, 3).get<std::set<std::string>>(),
             (std::set<std::string>{"delay", "sleep 1", "told sleep completed"}));
+  AgentClient cold(*server, "/agents/durable-agent/cold");
+  EXPECT_EQ(wait_for_journal(cold, 1), Json::array({"delay"}));
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(TimeTest, AClockThatIsSetBackWhileTheServerIsDownProlongsNoDelay) {
+  auto server = serve_recorded(86'400);
+  {
+    AgentClient cold(*server, "/agents/durable-agent/cold");
+    cold.call("later", R"(["note",3600000,"delay"])");
+  }
+  server->wait_for_log("agent.evicted class=DurableAgent agent=cold");
+  server->kill();
+  server = serve_recorded();
+  server->wait_for_log("agent.started class=DurableAgent agent=cold");
+  server->wait_for_log("agent.evicted class=DurableAgent agent=cold");
+  server->signal(SIGRTMIN);  // two hours later
   AgentClient cold(*server, "/agents/durable-agent/cold");
   EXPECT_EQ(wait_for_journal(cold, 1), Json::array({"delay"}));
   EXPECT_EQ(server->stop(), kClean);
