@@ -151,29 +151,6 @@ void Alarms::bury(Job& job, std::string_view why) {
       std::array{Param(static_cast<std::int64_t>(kMostDead))});
 }
 
-// Those that wait for a retry. (An alarm is claimed only when its time has come.)
-#define HEARTH_RETRIED_ALARMS "WHERE kind = 6 AND state = 0 AND claims > 0 AND due_at IS NOT NULL"
-
-void Alarms::load() {
-  CountedJobs::load();
-  const std::int64_t latest = now_ms() + wait_after(settings_.max_attempts).count();
-  if (!jobs().number("SELECT 1 FROM cf_agents_jobs " HEARTH_RETRIED_ALARMS " AND due_at > ?1",
-                     std::array{Param(latest)}))
-    return;
-  // The clock was set back since.
-  jobs().run("UPDATE cf_agents_jobs SET due_at = ?1, next_at = ?1 " HEARTH_RETRIED_ALARMS
-             " AND due_at > ?1",
-             std::array{Param(latest)});
-}
-
-void Alarms::follow(std::int64_t jump_ms) {
-  if (!jobs().number("SELECT 1 FROM cf_agents_jobs " HEARTH_RETRIED_ALARMS " LIMIT 1", {})) return;
-  jobs().run(
-      "UPDATE cf_agents_jobs SET due_at = due_at + ?1, next_at = next_at + "
-      "?1 " HEARTH_RETRIED_ALARMS,
-      std::array{Param(jump_ms)});
-}
-
 std::optional<AlarmDelivery> Alarms::begin_next() {
   const std::optional<Job> job = begin();
   if (!job) return std::nullopt;

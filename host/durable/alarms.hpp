@@ -75,9 +75,6 @@ class Alarms final : public CountedJobs {
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
          AlarmSettings settings);
 
-  // As CountedJobs. Once, before any other member.
-  void load();
-
   struct Set {
     std::string id;
     std::string record;  // JSON, as in list()
@@ -111,7 +108,6 @@ class Alarms final : public CountedJobs {
   [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> failed(Job& job) override;
   void bury(Job& job, std::string_view why) override;
-  void follow(std::int64_t jump_ms) override;
 
   const AlarmSettings settings_;
 };

@@ -22,7 +22,7 @@ CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, R
 void CountedJobs::load() {
   if (!jobs_.exists()) return;
   jobs_.release(rules_.kind, rules_.waits_as, now_ms());
-  if (rules_.cap.count() > 0) jobs_.bound_waits(rules_.kind, rules_.waits_as, now_ms(), rules_.cap);
+  jobs_.restart_waits(rules_.kind, rules_.waits_as, now_ms());
   line_.changed();
 }
 
@@ -133,7 +133,7 @@ void CountedJobs::claim(Job& job) {
   if (job.interruptions > 1 && rules_.base.count() > 0)
     job.next_at_ms =
         now_ms() + back_off(job.interruptions - 1, rules_.base, rules_.cap, random_).count();
-  job.claim();
+  job.claim(now_ms());
   jobs_.update(job);
 }
 

@@ -79,9 +79,8 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   CountedJobs(storage::AgentDatabase& database, const Clock& clock, Random& random,
               const TryRules& rules);
 
-  // Takes over the rows of an earlier instance: what it had claimed waits again. Shortens waits
-  // that are longer than the rules and the row's own retry policy allow: the clock was set back
-  // after they were written. Once, before any other member.
+  // Takes over the rows of an earlier instance: what it had claimed waits again. No wait is longer
+  // than it was when it began, even if the clock was set back since. Once, before any other member.
   void load();
   void close() final;
   void interrupt_on_purpose() final;
@@ -107,7 +106,7 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] virtual std::optional<Job> claimed_row(std::string_view id);
   std::optional<Job> next_due() override;
   void give_up(Job& job, std::string_view why) override;
-  void follow(std::int64_t jump_ms) override;
+  void follow(std::int64_t jump_ms) final;
 
   // ---- for the kind ----
   // A new job. It gets its seq, and is due at Job::next_at_ms if it is the first of its lane.

@@ -47,7 +47,7 @@ void Fibers::load(const std::optional<EndedProcess>& ended) {
         std::array{storage::nullable(ended->fiber)});
   }
   jobs_.release(JobKind::kManaged, JobState::kWaiting, now_ms());
-  jobs_.bound_waits(JobKind::kManaged, JobState::kWaiting, now_ms(), settings_.retry_cap);
+  jobs_.restart_waits(JobKind::kManaged, JobState::kWaiting, now_ms());
   jobs_.each("WHERE kind = 2 AND state = 0 ORDER BY due_at, seq", {}, [this](const Job& job) {
     const bool is_retry = job.failures > 0 && job.status == "pending";
     left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
@@ -105,14 +105,15 @@ void Fibers::write(const Job& job) {
   jobs_.run(
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, next_at = ?4, attempts = ?5, claims = "
       "?6, "
-      "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10, fatal_attempts = ?11 "
+      "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10, fatal_attempts = ?11, "
+      "set_at = ?12 "
       "WHERE seq = ?1",
       std::array{Param(job.seq), Param(static_cast<std::int64_t>(job.state)),
                  storage::nullable(job.due_at_ms), Param(job.next_at_ms),
                  Param(std::int64_t{job.attempts}), Param(std::int64_t{job.claims}),
                  Param(std::int64_t{job.has_failed}), Param(std::int64_t{job.dead}),
                  storage::nullable(job.ended_at_ms), storage::nullable(job.keep),
-                 Param(std::int64_t{job.fatal_attempts})});
+                 Param(std::int64_t{job.fatal_attempts}), Param(job.set_at_ms)});
   forget_moment();
 }
 
@@ -220,7 +221,7 @@ void Fibers::claim(Job& job) {
   ++job.attempts;
   if (is_counted(job)) ++job.claims;
   job.next_at_ms = now_ms() + wait_after(job.attempts).count();
-  job.claim();
+  job.claim(now_ms());
   write(job);
 }
 
@@ -261,7 +262,7 @@ bool Fibers::claim_uncounted(std::string_view id) {
   auto job = jobs_.find(JobKind::kManaged, id);
   if (!job || job->state != JobState::kWaiting) return false;
   if (!job->due_at_ms || *job->due_at_ms > now_ms()) return false;
-  job->claim();
+  job->claim(now_ms());
   write(*job);
   line_.hold(std::move(*job));
   return true;
@@ -319,7 +320,7 @@ Result<void> Fibers::may_start(std::string_view name) const {
 FiberHandle Fibers::start_managed(Job& job) {
   has_rows_ = true;
   job.kind = JobKind::kManaged;
-  job.claim();
+  job.claim(now_ms());
   jobs_.insert(job);
   return add_running(job);
 }

@@ -16,10 +16,10 @@ using storage::text_or_none;
 
 namespace {
 
-#define HEARTH_JOB_COLUMNS                                                                         \
-  "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, attempts, " \
-  "claims, failures, interruptions, fatal_attempts, max_attempts, retry_base, retry_cap, dead, "   \
-  "has_failed, status, tell_failures, keep, parent, type"
+#define HEARTH_JOB_COLUMNS                                                                       \
+  "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, set_at, " \
+  "attempts, claims, failures, interruptions, fatal_attempts, max_attempts, retry_base, "        \
+  "retry_cap, dead, has_failed, status, tell_failures, keep, parent, type"
 
 template <class Number>
 Param number_of(Number value) {
@@ -41,6 +41,7 @@ Job job_of(const Rows& rows) {
   job.started_at_ms = integer_or_none(rows, column++);
   job.ended_at_ms = integer_or_none(rows, column++);
   job.next_at_ms = rows.integer(column++);
+  job.set_at_ms = rows.integer(column++);
   job.attempts = small();
   job.claims = small();
   job.failures = small();
@@ -152,6 +153,7 @@ void Jobs::insert(Job& job) {
                           Param(job.created_at_ms),
                           nullable(job.started_at_ms),
                           Param(job.next_at_ms),
+                          Param(job.set_at_ms),
                           number_of(job.attempts),
                           number_of(job.claims),
                           number_of(job.retry.max_attempts),
@@ -163,9 +165,9 @@ void Jobs::insert(Job& job) {
                           nullable(job.type)};
   Rows rows = kept(
                   "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
-                  "started_at, next_at, attempts, claims, max_attempts, retry_base, retry_cap, "
-                  "status, fatal_attempts, parent, type) "
-                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+                  "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
+                  "retry_cap, status, fatal_attempts, parent, type) "
+                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
                   .query(params);
   if (rows.next()) job.seq = rows.integer(0);
   while (rows.next()) {  // SQLite completes the insert only at the end of the rows
@@ -189,11 +191,13 @@ void Jobs::update(const Job& job) {
                           nullable(job.status),
                           number_of(job.tell_failures),
                           nullable(job.keep),
-                          number_of(job.fatal_attempts)};
+                          number_of(job.fatal_attempts),
+                          Param(job.set_at_ms)};
   kept(
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
       "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = ?11, "
-      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16 "
+      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16, "
+      "set_at = ?17 "
       "WHERE seq = ?1")
       .execute(params);
 }
@@ -235,26 +239,23 @@ void Jobs::release(JobKind kind, JobState waits_as, std::int64_t now_ms) {
       std::array{number_of(kind), number_of(waits_as), Param(now_ms)});
 }
 
+#define HEARTH_WAITING "WHERE kind = +?1 AND state = ?2 AND (?1 <> 6 OR claims > 0) "
+
 void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {
-  if (!has_any(kind, state)) return;
-  run("UPDATE cf_agents_jobs SET due_at = due_at + ?3, next_at = iif(next_at > 0, next_at + ?3, 0) "
-      "WHERE kind = +?1 AND state = ?2 AND due_at IS NOT NULL",
-      std::array{number_of(kind), number_of(state), Param(by_ms)});
+  const std::array which{number_of(kind), number_of(state)};
+  if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING "LIMIT 1", which)) return;
+  run("UPDATE cf_agents_jobs SET due_at = due_at + ?3, set_at = set_at + ?3, "
+      "next_at = iif(next_at > 0, next_at + ?3, 0) " HEARTH_WAITING "AND due_at IS NOT NULL",
+      std::array{which[0], which[1], Param(by_ms)});
 }
 
-void Jobs::bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
-                       std::chrono::milliseconds cap) {
-  const std::array params{number_of(kind), number_of(state), Param(now_ms),
-                          Param((cap + cap / 4).count())};
-  constexpr std::string_view kLate =
-      "SELECT 1 FROM cf_agents_jobs WHERE kind = +?1 AND state = ?2 AND due_at > ?3 AND "
-      "(next_at = 0 OR due_at > ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / 4)) LIMIT 1";
-  if (!number(kLate, params)) return;
-  run("UPDATE cf_agents_jobs SET "
-      "due_at = iif(next_at = 0, ?3, min(due_at, ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / "
-      "4))), "
-      "next_at = min(next_at, ?3 + max(?4, iif(?2 = 3, 0, retry_cap) * 5 / 4)) "
-      "WHERE kind = +?1 AND state = ?2 AND due_at > ?3",
+#define HEARTH_WAITING_TOO_LONG HEARTH_WAITING "AND due_at > ?3 AND (next_at = 0 OR set_at > ?3) "
+
+void Jobs::restart_waits(JobKind kind, JobState state, std::int64_t now_ms) {
+  const std::array params{number_of(kind), number_of(state), Param(now_ms)};
+  if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING_TOO_LONG "LIMIT 1", params)) return;
+  run("UPDATE cf_agents_jobs SET due_at = iif(next_at = 0, ?3, due_at - set_at + ?3), "
+      "next_at = iif(next_at = 0, 0, next_at - set_at + ?3), set_at = ?3 " HEARTH_WAITING_TOO_LONG,
       params);
 }
 

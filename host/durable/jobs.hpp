@@ -76,6 +76,7 @@ struct Job {
   std::optional<std::int64_t> started_at_ms{};
   std::optional<std::int64_t> ended_at_ms{};
   std::int64_t next_at_ms = 0;  // the next try does not begin before; 0: at once
+  std::int64_t set_at_ms = 0;   // when next_at_ms was set
   int attempts = 0;
   int claims = 0;
   int failures = 0;
@@ -99,10 +100,12 @@ struct Job {
   void wait(std::int64_t now_ms) {
     state = JobState::kWaiting;
     due_at_ms = next_at_ms > 0 ? next_at_ms : std::min(created_at_ms, now_ms);
+    set_at_ms = now_ms;
   }
-  void claim() {
+  void claim(std::int64_t now_ms) {
     state = JobState::kClaimed;
     due_at_ms.reset();
+    set_at_ms = now_ms;
   }
 };
 
@@ -166,12 +169,12 @@ class Jobs {
   // Jobs that an earlier instance had claimed wait again. `waits_as` kWaiting: those whose work was
   // to be done; kUntold: those that were to be told.
   void release(JobKind kind, JobState waits_as, std::int64_t now_ms);
+  // Both leave out alarms that were never tried: their times are the wall clock's.
   // Moves the times of all waiting jobs: the wall clock was set.
   void shift(JobKind kind, JobState state, std::int64_t by_ms);
-  // Shortens waits that are longer than `cap` (and a quarter) and the job's own retry policy allow:
-  // the clock was set back after they were written. A job without next_at_ms is due.
-  void bound_waits(JobKind kind, JobState state, std::int64_t now_ms,
-                   std::chrono::milliseconds cap);
+  // Begins waits again whose row was written at a time that is still to come: the clock was set
+  // back since. They keep their lengths. A job without next_at_ms is due.
+  void restart_waits(JobKind kind, JobState state, std::int64_t now_ms);
 
   // ---- numbers and retention ----
   // An upper bound of count(), at the cost of two lookups in an index.

@@ -170,7 +170,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   if (record.settled()) job->interruptions = job->tell_failures = 0;
   job->keep.reset();
   job->wait(now_ms());
-  if (state == JobState::kClaimed) job->claim();
+  if (state == JobState::kClaimed) job->claim(now_ms());
   job->state = state;
   if (state == JobState::kSettled) job->due_at_ms.reset();
   jobs().update(*job);

@@ -35,7 +35,6 @@ namespace hearth::durable {
 //                                     skipped before it
 //     begun_at INTEGER,               when that occurrence first began; 0: not yet
 //     catch_up_until INTEGER,         occurrences up to here were missed, and run one by one
-//     set_at INTEGER,                 when `next_at` was set
 //     last_run INTEGER
 //
 // Common columns: name: the callback. key: the likeness. next_at: the time; NULL: never. attempts:

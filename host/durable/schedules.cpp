@@ -77,9 +77,9 @@ std::string Schedules::record_of(const ScheduleRow& row) {
 
 // Bounds the wait of a row that waits for a length of time: the clock was set back meanwhile.
 void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
-  const std::int64_t longest = row.attempts > 0 ? row.retry.cap.count() : row.length_ms;
-  if (!row.time || *row.time - now <= longest) return;
-  row.time = now + longest;
+  const std::int64_t latest = now + std::max<std::int64_t>(0, row.time.value_or(0) - row.set_at);
+  if (!row.time || *row.time <= latest) return;
+  row.time = latest;
   row.scheduled_for = std::min(row.scheduled_for, *row.time);
 }
 

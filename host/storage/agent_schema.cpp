@@ -13,7 +13,7 @@ constexpr std::array kJobTables = {
     "CREATE TABLE IF NOT EXISTS cf_agents_jobs("
     "seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0, "
     "due_at INTEGER, id TEXT NOT NULL, name TEXT NOT NULL, key TEXT, created_at INTEGER NOT NULL, "
-    "started_at INTEGER, ended_at INTEGER, next_at INTEGER, "
+    "started_at INTEGER, ended_at INTEGER, next_at INTEGER, set_at INTEGER, "
     "attempts INTEGER NOT NULL DEFAULT 0, claims INTEGER NOT NULL DEFAULT 0, "
     "failures INTEGER NOT NULL DEFAULT 0, interruptions INTEGER NOT NULL DEFAULT 0, "
     "fatal_attempts INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER NOT NULL DEFAULT 0, "
@@ -23,7 +23,7 @@ constexpr std::array kJobTables = {
     "parent TEXT, type TEXT, length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER, "
     "misfire INTEGER, misfire_limit INTEGER, overlap INTEGER, paused INTEGER, missing INTEGER, "
     "running INTEGER, scheduled_for INTEGER, owed INTEGER, missed INTEGER, begun_at INTEGER, "
-    "catch_up_until INTEGER, set_at INTEGER, last_run INTEGER)",
+    "catch_up_until INTEGER, last_run INTEGER)",
     "CREATE TABLE IF NOT EXISTS cf_agents_job_documents("
     "job INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(job, part)) "
     "WITHOUT ROWID",

@@ -29,7 +29,8 @@ namespace hearth::storage {
 //                a schedule: the schedule
 //   type         of a fiber: 'kept', or 'brief' if its record is removed when it ends; of a turn:
 //                'kept turn' or 'turn'
-//   from `parent` on: of schedules (durable/schedule_table.hpp)
+//   next_at      the next try does not begin before; `set_at`: when that was set
+//   from `length_ms` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: values that may be large, one row each, by `part`:
 //

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace hearth::durable {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   in.fatal_attempts = 1;
   in.parent = "p";
   in.type = "kept";
-  in.claim();
+  in.claim(13);
   jobs_.insert(in);
   EXPECT_EQ(jobs_.find(in.seq)->fatal_attempts, 1) << "a continuation takes it over";
   in.state = JobState::kUntold;
@@ -142,17 +143,17 @@ TEST_F(JobsTest, ALineIsByTimeAndThenByAge) {
                                      [](const Job& job) { return job.id != "a"; });
   EXPECT_EQ(other->id, "c");
   Job claimed = *jobs_.find(JobKind::kManaged, "a");
-  claimed.claim();
+  claimed.claim(1);
   jobs_.update(claimed);
   EXPECT_EQ(first_due(JobKind::kManaged), "c");
 }
 
 TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
   Job running = insert("running", JobKind::kManaged, 3);
-  running.claim();
+  running.claim(1);
   jobs_.update(running);
   Job telling = insert("telling", JobKind::kManaged, 4);
-  telling.claim();
+  telling.claim(1);
   telling.ended_at_ms = 5;
   telling.next_at_ms = 70;
   jobs_.update(telling);
@@ -164,18 +165,38 @@ TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
   EXPECT_EQ(jobs_.find(telling.seq)->due_at_ms, 70);
 }
 
-TEST_F(JobsTest, WaitsFollowTheClockAndAreNoLongerThanTheirBound) {
-  Job job = insert("x");
-  job.next_at_ms = 1'000;
-  job.wait(job.created_at_ms);
-  jobs_.update(job);
-  insert("due");
-  jobs_.shift(JobKind::kManaged, JobState::kWaiting, -300);
-  EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 700);
-  EXPECT_EQ(jobs_.find(job.seq)->next_at_ms, 700);
-  jobs_.bound_waits(JobKind::kManaged, JobState::kWaiting, 10, milliseconds(80));
-  EXPECT_EQ(jobs_.find(job.seq)->due_at_ms, 110) << "a quarter more than the longest wait";
-  EXPECT_EQ(jobs_.find(JobKind::kManaged, "due")->next_at_ms, 0);
+TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
+  const auto wait = [this](const char* id, JobKind kind, int claims) {
+    Job job = insert(id, kind);
+    job.next_at_ms = 10'500;
+    job.claims = claims;
+    job.wait(10'000);
+    jobs_.update(job);
+    return job.seq;
+  };
+  const std::int64_t retry = wait("x", JobKind::kManaged, 0);
+  const std::int64_t due = insert("due", JobKind::kManaged, 9'000).seq;
+  const std::int64_t alarm = wait("alarm", JobKind::kAlarm, 0);
+  const std::int64_t retried_alarm = wait("retried", JobKind::kAlarm, 1);
+  const auto times = [&] {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t seq : {retry, due, alarm, retried_alarm})
+      all.push_back(jobs_.find(seq)->due_at_ms.value_or(0));
+    return all;
+  };
+  const auto each_kind = [](const auto& change) {
+    for (const JobKind kind : {JobKind::kManaged, JobKind::kAlarm}) change(kind);
+  };
+  each_kind([&](JobKind kind) { jobs_.shift(kind, JobState::kWaiting, -300); });
+  EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200}));
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 9'700); });
+  EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200})) << "no jump";
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 50); });
+  EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550}));
+  EXPECT_EQ(jobs_.find(retry)->next_at_ms, 550);
+  EXPECT_EQ(jobs_.find(due)->next_at_ms, 0);
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 500); });
+  EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550})) << "only once";
 }
 
 TEST_F(JobsTest, OnlyWhatIsUnderARetentionExpires) {
@@ -231,12 +252,12 @@ TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
       EXPECT_TRUE(jobs_.has_any(kind));
       jobs_.keep_trace(kind, job.id, "00-1-1-01");
       EXPECT_EQ(jobs_.trace_of(kind, job.id), "00-1-1-01");
-      job.claim();
+      job.claim(1);
       jobs_.update(job);
       EXPECT_TRUE(jobs_.has_any(kind, JobState::kClaimed));
       jobs_.release(kind, JobState::kWaiting, 1);
       jobs_.shift(kind, JobState::kWaiting, 1);
-      jobs_.bound_waits(kind, JobState::kWaiting, 0, milliseconds(0));
+      jobs_.restart_waits(kind, JobState::kWaiting, 0);
       jobs_.put(job.seq, JobPart::kInput, "[1]");
       EXPECT_GT(jobs_.count(kind), 0U);
       EXPECT_GT(jobs_.count_bound(kind), 0U);
