@@ -205,9 +205,11 @@ struct UnknownOperation {
 //
 //   of a fiber's work     when all fibers of the work are over; dead ones are over. Of an operation
 //                         with a key, it is the work of the fiber that has begun it last
-//   keyed                 at its horizon; at once if the clock was set back since it began
+//   keyed                 at its horizon; at once if the clock was set back to before it began, by
+//                         more than a tenth of its horizon or kMostSkew
 //   unsafe                at once
-//   other, of no fiber    kLongestInterruption after it began
+//   other, of no fiber    kLongestInterruption after it began; at once if the clock was set back to
+//                         more than that before
 //
 // An operation that can go on with its answer (P10) is given up neither at its horizon nor as an
 // unsafe one; without a fiber it has at least kLongestInterruption. wake() plans these moments. A
@@ -229,6 +231,7 @@ class Operations final : public WorkPart {
   static constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
   // A caller that is no fiber begins an interrupted operation again within a day, or never.
   static constexpr std::chrono::milliseconds kLongestInterruption = std::chrono::hours(24);
+  static constexpr std::chrono::milliseconds kMostSkew = std::chrono::minutes(5);
 
   // The references outlive this object.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
@@ -460,7 +463,13 @@ class Operations final : public WorkPart {
   [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
                                   const std::optional<std::int64_t>& horizon_at_ms) const {
     const std::int64_t now = now_ms();
-    return horizon_at_ms && now >= started_at_ms && now < *horizon_at_ms;
+    return horizon_at_ms && now >= started_at_ms - skew_ms(started_at_ms, *horizon_at_ms) &&
+           now < *horizon_at_ms;
+  }
+  // How far the clock may be set back while an operation with a key is interrupted.
+  [[nodiscard]] static std::int64_t skew_ms(std::int64_t started_at_ms,
+                                            std::int64_t horizon_at_ms) {
+    return std::min((horizon_at_ms - started_at_ms) / 10, std::int64_t{kMostSkew.count()});
   }
   void refuse_answer(Running& running, DispatchedRequest request);
   // For a settled operation. `was_executed` true: the request stays.

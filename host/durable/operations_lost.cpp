@@ -28,9 +28,13 @@ std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
 bool Operations::is_lost(const Row& row, const Roots& of_open) {
   if (row.root && !may_go_on(*row.root, of_open)) return true;
   const std::int64_t now = now_ms();
-  if (const auto loss = loss_ms(row); loss && *loss <= now) return true;
+  const std::int64_t ahead = row.started_at_ms - now;  // the clock was set back
+  if (const auto loss = loss_ms(row);
+      loss && (*loss <= now || (!row.root && ahead > kLongestInterruption.count())))
+    return true;
+  const std::int64_t skew = row.horizon_at_ms ? skew_ms(row.started_at_ms, *row.horizon_at_ms) : 0;
   const bool is_strict =
-      row.effect == Effect::kUnsafe || (row.effect == Effect::kKeyed && row.started_at_ms > now);
+      row.effect == Effect::kUnsafe || (row.effect == Effect::kKeyed && ahead > skew);
   return is_strict && !(is_resumable(row.seq) && may_go_on(row.root));
 }
 

@@ -98,6 +98,22 @@ TEST_F(OperationsLostTest, P12_OneOfNoFiberIsGivenUpWhenItsTimeIsOver) {
   }
 }
 
+TEST_F(OperationsLostTest, P12_OneOfNoFiberIsGivenUpIfTheClockWasSetBackByMoreThanADay) {
+  for (const Effect effect : {Effect::kProbe, Effect::kIdempotent}) {
+    SCOPED_TRACE(static_cast<int>(effect));
+    const OperationBegun begun = begin_by_key(effect);
+    const WallTime then = clock_.wall_now();
+    clock_.set_wall(then - 24h);
+    crash_all();
+    EXPECT_EQ(state(begun.id), "interrupted");
+    clock_.set_wall(then - 25h);
+    crash_all();
+    EXPECT_EQ(state(begun.id), effect == Effect::kProbe ? "unknown" : "none");
+    if (effect == Effect::kProbe) hear(begun.id);
+    clock_.set_wall(then);
+  }
+}
+
 TEST_F(OperationsLostTest, P12_OneThatRunsBeyondItsMomentIsJudgedAtItsEnd) {
   const OperationBegun begun = begin_by_key(Effect::kKeyed, 1s);
   clock_.advance(2s);

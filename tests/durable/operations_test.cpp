@@ -15,6 +15,7 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 
 TEST_F(OperationsTest, I7_ARunFindsWhatAnInterruptedRunHasCompleted) {
   const FiberHandle first = start_fiber();
@@ -114,6 +115,7 @@ const std::vector<CutOff> kCutOffs = {
     {"Idempotent", Effect::kIdempotent, Effect::kIdempotent, false, {}, kRun},
     {"KeyedWithinItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(23), kRun},
     {"KeyedBehindItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(25), kUnknown, true},
+    {"KeyedAndTheClockWasSetBackALittle", Effect::kKeyed, Effect::kKeyed, false, -minutes(5), kRun},
     {"KeyedAndTheClockWasSetBack", Effect::kKeyed, Effect::kKeyed, false, -hours(1), kUnknown,
      true},
     {"ProbeThatCanBeAsked", Effect::kProbe, Effect::kProbe, true, {}, kProbe},

@@ -27,8 +27,8 @@
  *            failed without knowing whether it was executed. When the operation is begun again:
  *              READ, IDEMPOTENT  RUN
  *              KEYED             RUN, with the same id as the key for the other system, within the
- *                                horizon; UNKNOWN after it, and if the clock was set back before
- *                                the first run
+ *                                horizon; UNKNOWN after it, and if the clock was set back to before
+ *                                the first run by more than a tenth of the horizon or 5 minutes
  *              PROBE             PROBE; UNKNOWN if the caller cannot ask
  *              UNSAFE            UNKNOWN, already when the next instance starts
  *            If the kind has another class by then, the stricter one counts (the later in this
