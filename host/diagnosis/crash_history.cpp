@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -14,11 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names sort by time: thirteen digits until the year 2286.
-std::string file_name(const CrashRecord& record) {
-  std::string digits = std::to_string(record.time_ms);
-  if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
-  return digits + ".crash";
+// Names sort by age: thirteen digits until the year 2286. The clock may have been set back since
+// the `last` record.
+std::string file_name(const CrashRecord& record, const fs::path* last) {
+  const auto name_of = [](std::int64_t number) {
+    std::string digits = std::to_string(number);
+    if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
+    return digits + ".crash";
+  };
+  const std::string name = name_of(record.time_ms);
+  if (last == nullptr || name > last->filename().native()) return name;
+  return name_of(std::strtoll(last->stem().c_str(), nullptr, 10) + 1);
 }
 
 }  // namespace
@@ -44,7 +51,10 @@ Result<std::optional<CrashRecord>> CrashHistory::take_pending() {
     fs::remove(pending(), failure);
   } else {
     if (found->stack.empty()) name_stack(*text, *found);
-    fs::rename(pending(), directory_ / file_name(*found), failure);
+    const std::vector<fs::path> earlier = files();
+    fs::rename(pending(),
+               directory_ / file_name(*found, earlier.empty() ? nullptr : &earlier.back()),
+               failure);
     forget_old();
   }
   if (failure)

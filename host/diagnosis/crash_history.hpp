@@ -16,7 +16,8 @@ namespace hearth::diagnosis {
 // <data>/crashes/
 //   pending          the running server writes here when it crashes; empty until then; removed
 //                    when the server stops cleanly
-//   <unix ms>.crash  records of earlier servers
+//   <unix ms>.crash  records of earlier servers; one that the clock dates before an older record
+//                    has the next free number
 //
 // Bounded   The last kKept records, each at most kMaxCrashFile.
 // Threads   One. The lock on the data directory keeps other servers out.

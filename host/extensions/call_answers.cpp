@@ -62,11 +62,25 @@ void CallAnswers::make_table() {
 
 CallAnswers::Kept& CallAnswers::kept() {
   if (kept_) return *kept_;
+  shorten_waits();
   Statement count(agent_.database().connection(),
                   "SELECT count(*), coalesce(sum(bytes), 0) FROM cf_agents_answers");
   Rows rows = count.query();
   if (rows.next()) return kept_.emplace(Kept{rows.integer(0), rows.integer(1)});
   return kept_.emplace(Kept{0, 0});
+}
+
+// Once an instance: calls that were cut off keep their places until they expire. If the clock was
+// ahead when they began, they would keep them for long.
+void CallAnswers::shorten_waits() {
+  const std::int64_t latest = now_ms() + agent_.settings().answers.keep.count();
+  Statement find(agent_.database().connection(),
+                 "SELECT 1 FROM cf_agents_answers WHERE expires_at > ?");
+  if (!find.query(std::array{Param(latest)}).next()) return;
+  agent_.database().begin_write();
+  Statement shorten(agent_.database().connection(),
+                    "UPDATE cf_agents_answers SET expires_at = ?1 WHERE expires_at > ?1");
+  shorten.execute(std::array{Param(latest)});
 }
 
 bool CallAnswers::is_over(std::int64_t more_answers) {

@@ -79,6 +79,7 @@ class CallAnswers final : public AgentExtension {
 
   [[nodiscard]] bool exists();
   void make_table();
+  void shorten_waits();
   [[nodiscard]] Kept& kept();
   [[nodiscard]] bool is_over(std::int64_t more_answers);
   [[nodiscard]] bool is_full();

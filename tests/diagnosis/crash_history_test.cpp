@@ -69,6 +69,19 @@ TEST_F(CrashHistoryTest, TheLastTwentyAreKept) {
   EXPECT_EQ(all.back().time_ms, 95);
 }
 
+TEST_F(CrashHistoryTest, TheLastOnesAreKeptAndComeFirstIfTheClockWasSetBack) {
+  for (std::int64_t crash = 0; crash < 25; ++crash) {
+    leave(crash < 20 ? 1'000 + crash : 500);
+    EXPECT_TRUE(history_.take_pending().value());
+  }
+  const auto all = history_.all();
+  ASSERT_EQ(all.size(), CrashHistory::kKept);
+  EXPECT_EQ(all.front().time_ms, 500);
+  EXPECT_EQ(all.at(4).time_ms, 500);
+  EXPECT_EQ(all.at(5).time_ms, 1'019);
+  EXPECT_EQ(all.back().time_ms, 1'005);
+}
+
 TEST_F(CrashHistoryTest, ADirectoryThatCannotBeMadeIsAnError) {
   ASSERT_TRUE(write_file_atomically(directory_.path() / "crashes", "no directory"));
   EXPECT_FALSE(history_.take_pending());

@@ -113,6 +113,18 @@ TEST_F(CallAnswersTest, PastALimitTheOldestAnswersGo) {
   EXPECT_TRUE(look({"large", "f"}).starts_with("ended 1"));
 }
 
+TEST_F(CallAnswersTest, NothingIsKeptForLongerIfTheClockWasAhead) {
+  const auto right = agent_.clock.wall_now();
+  agent_.clock.set_wall(right + std::chrono::years(1));
+  for (const char* key : {"1", "2", "3"}) answers_.note_begun({key, "f"});
+  answers_.write();
+  agent_.clock.set_wall(right);
+  CallAnswers next(agent_);
+  EXPECT_EQ(next.look(call_).verdict, CallAnswers::Verdict::kFull);
+  agent_.clock.advance(std::chrono::hours(1));
+  EXPECT_EQ(next.look(call_).verdict, CallAnswers::Verdict::kNew);
+}
+
 TEST_F(CallAnswersTest, ACallWhoseEndIsNotKnownStaysUntilItExpires) {
   for (const char* key : {"1", "2", "3"}) answers_.note_begun({key, "f"});
   answers_.write();
