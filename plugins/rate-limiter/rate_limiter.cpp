@@ -45,9 +45,10 @@ class RateLimiter : public hearth::Agent {
     const double wanted = checked(cost);
     Bucket bucket = bucket_now();
     const Answer answer = judge(bucket, wanted);
-    if (!answer.allowed) return answer;  // nothing was taken, so nothing is written
-    bucket.tokens -= wanted;
-    kv().put("bucket", bucket);
+    if (answer.allowed) bucket.tokens -= wanted;
+    // Without tokens taken nothing is written, except after the clock was set back: the bucket
+    // fills from then on.
+    if (answer.allowed || was_set_back_) kv().put("bucket", bucket);
     return answer;
   }
 
@@ -72,6 +73,7 @@ class RateLimiter : public hearth::Agent {
   [[nodiscard]] Bucket bucket_now() {
     const std::int64_t now_ms = now().time_since_epoch().count();
     const auto stored = kv().get<Bucket>("bucket");
+    was_set_back_ = stored && stored->at_ms > now_ms;
     if (!stored) return {options_.capacity, now_ms};
     const double seconds =
         static_cast<double>(std::max<std::int64_t>(now_ms - stored->at_ms, 0)) / 1000;
@@ -85,6 +87,7 @@ class RateLimiter : public hearth::Agent {
   }
 
   const Options options_;
+  bool was_set_back_ = false;  // the clock, since the bucket was written
 };
 
 HEARTH_PLUGIN("rate-limiter", "1.0.0", RateLimiter)

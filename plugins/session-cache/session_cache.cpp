@@ -42,23 +42,24 @@ class SessionCache : public hearth::Agent {
     if (!is_ttl(ttl))
       throw hearth::Error(HEARTH_E_INVALID, "ttl_seconds: more than 0, at most ten years");
     if (kv().usage().keys >= options_.max_keys && !kv().get(key)) make_room();
-    kv().put(key, Entry{std::move(value), now_ms() + static_cast<std::int64_t>(ttl * 1000)});
+    const std::int64_t now = now_ms();
+    kv().put(key, Entry{std::move(value), now, now + static_cast<std::int64_t>(ttl * 1000)});
   }
 
   hearth::Json get(const std::string& key) {
     auto entry = kv().get<Entry>(key);
-    if (!entry || entry->expires_at_ms <= now_ms()) return nullptr;
+    if (!entry || has_expired(*entry)) return nullptr;
     return std::move(entry->value);
   }
 
   bool remove(const std::string& key) {
     const auto entry = kv().get<Entry>(key);
     kv().remove(key);
-    return entry && entry->expires_at_ms > now_ms();
+    return entry && !has_expired(*entry);
   }
 
   std::vector<std::string> keys() {
-    remove_if([this](const Entry& entry) { return entry.expires_at_ms <= now_ms(); });
+    remove_if([this](const Entry& entry) { return has_expired(entry); });
     std::vector<std::string> all;
     each([&all](const std::string& key, const Entry&) { all.push_back(key); });
     return all;
@@ -71,8 +72,9 @@ class SessionCache : public hearth::Agent {
  private:
   struct Entry {
     hearth::Json value;
-    std::int64_t expires_at_ms = 0;  // Unix time
-    HEARTH_FIELDS(value, expires_at_ms)
+    std::int64_t set_at_ms = 0;  // Unix time
+    std::int64_t expires_at_ms = 0;
+    HEARTH_FIELDS(value, set_at_ms, expires_at_ms)
   };
 
   static bool is_ttl(double seconds) {
@@ -80,6 +82,13 @@ class SessionCache : public hearth::Agent {
     return seconds > 0 && seconds <= kTenYears;
   }
   [[nodiscard]] std::int64_t now_ms() const { return now().time_since_epoch().count(); }
+  // After the clock was set back by more than a minute, the age of earlier values is not known: a
+  // cache may lose them, but must not keep a session for longer than it may last.
+  [[nodiscard]] bool has_expired(const Entry& entry) const {
+    constexpr std::int64_t kSkewMs = 60'000;
+    const std::int64_t now = now_ms();
+    return now >= entry.expires_at_ms || now < entry.set_at_ms - kSkewMs;
+  }
 
   template <class See>
   void each(const See& see) {
@@ -103,7 +112,7 @@ class SessionCache : public hearth::Agent {
   }
 
   void make_room() {
-    remove_if([this](const Entry& entry) { return entry.expires_at_ms <= now_ms(); });
+    remove_if([this](const Entry& entry) { return has_expired(entry); });
     if (kv().usage().keys >= options_.max_keys)
       throw hearth::Error(HEARTH_E_LIMIT, "the cache is full");
   }

@@ -14,6 +14,10 @@ using hearth::Json;
 using hearth::testing::CallError;
 using hearth::testing::Host;
 
+// Of a mock host's clock.
+constexpr std::chrono::sys_time<std::chrono::milliseconds> kStart =
+    std::chrono::sys_days(std::chrono::year(2026) / 1 / 2);
+
 class RateLimiterTest : public ::testing::Test {
  protected:
   static Json answer(bool allowed, double remaining, int retry_after_ms) {
@@ -34,6 +38,16 @@ TEST_F(RateLimiterTest, ABucketEmptiesAndFillsWithTime) {
   EXPECT_EQ(agent.call("take"), answer(true, 0, 0));
   host_.advance(std::chrono::hours(1));
   EXPECT_EQ(agent.call("take"), answer(true, 2, 0)) << "a bucket holds no more than its capacity";
+}
+
+TEST_F(RateLimiterTest, AnEmptyBucketFillsAtItsRateAfterTheClockWasSetBack) {
+  auto agent = host_.create<RateLimiter>("a", {{"capacity", 3}, {"per_second", 2}});
+  agent.call("take", 3);
+  host_.set_wall(kStart - std::chrono::hours(1));
+  EXPECT_EQ(agent.call("peek"), answer(false, 0, 500)) << "none is added for the jump";
+  EXPECT_EQ(agent.call("take"), answer(false, 0, 500));
+  host_.advance(std::chrono::milliseconds(500));
+  EXPECT_EQ(agent.call("take"), answer(true, 0, 0));
 }
 
 TEST_F(RateLimiterTest, WhatWasTakenSurvivesAnEviction) {

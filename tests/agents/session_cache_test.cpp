@@ -15,6 +15,10 @@ using hearth::Json;
 using hearth::testing::CallError;
 using hearth::testing::Host;
 
+// Of a mock host's clock.
+constexpr std::chrono::sys_time<std::chrono::milliseconds> kStart =
+    std::chrono::sys_days(std::chrono::year(2026) / 1 / 2);
+
 class SessionCacheTest : public ::testing::Test {
  protected:
   Host host_;
@@ -34,6 +38,17 @@ TEST_F(SessionCacheTest, AValueStaysUntilItExpires) {
   EXPECT_EQ(agent.call("get", "user"), (Json{{"id", 7}}));
   EXPECT_EQ(agent.call("remove", "user"), true);
   EXPECT_EQ(agent.call("get", "user"), nullptr);
+}
+
+TEST_F(SessionCacheTest, NoValueOutlivesItsTimeByMoreThanAMinuteIfTheClockIsSetBack) {
+  auto agent = host_.create<SessionCache>("a", {{"ttl_seconds", 10}, {"max_keys", 1}});
+  agent.call("set", "user", 7);
+  host_.set_wall(kStart - std::chrono::minutes(1));
+  EXPECT_EQ(agent.call("get", "user"), 7) << "a correction of the clock";
+  host_.set_wall(kStart - std::chrono::days(1));
+  EXPECT_EQ(agent.call("get", "user"), nullptr);
+  agent.call("set", "other", 8);
+  EXPECT_EQ(agent.call("keys"), Json({"other"}));
 }
 
 TEST_F(SessionCacheTest, AFullCacheGivesUpWhatHasExpiredAndNothingElse) {
