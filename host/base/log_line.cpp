@@ -3,12 +3,16 @@
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hearth {
 namespace {
@@ -68,6 +72,24 @@ void append_padded(std::string& out, std::int64_t value, std::size_t width) {
   const std::string digits = std::to_string(value);
   if (digits.size() < width) out.append(width - digits.size(), '0');
   out += digits;
+}
+
+// The keys of the fields, where `k` is `k_2` if the line has `k` already.
+std::vector<std::string> unique_keys(std::span<const LogField> fields) {
+  constexpr std::string_view kOfTheLine[] = {"time", "level", "event"};
+  std::vector<std::string> keys;
+  keys.reserve(fields.size());
+  const auto is_taken = [&](const std::string& key) {
+    return std::ranges::find(kOfTheLine, key) != std::end(kOfTheLine) ||
+           std::ranges::find(keys, key) != keys.end();
+  };
+  for (const LogField& field : fields) {
+    std::string key(field.key);
+    for (int number = 2; is_taken(key); ++number)
+      key = std::string(field.key) + "_" + std::to_string(number);
+    keys.push_back(std::move(key));
+  }
+  return keys;
 }
 
 // 12:00:00.000
@@ -142,11 +164,12 @@ std::string render_human_line(const LogEvent& event) {
   line += level_column(event.level);
   line += ' ';
   append_escaped(line, event.name, EscapeStyle::kHuman);
-  for (const LogField& field : event.fields) {
+  const std::vector<std::string> keys = unique_keys(event.fields);
+  for (std::size_t at = 0; at < keys.size(); ++at) {
     line += ' ';
-    append_escaped(line, field.key, EscapeStyle::kHuman);
+    append_escaped(line, keys[at], EscapeStyle::kHuman);
     line += '=';
-    std::visit(ValueWriter{line, EscapeStyle::kHuman}, field.value);
+    std::visit(ValueWriter{line, EscapeStyle::kHuman}, event.fields[at].value);
   }
   return line;
 }
@@ -158,11 +181,12 @@ std::string render_json_line(const LogEvent& event) {
   line += to_string(event.level);
   line += R"(","event":)";
   append_quoted(line, event.name, EscapeStyle::kJson);
-  for (const LogField& field : event.fields) {
+  const std::vector<std::string> keys = unique_keys(event.fields);
+  for (std::size_t at = 0; at < keys.size(); ++at) {
     line += ',';
-    append_quoted(line, field.key, EscapeStyle::kJson);
+    append_quoted(line, keys[at], EscapeStyle::kJson);
     line += ':';
-    std::visit(ValueWriter{line, EscapeStyle::kJson}, field.value);
+    std::visit(ValueWriter{line, EscapeStyle::kJson}, event.fields[at].value);
   }
   line += '}';
   return line;

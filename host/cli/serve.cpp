@@ -84,7 +84,7 @@ void tell_who_runs(Logger& logger) {
         {{"library", call.owner->library},
          {"class", call.owner->agent_class},
          {"agent", call.agent()},
-         {"event", call.call},
+         {"event_kind", call.call},
          {"method", call.method()},
          {"running_ms", std::chrono::duration_cast<std::chrono::milliseconds>(running).count()}});
   });

@@ -53,7 +53,7 @@ void SlowCalls::tell(const RunningCall& call, const Seen& seen) {
   std::vector<LogField> fields = {
       {"class", call.owner->agent_class},
       {"agent", call.agent()},
-      {"event", call.call},
+      {"event_kind", call.call},
       {"method", call.method()},
       {"library", call.owner->library},
       {"running_ms", std::chrono::floor<milliseconds>(seen.time).count()},

@@ -131,7 +131,7 @@ void AgentInbox::give_up(const OwnedEvent& event) {
            .agent = key_.name,
            .method = cut_text(method, extensions::kMaxShownMethod),
            .trace = event.origin ? std::string_view(event.origin->trace) : std::string_view()},
-          {{"event", to_string(event.kind)}}));
+          {{"event_kind", to_string(event.kind)}}));
   Connection* client = find(event.connection);
   if (event.kind == EventKind::kConnect) {
     if (client != nullptr) part_with_unconnected(*client);

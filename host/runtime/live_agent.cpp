@@ -158,7 +158,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       if (!is_told_below) {
         write_line(LogLevel::kInfo, "agent.event_refused",
                    {class_->name(), to_string(accepted.error().code)}, id,
-                   {{"event", to_string(event.kind)}, {"error", accepted.error().message}});
+                   {{"event_kind", to_string(event.kind)}, {"error", accepted.error().message}});
       }
       finish(id, *call, accepted.error());
     } else {
@@ -400,7 +400,7 @@ void LiveAgent::time_out(CallId id) {
   if (call == nullptr) return;
   call->deadline = 0;
   write_line(LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)}, id,
-             {{"event", to_string(call->kind)}});
+             {{"event_kind", to_string(call->kind)}});
   const Span span = call->span;
   const std::string method = call->method;
   finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});

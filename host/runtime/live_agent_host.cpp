@@ -125,7 +125,7 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
 void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) const {
   if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
   write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
-             {{"event", to_string(call.kind)}, {"error", error.message}});
+             {{"event_kind", to_string(call.kind)}, {"error", error.message}});
 }
 
 // This is no failure of the storage: for some errors SQLite undoes more than the statement

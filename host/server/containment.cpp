@@ -82,7 +82,7 @@ void Containment::tell(const diagnosis::CrashRecord& crash) const {
   std::vector<LogField> fields = {{"reason", crash.reason},         {"pid", crash.pid},
                                   {"library", crash.library},       {"sha256", crash.sha256},
                                   {"generation", crash.generation}, {"class", crash.agent_class},
-                                  {"agent", crash.agent},           {"event", crash.call},
+                                  {"agent", crash.agent},           {"event_kind", crash.call},
                                   {"method", crash.method}};
   if (crash.event_number != 0) fields.push_back({"call", crash.event_number});
   if (!crash.trace.empty()) fields.push_back({"trace", crash.trace});

@@ -77,7 +77,7 @@ TEST_F(AgentResponseTest, KeepsWhatFailedInsideTheAgentForTheLog) {
       R"({"error":{"code":"plugin_error","message":"the method failed (trace )"))
       << reply.body;
   EXPECT_EQ(logger_.count("secret of the author"), 1U) << "one failure is one line";
-  EXPECT_EQ(logger_.count("agent.call_failed class=Sampler agent=a event=request error="), 1U);
+  EXPECT_EQ(logger_.count("agent.call_failed class=Sampler agent=a event_kind=request error="), 1U);
 }
 
 TEST_F(AgentResponseTest, TheLineOfAStreamThatFailedNamesItsCallAndTrace) {

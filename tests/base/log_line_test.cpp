@@ -55,6 +55,14 @@ TEST_F(LogLineTest, EveryKindOfValueKeepsItsType) {
             json_with(R"(,"s":"text","i":-5,"u":7,"d":0.5,"b":false})"));
 }
 
+// Parsers keep the last of two equal keys.
+TEST_F(LogLineTest, NoTwoKeysOfALineAreEqual) {
+  EXPECT_EQ(json({{"event", "call"}, {"k", 1}, {"k", 2}, {"k_2", 3}, {"k", 4}}),
+            json_with(R"(,"event_2":"call","k":1,"k_2":2,"k_2_2":3,"k_3":4})"));
+  EXPECT_EQ(json({{"time", 1}, {"level", 2}}), json_with(R"(,"time_2":1,"level_2":2})"));
+  EXPECT_EQ(human({{"event", "call"}, {"k", 1}, {"k", 2}}), human_with(" event_2=call k=1 k_2=2"));
+}
+
 TEST_F(LogLineTest, AHumanValueIsQuotedOnlyWhenItMustBe) {
   EXPECT_EQ(human({{"k", "/a/b-c.so"}}), human_with(" k=/a/b-c.so"));
   EXPECT_EQ(human({{"k", ""}}), human_with(R"( k="")"));

@@ -56,7 +56,7 @@ TEST_F(SlowCallsTest, ItIsToldWhichEventItIsAndOfWhichTrace) {
   const CallScope scope(owner_, "call", AgentLabel("lobby"), AgentLabel("add"), {}, event);
   for (int i = 0; i < 3; ++i) look_after(seconds(1));
   ASSERT_EQ(logger_.count("agent.call_slow"), 1U);
-  EXPECT_TRUE(logger_.contains("agent=lobby event=call method=add "));
+  EXPECT_TRUE(logger_.contains("agent=lobby event_kind=call method=add "));
   EXPECT_TRUE(
       logger_.contains(" call=9 trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
 }

@@ -286,7 +286,8 @@ class ZooVisitTest : public ZooTest {
     const bool is_told = !line(supervisor, "server.stop_hangs ").empty();
     EXPECT_EQ(is_told, cut_short) << supervisor.log();
     const std::string who = line(supervisor, "server.stop_waits_for ");
-    EXPECT_EQ(who.find("class=Zoo agent=a event=offload") != std::string::npos, cut_short) << who;
+    EXPECT_EQ(who.find("class=Zoo agent=a event_kind=offload") != std::string::npos, cut_short)
+        << who;
   }
   // The server ends, at the latest when the agents are evicted, and the next server says why.
   static void expect_restart(ServerProcess& supervisor, Visitor& visitor, Neighbour& neighbour,
@@ -309,7 +310,7 @@ class ZooVisitTest : public ZooTest {
                       : is_at_eviction && told.find(" agent=b ") != std::string::npos
                           ? " agent=b "
                           : " agent=a "),
-          "event=" + std::string(row.call) + " "}) {
+          "event_kind=" + std::string(row.call) + " "}) {
       EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
     }
   }

@@ -56,7 +56,7 @@ class ContainmentTest : public SupervisedTest {
     const std::string library = (root_ / "plugins/crashes.so").string();
     for (const std::string& part :
          {"reason=" + reason, "library=" + library, std::string("class=Crashes"),
-          std::string("generation="), "event=" + call}) {
+          std::string("generation="), "event_kind=" + call}) {
       EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
     }
     EXPECT_NE(told.find("agent=a "), std::string::npos) << told;
@@ -121,7 +121,7 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   auto server = serve_ready({"--config", "hearth.yaml"});
   EXPECT_EQ(crash(*server, "hang"), (Ending{.status = 3, .signal = 0})) << server->log();
   const std::string slow = line(*server, "agent.call_slow");
-  EXPECT_NE(slow.find("class=Crashes agent=a event=request"), std::string::npos) << slow;
+  EXPECT_NE(slow.find("class=Crashes agent=a event_kind=request"), std::string::npos) << slow;
   const std::size_t stack = slow.find(" stack=");
   ASSERT_NE(stack, std::string::npos) << slow;
   EXPECT_NE(slow.find("crashes", stack), std::string::npos) << "not in the library: " << slow;
@@ -129,7 +129,8 @@ TEST_F(ContainmentTest, ACallThatDoesNotReturnIsToldAndThenEndsTheServer) {
   EXPECT_EQ(server->stop(), kClean);
   const std::string told = line(*server, "server.crashed_before");
   EXPECT_NE(told.find("reason=hung"), std::string::npos) << told;
-  EXPECT_NE(told.find("class=Crashes agent=a event=request method=GET call="), std::string::npos)
+  EXPECT_NE(told.find("class=Crashes agent=a event_kind=request method=GET call="),
+            std::string::npos)
       << told;
   EXPECT_NE(told.find("crash(", told.find(" stack=")), std::string::npos) << told;
 }

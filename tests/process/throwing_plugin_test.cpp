@@ -53,7 +53,7 @@ TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
   client.close();
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event=call "
+  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event_kind=call "
                                "error=\"went wrong\" call="),
             std::string::npos)
       << server->log();

@@ -129,8 +129,9 @@ TEST_F(AgentInboxTest, TheLineOfACallThatIsGivenUpNamesItsMethodAndTrace) {
   call.name = std::string(100, 'm');
   call.origin = origin;
   inbox_.give_up(call);
-  EXPECT_TRUE(logger_.contains("agent.event_timed_out class=Counter agent=a event=call method=" +
-                               std::string(64, 'm') + " trace=" + origin->trace))
+  EXPECT_TRUE(logger_.contains(
+      "agent.event_timed_out class=Counter agent=a event_kind=call method=" + std::string(64, 'm') +
+      " trace=" + origin->trace))
       << logger_.events().back();
 }
 

@@ -69,7 +69,7 @@ TEST_F(LiveAgentTest, AFailureInAMethodIsLoggedOnceWithTheMethodAndTheErrorsOfAn
   shard_.call(client, "refuses");
   shard_.request("POST");
   shard_.settle();
-  const std::string line = "warn agent.call_failed class=Counter agent=a event=";
+  const std::string line = "warn agent.call_failed class=Counter agent=a event_kind=";
   EXPECT_EQ(shard_.logger.count(line + "call error=\"went wrong\" call="), 2U);
   EXPECT_EQ(shard_.logger.count(line + "call error=\"cannot begin\" call="), 1U);
   EXPECT_EQ(shard_.logger.count(line + "request error=\"went wrong\" call="), 1U);

@@ -1,13 +1,18 @@
 #include "support/recording_logger.hpp"
 
+#include "base/assert.hpp"
 #include "base/log_line.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace hearth::testing {
 
 void RecordingLogger::write(LogLevel level, std::string_view event,
                             std::span<const LogField> fields) {
+  std::set<std::string_view> keys{"time", "level", "event"};
+  for (const LogField& field : fields)
+    HEARTH_ASSERT(keys.insert(field.key).second, "a line has a key twice");
   const std::string line =
       render_human_line({.time = {}, .level = level, .name = event, .fields = fields});
   // The line begins with the time and the level, both of fixed width: "00:00:00.000 WARN  ".

@@ -12,7 +12,7 @@
 namespace hearth::testing {
 
 // Each event is kept as `warn plugin.refused file=... reason="..."`: the human form without the
-// time.
+// time. A line with a key twice ends the test's process.
 // Threads   All members are safe to call from any thread.
 class RecordingLogger final : public Logger {
  public:
