@@ -139,7 +139,8 @@ struct EgressConfig {
 
 // The audit log (server/audit_log.hpp).
 struct AuditConfig {
-  // Entries that are kept; 0: none. A hundred thousand entries are some tens of megabytes.
+  // Entries of each kind that are kept; 0: none. A hundred thousand entries are some tens of
+  // megabytes.
   std::uint32_t max_entries = 100'000;
 
   // How long an entry is kept: a quarter of a year.

@@ -349,7 +349,8 @@ Settings<ServerConfig> make_own_server_settings() {
            "agents](#requests-to-other-servers) trust, besides the system's"),
       count("audit.max_entries", at(&Server::audit, &AuditConfig::max_entries), kEntries,
             "entries of the [audit log](../packaging/README.md#the-audit-log) that the "
-            "server keeps; `0`: none"),
+            "server keeps of each kind (administrators, the server, clients and agents); "
+            "`0`: none"),
       duration("audit.keep", at(&Server::audit, &AuditConfig::keep), kKept,
                "how long the server keeps an entry"),
       path("audit.file", at(&Server::audit, &AuditConfig::file),

@@ -1,5 +1,7 @@
 #include "extensions/durable_events.hpp"
 
+#include "extensions/agent_context.hpp"
+
 #include <vector>
 
 namespace hearth::extensions {
@@ -17,9 +19,10 @@ void DurableLog::report(DurableEvent event, const LineOrigin& whose, std::string
                           Logger::kWorkLimit);
   }
   if (event == DurableEvent::kAlarmDead) {
-    logger_.record(
-        LogLevel::kDebug, "alarm.failed",
-        {{"class", whose.agent_class}, {"agent", whose.agent}, {"alarm", id}, {"error", detail}});
+    (void)logger_.record_limited(
+        LogLevel::kDebug, "alarm.failed", {whose.agent_class},
+        {{"class", whose.agent_class}, {"agent", whose.agent}, {"alarm", id}, {"error", detail}},
+        kAuditLimit);
   }
 }
 

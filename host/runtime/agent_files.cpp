@@ -1,5 +1,6 @@
 #include "runtime/agent_files.hpp"
 
+#include "extensions/agent_context.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 
@@ -20,8 +21,9 @@ bool AgentFiles::record_object(const storage::AgentKey& key, Random& random) {
   const bool is_new =
       directory_.record_object(key, make_uuid(random), unix_millis(clock_.wall_now()));
   if (is_new) {
-    logger_.record(LogLevel::kDebug, "object.created",
-                   {{"class", key.agent_class}, {"agent", key.name}});
+    (void)logger_.record_limited(LogLevel::kDebug, "object.created", {key.agent_class},
+                                 {{"class", key.agent_class}, {"agent", key.name}},
+                                 extensions::kAuditLimit);
   }
   return is_new;
 }

@@ -352,8 +352,9 @@ void AgentSlot::started(const Completion& completion) {
   if (waking->served->settings.is_object) {
     parts_.services.metrics().objects.started(
         key_.agent_class, parts_.services.loop().clock().steady_now() - waking->since);
-    parts_.services.logger().record(LogLevel::kDebug, "object.woken",
-                                    {{"class", key_.agent_class}, {"agent", key_.name}});
+    (void)parts_.services.logger().record_limited(
+        LogLevel::kDebug, "object.woken", {key_.agent_class},
+        {{"class", key_.agent_class}, {"agent", key_.name}}, extensions::kAuditLimit);
   }
   Live next;
   static_cast<Resident&>(next) = std::move(*waking);

@@ -175,9 +175,10 @@ void note_object_left(const ShardServices& services, const storage::AgentKey& ke
   services.metrics().objects.left(key.agent_class, hibernates);
   if (!destroyed) services.files().note_active(key);
   if (!hibernates) return;
-  services.logger().record(
-      LogLevel::kDebug, "object.hibernated",
-      {{"class", key.agent_class}, {"agent", key.name}, {"reason", to_string(ending.reason)}});
+  (void)services.logger().record_limited(
+      LogLevel::kDebug, "object.hibernated", {key.agent_class},
+      {{"class", key.agent_class}, {"agent", key.name}, {"reason", to_string(ending.reason)}},
+      extensions::kAuditLimit);
 }
 
 }  // namespace
@@ -203,6 +204,9 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
   ending.lost_descriptors =
       ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.slots.stopping();
+  // Before its place is free: the figures never show more objects than there are places.
+  if (ending.served->settings.is_object && !ending.was_only_opened)
+    note_object_left(services, key_, ending, rest.destroyed);
   if (ending.lost_descriptors) {
     parts_.admission.left_without_files(*this);
   } else {
@@ -219,8 +223,6 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         durable::is_next_version(*rest.next_wake.at_ms))
       services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
   }
-  if (ending.served->settings.is_object && !ending.was_only_opened)
-    note_object_left(services, key_, ending, rest.destroyed);
   life_.enter(AgentInput::kGone, Cold{});
   services.logger().write(
       LogLevel::kDebug, "agent.evicted",

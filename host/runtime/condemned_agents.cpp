@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/stop_point.hpp"
+#include "extensions/agent_context.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,8 +35,9 @@ void CondemnedAgents::condemn(const storage::AgentKey& key) {
   stop_point("destroy.condemned");
   for (const storage::AgentKey& each : all) {
     if (directory_.object(each)) {
-      logger_.record(LogLevel::kDebug, "object.deleted",
-                     {{"class", each.agent_class}, {"agent", each.name}});
+      (void)logger_.record_limited(LogLevel::kDebug, "object.deleted", {each.agent_class},
+                                   {{"class", each.agent_class}, {"agent", each.name}},
+                                   extensions::kAuditLimit);
     }
   }
   logger_.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},

@@ -29,8 +29,15 @@ std::string text_of(const LogField& field) {
 }
 
 constexpr std::string_view kAgentsOwn = "agent.audit";
-// Entries that users of objects and code of agents add, without a limit on their number.
-constexpr std::string_view kOfUsers[] = {kAgentsOwn, "alarm.set", "alarm.removed"};
+
+storage::AuditKind kind_of(std::string_view event, std::string_view actor) {
+  using storage::AuditKind;
+  if (event.starts_with("admin.") || actor == "administrator") return AuditKind::kAdministrators;
+  for (const std::string_view of_users : {"object.", "alarm.", "agent."}) {
+    if (event.starts_with(of_users)) return AuditKind::kUsers;
+  }
+  return AuditKind::kServer;
+}
 
 // JSON already, and bounded by hearth.audit/1.
 void add_agents_own(const LogField& field, Json& detail) {
@@ -59,6 +66,7 @@ storage::AuditEntry entry_of(std::string_view event, std::span<const LogField> f
       detail[std::string(field.key)] = value_of(field);
     }
   }
+  entry.kind = kind_of(event, entry.actor);
   if (!detail.empty()) entry.detail = dump_json(detail);
   // Too long together: leaves all fields out, since half a JSON document is of no use.
   if (entry.detail.size() > AuditLog::kMaxDetail) entry.detail = R"({"cut":true})";
@@ -183,9 +191,6 @@ std::int64_t AuditLog::oldest_ms() const {
 
 void AuditLog::trim(storage::AuditStore& store) {
   since_trim_ = 0;
-  // A class may add so many entries that those of operators would be removed within hours.
-  for (const std::string_view event : kOfUsers)
-    store.trim_event(audit_name(event), options_.max_entries / 4);
   store.trim(options_.max_entries, oldest_ms());
 }
 

@@ -39,6 +39,10 @@ namespace hearth::server {
 //  P2 Honest       Entries that find no room or cannot be written are counted and logged
 //                  (audit.lost), but kill -9 loses the last entries without a count.
 //  P3 Bounded      On disk by number and age, an entry by kMaxDetail; in memory by kMaxWaiting.
+//  P4 Apart        What clients and agents cause displaces no entry of administrators or of the
+//                  server (storage::AuditKind).
+//
+// P4: Callers limit how often such entries come (extensions::kAuditLimit).
 //
 // Threads    As Logger; read() from any. The thread that made it calls open() and stop(), each
 //            once.

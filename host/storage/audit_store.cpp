@@ -15,8 +15,10 @@ namespace {
 constexpr const char* kAuditTables =
     "CREATE TABLE entries("
     "  id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, event TEXT NOT NULL,"
-    "  actor TEXT NOT NULL, class TEXT NOT NULL, agent TEXT NOT NULL, detail TEXT NOT NULL);"
-    "CREATE INDEX entries_of_agents ON entries(class, agent, id)";
+    "  actor TEXT NOT NULL, class TEXT NOT NULL, agent TEXT NOT NULL, detail TEXT NOT NULL,"
+    "  kind INTEGER NOT NULL);"
+    "CREATE INDEX entries_of_agents ON entries(class, agent, id);"
+    "CREATE INDEX entries_of_kinds ON entries(kind, id)";
 
 // Entries spell a class as its settings file or as its library does. An actor may be followed by
 // its address.
@@ -51,15 +53,16 @@ void AuditStore::append(std::vector<AuditEntry>& entries) {
   connection.execute("BEGIN IMMEDIATE");
   try {
     Statement put(connection.handle(),
-                  "INSERT INTO entries(at_ms, event, actor, class, agent, detail) "
-                  "VALUES(?, ?, ?, ?, ?, ?) RETURNING id");
+                  "INSERT INTO entries(at_ms, event, actor, class, agent, detail, kind) "
+                  "VALUES(?, ?, ?, ?, ?, ?, ?) RETURNING id");
     for (AuditEntry& each : entries) {
       const std::array params{Param(each.at_ms),
                               Param(std::string_view(each.event)),
                               Param(std::string_view(each.actor)),
                               Param(std::string_view(each.agent_class)),
                               Param(std::string_view(each.agent)),
-                              Param(std::string_view(each.detail))};
+                              Param(std::string_view(each.detail)),
+                              Param(static_cast<std::int64_t>(each.kind))};
       Rows rows = put.query(params);
       while (rows.next()) each.id = rows.integer(0);
     }
@@ -75,18 +78,11 @@ void AuditStore::trim(std::size_t keep, std::int64_t before_ms) {
   Statement by_age(connection.handle(), "DELETE FROM entries WHERE at_ms < ?");
   by_age.execute(std::array{Param(before_ms)});
   Statement by_count(connection.handle(),
-                     "DELETE FROM entries WHERE id <= "
-                     "(SELECT id FROM entries ORDER BY id DESC LIMIT 1 OFFSET ?)");
-  by_count.execute(std::array{Param(static_cast<std::int64_t>(keep))});
-}
-
-void AuditStore::trim_event(const std::string& event, std::size_t keep) {
-  Statement by_count(
-      opened().handle(),
-      "DELETE FROM entries WHERE event = ?1 AND id <= "
-      "(SELECT id FROM entries WHERE event = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)");
-  by_count.execute(
-      std::array{Param(std::string_view(event)), Param(static_cast<std::int64_t>(keep))});
+                     "DELETE FROM entries WHERE kind = ?1 AND id <= (SELECT id FROM entries"
+                     " WHERE kind = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)");
+  for (const AuditKind kind : {AuditKind::kServer, AuditKind::kAdministrators, AuditKind::kUsers})
+    by_count.execute(
+        std::array{Param(static_cast<std::int64_t>(kind)), Param(static_cast<std::int64_t>(keep))});
 }
 
 std::vector<AuditEntry> AuditStore::read(const AuditQuery& query) {

@@ -13,14 +13,22 @@ namespace hearth::storage {
 
 class Connection;
 
+// Whose acts an entry is about. Entries of one kind never displace those of another.
+enum class AuditKind : std::uint8_t {
+  kServer,          // libraries, settings, starts and stops
+  kAdministrators,  // requests that need a key
+  kUsers            // clients and agents: objects, alarms, agents' own entries
+};
+
 struct AuditEntry {
   std::int64_t id = 0;     // rises; given by the store
   std::int64_t at_ms = 0;  // Unix
   std::string event;       // "ObjectCreated"
   std::string actor;       // "server", "administrator", "agent" or "client"
   std::string agent_class = {};
-  std::string agent = {};   // its name; empty: the entry is not about an agent
-  std::string detail = {};  // more details: a JSON object, or empty
+  std::string agent = {};               // its name; empty: the entry is not about an agent
+  std::string detail = {};              // more details: a JSON object, or empty
+  AuditKind kind = AuditKind::kServer;  // for trim(); not read back
 
   friend bool operator==(const AuditEntry&, const AuditEntry&) = default;
 };
@@ -39,8 +47,8 @@ struct AuditQuery {
   std::optional<std::int64_t> until_ms = {};  // before
 };
 
-// On disk   entries(id, at_ms, event, actor, class, agent, detail). The first append() makes the
-//           file. Commits are not synced: a loss of power may lose the last entries, but never
+// On disk   entries(id, at_ms, event, actor, class, agent, detail, kind). The first append() makes
+//           the file. Commits are not synced: a loss of power may lose the last entries, but never
 //           damages the file.
 // Threads   One at a time.
 // Failure   StorageError, also for a file of another format.
@@ -53,10 +61,9 @@ class AuditStore {
 
   // All or none. The entries get their ids in this order.
   void append(std::vector<AuditEntry>& entries);
-  // Removes entries before `before_ms`, and all but the newest `keep`. Ids are never reused.
+  // Removes entries before `before_ms`, and of each kind all but the newest `keep`. Ids are never
+  // reused.
   void trim(std::size_t keep, std::int64_t before_ms);
-  // Removes all but the newest `keep` of one event.
-  void trim_event(const std::string& event, std::size_t keep);
   // In the order of ids.
   [[nodiscard]] std::vector<AuditEntry> read(const AuditQuery& query);
 

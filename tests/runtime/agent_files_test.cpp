@@ -1,14 +1,18 @@
 #include "runtime/agent_files.hpp"
 
+#include "extensions/agent_context.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <string>
 
 namespace hearth::runtime {
 namespace {
@@ -36,6 +40,19 @@ TEST_F(AgentFilesTest, AnAgentIsUnknownUntilSomethingOfItIsKept) {
 
 TEST_F(AgentFilesTest, ItsFileLiesInTheDataDirectory) {
   EXPECT_EQ(files_.path(kAgent), data_.agent_path(kAgent));
+}
+
+// Clients make objects as often as they like.
+TEST_F(AgentFilesTest, NewObjectsHaveABoundedNumberOfAuditEntries) {
+  hearth::testing::SeededRandom random;
+  constexpr int kObjects = 300;
+  const SteadyTime began = BootClock::now();
+  for (int i = 0; i < kObjects; ++i)
+    EXPECT_TRUE(files_.record_object({"Counter", std::to_string(i)}, random));
+  const std::chrono::duration<double> took = BootClock::now() - began;
+  const double most =
+      extensions::kAuditLimit.burst + 1 + took.count() * extensions::kAuditLimit.per_second;
+  EXPECT_LE(static_cast<double>(logger_.count("object.created")), most);
 }
 
 TEST_F(AgentFilesTest, ADataDirectoryThatIsGoneIsAnError) {

@@ -94,14 +94,19 @@ TEST_F(AuditStoreTest, TheOldestGoAndTheirIdsAreNeverUsedAgain) {
   EXPECT_EQ(ids(store_.read({})), (Ids{5}));
 }
 
-TEST_F(AuditStoreTest, OneEventDoesNotPushOutTheOthers) {
-  std::vector<AuditEntry> many(5, {.at_ms = 5000, .event = "AgentAudit", .actor = "agent"});
-  store_.append(many);
-  store_.trim_event("AgentAudit", 2);
-  EXPECT_EQ(ids(store_.read({})), (Ids{1, 2, 3, 4, 8, 9}));
-  store_.trim_event("AgentAudit", 2);
-  store_.trim_event("Nothing", 0);
-  EXPECT_EQ(ids(store_.read({})), (Ids{1, 2, 3, 4, 8, 9}));
+TEST_F(AuditStoreTest, NoKindPushesOutAnother) {
+  const std::vector<AuditEntry> entries{
+      {.event = "AgentAudit", .actor = "agent", .kind = AuditKind::kUsers},
+      {.event = "AdminReload", .actor = "administrator", .kind = AuditKind::kAdministrators},
+      {.event = "ServerReady", .actor = "server", .kind = AuditKind::kServer}};
+  for (const std::size_t kind : {1U, 1U, 2U, 2U, 0U, 0U, 0U, 0U}) {  // the server has four already
+    std::vector<AuditEntry> one{entries[kind]};
+    store_.append(one);
+  }
+  store_.trim(2, 0);
+  EXPECT_EQ(ids(store_.read({})), (Ids{5, 6, 7, 8, 11, 12}));
+  store_.trim(2, 0);
+  EXPECT_EQ(ids(store_.read({})), (Ids{5, 6, 7, 8, 11, 12}));
 }
 
 TEST(AuditStoreFileTest, AFileThatIsNotThereIsReadAsEmptyAndNotMade) {
