@@ -389,7 +389,8 @@ std::optional<durable::NoticeDelivery> DurableWork::next_notification() {
   return notice;
 }
 
-std::optional<durable::NoticeDelivery> DurableWork::next_notice() {
+std::optional<durable::NoticeDelivery> DurableWork::next_notice(bool may_notify) {
+  if (!may_notify) return next_alarm();
   alarm_comes_first_ = !alarm_comes_first_;
   auto next = alarm_comes_first_ ? next_alarm() : next_notification();
   if (!next) next = alarm_comes_first_ ? next_notification() : next_alarm();

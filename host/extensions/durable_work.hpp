@@ -147,9 +147,10 @@ class DurableWork {
   // ---- what is due ----
   // The next work that begins now. `may_recover` false: no kFiberRecovered, no kFibersRecovered.
   std::optional<DueWork> next(bool may_recover);
-  // The next alarm or notification that leaves now, claimed as P2 says. It is no event of this
-  // agent. An alarm leaves like a notification to the agent itself, as a call without a caller.
-  std::optional<durable::NoticeDelivery> next_notice();
+  // The next alarm or, with `may_notify`, notification that leaves now, claimed as P2 says. It is
+  // no event of this agent. An alarm leaves like a notification to the agent itself, as a call
+  // without a caller.
+  std::optional<durable::NoticeDelivery> next_notice(bool may_notify = true);
   // The callee has answered, or could not be reached.
   void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   // Work of next() has ended.

@@ -2,6 +2,9 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace hearth::runtime {
 namespace {
 
@@ -20,6 +23,10 @@ constexpr std::chrono::milliseconds kLookAgainAfter{10};
 // become idle without a turn.
 constexpr std::chrono::milliseconds kNoneIdleFor{100};
 
+// Enough for the threads that close databases; each end takes the loop a moment.
+constexpr std::size_t kMostSentAway = 8;
+constexpr std::size_t kMostAsked = 4;
+
 }  // namespace
 
 Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places,
@@ -29,17 +36,26 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places
 }
 
 Admission::Verdict Admission::ask(Applicant& agent) {
-  if (agent.place().has_room) return {};
-  if (agent.place().waiting) return {Answer::kWait, RoomLack::kAgents};
-  const bool others_wait = agent.is_object() && !object_line_.empty();
+  Place& place = agent.place();
+  if (place.has_room) return {};
+  if (place.waiting) {
+    Lanes& lanes = is_in(lanes_, place) ? lanes_ : object_lanes_;
+    if (place.line == &lanes[1] && agent.is_awaited()) {
+      leave_line(agent);
+      join(lanes, agent);
+    }
+    return {Answer::kWait, RoomLack::kAgents};
+  }
+  const bool others_wait = agent.is_object() && size(object_lanes_) > 0;
   const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent);
   if (lack == RoomLack::kNothing) return {};
-  Line& line = line_for(lack);
-  if (line.empty() && !may_come(lack)) {
+  Lanes& lanes = lanes_for(lack);
+  if (size(lanes) == 0 && !may_come(lack)) {
     give_back_place(agent);
     return {Answer::kRefused, lack};
   }
-  join(line, line.end(), agent);
+  join(lanes, agent);
+  if (lack == RoomLack::kAgents) make_room();
   if (timer_ == 0) serve_in(kLookAgainAfter);
   return {Answer::kWait, lack};
 }
@@ -48,22 +64,33 @@ bool Admission::ask_again(Applicant& agent) {
   Place& place = agent.place();
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
-  join(line_, line_.begin(), agent);
+  join(lanes_, agent);
   serve_in(kLookAgainAfter);
   return true;
 }
 
-void Admission::join(Line& line, Line::iterator before, Applicant& agent) {
+// In the order in which they first asked.
+void Admission::join(Lanes& lanes, Applicant& agent) {
   Place& place = agent.place();
   if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
-  place.waiting = line.insert(before, &agent);
-  place.line = &line;
+  const bool is_awaited = agent.is_awaited();
+  if (!is_awaited) places_.waits_for_work();
+  Line& lane = lanes[is_awaited ? 0 : 1];
+  auto before = lane.end();
+  while (before != lane.begin() && (*std::prev(before))->place().lacks_since > place.lacks_since)
+    --before;
+  place.waiting = lane.insert(before, &agent);
+  place.line = &lane;
   note_place(agent);
+}
+
+bool Admission::is_in(const Lanes& lanes, const Place& place) {
+  return place.waiting && (place.line == &lanes[0] || place.line == &lanes[1]);
 }
 
 void Admission::note_place(Applicant& agent) {
   Place& place = agent.place();
-  const bool has_one = place.waiting && place.line == &line_ && place.has_object_place;
+  const bool has_one = is_in(lanes_, place) && place.has_object_place;
   if (has_one == place.waits_with_place) return;
   place.waits_with_place = has_one;
   places_in_line_ = has_one ? places_in_line_ + 1 : places_in_line_ - 1;
@@ -72,6 +99,7 @@ void Admission::note_place(Applicant& agent) {
 bool Admission::leave_line(Applicant& agent) {
   Place& place = agent.place();
   if (!place.waiting) return false;
+  if (place.line == &lanes_[1] || place.line == &object_lanes_[1]) places_.waits_no_longer();
   place.line->erase(*place.waiting);
   place.waiting.reset();
   note_place(agent);
@@ -100,27 +128,40 @@ void Admission::left_without_files(Applicant& agent) {
   HEARTH_ASSERT(place.resident.has_value(), "an agent leaves that did not come in");
   residents_.erase(*place.resident);
   place.resident.reset();
-  if (std::exchange(place.has_object_place, false)) places_.has_left();
+  if (std::exchange(place.was_sent_away, false)) --sent_away_;
+  if (std::exchange(place.has_object_place, false)) {
+    const std::function<void()> heir = std::exchange(place.heir, {});
+    places_.has_left(heir != nullptr);
+    if (heir) heir();
+  }
   --leaving_;
   --ending_;
-  if (!line_.empty() || !object_line_.empty()) serve_in(std::chrono::milliseconds(0));
+  if (size(lanes_) + size(object_lanes_) > 0) serve_in(std::chrono::milliseconds(0));
 }
 
 RoomLack Admission::find_room(Applicant& agent) {
   if (agent.is_object() && !find_object_place(agent)) return RoomLack::kObjects;
-  if (!line_.empty() && line_.front() != &agent) return RoomLack::kAgents;
+  const Place& place = agent.place();
+  const bool is_first = is_in(lanes_, place) && place.line->front() == &agent;
+  if (size(lanes_) > 0 && !is_first) return RoomLack::kAgents;
   if (!has_files_(kWantedFiles)) {
     if (ending_ < kEnoughEnd) (void)evict_idle();
     return RoomLack::kFiles;
   }
-  // An evicted agent leaves a moment later: until then the limit is exceeded by one.
-  const bool has_room = residents_.size() < max_live_ || evict_idle();
-  return has_room ? RoomLack::kNothing : RoomLack::kAgents;
+  if (residents_.size() < max_live_) return RoomLack::kNothing;
+  make_room();
+  return RoomLack::kAgents;
+}
+
+void Admission::make_room() {
+  const std::size_t wanted = std::clamp<std::size_t>(size(lanes_), 1, kMostSentAway);
+  while (sent_away_ < wanted && evict_idle()) {
+  }
 }
 
 bool Admission::may_come(RoomLack lack) const {
   if (lack == RoomLack::kObjects)
-    return asks_for_place_ || places_in_line_ > 0 || places_.may_be_free_soon();
+    return asked_ > 0 || places_in_line_ > 0 || places_.may_be_free_soon();
   return leaving_ > 0;
 }
 
@@ -130,17 +171,22 @@ bool Admission::find_object_place(Applicant& agent) {
   // A further object gets no place while objects with a place wait for room.
   if (places_in_line_ > 0) return false;
   has_place = std::exchange(has_place_, false) || places_.take();
-  const SteadyTime now = loop_.clock().steady_now();
-  if (has_place || asks_for_place_ || now < none_idle_anywhere_until_) return has_place;
-  const auto answer =
-      places_.ask(loop_, [this](ObjectPlaces::Answer later) { places_answered(later); });
-  has_place = answer == ObjectPlaces::Answer::kPlace;
-  asks_for_place_ = answer == ObjectPlaces::Answer::kLater;
+  if (!has_place) ask_for_places();
   return has_place;
 }
 
+void Admission::ask_for_places() {
+  const std::size_t wanted = std::clamp<std::size_t>(size(object_lanes_), 1, kMostAsked);
+  const SteadyTime now = loop_.clock().steady_now();
+  for (; asked_ < wanted && now >= none_idle_anywhere_until_; ++asked_) {
+    const auto answer =
+        places_.ask(loop_, [this](ObjectPlaces::Answer later) { places_answered(later); });
+    if (answer == ObjectPlaces::Answer::kNone) return;
+  }
+}
+
 void Admission::places_answered(ObjectPlaces::Answer answer) {
-  asks_for_place_ = false;
+  --asked_;
   has_place_ = answer == ObjectPlaces::Answer::kPlace;
   if (answer == ObjectPlaces::Answer::kNone)
     none_idle_anywhere_until_ = loop_.clock().steady_now() + kNoneIdleFor;
@@ -158,12 +204,17 @@ std::optional<SteadyTime> Admission::object_idle_since() {
   return agent == nullptr ? std::nullopt : std::optional(agent->last_activity());
 }
 
-bool Admission::spare_object() {
+bool Admission::spare_object(std::function<void()> left) {
   Applicant* const agent = idle_object();
   if (agent == nullptr) return false;
-  agent->place().has_object_place = false;
-  agent->leave_for_room();
+  agent->place().heir = std::move(left);
+  send_away(*agent);
   return true;
+}
+
+void Admission::send_away(Applicant& agent) {
+  if (!std::exchange(agent.place().was_sent_away, true)) ++sent_away_;
+  agent.leave_for_room();
 }
 
 // Objects in use keep their places in the order of use.
@@ -184,7 +235,7 @@ bool Admission::evict_idle() {
   for (std::size_t left = residents_.size(); left > 0; --left) {
     Applicant* const agent = residents_.front();
     if (agent->may_leave_for_room()) {
-      agent->leave_for_room();
+      send_away(*agent);
       return true;
     }
     residents_.splice(residents_.end(), residents_, residents_.begin());  // it is in use
@@ -202,23 +253,35 @@ void Admission::serve_in(std::chrono::milliseconds wait) {
 }
 
 void Admission::serve() {
-  const bool object_goes = serve_first(object_line_);  // first: it may need room next
-  const bool goes = serve_first(line_) || object_goes;
-  if (line_.empty() && object_line_.empty()) return;
+  bool goes = false;
+  const std::size_t first = turn_;
+  for (Lanes* const lanes : {&object_lanes_, &lanes_}) {  // an object may need room next
+    for (const std::size_t lane : {first, 1 - first}) goes |= serve_first((*lanes)[lane]);
+  }
+  if (size(lanes_) + size(object_lanes_) == 0) return;
   // The next agent is served from the loop, so that other ready tasks run in between.
   serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
 }
 
-bool Admission::serve_first(Line& line) {
-  if (line.empty()) return false;
-  Applicant& agent = *line.front();
+bool Admission::serve_first(Line& lane) {
+  if (lane.empty()) return false;
+  Applicant& agent = *lane.front();
+  Place& place = agent.place();
   if (!agent.is_wanted()) {
     agent.turn_away(RoomLack::kNothing);
     return true;
   }
+  const SteadyTime now = loop_.clock().steady_now();
+  if (now - place.lacks_since.value_or(now) >= kLongestWait) {
+    const bool has_files = has_files_(kWantedFiles);
+    agent.turn_away(is_in(object_lanes_, place) ? RoomLack::kObjects
+                    : has_files                 ? RoomLack::kAgents
+                                                : RoomLack::kFiles);
+    return true;
+  }
   const RoomLack lack = find_room(agent);
-  Place& place = agent.place();
   if (lack == RoomLack::kNothing) {
+    turn_ = &lane == &lanes_[0] || &lane == &object_lanes_[0] ? 1 : 0;
     // Making room may have removed the first agent from the line.
     leave_line(agent);
     place.has_room = true;
@@ -227,16 +290,14 @@ bool Admission::serve_first(Line& line) {
     if (!agent.is_resident()) give_back_place(agent);
     return true;
   }
-  Line& its_line = line_for(lack);
-  if (place.waiting && place.line != &its_line) {
-    its_line.splice(its_line.end(), *place.line, *place.waiting);
-    place.line = &its_line;
-    note_place(agent);
+  Lanes& its_lanes = lanes_for(lack);
+  if (place.waiting && !is_in(its_lanes, place)) {
+    leave_line(agent);
+    join(its_lanes, agent);
     return true;
   }
   note_place(agent);
-  const SteadyTime now = loop_.clock().steady_now();
-  if (may_come(lack) && place.lacks_since && now - *place.lacks_since < kLongestWait) return false;
+  if (may_come(lack)) return false;
   agent.turn_away(lack);
   return true;
 }

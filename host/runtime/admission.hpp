@@ -6,6 +6,7 @@
 #include "runtime/shard_loop.hpp"
 #include "storage/agent_key.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -20,24 +21,27 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 
 // Agents in memory are residents, kept in the order of their last use. A cold agent asks before it
 // comes in. If there is no room, idle residents are asked to leave, and the agent waits in line
-// until they have left. An object first waits for its place, in a line of its own.
+// until they have left. An object first waits for its place, in a line of its own. Each line has
+// two lanes: for agents whose caller waits, and for those that only have work of their own to do or
+// a notification to receive.
 //
 // Promises
-//  P1 Bounded    At most max_live agents are residents, plus one for each that is leaving, and none
-//                comes in while the process has hardly a descriptor left.
-//  P2 In turn    An agent that asks while others wait for room stands behind them, and only the
-//                first of each line is looked at.
+//  P1 Bounded    At most max_live agents are residents, and none comes in while the process has
+//                hardly a descriptor left.
+//  P2 In turn    An agent that asks while others wait for room stands behind those of its lane, and
+//                only the first of each lane is looked at: the lanes take turns.
 //  P3 Leaving    The least recently used idle resident leaves; for an object without a place, the
 //                least recently used idle object of all shards.
 //  P4 An end     An agent waits at most kLongestWait, and is then refused.
 //
-// P1: An object comes in with a place (object_places.hpp). If it leaves for another object, that
-// object gets its place. The remaining descriptors are for clients' sockets.
+// P1: A resident that leaves counts until it has left. An object comes in with a place
+// (object_places.hpp). The remaining descriptors are for clients' sockets.
 //
-// P2: An object also stands behind objects that wait for a place, and behind an object that waits
-// for room with its place. So this shard holds at most one unused place. Agents that need no place
-// do not wait for objects. The first of a line is looked at every few milliseconds, and whenever a
-// resident has left.
+// P2: So callers wait for each other, and never behind work, of which a single call can cause any
+// amount. An object also stands behind objects that wait for a place, and behind an object that
+// waits for room with its place. So this shard holds at most one unused place. Agents that need no
+// place do not wait for objects. The first of a lane is looked at every few milliseconds, and
+// whenever a resident has left.
 //
 // P3: If no object is idle, the object is refused, and for a moment other objects are refused too.
 //
@@ -51,6 +55,9 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 class Admission final : public ObjectPlaces::Member {
  public:
   static constexpr std::chrono::milliseconds kLongestWait{5'000};
+  // Agents of all shards that may wait without a caller, until no further notification is sent:
+  // more would keep their senders in memory too, and take their room.
+  static constexpr std::size_t kMostForWork = 16;
 
   class Applicant;
   using Line = std::list<Applicant*>;
@@ -60,11 +67,13 @@ class Admission final : public ObjectPlaces::Member {
   struct Place {
     std::optional<Line::iterator> resident;  // in the order of use
     std::optional<Line::iterator> waiting;   // in its line
-    Line* line = nullptr;                    // while it waits
+    Line* line = nullptr;                    // while it waits: its lane
     std::optional<SteadyTime> lacks_since;   // until the agent leaves, or is refused
     bool has_room = false;                   // found for the agent, which comes in now
     bool has_object_place = false;           // of an object, from its turn until it has left
     bool waits_with_place = false;           // an object that waits for room and has its place
+    bool was_sent_away = false;              // for another agent, until it has left
+    std::function<void()> heir;              // gets the place once the object has left
   };
 
   // An agent, as Admission sees it. Only ask() calls its members from inside a call by the agent.
@@ -86,9 +95,11 @@ class Admission final : public ObjectPlaces::Member {
     [[nodiscard]] virtual bool is_object() const = 0;
     // When it was used last.
     [[nodiscard]] virtual SteadyTime last_activity() const = 0;
-    // Of a resident: it is idle, and may leave for another agent.
+    // Of an agent that wants to come in: a caller waits for it.
+    [[nodiscard]] virtual bool is_awaited() const = 0;
+    // Of a resident: it is idle, or leaves for being idle, and may leave for another agent.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
-    // The agent leaves, from the loop.
+    // The agent leaves soon, from the loop.
     virtual void leave_for_room() = 0;
     // Of an agent in the line: some event or visit still waits for it.
     [[nodiscard]] virtual bool is_wanted() const = 0;
@@ -115,7 +126,8 @@ class Admission final : public ObjectPlaces::Member {
     Answer answer = Answer::kComeIn;
     RoomLack lack = RoomLack::kNothing;
   };
-  // The agent wants to come in. kWait: it stands in the line, now or already.
+  // The agent wants to come in. kWait: it stands in the line, now or already; a caller may have
+  // come to it since.
   Verdict ask(Applicant& agent);
   // The agent had its turn, and another taker got the descriptors (left_without_files()): it is
   // first in line again. An object that finds no place then waits behind others. False: the agent
@@ -150,36 +162,49 @@ class Admission final : public ObjectPlaces::Member {
     if (agent.place().has_object_place && looks_away && agent.may_leave_for_room())
       no_object_idle_until_ = none_idle_anywhere_until_ = {};
   }
+  // So many agents wait to do work that no more should be caused.
+  [[nodiscard]] bool is_crowded() const { return places_.waiting_for_work() >= kMostForWork; }
   // Least recently used first.
   [[nodiscard]] const Line& residents() const { return residents_; }
 
   // ---- ObjectPlaces::Member ----
   [[nodiscard]] std::optional<SteadyTime> object_idle_since() override;
-  [[nodiscard]] bool spare_object() override;
+  [[nodiscard]] bool spare_object(std::function<void()> left) override;
 
   // Stops looking at the lines.
   void stop() { loop_.cancel_timer(std::exchange(timer_, 0)); }
 
  private:
+  // The lanes of a line. An agent whose caller waits stands in the first.
+  using Lanes = std::array<Line, 2>;
+
   RoomLack find_room(Applicant& agent);
+  // Idle residents leave for agents that wait.
+  void make_room();
   bool evict_idle();
+  void send_away(Applicant& agent);
   // True: the agent has a place. False: there is none, or the shards are asked for one.
   bool find_object_place(Applicant& agent);
+  void ask_for_places();
   void places_answered(ObjectPlaces::Answer answer);
   void give_back_place(Applicant& agent);
   [[nodiscard]] Applicant* idle_object();
   // The room or place may become free without a new request.
   [[nodiscard]] bool may_come(RoomLack lack) const;
   void serve();
-  // True: the first of the line has had its turn.
-  bool serve_first(Line& line);
-  [[nodiscard]] Line& line_for(RoomLack lack) {
-    return lack == RoomLack::kObjects ? object_line_ : line_;
+  // True: the first of the lane has had its turn.
+  bool serve_first(Line& lane);
+  [[nodiscard]] static std::size_t size(const Lanes& lanes) {
+    return lanes[0].size() + lanes[1].size();
+  }
+  [[nodiscard]] static bool is_in(const Lanes& lanes, const Place& place);
+  [[nodiscard]] Lanes& lanes_for(RoomLack lack) {
+    return lack == RoomLack::kObjects ? object_lanes_ : lanes_;
   }
   // False: the agent does not stand in a line.
   bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
-  void join(Line& line, Line::iterator before, Applicant& agent);
+  void join(Lanes& lanes, Applicant& agent);
   void note_place(Applicant& agent);
 
   ShardLoop& loop_;
@@ -187,14 +212,16 @@ class Admission final : public ObjectPlaces::Member {
   ObjectPlaces& places_;
   const std::function<bool(unsigned)> has_files_;
   Line residents_;
-  Line line_;                              // for room
-  Line object_line_;                       // for a place; objects move to line_ with it
+  Lanes lanes_;                            // for room
+  Lanes object_lanes_;                     // for a place; objects move to lanes_ with it
+  std::size_t turn_ = 0;                   // the lane that is served first
   TimerId timer_ = 0;                      // runs while some agent waits
   std::size_t leaving_ = 0;                // residents that are leaving
   std::size_t ending_ = 0;                 // of those: the end is certain
-  bool asks_for_place_ = false;            // the shards are asked, for the first object
+  std::size_t sent_away_ = 0;              // residents that leave for other agents
+  std::size_t asked_ = 0;                  // places for which the shards are asked
   bool has_place_ = false;                 // for the first object, now
-  std::size_t places_in_line_ = 0;         // of objects in line_: one or none
+  std::size_t places_in_line_ = 0;         // of objects in lanes_: one or none
   SteadyTime none_idle_until_{};           // no resident was idle, and none has reported idle since
   SteadyTime no_object_idle_until_{};      // the same for objects
   SteadyTime none_idle_anywhere_until_{};  // the same for objects of all shards, as they answered

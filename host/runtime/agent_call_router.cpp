@@ -204,7 +204,11 @@ void OutgoingCall::start(extensions::RemoteListener& listener) {
                          .timeout = call_.timeout,
                          .must_exist = call_.must_exist});
   paths_.post(callee_, [wire = wire_, incoming](Shard& shard) {
-    shard.call(*incoming, std::make_unique<AgentCallSink>(wire));
+    const auto arrive = [wire, incoming, &shard] {
+      shard.call(*incoming, std::make_unique<AgentCallSink>(wire));
+    };
+    if (incoming->origin->notification.empty()) return arrive();
+    shard.pace(arrive);
   });
 }
 

@@ -125,6 +125,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
     const CondemnedAgents& condemned;
     Destructions& destructions;
     DatabaseThreads& threads;
+    PacedSteps& works;       // work of agents in memory
     PacedSteps& steps;       // agents that wake because their time has come
     PacedSteps& departures;  // agents that leave, none urgent
     PacedSteps& recoveries;  // agents that recover
@@ -189,6 +190,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
   [[nodiscard]] bool is_object() const override;
+  [[nodiscard]] bool is_awaited() const override;
   [[nodiscard]] bool may_leave_for_room() const override;
   void leave_for_room() override;
   [[nodiscard]] bool is_wanted() const override;
@@ -297,8 +299,8 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // would meet a new agent.
   [[nodiscard]] static Error why_it_ended(EvictReason reason);
   // ---- durable work (agent_slot_work.cpp) ----
-  // Begins one thing that is due, and comes back while there is more. It begins one event in each
-  // round of the loop, so that clients' frames and other agents' work come in between.
+  // Begins one thing that is due, and comes back while there is more. Each is a paced step, so that
+  // clients' frames and other agents' work come in between.
   void pump();
   void give_back_permits();
   // ---- room (agent_slot_room.cpp) ----

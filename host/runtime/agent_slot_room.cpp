@@ -47,11 +47,21 @@ bool AgentSlot::is_object() const {
 bool AgentSlot::may_leave_for_room() const {
   // An agent that was just woken for its work is about to do it.
   const Live* live = life_.as<Live>();
-  return live != nullptr && inbox_.empty() && live->live->idle() && !permits_.waking;
+  if (live != nullptr) return inbox_.empty() && live->live->idle() && !permits_.waking;
+  const Ending* const ending = life_.as<Ending>();
+  return ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn;
 }
 
 void AgentSlot::leave_for_room() {
   evict(EvictReason::kLimit, true);
+  hurry_end();
+}
+
+// The sender of a notification repeats it, and does not wait.
+bool AgentSlot::is_awaited() const {
+  return inbox_.queue().contains([](const OwnedEvent& event) {
+    return event.origin == nullptr || event.origin->notification.empty();
+  });
 }
 
 bool AgentSlot::is_wanted() const {

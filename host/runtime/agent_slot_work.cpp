@@ -3,20 +3,27 @@
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_services.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
+
+// Until an agent whose notifications may not leave now looks again.
+constexpr std::chrono::milliseconds kCrowdedPause{50};
+
+}  // namespace
 
 void AgentSlot::look() {
   Live* live = life_.as<Live>();
   if (live == nullptr || std::exchange(live->looks_soon, true)) return;
   // From the loop: the caller may be inside settle(), and each piece of work is a turn of its own.
-  std::function<void()> task = parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); });
-  if (permits_.any()) {
-    (permits_.recovery ? parts_.recoveries : parts_.steps).add(std::move(task));
-  } else {
-    parts_.services.loop().post(std::move(task));
-  }
+  PacedSteps& steps = permits_.recovery ? parts_.recoveries
+                      : permits_.waking ? parts_.steps
+                                        : parts_.works;
+  steps.add(parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); }));
 }
 
 void AgentSlot::come_for_work() {
@@ -54,7 +61,8 @@ void AgentSlot::pump() {
   const bool has_room = !agent.has_durable_work() || parts_.services.files().has_room();
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
   if (may_begin && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
-  const bool has_begun = may_begin && agent.dispatch(permits_.recovery);
+  const bool may_notify = !parts_.admission.is_crowded();
+  const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   if (state() != AgentState::kLive) return;
   if (permits_.waking || (permits_.recovery && !agent.recovering() && !agent.recovery_due()))
     give_back_permits();
@@ -68,7 +76,10 @@ void AgentSlot::pump() {
         key_, unix_millis(parts_.services.loop().clock().wall_now()) + kLookForRoomMs);
   } else if (const auto at = agent.next_look_ms()) {
     // Later work must not be forgotten while the agent stays in memory.
-    parts_.services.alarms().look_at(key_, *at);
+    const std::int64_t soon =
+        unix_millis(parts_.services.loop().clock().wall_now()) + kCrowdedPause.count();
+    const bool waits_to_notify = !may_notify && agent.work_due();
+    parts_.services.alarms().look_at(key_, waits_to_notify ? std::min(*at, soon) : *at);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/connections.hpp"
 #include "runtime/event.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <list>
 #include <optional>
@@ -62,6 +63,10 @@ class EventQueue {
     return taken;
   }
 
+  template <class Predicate>
+  [[nodiscard]] bool contains(Predicate is_meant) const {
+    return std::ranges::any_of(events_, is_meant);
+  }
   [[nodiscard]] bool empty() const { return events_.empty(); }
   [[nodiscard]] std::size_t size() const { return events_.size(); }
   // Whether a CLOSE of this client waits.

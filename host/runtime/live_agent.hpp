@@ -111,9 +111,10 @@ class LiveAgent final : public extensions::AgentContext,
 
   // ---- durable work (durable_work.hpp) ----
   // Claims one thing that is due and delivers it. Its end is a Completion of its kind. False:
-  // nothing begins now. A recovery begins only with `may_recover`. Durable work and clients' events
-  // have limits of their own, do not wait for each other, and take turns on the loop.
-  bool dispatch(bool may_recover);
+  // nothing begins now. A recovery begins only with `may_recover`, a notification to another agent
+  // only with `may_notify`. Durable work and clients' events have limits of their own, do not wait
+  // for each other, and take turns on the loop.
+  bool dispatch(bool may_recover, bool may_notify);
   [[nodiscard]] bool work_due() const { return work_.due(); }
   [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
   [[nodiscard]] bool recovering() const { return work_.recovering(); }
@@ -301,7 +302,7 @@ class LiveAgent final : public extensions::AgentContext,
                   std::initializer_list<std::string_view> kind, CallId id,
                   std::initializer_list<LogField> own) const;
   void end_work(const Call& call, const Result<std::string_view>& outcome);
-  bool send_notice();
+  bool send_notice(bool may_notify);
   // ---- whose work the instance does, for the crash record ----
   void begin_work_of(std::optional<durable::FiberRow> fiber) {
     if (code_.begin_fiber(fiber) && instance_) instance_->works_for(fiber);

@@ -9,19 +9,19 @@
 namespace hearth::runtime {
 
 // The agent's own work and notifications take turns.
-bool LiveAgent::dispatch(bool may_recover) {
+bool LiveAgent::dispatch(bool may_recover, bool may_notify) {
   notice_comes_first_ = !notice_comes_first_;
-  const bool has_begun = notice_comes_first_ ? send_notice() || begin_work(may_recover)
-                                             : begin_work(may_recover) || send_notice();
+  const bool has_begun = notice_comes_first_ ? send_notice(may_notify) || begin_work(may_recover)
+                                             : begin_work(may_recover) || send_notice(may_notify);
   // Work that was given up or put off was written too, and so was a clock that was set.
   if (!has_begun && !broken_ && dirty()) schedule_flush();
   return has_begun;
 }
 
-bool LiveAgent::send_notice() {
+bool LiveAgent::send_notice(bool may_notify) {
   std::optional<durable::NoticeDelivery> due;
   try {
-    if (ports().agents != nullptr) due = work_.next_notice();
+    if (ports().agents != nullptr) due = work_.next_notice(may_notify);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
     claim_failed(failure);

@@ -56,13 +56,23 @@ ObjectPlaces::Answer ObjectPlaces::ask(ShardLoop& loop, std::function<void(Answe
       });
     }
   }
-  if (question->unanswered == 0) return own->member.spare_object() ? Answer::kPlace : Answer::kNone;
+  if (question->unanswered == 0)
+    return own->member.spare_object(when_left(question)) ? Answer::kLater : Answer::kNone;
   if (const auto idle_since = own->member.object_idle_since()) {
     question->idle_since = idle_since;
     question->oldest = own;
   }
   question->patience = loop.call_at(now + kPatience, [question] { choose(question); });
   return Answer::kLater;
+}
+
+std::function<void()> ObjectPlaces::when_left(const std::shared_ptr<Question>& question) {
+  return [question] {
+    question->loop.post([question] {
+      question->loop.cancel_timer(question->patience);
+      question->answer(Answer::kPlace);
+    });
+  };
 }
 
 void ObjectPlaces::note(const std::shared_ptr<Question>& question, Place& place,
@@ -87,10 +97,10 @@ void ObjectPlaces::choose(const std::shared_ptr<Question>& question) {
   Place& oldest = *question->oldest;
   oldest.post(now, [question, &oldest] {
     if (question->is_settled.exchange(true)) return;
-    const Answer answer = oldest.member.spare_object() ? Answer::kPlace : Answer::kLater;
-    question->loop.post([question, answer] {
+    if (oldest.member.spare_object(when_left(question))) return;
+    question->loop.post([question] {
       question->loop.cancel_timer(question->patience);
-      question->answer(answer);
+      question->answer(Answer::kLater);
     });
   });
 }

@@ -13,14 +13,16 @@
 
 namespace hearth::runtime {
 
-// An object in memory holds a place. If all places are taken, a shard asks all shards for their
-// least recently used idle object. The oldest of these leaves, and the asking shard gets its place.
+// An object holds a place from before it comes in until it has left memory. If all places are
+// taken, a shard asks all shards for their least recently used idle object. The oldest of these
+// leaves, and once it has left, the asking shard gets its place.
 //
 // Promises
 //  P1 Bounded     Never more than `max` places are taken.
 //  P2 Leaving     The object that leaves is the least recently used idle object of all shards that
 //                 answer.
-//  P3 An end      A question is answered after twice kPatience at most.
+//  P3 An end      A question is answered after twice kPatience at most, or once the object that
+//                 leaves for it has left.
 //
 // P2: A question waits at most kPatience for a shard whose loop is blocked. Until that shard has
 // answered it is not asked again, and counts as a shard without idle objects.
@@ -40,8 +42,9 @@ class ObjectPlaces {
 
     // The last use of its least recently used idle object; nothing: no object is idle.
     [[nodiscard]] virtual std::optional<SteadyTime> object_idle_since() = 0;
-    // That object leaves, and the caller gets its place. False: no object is idle.
-    [[nodiscard]] virtual bool spare_object() = 0;
+    // That object leaves. Once it has left, the caller has its place, and `left` is called on this
+    // member's thread. False: no object is idle.
+    [[nodiscard]] virtual bool spare_object(std::function<void()> left) = 0;
 
    protected:
     ~Member() = default;
@@ -55,21 +58,26 @@ class ObjectPlaces {
   // True: the caller has a place.
   [[nodiscard]] bool take();
   void give_back() { --taken_; }
-  // leaving(): an object leaves, and its place becomes free soon. has_left(): the place is free.
-  // Each once, in this order.
+  // leaving(): an object leaves, and its place becomes free soon. has_left(): the place is free, or
+  // passed on to the shard that asked for it. Each once, in this order.
   void leaving() { ++leaving_; }
-  void has_left() {
-    give_back();
+  void has_left(bool is_passed_on) {
+    if (!is_passed_on) give_back();
     --leaving_;
   }
   // A place is free, or becomes free soon.
   [[nodiscard]] bool may_be_free_soon() const { return leaving_ > 0 || taken_ < max_; }
 
   enum class Answer { kPlace, kNone, kLater };
-  // Asks an idle object to leave for the caller, the member of `loop`. kPlace: the caller has the
-  // place. kNone: no object is idle. kLater: the caller's loop calls `later` once, with kPlace or
-  // kNone. It passes kLater if the chosen object is in use again, or its shard does not answer.
+  // Asks an idle object to leave for the caller, the member of `loop`. kNone: no object is idle.
+  // kLater: the caller's loop calls `later` once, with kPlace (the caller has a place) or kNone. It
+  // passes kLater if the chosen object is in use again, or its shard does not answer.
   [[nodiscard]] Answer ask(ShardLoop& loop, std::function<void(Answer)> later);
+
+  // Agents of all shards that wait for room or a place without a caller that waits for them.
+  [[nodiscard]] std::size_t waiting_for_work() const { return waiting_for_work_; }
+  void waits_for_work() { ++waiting_for_work_; }
+  void waits_no_longer() { --waiting_for_work_; }
 
  private:
   struct Place {
@@ -90,10 +98,12 @@ class ObjectPlaces {
   static void note(const std::shared_ptr<Question>& question, Place& place,
                    std::optional<SteadyTime> idle_since);
   static void choose(const std::shared_ptr<Question>& question);
+  static std::function<void()> when_left(const std::shared_ptr<Question>& question);
 
   const std::size_t max_;
   std::atomic<std::size_t> taken_ = 0;
   std::atomic<std::size_t> leaving_ = 0;  // of taken_
+  std::atomic<std::size_t> waiting_for_work_ = 0;
   std::deque<Place> members_;
 };
 

@@ -12,9 +12,10 @@
 
 namespace hearth::runtime {
 
-// Steps are: waking an agent that is due, offering an interrupted fiber to its class, and evicting
-// an idle agent. Each opens or closes files or commits, and a restart may cause thousands of them.
-// A fiber's work after its first wait is not paced.
+// Steps are: waking an agent that is due, offering an interrupted fiber to its class, evicting an
+// idle agent, beginning durable work of an agent in memory, and delivering a notification. Each
+// opens or closes files or commits, and a restart or a single call may cause thousands of them. A
+// fiber's work after its first wait is not paced.
 //
 // Promises
 //  P1 One at a time Steps run in the order added, each from the loop, and between two of them

@@ -15,6 +15,10 @@ namespace {
 // come; and the same for agents that leave.
 constexpr int kStepsShare = 20;
 
+// The same for work of agents in memory, and for notifications that come: a single call may cause
+// any amount of both.
+constexpr int kWorksShare = 30;
+
 // One shard's part of a limit of the whole server.
 std::size_t share_of(std::size_t limit, unsigned count) {
   return std::max<std::size_t>(1, (limit + count - 1) / count);
@@ -47,6 +51,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
+      works_(loop, kWorksShare),
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),
@@ -89,6 +94,7 @@ Shard::~Shard() {
 }
 
 void Shard::client_came() {
+  works_.client_came();
   steps_.client_came();
   departures_.client_came();
   recoveries_.client_came();
@@ -231,9 +237,9 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
   if (!slot) {
-    const AgentSlot::Parts parts{services_, *this,       environment_.classes, admission_,
-                                 handles_,  condemned_,  destructions_,        threads_,
-                                 steps_,    departures_, recoveries_};
+    const AgentSlot::Parts parts{services_, *this,      environment_.classes, admission_,
+                                 handles_,  condemned_, destructions_,        threads_,
+                                 works_,    steps_,     departures_,          recoveries_};
     slot = std::make_unique<AgentSlot>(parts, key, std::string(segment));
     metrics_.slots.set(std::ssize(slots_));
   }

@@ -125,6 +125,9 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
     std::optional<extensions::CallKey> retry_key = {};
   };
   void call(const AgentCallIn& call, std::unique_ptr<CallSink> sink);
+  // A notification arrives as one of the paced steps: `step` calls call(), and what that takes of
+  // the loop's time counts.
+  void pace(std::function<void()> step) { works_.add(std::move(step)); }
 
   // An HTTP request to an agent.
   void request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
@@ -233,6 +236,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
   Admission admission_;    // its residents: slots in memory
+  PacedSteps works_;       // work of agents in memory, and notifications that come
   PacedSteps steps_;       // agents that wake because their time has come
   PacedSteps departures_;  // agents that leave, none urgent: whole versions
   PacedSteps recoveries_;  // agents that recover: limits.recovery_share

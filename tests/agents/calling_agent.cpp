@@ -19,6 +19,8 @@
 //             notes()                        [[n, times that its id came], ...], ordered by the
 //                                            first arrival of each id
 //             undelivered()                  how many wait
+//             spread(width, depth)           notifies so many agents below its name, which spread
+//                                            with a depth less, down to 0
 
 #include <hearth/agent.hpp>
 
@@ -50,6 +52,7 @@ class CallingAgent : public hearth::Agent {
     m.add("note", &T::note);
     m.add("notes", &T::notes);
     m.add("undelivered", &T::undelivered);
+    m.add("spread", &T::spread);
   }
   static void methods(hearth::Methods<CallingAgent>& m) { list(m); }
 
@@ -118,6 +121,11 @@ class CallingAgent : public hearth::Agent {
   }
   hearth::Json notes() { return sql("SELECT n, times FROM notes ORDER BY rowid").json(); }
   int undelivered() { return static_cast<int>(notifications().size()); }
+  void spread(int width, int depth) {
+    for (int child = 0; depth > 0 && child < width; ++child)
+      agent(std::string(class_name()), std::string(name()) + "." + std::to_string(child))
+          .notify("spread", width, depth - 1);
+  }
 };
 
 class SerialCaller : public CallingAgent {

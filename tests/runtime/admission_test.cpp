@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace hearth::runtime {
@@ -36,11 +38,13 @@ class AdmissionTest : public ::testing::Test {
     }
     [[nodiscard]] const storage::AgentKey& key() const override { return kUsualAgent; }
     [[nodiscard]] bool is_object() const override { return object; }
+    [[nodiscard]] bool is_awaited() const override { return awaited; }
     [[nodiscard]] SteadyTime last_activity() const override { return used_at; }
 
     AdmissionTest& test;
     SteadyTime used_at{};
     bool object = false;
+    bool awaited = true;
     bool idle = false;
     bool leaving = false;
     bool wanted = true;
@@ -103,9 +107,28 @@ TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
   Agent& second = resident();
   first.idle = second.idle = true;
   admission_.used(first);
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
   EXPECT_TRUE(second.leaving);
   EXPECT_FALSE(first.leaving);
+}
+
+// However slowly those leave.
+TEST_F(AdmissionTest, P1_AResidentThatLeavesKeepsItsRoomUntilItHasLeft) {
+  Agent& first = resident();
+  Agent& second = resident();
+  first.idle = second.idle = true;
+  std::vector<Agent*> comes;
+  for (int i = 0; i < 5; ++i) {
+    comes.push_back(&agent());
+    EXPECT_EQ(admission_.ask(*comes.back()).answer, Said::kWait);
+  }
+  EXPECT_TRUE(first.leaving && second.leaving) << "several leave at a time";
+  loop_.advance(milliseconds(1'000));
+  EXPECT_EQ(admission_.residents().size(), 2U);
+  has_left(first);
+  has_left(second);
+  EXPECT_EQ(admission_.residents().size(), 2U);
+  EXPECT_TRUE(comes[0]->is_resident() && comes[1]->is_resident());
 }
 
 TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
@@ -121,12 +144,13 @@ TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn) << "others have room";
   object.idle = true;
   admission_.may_be_idle(object);
-  EXPECT_EQ(admission_.ask(next).answer, Said::kComeIn);
+  EXPECT_EQ(admission_.ask(next).answer, Said::kWait);
   EXPECT_TRUE(object.leaving);
-  EXPECT_FALSE(places_.take()) << "it has left its place to the next one";
-  admission_.enter(next);
-  admission_.left(object);
-  EXPECT_FALSE(places_.take());
+  loop_.advance(milliseconds(1'000));
+  EXPECT_FALSE(next.is_resident()) << "the place is free once the object has left";
+  has_left(object);
+  EXPECT_TRUE(next.is_resident());
+  EXPECT_FALSE(places_.take()) << "the next one has it";
   next.leave_for_room();
   admission_.left(next);
   EXPECT_TRUE(places_.take());
@@ -136,10 +160,12 @@ TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
 class OtherShard final : public ObjectPlaces::Member {
  public:
   std::optional<SteadyTime> object_idle_since() override { return idle_since; }
-  bool spare_object() override {
+  bool spare_object(std::function<void()> left) override {
     was_asked_to_spare = true;
-    spared = idle_since.has_value() && !is_used_meanwhile;
-    return spared;
+    if (!idle_since.has_value() || is_used_meanwhile) return false;
+    spared = true;
+    left();
+    return true;
   }
   std::optional<SteadyTime> idle_since;
   bool is_used_meanwhile = false;
@@ -229,7 +255,7 @@ TEST_F(AdmissionElsewhereTest, O14_APlaceThatIsBeingFreedIsWaitedFor) {
   run();
   EXPECT_FALSE(comes.refused);
   EXPECT_FALSE(comes.is_resident());
-  places_.has_left();
+  places_.has_left(false);
   loop_.advance(milliseconds(10));
   EXPECT_TRUE(comes.is_resident());
 }
@@ -436,7 +462,90 @@ TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {
   one.idle = true;  // without saying so
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kRefused);
   loop_.advance(milliseconds(100));
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
+  EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
+  EXPECT_TRUE(one.leaving);
+}
+
+// ---- callers, and work --------------------------------------------------------------------------
+
+class AdmissionLanesTest : public AdmissionTest {
+ protected:
+  AdmissionLanesTest() {
+    Agent& busy = resident();
+    busy.idle = false;
+    room().leave_for_room();
+  }
+  // The resident whose room is wanted.
+  Agent& room() { return room_ == nullptr ? *(room_ = &resident()) : *room_; }
+  Agent& waiting(bool is_awaited) {
+    Agent& made = agent();
+    made.awaited = is_awaited;
+    EXPECT_EQ(admission_.ask(made).answer, Said::kWait);
+    return made;
+  }
+  // The next agent that comes in, once the last one has left.
+  Agent* next() {
+    if (!room_->leaving) room_->leave_for_room();
+    has_left(*room_);
+    for (Agent& each : agents_) {
+      if (each.is_resident() && &each != &agents_.front()) return room_ = &each;
+    }
+    return nullptr;
+  }
+
+ private:
+  Agent* room_ = nullptr;
+};
+
+TEST_F(AdmissionLanesTest, P2_AgentsWhoseCallersWaitTakeTurnsWithThoseThatHaveWork) {
+  std::vector<Agent*> work;
+  for (int i = 0; i < 10; ++i) work.push_back(&waiting(false));
+  Agent& called = waiting(true);
+  Agent& called_next = waiting(true);
+  EXPECT_EQ(next(), &called) << "it does not stand behind the work";
+  EXPECT_EQ(next(), work[0]);
+  EXPECT_EQ(next(), &called_next);
+  EXPECT_EQ(next(), work[1]);
+  EXPECT_EQ(next(), work[2]) << "in turn";
+}
+
+TEST_F(AdmissionLanesTest, P2_AnAgentThatWaitsForWorkChangesItsLaneWithItsFirstCaller) {
+  (void)waiting(false);
+  Agent& comes = waiting(false);
+  comes.awaited = true;
+  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  EXPECT_EQ(next(), &comes);
+}
+
+TEST_F(AdmissionLanesTest, WorkThatWaitsIsCountedOverAllShards) {
+  EXPECT_FALSE(admission_.is_crowded());
+  std::vector<Agent*> work;
+  for (std::size_t i = 0; i < Admission::kMostForWork; ++i) {
+    EXPECT_FALSE(admission_.is_crowded());
+    work.push_back(&waiting(false));
+    (void)waiting(true);  // does not count
+  }
+  EXPECT_TRUE(admission_.is_crowded());
+  work[3]->awaited = true;
+  EXPECT_EQ(admission_.ask(*work[3]).answer, Said::kWait);
+  EXPECT_FALSE(admission_.is_crowded());
+  EXPECT_EQ(places_.waiting_for_work(), Admission::kMostForWork - 1);
+  loop_.advance(Admission::kLongestWait);
+  loop_.settle();
+  EXPECT_EQ(places_.waiting_for_work(), 0U);
+}
+
+// Not only the first: the last of a long line too, while others come in before it.
+TEST_F(AdmissionLanesTest, P4_NoAgentOfALineWaitsLonger) {
+  std::vector<Agent*> all;
+  for (int i = 0; i < 100; ++i) all.push_back(&waiting(i % 2 == 0));
+  for (int i = 0; i < 6; ++i) {
+    (void)next();
+    loop_.advance(milliseconds(1'000));
+  }
+  loop_.settle();
+  for (const Agent* const each : all) EXPECT_FALSE(each->waits());
+  EXPECT_EQ(all.back()->refused, RoomLack::kAgents);
 }
 
 }  // namespace

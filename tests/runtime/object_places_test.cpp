@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace hearth::runtime {
 namespace {
@@ -15,12 +17,17 @@ using PlaceAnswer = ObjectPlaces::Answer;
 
 struct AskedShard final : ObjectPlaces::Member {
   std::optional<SteadyTime> object_idle_since() override { return idle_since; }
-  bool spare_object() override {
+  bool spare_object(std::function<void()> left) override {
     if (!idle_since) return false;
     ++spared;
+    leaves = std::move(left);
+    if (leaves_at_once) has_left();
     return true;
   }
+  void has_left() { std::exchange(leaves, {})(); }
   testing::ManualLoop loop;
+  bool leaves_at_once = true;
+  std::function<void()> leaves;
   std::optional<SteadyTime> idle_since;
   int spared = 0;
 };
@@ -77,7 +84,11 @@ TEST_F(ObjectPlacesTest, APlaceWhoseObjectIsLeavingIsFreeSoon) {
   places_.leaving();
   EXPECT_FALSE(places_.take());
   EXPECT_TRUE(places_.may_be_free_soon());
-  places_.has_left();
+  places_.has_left(true);
+  EXPECT_FALSE(places_.take()) << "it was passed on";
+  EXPECT_FALSE(places_.may_be_free_soon());
+  places_.leaving();
+  places_.has_left(false);
   EXPECT_TRUE(places_.take());
   EXPECT_FALSE(places_.may_be_free_soon());
 }
@@ -87,8 +98,25 @@ TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
   const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
   EXPECT_EQ(places_.ask(alone.loop, never), PlaceAnswer::kNone);
   alone.idle_since = SteadyTime{};
-  EXPECT_EQ(places_.ask(alone.loop, never), PlaceAnswer::kPlace);
+  EXPECT_EQ(asked(), PlaceAnswer::kPlace);
   EXPECT_EQ(alone.spared, 1);
+}
+
+TEST_F(ObjectPlacesTest, P3_ThePlaceComesOnceTheObjectHasLeftAndNotBefore) {
+  AskedShard& own = shard();
+  AskedShard& other = shard(1);
+  for (AskedShard* const spares : {&other, &own}) {
+    own.idle_since.reset();
+    spares->idle_since = SteadyTime{};
+    spares->leaves_at_once = false;
+    EXPECT_EQ(asked(), std::nullopt);
+    EXPECT_EQ(spares->spared, 1);
+    EXPECT_EQ(answered_after_patience(nullptr), std::nullopt) << "it is still leaving";
+    spares->has_left();
+    run();
+    EXPECT_EQ(answer_, PlaceAnswer::kPlace);
+    spares->idle_since.reset();
+  }
 }
 
 TEST_F(ObjectPlacesTest, P2_TheShardWithTheLeastRecentlyUsedIdleObjectSparesIt) {
@@ -137,7 +165,7 @@ TEST_F(ObjectPlacesTest, P2_WhileAllOthersStandStillAShardIsAlone) {
   const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
   EXPECT_EQ(places_.ask(own.loop, never), PlaceAnswer::kNone);
   own.idle_since = SteadyTime(seconds(2));
-  EXPECT_EQ(places_.ask(own.loop, never), PlaceAnswer::kPlace);
+  EXPECT_EQ(asked(&stuck), PlaceAnswer::kPlace);
   EXPECT_EQ(own.spared, 1);
 }
 
