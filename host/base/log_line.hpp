@@ -27,7 +27,8 @@ inline constexpr std::size_t kMaxLogValueBytes = 4096;
 [[nodiscard]] std::string_view to_string(LogLevel level) noexcept;
 
 // Promises  No two keys of a line are equal, whatever the fields are called: a second `k` is `k_2`,
-//           and so is a field that is called like a part of the line: `time_2`, `level_2`, `event_2`.
+//           and so is a field that is called like a part of the line: `time_2`, `level_2`,
+//           `event_2`.
 //           Each character that needs_escape() (base/escape.hpp) is written as an escape, and
 //           malformed UTF-8 is replaced. So an event is one line; the caller adds the line feed.
 
