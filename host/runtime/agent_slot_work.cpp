@@ -59,6 +59,7 @@ void AgentSlot::pump() {
   if (agent.lent()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.
   const bool has_room = !agent.has_durable_work() || parts_.services.files().has_room();
+  if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
   if (may_begin && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();

@@ -88,7 +88,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   if (is_object && services_.files().record_object(owner_.key(), services_.random()))
     commits_.directory_was_written(false);
   work_.use(*this);
-  work_.load(services_.take_crash(owner_.key()));
+  load_work();
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
@@ -364,7 +364,7 @@ void LiveAgent::flush() {
   try {
     outbox_.flush();
   } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
+    write_failed(failure);
   }
 }
 
@@ -491,7 +491,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   const bool is_settled = !broken_ && !database_.dirty();
   work_.close();
   // What was in progress is still known, as far as it will be continued.
-  if (is_settled) commits_.at_end(work_.wake());
+  if (is_settled) commits_.at_end(work_waits_for_room_ ? wake() : work_.wake());
 }
 
 std::string LiveAgent::close_database() {

@@ -123,6 +123,9 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const { return work_.next_look_ms(); }
   // When the agent must be awake next, even if no event comes.
   [[nodiscard]] durable::Wake wake() const;
+  // The disk was full when the agent woke: its work is as the last process has left it, and only
+  // another instance can begin it.
+  [[nodiscard]] bool work_waits_for_room() const { return work_waits_for_room_; }
 
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
@@ -287,7 +290,8 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate(const Span& cause);
   bool begin_work(bool may_recover);
-  void claim_failed(const StorageError& failure);
+  void load_work();
+  void write_failed(const StorageError& failure);
   [[nodiscard]] extensions::SpanSource& spans() const;
   // The span of an event: below its cause, or the first of a trace if there is no cause.
   [[nodiscard]] Span span_of(std::string_view cause) const {
@@ -378,6 +382,7 @@ class LiveAgent final : public extensions::AgentContext,
   std::shared_ptr<extensions::StateCause> state_cause_;
 
   bool lent_ = false;
+  bool work_waits_for_room_ = false;
   std::vector<std::function<void()>> postponed_;  // while it is lent
   AgentPhase phase_ = AgentPhase::kStarting;
   Wish wish_ = Wish::kStay;

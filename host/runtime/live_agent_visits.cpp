@@ -8,7 +8,7 @@ namespace hearth::runtime {
 
 void LiveAgent::open() {
   if (commits_.must_hold_back()) outbox_.hold_back();
-  work_.load(services_.take_crash(owner_.key()));
+  load_work();
 }
 
 void LiveAgent::receive(AgentVisit& visit) {

@@ -24,7 +24,7 @@ bool LiveAgent::send_notice(bool may_notify) {
     if (ports().agents != nullptr) due = work_.next_notice(may_notify);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
-    claim_failed(failure);
+    write_failed(failure);
   }
   if (broken_ || !due) return false;
   stop_point("notice.claim.committed");
@@ -34,9 +34,18 @@ bool LiveAgent::send_notice(bool may_notify) {
   return true;
 }
 
-// On a full disk no work begins until there is room (AgentSlot::pump), so that the next instance
-// can answer what only reads.
-void LiveAgent::claim_failed(const StorageError& failure) {
+// Takes over the work of an earlier process. On a full disk what that writes cannot be committed:
+// it is undone, so that the agent can be read, and made again by the next instance.
+void LiveAgent::load_work() {
+  work_.load(services_.take_crash(owner_.key()));
+  if (!database_.dirty() || services_.files().has_room()) return;
+  database_.roll_back();
+  work_waits_for_room_ = true;
+}
+
+// From a full disk on no work begins until there is room (AgentSlot::pump): a claim that fails
+// breaks the agent.
+void LiveAgent::write_failed(const StorageError& failure) {
   if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.files().note_full();
   storage_failed(failure.what());
 }
@@ -58,7 +67,7 @@ bool LiveAgent::begin_work(bool may_recover) {
     due = work_.next(may_recover);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
-    claim_failed(failure);
+    write_failed(failure);
   }
   if (broken_) return false;
   extensions::tell_clients_of_turns(clients_, work_);

@@ -361,6 +361,13 @@ void AgentDatabase::commit() {
   fail_stop.succeeded();
 }
 
+void AgentDatabase::roll_back() {
+  FailStop fail_stop(*this);
+  if (in_transaction_) connection_->execute("ROLLBACK");
+  in_transaction_ = false;
+  fail_stop.succeeded();
+}
+
 bool AgentDatabase::transaction_was_lost() noexcept {
   if (in_transaction_ && sqlite3_get_autocommit(&connection_->handle()) != 0) broken_ = true;
   return broken_;

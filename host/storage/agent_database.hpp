@@ -132,6 +132,10 @@ class AgentDatabase {
   // that read continue.
   void commit();
 
+  // Undoes the writes that wait for commit(), which are all the host's own and can be made again.
+  // Does nothing if there are none.
+  void roll_back();
+
   // Whether the WAL is long enough that the owner should call checkpoint(). With `idle` a quarter
   // of checkpoint_pages is enough, because no event waits for an idle agent. False while a write is
   // uncommitted, or a statement is in the middle of reading.

@@ -307,6 +307,20 @@ TEST_F(AgentDatabaseTest, P3_HostAndOtherTablesCommitTogether) {
   EXPECT_TRUE(read.query().next());
 }
 
+TEST_F(AgentDatabaseTest, WhatIsRolledBackIsUndoneAndLaterWritesHold) {
+  const auto database = open();
+  database->store_state("1");
+  database->commit();
+  database->store_state("2");
+  database->roll_back();
+  EXPECT_FALSE(database->dirty());
+  EXPECT_EQ(database->load_state(), "1");
+  database->roll_back();
+  database->store_state("3");
+  database->commit();
+  EXPECT_EQ(database->load_state(), "3");
+}
+
 TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
   const auto database = open();
   for (const char* state : {"1", "2", "3"}) {
