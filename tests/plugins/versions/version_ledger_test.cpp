@@ -182,12 +182,14 @@ TEST_F(VersionLedgerTest, WhatSomebodyPutThereMeanwhileIsOnTrialToo) {
   EXPECT_TRUE(kept().empty());
 }
 
-TEST_F(VersionLedgerTest, TheWayBackLeadsBehindAVersionThatWasNotProven) {
+TEST_F(VersionLedgerTest, TheWayBackLeadsToTheLastGoodVersionAndThenToTheProvenOne) {
   VersionLedger ledger = open();
   const auto two = version("two");
   ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
   ASSERT_TRUE(ledger.begin(file_, hash("three"), two));
-  EXPECT_EQ(bytes_before(), "one");
+  fs::remove(two.copy);
+  EXPECT_EQ(bytes_before(), "two");
+  EXPECT_EQ(kept(), (std::set<std::string>{hash("one") + ".so", two.sha256 + ".so"}));
   // The third is taken back to the second, which is as new as it was.
   ASSERT_TRUE(ledger.lose(file_, two.sha256, refused("three", false)));
   EXPECT_EQ(found()->on_trial, two.sha256);
