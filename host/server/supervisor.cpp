@@ -207,11 +207,11 @@ class Supervisor {
     const bool may_restart = rules_.restarts && !stopping_;
     if (WIFSIGNALED(status))
       return may_restart ? std::nullopt : std::optional(128 + WTERMSIG(status));
-    const int code = WEXITSTATUS(status);
+    int code = WEXITSTATUS(status);
     // A library can end the process with any status: only the child's word says that it has
     // stopped.
-    const bool by_library =
-        code == kExitHung || code == kExitPluginLeft || (code == kExitClean && !said_stopped_);
+    if (code == kExitClean && !said_stopped_ && !stopping_) code = kExitPluginLeft;
+    const bool by_library = code == kExitHung || code == kExitPluginLeft;
     // After it was ready, the reason of a failure may pass: an address that is not free yet, a full
     // disk, a class file that was being changed when the server crashed.
     const bool is_crash = by_library || (code != kExitClean && was_ready_);
