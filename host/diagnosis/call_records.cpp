@@ -21,7 +21,7 @@ namespace {
 // The largest number of shards, and the same number of threads for jobs.
 constexpr std::size_t kMaxThreads = 512;
 
-// A fiber's row: the library has not said which. Rows count from 1.
+// WorkMark::row: it is unknown which work runs. Rows count from 1.
 constexpr std::int64_t kUntold = -1;
 
 // Enough for the crash handler, also after a stack overflow.
@@ -42,7 +42,8 @@ struct alignas(64) CallSlot {
   std::atomic<std::size_t> call_bytes{0};
   std::atomic<std::int64_t> since_ns{0};
   using Label = std::array<std::atomic<std::uint64_t>, std::tuple_size_v<AgentLabel::Words>>;
-  std::atomic<std::int64_t> fiber{kUntold};
+  std::atomic<std::int64_t> work_row{kUntold};
+  std::atomic<std::uint64_t> work_sender{0};
   std::atomic<std::uint64_t> agent_digest{0};
   Label agent{};
   Label method{};
@@ -153,8 +154,9 @@ bool read(const CallSlot& slot, RunningCall& into) noexcept {
   read_label(slot.agent, into.agent_bytes);
   read_label(slot.method, into.method_bytes);
   into.agent_digest = slot.agent_digest.load(std::memory_order_acquire);
-  const std::int64_t fiber = slot.fiber.load(std::memory_order_acquire);
-  into.fiber = fiber == kUntold ? std::nullopt : std::optional(fiber);
+  const WorkMark work = {slot.work_row.load(std::memory_order_acquire),
+                         slot.work_sender.load(std::memory_order_acquire)};
+  into.work = work.row == kUntold ? std::nullopt : std::optional(work);
   into.event = read_event(slot);
   into.system_thread = slot.system_thread.load(std::memory_order_relaxed);
   into.thread = static_cast<std::uint64_t>(&slot - slots.data());
@@ -213,7 +215,7 @@ AgentLabel AgentLabel::with_digest(std::string_view name) {
 }
 
 CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-                     const AgentLabel& method, std::optional<std::int64_t> fiber,
+                     const AgentLabel& method, std::optional<WorkMark> work,
                      const CallEvent& event) noexcept
     : slot_(slot_of_thread != nullptr ? slot_of_thread : claim_slot()) {
   if (slot_ == nullptr) return;
@@ -231,12 +233,15 @@ CallScope::CallScope(const CallOwner& owner, std::string_view call, const AgentL
   publish(method, slot_->method);
   slot_->agent_digest.store(agent.digest(), std::memory_order_release);
   publish(event, *slot_);
-  works_for(fiber);
+  works_for(work);
   slot_->number.store(number + 1, std::memory_order_release);
 }
 
-void CallScope::works_for(std::optional<std::int64_t> fiber) noexcept {
-  if (slot_ != nullptr) slot_->fiber.store(fiber.value_or(kUntold), std::memory_order_release);
+void CallScope::works_for(std::optional<WorkMark> work) noexcept {
+  if (slot_ == nullptr) return;
+  const WorkMark mark = work.value_or(WorkMark{kUntold, 0});
+  slot_->work_row.store(mark.row, std::memory_order_release);
+  slot_->work_sender.store(mark.sender, std::memory_order_release);
 }
 
 CallScope::~CallScope() {

@@ -8,6 +8,8 @@
 //          allocation.
 // Bounded  512 threads at once. The calls of further threads are not recorded.
 
+#include "base/work_mark.hpp"
+
 #include <sys/types.h>
 
 #include <array>
@@ -78,16 +80,16 @@ struct CallSlot;
 //             are copied.
 class CallScope {
  public:
-  // `fiber`: as RunningCall::fiber.
+  // `work`: as RunningCall::work.
   CallScope(const CallOwner& owner, std::string_view call, const AgentLabel& agent,
-            const AgentLabel& method = {}, std::optional<std::int64_t> fiber = {},
+            const AgentLabel& method = {}, std::optional<WorkMark> work = {},
             const CallEvent& event = {}) noexcept;
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
 
-  // The code that runs from now on is the work of this fiber.
-  void works_for(std::optional<std::int64_t> fiber) noexcept;
+  // The code that runs from now on does this work.
+  void works_for(std::optional<WorkMark> work) noexcept;
 
  private:
   CallSlot* slot_;  // null: nothing is published
@@ -104,9 +106,8 @@ struct RunningCall {
   std::uint64_t thread = 0;           // tells threads apart
   pid_t system_thread = 0;            // its number in the system
   std::uint64_t number = 0;           // tells the calls of a thread apart
-  // Row of the fiber whose work runs, in the agent's database. 0: no fiber. The largest value: one
-  // of several fibers (durable/fibers.hpp). Absent: the library has not said.
-  std::optional<std::int64_t> fiber;
+  // The durable work that runs. Absent: unknown.
+  std::optional<WorkMark> work;
   CallEvent event{};
 
   [[nodiscard]] std::string_view agent() const;  // empty: the call is for no agent

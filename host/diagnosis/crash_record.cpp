@@ -68,10 +68,10 @@ void read_number(std::string_view text, Number& into) {
   if (error == std::errc() && end == text.data() + text.size()) into = number;
 }
 
-void read_number(std::string_view text, std::optional<std::int64_t>& into) {
-  std::int64_t number = -1;
-  read_number(text, number);
-  if (number >= 0) into = number;
+void read_row(std::string_view text, std::optional<WorkMark>& into) {
+  std::int64_t row = -1;
+  read_number(text, row);
+  if (row >= 0) into = WorkMark{row};
 }
 
 void read_line(std::string_view key, std::string_view value, CrashRecord& record) {
@@ -84,7 +84,8 @@ void read_line(std::string_view key, std::string_view value, CrashRecord& record
   if (key == "class") record.agent_class = value;
   if (key == "agent") record.agent = value;
   if (key == "agent_digest") read_number(value, record.agent_digest);
-  if (key == "fiber") read_number(value, record.fiber);
+  if (key == "job") read_row(value, record.work);
+  if (key == "job_sender" && record.work) read_number(value, record.work->sender);
   if (key == "call") record.call = value;
   if (key == "method") record.method = value;
   if (key == "event_number") read_number(value, record.event_number);
@@ -122,7 +123,8 @@ std::string_view format_crash(const CrashReport& report,
   if (!report.trace.empty()) writer.line("trace", report.trace);
   writer.line("agent", report.agent);
   if (report.agent_digest != 0) writer.line("agent_digest", report.agent_digest);
-  if (report.fiber) writer.line("fiber", unsigned_of(*report.fiber));
+  if (report.work) writer.line("job", unsigned_of(report.work->row));
+  if (report.work && report.work->sender != 0) writer.line("job_sender", report.work->sender);
   writer.line("generation", report.generation);
   writer.line("running_ms", unsigned_of(report.running_ms));
   writer.line("library", report.library);

@@ -2,6 +2,7 @@
 // The record of a crash: a few lines of text that a signal handler can write.
 
 #include "base/error.hpp"
+#include "base/work_mark.hpp"
 #include "diagnosis/code_symbols.hpp"
 #include "diagnosis/crash_stack.hpp"
 
@@ -29,14 +30,14 @@ struct CrashFacts {
   std::uint64_t generation = 0;
   Text agent_class;  // without an agent: all classes of the library, with commas between them
   Text agent;        // the beginning of its name
-  std::uint64_t agent_digest = 0;          // RunningCall::agent_digest
-  std::optional<std::int64_t> fiber = {};  // RunningCall::fiber
-  Text call;                               // "message", "create", "offload"
-  Text method = {};                // "increment", "POST", a callback; empty: `call` says it all
-  std::uint64_t event_number = 0;  // of the event, as `call` in the log; 0: none
-  Text trace = {};                 // traceparent of the event; empty: unknown
-  std::int64_t running_ms = 0;     // since the call began
-  Text stack = {};                 // join_stack() of the functions of the call; empty: unknown
+  std::uint64_t agent_digest = 0;     // RunningCall::agent_digest
+  std::optional<WorkMark> work = {};  // RunningCall::work
+  Text call;                          // "message", "create", "offload"
+  Text method = {};                   // "increment", "POST", a callback; empty: `call` says it all
+  std::uint64_t event_number = 0;     // of the event, as `call` in the log; 0: none
+  Text trace = {};                    // traceparent of the event; empty: unknown
+  std::int64_t running_ms = 0;        // since the call began
+  Text stack = {};                    // join_stack() of the functions of the call; empty: unknown
 };
 using CrashReport = CrashFacts<std::string_view>;
 using CrashRecord = CrashFacts<std::string>;

@@ -84,7 +84,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
                      .agent_class = {},
                      .agent = {},
                      .agent_digest = 0,
-                     .fiber = {},
+                     .work = {},
                      .call = {},
                      .method = {},
                      .event_number = 0,
@@ -99,7 +99,7 @@ bool record(std::string_view reason, const RunningCall* call, std::string_view s
     report.agent_class = call->owner->agent_class;
     report.agent = call->agent();
     report.agent_digest = call->agent_digest;
-    report.fiber = call->fiber;
+    report.work = call->work;
     report.call = call->call;
     report.method = call->method();
     report.event_number = call->event.number;

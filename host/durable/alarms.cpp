@@ -14,8 +14,6 @@ using storage::Param;
 
 namespace {
 
-constexpr std::string_view kCrashedAgain = "the server crashed again and again during its call";
-
 // An alarm's place in the list: whether it is dead, its time and its seq. The place is valid even
 // after the alarm was removed.
 using AlarmPlace = std::array<std::int64_t, 3>;
@@ -45,13 +43,9 @@ std::optional<AlarmPlace> read_place(std::string_view text) {
 }  // namespace
 
 Alarms::Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
-               AlarmSettings settings)
+               AlarmSettings settings, int max_crashes)
     : CountedJobs(database, clock, random,
-                  {.kind = JobKind::kAlarm,
-                   .at_once = kMostRunning,
-                   .most = settings.max_attempts,
-                   .all_count = true,
-                   .why = kCrashedAgain}),
+                  {.kind = JobKind::kAlarm, .at_once = kMostRunning, .max_crashes = max_crashes}),
       settings_(settings) {}
 
 std::optional<Job> Alarms::waiting_of(std::string_view method) {
@@ -138,9 +132,9 @@ Result<void> Alarms::remove(std::string_view id) {
 
 // ---- delivery -----------------------------------------------------------------------------------
 
-std::chrono::milliseconds Alarms::wait_after(int attempts) const {
+std::chrono::milliseconds Alarms::wait_after(int failures) const {
   constexpr int kMostDoublings = 20;
-  return settings_.retry_base * (1 << std::clamp(attempts - 1, 0, kMostDoublings));
+  return settings_.retry_base * (1 << std::clamp(failures - 1, 0, kMostDoublings));
 }
 
 void Alarms::bury(Job& job, std::string_view why) {
@@ -154,7 +148,7 @@ void Alarms::bury(Job& job, std::string_view why) {
 std::optional<AlarmDelivery> Alarms::begin_next() {
   const std::optional<Job> job = begin();
   if (!job) return std::nullopt;
-  return AlarmDelivery{job->id, job->name,
+  return AlarmDelivery{job->id, job->seq, job->name,
                        jobs().document(job->seq, JobPart::kInput).value_or("[]")};
 }
 
@@ -164,8 +158,9 @@ TryEnd Alarms::ended(std::string_view id, std::string_view error) {
 
 // Another alarm of the method was set while this one ran: it takes the place of a retry.
 std::optional<std::int64_t> Alarms::failed(Job& job) {
-  if (job.claims >= settings_.max_attempts || waiting_of(job.name)) return std::nullopt;
-  return now_ms() + wait_after(job.claims).count();
+  ++job.failures;
+  if (job.failures >= settings_.max_attempts || waiting_of(job.name)) return std::nullopt;
+  return now_ms() + wait_after(job.failures).count();
 }
 
 }  // namespace hearth::durable

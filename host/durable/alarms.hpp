@@ -30,6 +30,7 @@ struct AlarmRequest {
 
 struct AlarmDelivery {
   std::string id;
+  std::int64_t row = 0;
   std::string method;
   std::string arguments;
 };
@@ -46,18 +47,17 @@ struct AlarmSettings {
 // state      what is on disk              leaves it by
 // waiting    the row, its time            begin_next() when its time has come; set() for the same
 //                                         method replaces it
-// running    the row, claimed             ended(); a crash -> waiting, due at once: the attempt
-//                                         counts
+// running    the row, claimed             ended(); a crash -> waiting (JobLine)
 // dead       the row, its last error      remove(); the oldest beyond kMostDead is removed
 //
 // Promises
 //  P1 At least once  The row is removed in a transaction after the call has ended, and a crash
 //                    before that repeats the call.
 //  P2 Claim first    An attempt is counted on disk before the call begins, so that a call that
-//                    kills the process counts.
+//                    crashes the process counts.
 //  P3 Bounded        At most max_alarms wait or run, and at most kMostDead are dead.
 //
-// P2: failed and crashed attempts count alike, up to max_attempts. No crash resets the count.
+// P1: an alarm is dead after max_attempts failed calls. The server's death is no failure.
 // The time of an alarm is the wall clock's, also after the clock was set. The wait before a retry
 // keeps its length when the clock is set back.
 //
@@ -73,7 +73,7 @@ class Alarms final : public CountedJobs {
   static constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 
   Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
-         AlarmSettings settings);
+         AlarmSettings settings, int max_crashes = kMostCrashes);
 
   struct Set {
     std::string id;
@@ -104,7 +104,7 @@ class Alarms final : public CountedJobs {
 
  private:
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
-  [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
+  [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;
   [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> failed(Job& job) override;
   void bury(Job& job, std::string_view why) override;

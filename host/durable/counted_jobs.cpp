@@ -1,6 +1,5 @@
 #include "durable/counted_jobs.hpp"
 
-#include "durable/back_off.hpp"
 #include "json/json_text.hpp"
 
 #include <algorithm>
@@ -16,14 +15,35 @@ CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, R
       clock_(clock),
       random_(random),
       rules_(rules),
-      line_(clock, *this, rules.at_once),
+      line_(clock, *this, rules.at_once, ClockRule::kSetBack, rules.max_crashes),
       count_(jobs_, rules.kind) {}
 
 void CountedJobs::load() {
   if (!jobs_.exists()) return;
+  pace_cut_off();
   jobs_.release(rules_.kind, rules_.waits_as, now_ms());
   jobs_.restart_waits(rules_.kind, rules_.waits_as, now_ms());
   line_.changed();
+}
+
+// An earlier instance's tries that did not end: the next ones wait.
+void CountedJobs::pace_cut_off() {
+  if (!jobs_.has_any(rules_.kind, JobState::kClaimed)) return;
+  std::vector<Job> cut_off;
+  jobs_.each("WHERE kind = +?1 AND state = 1",
+             std::array{Param(static_cast<std::int64_t>(rules_.kind))}, [&](Job& job) {
+               const bool is_settled = job.ended_at_ms.has_value();
+               if (is_settled == (rules_.waits_as == JobState::kUntold))
+                 cut_off.push_back(std::move(job));
+               return true;
+             });
+  for (Job& job : cut_off) {
+    const auto wait = wait_after_cut(job, random_);
+    if (wait.count() == 0) continue;
+    job.set_at_ms = now_ms();
+    job.next_at_ms = job.set_at_ms + wait.count();
+    jobs_.update(job);
+  }
 }
 
 void CountedJobs::close() {
@@ -117,11 +137,6 @@ std::optional<Job> CountedJobs::next_due() {
                          [this](const Job& job) { return !is_held_back(job); });
 }
 
-std::string_view CountedJobs::why_given_up(const Job& job) const {
-  const int tries = rules_.all_count ? job.claims : job.interruptions;
-  return tries >= rules_.most ? rules_.why : std::string_view();
-}
-
 void CountedJobs::give_up(Job& job, std::string_view why) {
   bury(job, why);
   promote(job.key);
@@ -130,9 +145,6 @@ void CountedJobs::give_up(Job& job, std::string_view why) {
 void CountedJobs::claim(Job& job) {
   if (counts_claims()) ++job.claims;
   ++job.interruptions;  // until its end
-  if (job.interruptions > 1 && rules_.base.count() > 0)
-    job.next_at_ms =
-        now_ms() + back_off(job.interruptions - 1, rules_.base, rules_.cap, random_).count();
   job.claim(now_ms());
   jobs_.update(job);
 }
@@ -148,7 +160,6 @@ void CountedJobs::give_back(Job& job) {
   if (!row) return;
   if (counts_claims()) --row->claims;
   --row->interruptions;
-  if (rules_.base.count() > 0) row->next_at_ms = 0;
   wait(*row);
   jobs_.update(*row);
 }
@@ -169,12 +180,12 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
   }
   job->interruptions = 0;
   if (outcome == TryOutcome::kDone) {
+    job->fatal_attempts = 0;
     done(*job);
     return {TryEnd::kDone};
   }
   const std::optional<std::int64_t> next = failed(*job);
   if (!next || outcome == TryOutcome::kHopeless) {
-    job->next_at_ms = rules_.base.count() > 0 ? 0 : job->next_at_ms;
     give_up(*job, error.value_or(""));
     return {TryEnd::kDead};
   }

@@ -28,20 +28,13 @@ enum class Lane {
   kKey    // the jobs of the kind with the same Job::key
 };
 
-// How one kind bounds unfinished tries. A failed try is finished: see CountedJobs::failed().
+// How the tries of one kind are made.
 struct TryRules {
   JobKind kind{};
   JobState waits_as = JobState::kWaiting;  // the state of this kind's waiting rows
   Lane lane = Lane::kNone;
-  std::size_t at_once = 1;  // tries in progress
-  int most = 0;             // unfinished tries in a row, after which the job is given up
-  bool all_count = false;   // `most` counts all tries instead
-  std::string_view why{};   // the reason then; a literal, for logs and records
-  // The wait before the third try in such a row; doubles with each further one, up to `cap`. The
-  // second try begins at once: the first interruption need not be the job's fault. 0: no waits, and
-  // the job keeps its time.
-  std::chrono::milliseconds base{0};
-  std::chrono::milliseconds cap{0};
+  std::size_t at_once = 1;         // tries in progress
+  int max_crashes = kMostCrashes;  // as JobLine
 };
 
 enum class TryOutcome {
@@ -64,9 +57,9 @@ struct TryEnded {
   friend bool operator==(const TryEnded&, const TryEnded&) = default;
 };
 
-// begin() adds one to Job::claims (all tries) and one to Job::interruptions (unfinished tries in a
-// row). end() sets interruptions to 0. An interruption on purpose takes one from both. A kind
-// overrides what differs.
+// begin() adds one to Job::claims (all tries) and one to Job::interruptions. end() sets
+// interruptions to 0, and a success Job::fatal_attempts too. An interruption on purpose takes one
+// from both of the first. A kind overrides what differs.
 //
 // Promises
 //  P1 Lanes    At most one job of a lane is in progress, also if its row was removed meanwhile.
@@ -87,7 +80,7 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] bool due() const final { return line_.due(); }
   // Working: a try is in progress, or due. at_ms: when the next one is due.
   [[nodiscard]] Wake wake() const final { return line_.wake(); }
-  // The jobs that were given up since the last call, for too many unfinished tries.
+  // The jobs that were given up since the last call, for too many tries without an end.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
  protected:
@@ -134,9 +127,9 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
 
  private:
   std::optional<std::int64_t> first_moment() override;
-  [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   void claim(Job& job) override;
   void give_back(Job& job) override;
+  void pace_cut_off();
   void wait(Job& job) const;
   // A job of its lane is in progress, perhaps one whose row was removed.
   [[nodiscard]] bool is_held_back(const Job& job) const;

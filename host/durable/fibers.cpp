@@ -31,21 +31,30 @@ void give_back_recovery(Job& job) {
   if (is_counted(job)) job.claims = std::max(0, job.claims - 1);
 }
 
+void give_back_attempt(Job& job) {
+  job.attempts = std::max(0, job.attempts - 1);
+  job.interruptions = std::max(0, job.interruptions - 1);
+  give_back_recovery(job);
+}
+
+// Recoveries since the last progress that failed or crashed.
+int failed_attempts(const Job& job) {
+  return job.attempts - job.interruptions;
+}
+
 }  // namespace
 
 Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
                FiberSettings settings)
-    : jobs_(database), clock_(clock), random_(random), settings_(settings), line_(clock, *this) {}
+    : jobs_(database),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      line_(clock, *this, JobLine<Job>::kUnbounded, ClockRule::kSetBack, settings.max_crashes) {}
 
-void Fibers::load(const std::optional<EndedProcess>& ended) {
+void Fibers::load() {
   if (!jobs_.exists()) return;
   has_rows_ = true;
-  if (ended) {
-    jobs_.run(
-        "UPDATE cf_agents_jobs SET fatal_attempts = fatal_attempts + 1 "
-        "WHERE kind = 2 AND state = 1 AND ended_at IS NULL AND seq = coalesce(?1, seq)",
-        std::array{storage::nullable(ended->fiber)});
-  }
   jobs_.release(JobKind::kManaged, JobState::kWaiting, now_ms());
   jobs_.restart_waits(JobKind::kManaged, JobState::kWaiting, now_ms());
   jobs_.each("WHERE kind = 2 AND state = 0 ORDER BY due_at, seq", {}, [this](const Job& job) {
@@ -106,14 +115,14 @@ void Fibers::write(const Job& job) {
       "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, next_at = ?4, attempts = ?5, claims = "
       "?6, "
       "has_failed = ?7, dead = max(dead, ?8), ended_at = ?9, keep = ?10, fatal_attempts = ?11, "
-      "set_at = ?12 "
-      "WHERE seq = ?1",
+      "set_at = ?12, interruptions = ?13 WHERE seq = ?1",
       std::array{Param(job.seq), Param(static_cast<std::int64_t>(job.state)),
                  storage::nullable(job.due_at_ms), Param(job.next_at_ms),
                  Param(std::int64_t{job.attempts}), Param(std::int64_t{job.claims}),
                  Param(std::int64_t{job.has_failed}), Param(std::int64_t{job.dead}),
                  storage::nullable(job.ended_at_ms), storage::nullable(job.keep),
-                 Param(std::int64_t{job.fatal_attempts}), Param(job.set_at_ms)});
+                 Param(std::int64_t{job.fatal_attempts}), Param(job.set_at_ms),
+                 Param(std::int64_t{job.interruptions})});
   forget_moment();
 }
 
@@ -134,7 +143,7 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   const bool is_proven = job.fatal_attempts > 0 && now_ms() - job.runs_since_ms >= kProvenAfterMs;
   if (job.attempts == 0 && !is_proven && job.next_at_ms == 0 && !job.has_failed) return job.id;
   if (std::exchange(job.has_failed, false)) jobs_.put(job.seq, JobPart::kLastError, std::nullopt);
-  job.attempts = 0;
+  job.attempts = job.interruptions = 0;
   if (is_proven) job.fatal_attempts = 0;
   job.next_at_ms = 0;
   write(job);
@@ -143,8 +152,7 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
 
 void Fibers::give_back(Job& job) {
   if (job.attempts == 0 && job.claims == 0) return;
-  job.attempts = std::max(0, job.attempts - 1);
-  give_back_recovery(job);
+  give_back_attempt(job);
   job.next_at_ms = 0;
   write(job);
 }
@@ -194,11 +202,10 @@ std::string Fibers::next_due_id() const {
 }
 
 std::string_view Fibers::why_given_up(const Job& job) const {
-  if (settings_.max_crashes > 0 && job.fatal_attempts >= settings_.max_crashes)
-    return "its work has ended the process as often as fibers.max_crashes allows";
   if (job.is_turn() && is_counted(job) && job.claims >= settings_.max_turn_recoveries)
     return "recovered as often as fibers.max_turn_recoveries allows, and interrupted once more";
-  if (job.attempts >= settings_.max_attempts) return "interrupted again and again without progress";
+  if (failed_attempts(job) >= settings_.max_attempts)
+    return "interrupted again and again without progress";
   if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
     return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
   return {};
@@ -213,14 +220,15 @@ void Fibers::give_up(Job& job, std::string_view why) {
   write(job);
 }
 
-std::chrono::milliseconds Fibers::wait_after(int attempts) const {
-  return back_off(attempts, settings_.retry_base, settings_.retry_cap, random_);
+std::chrono::milliseconds Fibers::wait_after(int failures) const {
+  return back_off(failures, settings_.retry_base, settings_.retry_cap, random_);
 }
 
 void Fibers::claim(Job& job) {
+  job.next_at_ms = now_ms() + wait_after(failed_attempts(job) + 1).count();
   ++job.attempts;
+  ++job.interruptions;  // until its end
   if (is_counted(job)) ++job.claims;
-  job.next_at_ms = now_ms() + wait_after(job.attempts).count();
   job.claim(now_ms());
   write(job);
 }
@@ -238,7 +246,7 @@ std::vector<Interrupted> Fibers::due_list() const {
   std::vector<Job> due;
   jobs_.each("WHERE kind = 2 AND state = 0 AND due_at <= ?", std::array{Param(until_ms())},
              [&](Job& job) {
-               if (why_given_up(job).empty()) due.push_back(std::move(job));
+               if (line_.why_given_up(job).empty()) due.push_back(std::move(job));
                return true;
              });
   const auto order = [&](const Job& job) {
@@ -273,11 +281,12 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
   std::optional<Job> job = line_.take(id);
   if (!job) return {};  // it runs again, or is settled
   error = error.substr(0, kMaxJobErrorBytes);
-  if (job->attempts >= settings_.max_attempts) {
+  job->interruptions = std::max(0, job->interruptions - 1);
+  if (failed_attempts(*job) >= settings_.max_attempts) {
     give_up(*job, error);
     return Failure{true, now_ms()};
   }
-  job->next_at_ms = now_ms() + wait_after(job->attempts).count();
+  job->next_at_ms = now_ms() + wait_after(failed_attempts(*job)).count();
   job->has_failed = true;
   job->wait(now_ms());
   jobs_.put(job->seq, JobPart::kLastError, error);
@@ -288,8 +297,7 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
 void Fibers::unknown(std::string_view id) {
   std::optional<Job> job = line_.take(id);
   if (!job) return;
-  job->attempts = std::max(0, job->attempts - 1);
-  give_back_recovery(*job);
+  give_back_attempt(*job);
   job->next_at_ms = 0;
   job->state = JobState::kWaiting;
   job->due_at_ms = kNextVersion;
@@ -342,7 +350,7 @@ Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
   }
   line_.follow_clock();
   auto job = jobs_.find(JobKind::kManaged, id);
-  if (!job || job->state != JobState::kWaiting || !why_given_up(*job).empty())
+  if (!job || job->state != JobState::kWaiting || !line_.why_given_up(*job).empty())
     return std::optional<TakenUp>();
   const std::int64_t due_at = job->due_at_ms.value_or(0);
   if (due_at > now_ms() && !is_next_version(due_at)) return std::optional<TakenUp>();
@@ -357,7 +365,7 @@ void Fibers::postpone(std::string_view id, std::int64_t next_at_ms) {
   const auto found = find_running(id);
   HEARTH_ASSERT(found != running_.end(), "a fiber that does not run is postponed");
   Job job = end_running(found);
-  job.attempts = job.fatal_attempts = 0;
+  job.attempts = job.interruptions = job.fatal_attempts = 0;
   if (!job.is_turn()) give_back_recovery(job);
   job.next_at_ms = next_at_ms;
   job.wait(now_ms());

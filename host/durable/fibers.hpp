@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -28,10 +27,10 @@ namespace hearth::durable {
 struct FiberSettings {
   std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
   // After so many, an interrupted fiber is dead.
-  int max_attempts = 10;                              // recoveries begun without progress
+  int max_attempts = 10;                              // recoveries that failed without progress
   int max_recoveries = 1'000;                         // recoveries begun in all; 0: no bound
   int max_turn_recoveries = 5;                        // recoveries begun in all, of a turn
-  int max_crashes = 2;                                // runs that crashed the process; 0: no bound
+  int max_crashes = kMostCrashes;                     // runs that crashed the process; 0: no bound
   std::chrono::milliseconds retry_base = kFirstWait;  // after the first failed recovery; doubles
   std::chrono::milliseconds retry_cap = kLongestWait;
   std::size_t max_running = 1'000;  // of one agent at once
@@ -41,18 +40,9 @@ struct FiberSettings {
 // Names a fiber whose work runs in this instance. Never reused.
 using FiberHandle = std::uint64_t;
 
-// The row of a fiber in its agent's database. It identifies the fiber after a crash.
+// The row of a fiber in its agent's database: WorkMark::row.
 using FiberRow = std::int64_t;
 inline constexpr FiberRow kNoFiber = 0;
-// For code that plans the recovery of several fibers: it works for none of them in particular.
-inline constexpr FiberRow kSeveralFibers = std::numeric_limits<FiberRow>::max();
-
-// The process has crashed in an agent's code.
-struct EndedProcess {
-  // The fiber whose work ran. kNoFiber, kSeveralFibers: the crash counts for none. Nothing:
-  // unknown.
-  std::optional<FiberRow> fiber;
-};
 
 // An interrupted fiber that is offered to the agent's code.
 struct Interrupted {
@@ -88,7 +78,7 @@ struct FiberStanding {
 //                                                         instance -> interrupted
 // interrupted    the row, due at next_at                  begin_recovery() once next_at has come;
 //                                                         take_up() then -> running
-// recovering     the row, both counts + 1, next_at ahead  resume() -> running; failed() ->
+// recovering     the row, the counts + 1, next_at ahead   resume() -> running; failed() ->
 //                                                         interrupted, or dead after
 //                                                         max_attempts; unknown() -> waits for
 //                                                         code; a crash -> interrupted, with the
@@ -108,8 +98,9 @@ struct FiberStanding {
 //  P5 Oldest first  Interrupted fibers are offered in the order of their creation, unless plan()
 //                  gives another order.
 //  P6 One hook     A fiber is not offered while another hook has to decide about it.
-//  P7 Bounded      A fiber is dead after max_attempts recoveries without a new checkpoint, and
-//                  after max_recoveries in all; a turn is dead after max_turn_recoveries in all.
+//  P7 Bounded      A fiber is dead after max_attempts recoveries that failed or crashed without a
+//                  new checkpoint, and after max_recoveries in all; a turn is dead after
+//                  max_turn_recoveries in all.
 //  P8 Poison       A fiber is dead after max_crashes runs that crashed the process, before its
 //                  class is suspect.
 //
@@ -117,13 +108,12 @@ struct FiberStanding {
 // due before.
 // P6: Once the fiber runs again or is settled, the hook that did this may go on beside the next
 // hook.
-// P7: The second bound is for work whose checkpoints always differ, such as by the time. If a fiber
-// was interrupted on purpose or postponed, the recovery that follows does not count; but the first
-// recovery of its life does. A retry of a turn (Job::is_turn()) neither raises nor lowers the
-// turn's count.
-// P8: load() gets the crash. It counts for the fiber whose work ran, and for no fiber in a plan of
-// several. If that is unknown, it counts for each fiber that ran in the agent. A checkpoint by a
-// run that is five minutes old resets the count.
+// P7: JobLine bounds recoveries that have no end. The second bound is for work whose checkpoints
+// always differ, such as by the time. If a fiber was interrupted on purpose or postponed, the
+// recovery that follows does not count; but the first recovery of its life does. A retry of a turn
+// (Job::is_turn()) neither raises nor lowers the turn's count.
+// P8: Jobs::count_crash() counts, for no fiber in a plan of several. A checkpoint by a run that is
+// five minutes old resets the count.
 //
 // Records    A row is also a record (ManagedFibers), which ManagedFibers begins and ends.
 //
@@ -137,9 +127,8 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          FiberSettings settings);
 
-  // Takes over the rows of an earlier instance. Once, before any other member. `ended`: the crash
-  // of that instance's process, if this agent's code caused it.
-  void load(const std::optional<EndedProcess>& ended = std::nullopt);
+  // Takes over the rows of an earlier instance. Once, before any other member.
+  void load();
 
   // Releases the database. Afterwards only wake() may be called.
   void close() override;
@@ -225,7 +214,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   // Does not settle a record: the caller does, in the same turn, after take_given_up().
   void give_up(Job& job, std::string_view why) override;
-  // Counts a recovery. If it kills the process, the next one waits as after any other failure.
+  // Counts a recovery. If it does not end, the next one waits as after a failure.
   void claim(Job& job) override;
   // Takes back the counts. The row stays claimed, until the load() of the next instance.
   void give_back(Job& job) override;
@@ -238,7 +227,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   FiberHandle add_running(Job job);
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);
-  [[nodiscard]] std::chrono::milliseconds wait_after(int attempts) const;
+  [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;
   // Rows whose moment on disk is not later than this are due.
   [[nodiscard]] std::int64_t until_ms() const { return now_ms() - line_.jump(); }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }

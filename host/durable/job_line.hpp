@@ -5,8 +5,11 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/random.hpp"
+#include "durable/back_off.hpp"
 #include "durable/wake.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +49,43 @@ enum class ClockRule {
   kBoth      // back or ahead by five seconds or more
 };
 
-// A job that the policy has given up: no further try of it begins.
+// ---- tries that do not end ----------------------------------------------------------------------
+//
+// A try that does not end was cut off by one of two:
+//
+//   its own code      The record of the crash names the job (base/work_mark.hpp), and the next load
+//                     counts it (Jobs::count_crash). After max_crashes the job is given up, before
+//                     its class is suspect.
+//   anything else     kill -9, a loss of power, a crash in other code: no fault of the work. Work
+//                     that ends the process without a record, by _exit() or by taking all memory,
+//                     is here too. So a job is given up after kMostInterruptions in a row.
+//
+// After the first of either kind the next try begins at once, and later a second after the load.
+// Only crashes make this wait grow.
+//
+// Each try counts as an interruption when it begins, on disk. Its end, an interruption on purpose,
+// and the record of a crash take that back.
+inline constexpr int kMostCrashes = 2;  // the default of fibers.max_crashes; 0: no bound
+inline constexpr int kMostInterruptions = 100;
+
+// Why no further try of the row begins; empty: one may.
+template <class Row>
+[[nodiscard]] std::string_view why_never_again(const Row& row, int max_crashes) {
+  if (max_crashes > 0 && row.fatal_attempts >= max_crashes)
+    return "its work has ended the process as often as fibers.max_crashes allows";
+  if (row.interruptions >= kMostInterruptions) return "interrupted again and again without an end";
+  return {};
+}
+
+// The wait before the next try of a row whose last try was cut off.
+template <class Row>
+[[nodiscard]] std::chrono::milliseconds wait_after_cut(const Row& row, Random& random) {
+  if (row.fatal_attempts + row.interruptions < 2) return std::chrono::milliseconds(0);
+  return back_off(row.fatal_attempts + std::min(row.interruptions, 1), kFirstWait, kLongestWait,
+                  random);
+}
+
+// A job that was given up: no further try of it begins.
 struct GivenUp {
   std::string id;
   std::string_view why;  // a literal, for logs and records
@@ -63,9 +102,9 @@ class LinePolicy {
   [[nodiscard]] virtual std::optional<std::int64_t> first_moment() = 0;
   // The row to try next. JobLine calls this once the time of first_moment() has come.
   [[nodiscard]] virtual std::optional<Row> next_due() = 0;
-  // Why no further try of the row may begin, a literal; empty: one may begin.
-  [[nodiscard]] virtual std::string_view why_given_up(const Row& row) const = 0;
-  // Ends the waiting of a row that why_given_up() has a reason for.
+  // Why no further try of the row may begin besides why_never_again(), a literal; empty: one may.
+  [[nodiscard]] virtual std::string_view why_given_up(const Row& /*row*/) const { return {}; }
+  // Ends the waiting of a row that is given up.
   virtual void give_up(Row& row, std::string_view why) = 0;
   // False: no try of the row begins now, and the policy has written its next time or removed it.
   virtual bool admit(Row& /*row*/) { return true; }
@@ -90,7 +129,8 @@ class LinePolicy {
 // Promises
 //  P1 Claim first   claim() counts a try in the transaction that the caller commits before the try
 //                   begins.
-//  P2 Bounded       claim() gives up a row that its policy allows no further try.
+//  P2 Bounded       claim() gives up a row that why_never_again() or its policy allows no further
+//                   try.
 //  P3 On purpose    A try that give_back_all() has interrupted does not count.
 //  P4 Lean          moment(), due() and wake() read the disk at most once after each changed().
 //  P5 Clock         A jump of the wall clock that the line's ClockRule names changes the length of
@@ -105,10 +145,15 @@ class JobLine {
 
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
-  // `at_once`: how many tries may be in progress at a time.
+  // `at_once`: how many tries may be in progress at a time. `max_crashes`: see kMostCrashes.
   JobLine(const Clock& clock, LinePolicy<Row>& policy, std::size_t at_once = kUnbounded,
-          ClockRule rule = ClockRule::kSetBack)
-      : clock_(clock), policy_(policy), at_once_(at_once), rule_(rule), jump_(clock) {}
+          ClockRule rule = ClockRule::kSetBack, int max_crashes = kMostCrashes)
+      : clock_(clock),
+        policy_(policy),
+        at_once_(at_once),
+        rule_(rule),
+        max_crashes_(max_crashes),
+        jump_(clock) {}
 
   // ---- tries ----
   // The next due row that may begin, claimed. Nothing: there is none, or `at_once` tries are in
@@ -119,7 +164,7 @@ class JobLine {
       std::optional<Row> row = policy_.next_due();
       changed();
       if (!row) break;
-      if (const std::string_view why = policy_.why_given_up(*row); !why.empty()) {
+      if (const std::string_view why = why_given_up(*row); !why.empty()) {
         policy_.give_up(*row, why);
         given_up_.push_back({row->id, why});
       } else if (policy_.admit(*row)) {
@@ -130,6 +175,11 @@ class JobLine {
       changed();
     }
     return std::nullopt;
+  }
+  // Why claim() would give this row up; empty: it would not.
+  [[nodiscard]] std::string_view why_given_up(const Row& row) const {
+    const std::string_view why = why_never_again(row, max_crashes_);
+    return why.empty() ? policy_.why_given_up(row) : why;
   }
   // The kind has claimed this row without claim(). Replaces the row that is held under its id.
   void hold(Row row) {
@@ -238,6 +288,7 @@ class JobLine {
   LinePolicy<Row>& policy_;
   const std::size_t at_once_;
   const ClockRule rule_;
+  const int max_crashes_;
   ClockJump jump_;
   mutable std::int64_t noticed_ = 0;  // what jump() has said; 0: none
   Claimed claimed_;

@@ -162,13 +162,15 @@ void Jobs::insert(Job& job) {
                           nullable(job.status),
                           number_of(job.fatal_attempts),
                           nullable(job.parent),
-                          nullable(job.type)};
-  Rows rows = kept(
-                  "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
-                  "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
-                  "retry_cap, status, fatal_attempts, parent, type) "
-                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
-                  .query(params);
+                          nullable(job.type),
+                          number_of(job.interruptions)};
+  Rows rows =
+      kept(
+          "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
+          "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
+          "retry_cap, status, fatal_attempts, parent, type, interruptions) "
+          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+          .query(params);
   if (rows.next()) job.seq = rows.integer(0);
   while (rows.next()) {  // SQLite completes the insert only at the end of the rows
   }
@@ -229,6 +231,19 @@ bool Jobs::has_any(JobKind kind, JobState state) {
   return number("SELECT 1 FROM cf_agents_jobs WHERE kind = +? AND state = ? LIMIT 1",
                 std::array{number_of(kind), number_of(state)})
       .has_value();
+}
+
+void Jobs::count_crash(const EndedProcess& ended) {
+#define HEARTH_COUNT_CRASH                                          \
+  "UPDATE cf_agents_jobs SET fatal_attempts = fatal_attempts + 1, " \
+  "interruptions = max(0, interruptions - 1) WHERE state = 1 AND "
+  if (!exists()) return;
+  if (ended.row) {
+    run(HEARTH_COUNT_CRASH "seq = ?1", std::array{Param(*ended.row)});
+  } else {
+    run(HEARTH_COUNT_CRASH "kind IN (1, 2, 3, 4, 6)", {});
+  }
+#undef HEARTH_COUNT_CRASH
 }
 
 void Jobs::release(JobKind kind, JobState waits_as, std::int64_t now_ms) {

@@ -2,6 +2,7 @@
 // The jobs of one agent: all of its durable work but operations, in the agent's own database.
 
 #include "base/clock.hpp"
+#include "base/work_mark.hpp"
 #include "durable/retry_policy.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
@@ -53,6 +54,12 @@ inline constexpr std::int64_t kFirstMark = 16;
 // Of kError and kLastError; the rest of a longer text is cut off.
 inline constexpr std::size_t kMaxJobErrorBytes = 4096;
 
+// The process has crashed in work of an agent.
+struct EndedProcess {
+  // The row of the job that ran. kSeveralRows: the crash counts for none. Nothing: unknown.
+  std::optional<std::int64_t> row;
+};
+
 // A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
 // those that only schedules have. Times are Unix milliseconds.
 //
@@ -61,9 +68,10 @@ inline constexpr std::size_t kMaxJobErrorBytes = 4096;
 //                                                                                 the occurrence
 //   claims          recoveries in all               deliveries begun              ended runs
 //   failures        failed runs of the work         failed deliveries             failed runs
-//                                                   (alarm: not counted)
-//   interruptions   unfinished tellings in a row    unfinished ones in a row      unfinished ones
-//   fatal_attempts  runs that crashed the process   -                             -
+//   interruptions   tries without an end in a row, the one in progress included (JobLine)
+//   fatal_attempts  tries that crashed the process (JobLine)
+//
+// Once a managed fiber is settled, the last two count its tellings.
 struct Job {
   std::int64_t seq = 0;
   JobKind kind = JobKind::kManaged;
@@ -166,6 +174,10 @@ class Jobs {
                                              const std::function<bool(const Job&)>& fits = {});
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
+  // The last process has crashed in a job that an earlier instance had claimed: its try was no
+  // interruption, but a crash. If the job is unknown, this counts for all that were claimed, except
+  // for notifications, whose work runs elsewhere. Before release().
+  void count_crash(const EndedProcess& ended);
   // Jobs that an earlier instance had claimed wait again. `waits_as` kWaiting: those whose work was
   // to be done; kUntold: those that were to be told.
   void release(JobKind kind, JobState waits_as, std::int64_t now_ms);

@@ -93,15 +93,12 @@ std::string error_text(std::string_view text) {
 }  // namespace
 
 ManagedFibers::ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
-                             Random& random, ManagedSettings settings)
+                             Random& random, ManagedSettings settings, int max_crashes)
     : CountedJobs(database, clock, random,
                   {.kind = JobKind::kManaged,
                    .waits_as = JobState::kUntold,
                    .at_once = kMostTelling,
-                   .most = settings.max_tell_interruptions,
-                   .why = "interrupted again and again while its agent was told",
-                   .base = kFirstWait,
-                   .cap = kLongestWait}),
+                   .max_crashes = max_crashes}),
       fibers_(fibers),
       settings_(settings) {}
 
@@ -167,7 +164,7 @@ void ManagedFibers::store(const FiberRecord& record, JobState state) {
   job->attempts = record.attempts;
   job->failures = static_cast<int>(record.failures);
   job->next_at_ms = record.settled() ? now_ms() : record.next_at_ms;
-  if (record.settled()) job->interruptions = job->tell_failures = 0;
+  if (record.settled()) job->interruptions = job->fatal_attempts = job->tell_failures = 0;
   job->keep.reset();
   job->wait(now_ms());
   if (state == JobState::kClaimed) job->claim(now_ms());
@@ -435,8 +432,8 @@ Result<void> ManagedFibers::retry(std::string_view id) {
        {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed})
     jobs().put(record->seq, part, std::nullopt);
   jobs().run(
-      "UPDATE cf_agents_jobs SET claims = 0, fatal_attempts = 0, has_failed = 0 "
-      "WHERE seq = ?",
+      "UPDATE cf_agents_jobs SET claims = 0, interruptions = 0, fatal_attempts = 0, "
+      "has_failed = 0 WHERE seq = ?",
       std::array{Param(record->seq)});
   store(*record, JobState::kWaiting);
   return {};

@@ -66,12 +66,12 @@ struct ManagedSettings {
   std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
   std::size_t max_records = 10'000;                   // of one agent
   std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
-  int max_tell_interruptions = 10;  // crashes in a row during a telling, then it is given up
 };
 
 // A record after a change, for logs, counts and waiting callers.
 struct ManagedChange {
   std::string id;
+  std::int64_t row = 0;
   FiberStatus status{};
   std::string record;                // JSON
   std::vector<std::string> inner{};  // ids of the fibers that were aborted with it
@@ -99,8 +99,8 @@ struct ManagedChange {
 //
 // P1: load() settles the fibers whose recovery was given up.
 // P3: Retention does not remove a record before it was told. A telling is claimed before it begins:
-// if tellings crash the process, they are repeated after growing waits. After
-// max_tell_interruptions the telling is given up, and the record stays until it is removed.
+// a telling that crashes the process again and again is given up, and the record stays until it is
+// removed.
 // P6: A dead or interrupted parent may be revived, and keeps the values. A kKept record stays, but
 // loses its key at the same moment if the key begins with the parent's id and a slash.
 // P10: inner fibers are the open ones whose parent it is, and theirs.
@@ -115,7 +115,7 @@ struct ManagedChange {
 class ManagedFibers final : public CountedJobs {
  public:
   ManagedFibers(storage::AgentDatabase& database, Fibers& fibers, const Clock& clock,
-                Random& random, ManagedSettings settings);
+                Random& random, ManagedSettings settings, int max_crashes = kMostCrashes);
 
   // Once, after Fibers::load(). Writes only if there is something to repair.
   void load();

@@ -71,7 +71,7 @@ void ManagedFibers::complete(FiberRecord& record) {
 ManagedChange ManagedFibers::change_of(FiberRecord record) {
   complete(record);
   std::string json = record_json(record);
-  return ManagedChange{std::move(record.id), record.status, std::move(json)};
+  return ManagedChange{std::move(record.id), record.seq, record.status, std::move(json)};
 }
 
 Result<FiberRecord> ManagedFibers::find_one(std::string_view id, std::string_view key) {

@@ -14,9 +14,6 @@ using storage::Param;
 
 namespace {
 
-constexpr std::string_view kNoticeCrashedAgain =
-    "the server crashed again and again during its delivery";
-
 // The row's key: the callee. A class has no line break.
 std::string key_of(const Notice& notice) {
   return notice.agent_class + "\n" + notice.name;
@@ -30,15 +27,13 @@ std::pair<std::string_view, std::string_view> callee_in(const Job& job) {
 
 }  // namespace
 
-Notices::Notices(storage::AgentDatabase& database, const Clock& clock, Random& random)
+Notices::Notices(storage::AgentDatabase& database, const Clock& clock, Random& random,
+                 int max_crashes)
     : CountedJobs(database, clock, random,
                   {.kind = JobKind::kNotice,
                    .lane = Lane::kKey,
                    .at_once = kMostRunning,
-                   .most = kMostInterruptions,
-                   .why = kNoticeCrashedAgain,
-                   .base = kFirstWait,
-                   .cap = kLongestWait}) {}
+                   .max_crashes = max_crashes}) {}
 
 // ---- for the agent's code -----------------------------------------------------------------------
 
@@ -102,6 +97,7 @@ std::optional<NoticeDelivery> Notices::begin_next() {
   if (!job) return std::nullopt;
   const auto [agent_class, name] = callee_in(*job);
   NoticeDelivery delivery;
+  delivery.row = job->seq;
   delivery.notice = {std::string(agent_class), std::string(name), job->name,
                      jobs().document(job->seq, JobPart::kInput).value_or("[]"),
                      jobs().document(job->seq, JobPart::kMetadata).value_or("")};

@@ -30,6 +30,7 @@ struct Notice {
 
 struct NoticeDelivery {
   std::string id;
+  std::int64_t row = 0;
   Notice notice;
   bool is_alarm = false;                 // not a notification: an alarm (durable/alarms.hpp)
   std::chrono::milliseconds timeout{0};  // of the call; 0: as long as any call
@@ -68,9 +69,9 @@ class Notices final : public CountedJobs {
   static constexpr std::size_t kMostRunning = 16;
   static constexpr std::size_t kMostNotices = 100'000;
   static constexpr std::chrono::hours kGiveUpAfter{24};
-  static constexpr int kMostInterruptions = 10;
 
-  Notices(storage::AgentDatabase& database, const Clock& clock, Random& random);
+  Notices(storage::AgentDatabase& database, const Clock& clock, Random& random,
+          int max_crashes = kMostCrashes);
 
   // The notification's id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);

@@ -130,6 +130,7 @@ struct UnknownOperation {
   std::string id;
   std::string kind;
   std::string record;  // JSON
+  std::int64_t row = 0;
 
   // A text for models and people, also in the client's frame.
   [[nodiscard]] static std::string warning(std::string_view id) {
@@ -177,6 +178,7 @@ struct UnknownOperation {
 // completed in this run, and those that a run had used when it wrote the checkpoint
 // (checkpointed()).
 // P3: 500 and 500.0 are one number, as far as integers are exact (2^53).
+// P4: A telling that crashes the process counts for half of them.
 // P5: To make room, the oldest settled rows of fibers that cannot run again are removed. If there
 // are none: kLimitExceeded.
 // P6: The time runs from when the operation was settled. "Its work may run again" means the
@@ -245,6 +247,8 @@ class Operations final : public WorkPart {
         answers_(database) {}
 
   [[nodiscard]] bool exists();
+  // The last process has crashed while the agent was told of an operation. Before load().
+  void count_crash(const EndedProcess& ended);
   // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
   // Gives up operations as P12 says. The caller calls it after a fiber has ended, which may have

@@ -145,6 +145,14 @@ void Operations::put(std::int64_t seq, OperationPart part, std::string_view body
 
 // ---- what an earlier instance left --------------------------------------------------------------
 
+void Operations::count_crash(const EndedProcess& ended) {
+  if (!ended.row || *ended.row <= kOperationRows || *ended.row == kSeveralRows) return;
+  prepare_write();
+  kept("UPDATE cf_agents_operations SET told = told + ?2 WHERE seq = ?1")
+      .execute(
+          std::array{Param(*ended.row - kOperationRows), Param(std::int64_t{kMostTellings / 2})});
+}
+
 void Operations::load() {
   if (!exists()) return;
   {
@@ -271,7 +279,7 @@ std::optional<UnknownOperation> Operations::next_untold() {
                     .query(std::array{Param(seq)});
     if (!rows.next()) continue;  // it was told kMostTellings times
     telling_ = true;
-    return UnknownOperation{row->id, row->kind, record_json(*row)};
+    return UnknownOperation{row->id, row->kind, record_json(*row), seq};
   }
   return std::nullopt;
 }

@@ -57,15 +57,10 @@ std::array<Param, 5> params_of(const Query& query) {
 }  // namespace
 
 Queue::Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
-             QueueSettings settings)
-    : CountedJobs(database, clock, random,
-                  {.kind = JobKind::kItem,
-                   .lane = Lane::kKind,
-                   .at_once = 1,
-                   .most = settings.max_interruptions,
-                   .why = "interrupted again and again during its delivery",
-                   .base = kFirstWait,
-                   .cap = kLongestWait}),
+             QueueSettings settings, int max_crashes)
+    : CountedJobs(
+          database, clock, random,
+          {.kind = JobKind::kItem, .lane = Lane::kKind, .at_once = 1, .max_crashes = max_crashes}),
       settings_(settings) {}
 
 std::string Queue::payload_of(const Job& job) {
@@ -220,7 +215,7 @@ Result<void> Queue::retry(std::string_view id) {
   const std::array params{Param(job->seq), Param(end)};
   jobs().run(
       "UPDATE cf_agents_jobs SET seq = ?2, state = 0, due_at = NULL, dead = 0, claims = 0, "
-      "failures = 0, interruptions = 0, next_at = 0 WHERE seq = ?1",
+      "failures = 0, interruptions = 0, fatal_attempts = 0, next_at = 0 WHERE seq = ?1",
       params);
   jobs().run("UPDATE cf_agents_job_documents SET job = ?2 WHERE job = ?1", params);
   promote({});
@@ -233,6 +228,7 @@ std::optional<QueueDelivery> Queue::begin_next() {
   std::optional<Job> job = begin();
   if (!job) return std::nullopt;
   QueueDelivery delivery;
+  delivery.row = job->seq;
   delivery.attempt = job->claims;
   delivery.body = R"({"id":)";
   append_json_string(delivery.body, job->id);

@@ -41,12 +41,12 @@ struct QueueSettings {
   std::chrono::milliseconds timeout{300'000};  // of one delivery
   std::size_t max_items = 100'000;             // of one agent, dead letters included
   std::size_t max_payload_bytes = std::size_t{1} << 20;
-  int max_interruptions = 10;  // crashes in a row during one item, after which it is dead
 };
 
 // An item to deliver.
 struct QueueDelivery {
   std::string id;
+  std::int64_t row = 0;
   std::string callback;
   std::string body;  // of HEARTH_EVENT_QUEUE_ITEM
   int attempt = 1;
@@ -80,7 +80,7 @@ struct QueueDelivery {
 class Queue final : public CountedJobs {
  public:
   Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
-        QueueSettings settings);
+        QueueSettings settings, int max_crashes = kMostCrashes);
 
   struct Pushed {
     std::string record;  // JSON

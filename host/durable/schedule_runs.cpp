@@ -57,6 +57,7 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   ScheduleRun run;
   run.run = ++last_run_;
   run.id = row->parent.empty() ? row->id : row->parent;
+  run.row = row->seq;
   run.callback = row->callback;
   run.body = run_body(*row, table_.payload(row->seq), late);
   run.attempt = row->attempts + 1;
@@ -72,11 +73,6 @@ std::optional<ScheduleRow> Schedules::next_due() {
   std::optional<ScheduleRow> row = table_.find(due->seq);
   HEARTH_ASSERT(row, "a schedule is due, and has no row");
   return row;
-}
-
-std::string_view Schedules::why_given_up(const ScheduleRow& row) const {
-  if (row.interruptions < settings_.max_interruptions) return {};
-  return "interrupted again and again before it came to an end";
 }
 
 void Schedules::give_up(ScheduleRow& row, std::string_view why) {
@@ -165,7 +161,7 @@ void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
     child.parent = row.id;
     child.owed = true;
     child.attempts = 0;
-    child.interruptions = 0;
+    child.interruptions = child.fatal_attempts = 0;
     child.running = 0;
     child.begun_at = 0;
     child.created_at = child.set_at = now;
@@ -299,6 +295,7 @@ ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::stri
   if (!row) return ScheduleEnd{run.row_id, {}, ScheduleEnd::Next::kCancelled};
   row->running = 0;
   row->interruptions = 0;
+  if (outcome == RunOutcome::kDone) row->fatal_attempts = 0;
   if (row->parent.empty()) {
     row->last_run = run.began_ms;
     return end_run(*row, outcome, error);

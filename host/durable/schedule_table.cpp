@@ -18,7 +18,8 @@ constexpr std::string_view kColumns =
     "seq, id, parent, name, type, next_at, coalesce(length_ms, 0), cron, time_zone, "
     "fixed_rate, key, max_attempts, retry_base, retry_cap, misfire, "
     "misfire_limit, overlap, paused, dead, missing, running, scheduled_for, owed, missed, "
-    "attempts, interruptions, begun_at, catch_up_until, set_at, created_at, claims, failures, "
+    "attempts, interruptions, fatal_attempts, begun_at, catch_up_until, set_at, created_at, "
+    "claims, failures, "
     "last_run, has_failed";
 
 // Values of the column `owed`.
@@ -69,6 +70,7 @@ ScheduleRow row_of(const Rows& rows) {
   row.missed = static_cast<std::uint32_t>(rows.integer(column++));
   row.attempts = small(rows, column++);
   row.interruptions = small(rows, column++);
+  row.fatal_attempts = small(rows, column++);
   row.begun_at = rows.integer(column++);
   row.catch_up_until = rows.integer(column++);
   row.set_at = rows.integer(column++);
@@ -326,13 +328,14 @@ void ScheduleTable::update(const ScheduleRow& row) {
                           number(row.last_error.has_value()),
                           Param(row.begun_at),
                           number(state_of_row(row)),
-                          due_of(row)};
+                          due_of(row),
+                          number(row.fatal_attempts)};
   kept(update_,
        "UPDATE cf_agents_jobs SET next_at = ?2, paused = ?3, dead = ?4, missing = ?5, "
        "running = ?6, scheduled_for = ?7, owed = ?8, missed = ?9, attempts = ?10, "
        "interruptions = ?11, catch_up_until = ?12, set_at = ?13, claims = ?14, failures = ?15, "
-       "last_run = ?16, has_failed = ?17, begun_at = ?18, state = ?19, due_at = ?20 "
-       "WHERE seq = ?1")
+       "last_run = ?16, has_failed = ?17, begun_at = ?18, state = ?19, due_at = ?20, "
+       "fatal_attempts = ?21 WHERE seq = ?1")
       .execute(params);
   if (row.last_error != row.known_error) {
     const auto& error = row.last_error;

@@ -38,7 +38,7 @@ namespace hearth::durable {
 //     last_run INTEGER
 //
 // Common columns: name: the callback. key: the likeness. next_at: the time; NULL: never. attempts:
-// failed tries of the occurrence. interruptions: unfinished runs in a row. claims: the number of
+// failed tries of the occurrence. interruptions, fatal_attempts: as in Job. claims: the number of
 // runs.
 struct ScheduleRow {
   std::int64_t seq = 0;
@@ -66,6 +66,7 @@ struct ScheduleRow {
   std::uint32_t missed = 0;
   int attempts = 0;
   int interruptions = 0;
+  int fatal_attempts = 0;
   std::int64_t begun_at = 0;
   std::int64_t catch_up_until = 0;
   std::int64_t set_at = 0;

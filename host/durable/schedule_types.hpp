@@ -60,7 +60,6 @@ struct ScheduleSettings {
   std::size_t max_schedules = 10'000;          // of one agent
   std::size_t max_running = 32;                // of one agent at once
   std::size_t max_payload_bytes = std::size_t{1} << 20;
-  int max_interruptions = 10;  // crashes in a row during its runs, after which a row is dead
   // Looks up time zones; tests set one that fails.
   Result<TimeZone> (*find_zone)(std::string_view name) = &TimeZone::find;
 };
@@ -69,6 +68,7 @@ struct ScheduleSettings {
 struct ScheduleRun {
   std::uint64_t run = 0;  // names it in ended(); never reused
   std::string id;
+  std::int64_t row = 0;  // of this run, which may be one of several of the schedule
   std::string callback;
   std::string body;  // of HEARTH_EVENT_SCHEDULE
   int attempt = 1;

@@ -19,12 +19,12 @@ Error no_such_schedule() {
 }  // namespace
 
 Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
-                     ScheduleSettings settings)
+                     ScheduleSettings settings, int max_crashes)
     : table_(database),
       clock_(clock),
       random_(random),
       settings_(settings),
-      line_(clock, *this, settings.max_running, ClockRule::kBoth) {}
+      line_(clock, *this, settings.max_running, ClockRule::kBoth, max_crashes) {}
 
 void Schedules::load() {
   for (ScheduleRow& row : table_.load()) {
@@ -118,7 +118,10 @@ void Schedules::take_up(ScheduleRow& row) {
   bool changed = false;
   if (row.running > 0) {  // in an earlier instance
     row.running = 0;
-    if (row.time && !row.may_overlap()) row.time = std::min(*row.time, now);
+    if (row.time && !row.may_overlap()) {
+      const std::int64_t wait = wait_after_cut(row, random_).count();
+      row.time = wait > 0 ? now + wait : std::min(*row.time, now);
+    }
     changed = true;
   }
   if (row.missing > 0 && row.time && *row.time > now) {  // the class may have the callback now
@@ -246,7 +249,7 @@ Result<void> Schedules::retry(std::string_view id) {
   row->dead = false;
   row->missing = 0;
   row->attempts = 0;
-  row->interruptions = 0;
+  row->interruptions = row->fatal_attempts = 0;
   row->failures = 0;
   row->last_error.reset();
   const std::int64_t ended_at = row->set_at;  // if it is over

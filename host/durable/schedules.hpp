@@ -25,9 +25,8 @@ namespace hearth::durable {
 
 // state      what is on disk                              leaves it by
 // waiting    the row, its time                            begin_due() once the time has come
-// running    the row, claimed                             ended(); a crash -> waiting, due at once,
-//                                                         interruption counted, or dead after too
-//                                                         many; the end of the instance on
+// running    the row, claimed                             ended(); a crash -> waiting, or dead
+//                                                         (JobLine); the end of the instance on
 //                                                         purpose -> waiting, due at once
 // paused     the row, paused                              pause(false)
 // missing    the row, a time after growing waits          begin_due(); load() makes it due at once
@@ -61,7 +60,7 @@ namespace hearth::durable {
 class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
  public:
   Schedules(storage::AgentDatabase& database, const Clock& clock, Random& random,
-            ScheduleSettings settings);
+            ScheduleSettings settings, int max_crashes = kMostCrashes);
 
   // Takes over the rows of an earlier instance. Once, before any other member. Writes a row if its
   // run was interrupted, or the clock was set back.
@@ -119,7 +118,6 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   // ---- LinePolicy ----
   std::optional<std::int64_t> first_moment() override;
   std::optional<ScheduleRow> next_due() override;
-  [[nodiscard]] std::string_view why_given_up(const ScheduleRow& row) const override;
   void give_up(ScheduleRow& row, std::string_view why) override;
   // If runs may overlap, each run gets a row of its own, which is due next, and the schedule goes
   // on to its next time.

@@ -180,6 +180,7 @@ AgentCall call_of(const storage::AgentKey& caller, durable::NoticeDelivery deliv
     origin->agent = caller;
     origin->notification = std::move(delivery.id);
   }
+  origin->work = {delivery.row, delivery.is_alarm ? 0 : caller.digest()};
   origin->depth = 1;
   origin->trace = std::move(delivery.notice.trace);
   const bool must_exist =

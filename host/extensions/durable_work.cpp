@@ -57,16 +57,28 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
   if (!database_.exists() || !jobs_.exists()) return;
-  fibers_.load(ended);
-  plans_singly_ = ended.has_value();
+  if (ended) {
+    plans_singly_ = is_of_fibers(*ended);
+    jobs_.count_crash(*ended);
+  }
+  fibers_.load();
   if (jobs_.has_any(durable::JobKind::kManaged)) managed();
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
-  if (durable::Operations(database_, fibers_, clock_, random_, settings_.operations).exists())
+  durable::Operations ledger(database_, fibers_, clock_, random_, settings_.operations);
+  if (ledger.exists()) {
+    if (ended) ledger.count_crash(*ended);
     operations();
+  }
   report_notes();
+}
+
+bool DurableWork::is_of_fibers(const durable::EndedProcess& ended) {
+  if (!ended.row || *ended.row == kSeveralRows) return true;
+  const auto job = jobs_.find(*ended.row);
+  return job && job->kind == durable::JobKind::kManaged && !job->ended_at_ms;
 }
 
 void DurableWork::close() {
@@ -89,23 +101,23 @@ Part& DurableWork::made(std::unique_ptr<Part>& part, More&&... more) {
 }
 
 durable::ManagedFibers& DurableWork::managed() {
-  return made(managed_, fibers_, clock_, random_, settings_.managed);
+  return made(managed_, fibers_, clock_, random_, settings_.managed, settings_.fibers.max_crashes);
 }
 
 durable::Schedules& DurableWork::schedules() {
-  return made(schedules_, clock_, random_, settings_.schedules);
+  return made(schedules_, clock_, random_, settings_.schedules, settings_.fibers.max_crashes);
 }
 
 durable::Queue& DurableWork::queue() {
-  return made(queue_, clock_, random_, settings_.queue);
+  return made(queue_, clock_, random_, settings_.queue, settings_.fibers.max_crashes);
 }
 
 durable::Notices& DurableWork::notices() {
-  return made(notices_, clock_, random_);
+  return made(notices_, clock_, random_, settings_.fibers.max_crashes);
 }
 
 durable::Alarms& DurableWork::alarms() {
-  return made(alarms_, clock_, random_, settings_.alarms);
+  return made(alarms_, clock_, random_, settings_.alarms, settings_.fibers.max_crashes);
 }
 
 durable::Operations& DurableWork::operations() {
@@ -198,9 +210,14 @@ std::optional<DueWork> DurableWork::next_run() {
   report_notes();
   if (!run) return std::nullopt;
   stop_point("schedule.claim.written");
-  return DueWork{EventKind::kSchedule,          std::move(run->id),   run->run,
-                 std::move(run->callback),      std::move(run->body), settings_.schedules.timeout,
-                 DurableEvent::kScheduleExecute};
+  return DueWork{.kind = EventKind::kSchedule,
+                 .id = std::move(run->id),
+                 .run = run->run,
+                 .row = run->row,
+                 .name = std::move(run->callback),
+                 .body = std::move(run->body),
+                 .timeout = settings_.schedules.timeout,
+                 .step = DurableEvent::kScheduleExecute};
 }
 
 std::optional<DueWork> DurableWork::next_item() {
@@ -209,9 +226,13 @@ std::optional<DueWork> DurableWork::next_item() {
   report_notes();
   if (!item) return std::nullopt;
   stop_point("queue.claim.written");
-  return DueWork{
-      EventKind::kQueueItem, std::move(item->id),     0,           std::move(item->callback),
-      std::move(item->body), settings_.queue.timeout, std::nullopt};
+  return DueWork{.kind = EventKind::kQueueItem,
+                 .id = std::move(item->id),
+                 .row = item->row,
+                 .name = std::move(item->callback),
+                 .body = std::move(item->body),
+                 .timeout = settings_.queue.timeout,
+                 .step = std::nullopt};
 }
 
 std::optional<DueWork> DurableWork::next_to_tell() {
@@ -221,13 +242,13 @@ std::optional<DueWork> DurableWork::next_to_tell() {
   if (!change) return std::nullopt;
   stop_point("managed.tell.written");
   std::string name = name_in(change->record);
-  return DueWork{EventKind::kFiberSettled,
-                 std::move(change->id),
-                 0,
-                 std::move(name),
-                 std::move(change->record),
-                 settings_.fibers.recovery_timeout,
-                 std::nullopt};
+  return DueWork{.kind = EventKind::kFiberSettled,
+                 .id = std::move(change->id),
+                 .row = change->row,
+                 .name = std::move(name),
+                 .body = std::move(change->record),
+                 .timeout = settings_.fibers.recovery_timeout,
+                 .step = std::nullopt};
 }
 
 std::optional<DueWork> DurableWork::next_unknown() {
@@ -239,13 +260,13 @@ std::optional<DueWork> DurableWork::next_unknown() {
   }
   auto unknown = operations_->next_untold();
   if (!unknown) return std::nullopt;
-  return DueWork{EventKind::kOperationUnknown,
-                 std::move(unknown->id),
-                 0,
-                 std::move(unknown->kind),
-                 std::move(unknown->record),
-                 settings_.fibers.recovery_timeout,
-                 std::nullopt};
+  return DueWork{.kind = EventKind::kOperationUnknown,
+                 .id = std::move(unknown->id),
+                 .row = kOperationRows + unknown->row,
+                 .name = std::move(unknown->kind),
+                 .body = std::move(unknown->record),
+                 .timeout = settings_.fibers.recovery_timeout,
+                 .step = std::nullopt};
 }
 
 // Removes expired records in small portions, when no other work is due.
@@ -356,6 +377,7 @@ std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
   if (!alarm) return std::nullopt;
   durable::NoticeDelivery delivery;
   delivery.id = std::move(alarm->id);
+  delivery.row = alarm->row;
   delivery.is_alarm = true;
   delivery.notice = {.agent_class = agent_.agent_class,
                      .name = agent_.name,

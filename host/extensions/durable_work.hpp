@@ -41,6 +41,7 @@ struct DueWork {
   EventKind kind{};
   std::string id;  // of the schedule, item, fiber or operation; empty: a plan of several fibers
   std::uint64_t run = 0;  // kSchedule: the run's number; kFiberRecovered: the offer's
+  std::int64_t row = 0;   // its WorkMark::row
   std::string name;       // of the event
   std::string body;
   std::chrono::milliseconds timeout{};
@@ -89,8 +90,8 @@ class DurableWork {
   // Log lines name the event in progress from `calls`, which outlives the last report. Without it
   // they name none.
   void use(const AgentCalls& calls) { calls_ = &calls; }
-  // Takes over the rows of an earlier instance. Once, before any other member. `ended`: as in
-  // Fibers::load().
+  // Takes over the rows of an earlier instance. Once, before any other member. `ended`: the crash
+  // of that instance's process, if work of this agent caused it.
   void load(const std::optional<durable::EndedProcess>& ended = std::nullopt);
   // Releases the database. Afterwards only wake() and the other const members may be called.
   void close();
@@ -181,6 +182,7 @@ class DurableWork {
     bool is_retry;         // its work has failed and is retried, which is no recovery
   };
 
+  [[nodiscard]] bool is_of_fibers(const durable::EndedProcess& ended);
   std::optional<DueWork> next_of_any(bool may_recover);
   [[nodiscard]] std::string trace_of(const DueWork& work);
   [[nodiscard]] std::string trace_of(DurableEvent event, std::string_view id);

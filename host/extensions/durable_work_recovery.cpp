@@ -79,13 +79,14 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   add(*held_);  // the oldest
   for (const Interrupted& fiber : others) add(fiber);
   body += "]";
-  return DueWork{EventKind::kFibersRecovered,
-                 others.empty() ? held_->id : std::string(),
-                 0,
-                 {},
-                 std::move(body),
-                 settings_.fibers.recovery_timeout,
-                 std::nullopt};
+  const bool is_alone = others.empty();
+  return DueWork{.kind = EventKind::kFibersRecovered,
+                 .id = is_alone ? held_->id : std::string(),
+                 .row = is_alone ? fibers_.row_of(std::string_view(held_->id)) : kSeveralRows,
+                 .name = {},
+                 .body = std::move(body),
+                 .timeout = settings_.fibers.recovery_timeout,
+                 .step = std::nullopt};
 }
 
 DueWork DurableWork::offer(Interrupted fiber) {
@@ -98,13 +99,15 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += "," + members.json + "}";
   const bool is_retry = members.is_retry;
   offers_.push_back({fiber.id, ++last_offer_, is_retry});
-  return DueWork{EventKind::kFiberRecovered,
-                 std::move(fiber.id),
-                 last_offer_,
-                 std::move(fiber.name),
-                 std::move(body),
-                 settings_.fibers.recovery_timeout,
-                 is_retry ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
+  return DueWork{
+      .kind = EventKind::kFiberRecovered,
+      .id = fiber.id,
+      .run = last_offer_,
+      .row = fibers_.row_of(std::string_view(fiber.id)),
+      .name = std::move(fiber.name),
+      .body = std::move(body),
+      .timeout = settings_.fibers.recovery_timeout,
+      .step = is_retry ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
 }
 
 // ---- what becomes of it -------------------------------------------------------------------------

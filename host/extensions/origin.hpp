@@ -1,6 +1,7 @@
 #pragma once
 // The source of an event, and the calls that wait for its answer.
 
+#include "base/work_mark.hpp"
 #include "storage/agent_key.hpp"
 
 #include <memory>
@@ -29,6 +30,7 @@ struct Origin {
   // The claims of the client's token, a JSON object; empty: it sent no token. The claims of an HTTP
   // request are in its head.
   std::string claims = {};
+  WorkMark work = {};  // the notification or the alarm that the event delivers
 
   [[nodiscard]] bool is_agent() const { return !agent.name.empty(); }
 };

@@ -3,7 +3,7 @@
 // implement it in plain C++, and so test the whole runtime without a shared library.
 
 #include "base/error.hpp"
-#include "durable/fibers.hpp"
+#include "base/work_mark.hpp"
 #include "durable/operations.hpp"
 #include "extensions/agent_context.hpp"
 #include "runtime/event.hpp"
@@ -29,8 +29,8 @@ struct OperationResult {
 
 // The origin of a job, for the crash record if the job crashes the process.
 struct JobOrigin {
-  std::string agent;                         // the agent's name
-  std::optional<durable::FiberRow> fiber{};  // as AgentInstance::works_for()
+  std::string agent;               // the agent's name
+  std::optional<WorkMark> work{};  // as AgentInstance::works_for()
 };
 
 // The code of one live agent.
@@ -56,9 +56,9 @@ class AgentInstance {
 
   virtual void on_result(const OperationResult& result) = 0;
 
-  // Whose work the code does from now on, for the crash record: the row of a fiber, or
-  // durable::kNoFiber. Nothing: unknown. May come from inside one of the calls above.
-  virtual void works_for(std::optional<durable::FiberRow> /*fiber*/) {}
+  // The work that the code does from now on, for the crash record. Nothing: unknown. May come from
+  // inside one of the calls above.
+  virtual void works_for(std::optional<WorkMark> /*work*/) {}
 };
 
 // Threads    create() on the shard of the agent; all others from any thread.

@@ -48,7 +48,7 @@ Result<OperationId> AgentOperations::run_job(const Submitted& submitted, std::ui
                                              bool at_once) {
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   const OperationId id = begin({.submitted = submitted, .abandoned = abandoned});
-  const JobEffect effect{id, job, abandoned, submitted.fiber};
+  const JobEffect effect{id, job, abandoned, submitted.work};
   if (!at_once && !outbox_.open()) {
     outbox_.push(effect);
   } else if (!queue_job(effect)) {

@@ -29,7 +29,7 @@ struct SubmittedOperation {
   CallId call = 0;
   std::string method = {};                                   // of that call, for the log
   extensions::Span span = {};                                // of the code that submitted it
-  std::optional<std::int64_t> fiber = {};                    // whose work it is: JobOrigin::fiber
+  std::optional<WorkMark> work = {};                         // of that code; nothing: unknown
   std::shared_ptr<extensions::StateCause> state_cause = {};  // null: no STATE_CHANGED
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// Which code of an agent is on the stack: for which event, under which span, for which fiber.
+// Which code of an agent is on the stack: for which event, under which span, for which durable work.
 
 #include "base/assert.hpp"
-#include "durable/fibers.hpp"
+#include "base/work_mark.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/types.hpp"
 
@@ -69,20 +69,20 @@ class CodeOnStack {
   // How often the code was entered so far.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
 
-  // ---- whose work the code does, for the crash record ----
+  // ---- the durable work that the code does, for the crash record ----
   // Nothing: not known.
-  [[nodiscard]] std::optional<durable::FiberRow> fiber() const { return fiber_; }
-  // False: it is the fiber already.
-  bool begin_fiber(std::optional<durable::FiberRow> fiber) {
-    if (fiber == fiber_) return false;
-    fiber_ = fiber;
+  [[nodiscard]] std::optional<WorkMark> work() const { return work_; }
+  // False: it does this work already.
+  bool begin_work(std::optional<WorkMark> work) {
+    if (work == work_) return false;
+    work_ = work;
     return true;
   }
-  // The code names the fiber whose work it does. It does so in each later turn.
-  void tells_fibers() { tells_fibers_ = true; }
-  // For a turn that has not named a fiber yet.
-  [[nodiscard]] std::optional<durable::FiberRow> fiber_at_entry() const {
-    return tells_fibers_ ? std::optional(durable::kNoFiber) : std::nullopt;
+  // The code names the work that it does. It does so in each later turn.
+  void tells_work() { tells_work_ = true; }
+  // For a turn of which nothing else is known.
+  [[nodiscard]] std::optional<WorkMark> work_at_entry() const {
+    return tells_work_ ? std::optional(WorkMark()) : std::nullopt;
   }
 
  private:
@@ -91,8 +91,8 @@ class CodeOnStack {
   std::string method_;  // keeps its memory
   extensions::Span span_;
   std::uint64_t turns_ = 0;
-  std::optional<durable::FiberRow> fiber_;
-  bool tells_fibers_ = false;
+  std::optional<WorkMark> work_;
+  bool tells_work_ = false;
 };
 
 }  // namespace hearth::runtime

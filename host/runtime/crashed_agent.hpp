@@ -1,8 +1,8 @@
 #pragma once
-// The agent in whose code the previous process crashed.
+// The agent in whose work the previous process crashed.
 
 #include "base/sha256.hpp"
-#include "durable/fibers.hpp"
+#include "durable/jobs.hpp"
 #include "storage/agent_key.hpp"
 
 #include <atomic>
@@ -18,6 +18,7 @@ struct AgentCrash {
   // sha256_prefix() of its whole name, since a crash record holds only the beginning of the name.
   // 0: unknown.
   std::uint64_t agent_digest = 0;
+  std::uint64_t sender = 0;  // WorkMark::sender: the agent whose work ran, if it is another one
   durable::EndedProcess how;
 };
 
@@ -26,16 +27,20 @@ class CrashedAgent {
  public:
   explicit CrashedAgent(std::optional<AgentCrash> crash) : crash_(std::move(crash)) {}
 
-  // How the process ended, if it was in this agent's code. Once: only the first load counts what
+  // How the process ended, if it was in this agent's work. Once: only the first load counts what
   // the agent had begun.
   std::optional<durable::EndedProcess> take(const storage::AgentKey& key) {
-    if (!crash_ || key.agent_class != crash_->agent_class || is_taken_) return std::nullopt;
-    if (sha256_prefix(key.name) != crash_->agent_digest || is_taken_.exchange(true))
-      return std::nullopt;
+    if (!crash_ || is_taken_ || !is_of(key) || is_taken_.exchange(true)) return std::nullopt;
     return crash_->how;
   }
 
  private:
+  [[nodiscard]] bool is_of(const storage::AgentKey& key) const {
+    if (crash_->sender != 0) return key.digest() == crash_->sender;
+    return key.agent_class == crash_->agent_class &&
+           sha256_prefix(key.name) == crash_->agent_digest;
+  }
+
   const std::optional<AgentCrash> crash_;
   std::atomic<bool> is_taken_{false};
 };

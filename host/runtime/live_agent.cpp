@@ -175,7 +175,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 
 CodeOnStack::Entry LiveAgent::enter_code(CallId call, const Span& span, std::string_view method) {
   HEARTH_ASSERT(!lent_, "instance entered while another thread has the database");
-  begin_work_of(code_.fiber_at_entry());
+  does(code_.work_at_entry());
   return {code_, call, span.is_none() ? spans().root() : span, method};
 }
 
@@ -186,8 +186,7 @@ Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
     const auto entry =
         enter_code(event.call, call != nullptr ? call->span : span,
                    call != nullptr ? std::string_view(call->method) : std::string_view());
-    if (const auto offered = offered_row(event.call); offered != durable::kNoFiber)
-      begin_work_of(offered);
+    if (const WorkMark work = work_of(event.call); work != WorkMark()) does(work);
     accepted = instance_->on_event(event);
   }
   if (state_cause_) state_cause_->has_waited = true;

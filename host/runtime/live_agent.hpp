@@ -307,15 +307,14 @@ class LiveAgent final : public extensions::AgentContext,
                   std::initializer_list<LogField> own) const;
   void end_work(const Call& call, const Result<std::string_view>& outcome);
   bool send_notice(bool may_notify);
-  // ---- whose work the instance does, for the crash record ----
-  void begin_work_of(std::optional<durable::FiberRow> fiber) {
-    if (code_.begin_fiber(fiber) && instance_) instance_->works_for(fiber);
+  // ---- the durable work that the instance does, for the crash record ----
+  void does(std::optional<WorkMark> work) {
+    if (code_.begin_work(work) && instance_) instance_->works_for(work);
   }
-  // The fiber that this event offers, or asks a plan for. kSeveralFibers: the event asks a plan for
-  // several. kNoFiber: any other event.
-  [[nodiscard]] durable::FiberRow offered_row(CallId call);
+  // The work that this event delivers: this agent's own, or another agent's notification.
+  [[nodiscard]] WorkMark work_of(CallId call) const;
   [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
-    return {owner_.key().name, job.fiber};
+    return {owner_.key().name, job.work};
   }
   // Closes a client for a reason of the host. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);

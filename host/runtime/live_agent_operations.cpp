@@ -22,9 +22,8 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
   if (const auto may = may_submit(); may.has_error()) return may.error();
   const auto read = extensions::read_operation(operation, request, class_->runs_jobs());
   if (read.has_error()) return read.error();
-  const AgentOperations::Submitted submitted{operation,       token,        code_.call(),
-                                             code_.method(),  code_.span(), code_.fiber(),
-                                             cause_to_carry()};
+  const AgentOperations::Submitted submitted{
+      operation, token, code_.call(), code_.method(), code_.span(), code_.work(), cause_to_carry()};
   switch (read->kind) {
     case extensions::OperationKind::kSleep:
       return operations_.sleep(submitted, std::chrono::milliseconds(read->number));
@@ -46,14 +45,14 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation,
   if (phase_ == AgentPhase::kMigrating)
     return Error{Errc::kForbidden, "nothing leaves an agent while its data are migrated"};
   return operations_.start({operation, token, code_.call(), code_.method(), code_.span(),
-                            std::nullopt, cause_to_carry()},
+                            code_.work(), cause_to_carry()},
                            std::move(remote));
 }
 
 // A fiber outlives the handler that began it: its later changes do not count as the handler's.
 std::shared_ptr<extensions::StateCause> LiveAgent::cause_to_carry() const {
-  const bool is_of_fiber = code_.fiber().value_or(durable::kNoFiber) != durable::kNoFiber;
-  return is_of_fiber ? nullptr : state_cause_;
+  const bool is_durable = code_.work().value_or(WorkMark()) != WorkMark();
+  return is_durable ? nullptr : state_cause_;
 }
 
 Result<void> LiveAgent::credit(OperationId operation, std::uint64_t bytes) {
@@ -86,6 +85,7 @@ bool LiveAgent::keep(const std::function<void()>& write) {
 void LiveAgent::tell(const SubmittedOperation& of, const OperationResult& result) {
   {
     const auto entry = enter_code(of.call, of.span, of.method);
+    if (of.work) does(of.work);
     state_cause_ = of.state_cause;
     instance_->on_result(result);
   }

@@ -111,19 +111,17 @@ void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outco
   }
 }
 
-durable::FiberRow LiveAgent::offered_row(CallId id) {
+WorkMark LiveAgent::work_of(CallId id) const {
   const Call* const call = calls_.find(id);
-  if (call == nullptr || !call->work) return durable::kNoFiber;
-  const bool plans = call->kind == EventKind::kFibersRecovered;
-  if (!plans && call->kind != EventKind::kFiberRecovered) return durable::kNoFiber;
-  if (plans && call->work->id.empty()) return durable::kSeveralFibers;
-  return work_.fibers().row_of(call->work->id);
+  if (call == nullptr) return {};
+  if (call->work) return {call->work->row};
+  return call->origin ? call->origin->work : WorkMark();
 }
 
 void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
   if (!instance_) return;  // the instance is being made, and no fiber runs
-  code_.tells_fibers();
-  begin_work_of(fiber != 0 ? work_.fibers().row_of(fiber) : offered_row(call));
+  code_.tells_work();
+  does(fiber != 0 ? WorkMark{work_.fibers().row_of(fiber)} : work_of(call));
 }
 
 // The hook of a continued fiber has no time limit.

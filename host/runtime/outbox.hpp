@@ -60,7 +60,7 @@ struct JobEffect {
   OperationId operation = 0;
   std::uint64_t job = 0;
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when no waiter is left
-  std::optional<std::int64_t> fiber{};           // whose work submitted it: JobOrigin::fiber
+  std::optional<WorkMark> work{};                // of the code that submitted it: JobOrigin::work
 };
 
 // An operation outside of the agent. Not started if it was cancelled meanwhile.

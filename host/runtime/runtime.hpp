@@ -41,7 +41,7 @@ struct RuntimeOptions {
   // Source of ids and of the waits before a retry; null: the system. For tests; it outlives the
   // runtime.
   Random* random = nullptr;
-  // The agent in whose code the previous process crashed.
+  // The agent in whose work the previous process crashed.
   std::optional<AgentCrash> crash{};
   // How the agents of a shard reach other servers; empty: they cannot. The ports outlive the
   // runtime.

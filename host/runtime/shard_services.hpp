@@ -84,7 +84,7 @@ class ShardServices {
   [[nodiscard]] storage::SyncService& sync() const { return parts_.sync; }
   [[nodiscard]] const extensions::OutwardPorts& ports() const { return parts_.ports; }
 
-  // How the previous process crashed, if it did so in this agent's code. Once.
+  // How the previous process crashed, if it did so in this agent's work. Once.
   [[nodiscard]] std::optional<durable::EndedProcess> take_crash(
       const storage::AgentKey& key) const {
     return parts_.crashed.take(key);

@@ -1,6 +1,6 @@
 #include "server/containment.hpp"
 
-#include "durable/fibers.hpp"
+#include "base/work_mark.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,20 +31,25 @@ Containment::Containment(const std::filesystem::path& data, plugins::VersionLedg
     tell_unknown(logger_, history_.pending().native() + " cannot be written");
 }
 
-std::optional<runtime::AgentCrash> Containment::crash_of_fiber() const {
+std::optional<runtime::AgentCrash> Containment::crash_of_work() const {
   if (!crash_before_) return std::nullopt;
-  // The calls in which a library works for its fibers, if it does not report for which. Clients'
+  // The calls that may go on with durable work, if the library does not report with which. Clients'
   // requests run in other calls. on_start may take fibers up.
-  constexpr std::array<std::string_view, 4> kCallsOfFibers = {"fiber_recovered", "offload",
-                                                              "on_result", "start"};
-  const bool is_fibers =
-      crash_before_->fiber
-          ? *crash_before_->fiber != durable::kNoFiber
-          : std::ranges::find(kCallsOfFibers, crash_before_->call) != kCallsOfFibers.end();
-  if (!is_fibers) return std::nullopt;
-  return runtime::AgentCrash{.agent_class = crash_before_->agent_class,
-                             .agent_digest = crash_before_->agent_digest,
-                             .how = {.fiber = crash_before_->fiber}};
+  constexpr std::array<std::string_view, 3> kCallsOfWork = {"offload", "on_result", "start"};
+  const std::optional<WorkMark>& work = crash_before_->work;
+  const bool may_be =
+      work ? *work != WorkMark()
+           : std::ranges::find(kCallsOfWork, crash_before_->call) != kCallsOfWork.end();
+  if (!may_be) return std::nullopt;
+  runtime::AgentCrash crash{.agent_class = crash_before_->agent_class,
+                            .agent_digest = crash_before_->agent_digest,
+                            .sender = 0,
+                            .how = {}};
+  if (work) {
+    crash.sender = work->sender;
+    crash.how.row = work->row;
+  }
+  return crash;
 }
 
 bool Containment::catch_up() {
@@ -86,8 +91,8 @@ void Containment::tell(const diagnosis::CrashRecord& crash) const {
                                   {"method", crash.method}};
   if (crash.event_number != 0) fields.push_back({"call", crash.event_number});
   if (!crash.trace.empty()) fields.push_back({"trace", crash.trace});
-  if (crash.fiber && *crash.fiber != durable::kSeveralFibers)
-    fields.push_back({"fiber", *crash.fiber});
+  if (crash.work && crash.work->sender == 0 && crash.work->row < kOperationRows)
+    fields.push_back({"job", crash.work->row});
   fields.push_back({"running_ms", crash.running_ms});
   fields.push_back({"stack", crash.stack});
   logger_.write(LogLevel::kError, "server.crashed_before", fields);

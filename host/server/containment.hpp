@@ -27,9 +27,9 @@ class Containment {
   // `data`: the directory whose lock this process holds.
   Containment(const std::filesystem::path& data, plugins::VersionLedger& ledger, Logger& logger);
 
-  // The crash of the server before, if it was in an agent's code that may have worked for a fiber;
-  // otherwise absent.
-  [[nodiscard]] std::optional<runtime::AgentCrash> crash_of_fiber() const;
+  // The crash of the server before, if it was in code that may have done durable work; otherwise
+  // absent.
+  [[nodiscard]] std::optional<runtime::AgentCrash> crash_of_work() const;
 
   // Writes what a full disk did not take at the start. True: nothing is missing. One thread.
   bool catch_up();

@@ -232,7 +232,7 @@ Result<void> Server::Parts::start_loops() {
   options.object_name = [max = config.server.limits.max_name](std::string_view name) {
     return protocol::reachable_object_name(name, max);
   };
-  options.crash = containment->crash_of_fiber();
+  options.crash = containment->crash_of_work();
   const std::string damage = damage_of(*data, logger);
   try {
     runtime =

@@ -1,5 +1,6 @@
 #include "storage/agent_key.hpp"
 
+#include "base/sha256.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
@@ -75,6 +76,10 @@ AgentKey AgentKey::root() const {
 
 AgentKey AgentKey::child(std::string_view child_class, std::string_view child_name) const {
   return {std::string(child_class), prefix_below() + encode_name(child_name)};
+}
+
+std::uint64_t AgentKey::digest() const {
+  return sha256_prefix(agent_class + '\n' + name);
 }
 
 std::string AgentKey::prefix_below() const {

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ struct AgentKey {
   [[nodiscard]] AgentKey root() const;
   // `child_class` is_class_name(); the name may have any bytes.
   [[nodiscard]] AgentKey child(std::string_view child_class, std::string_view child_name) const;
+  // Tells agents apart in every build. sha256_prefix() of both fields.
+  [[nodiscard]] std::uint64_t digest() const;
   // The prefix of the names of all agents below this one, at any depth: "Inbox/user-123/".
   [[nodiscard]] std::string prefix_below() const;
 

@@ -64,7 +64,7 @@ void Activation::tell_work(const Work& work) noexcept {
   if (table == nullptr) return;
   const FiberRoot* const fiber = find_fiber(*this, work.fiber);
   static_cast<void>(
-      table->works_for(host(), id_, fiber == nullptr ? 0 : fiber->handle(), work.recovery));
+      table->works_for(host(), id_, fiber == nullptr ? 0 : fiber->handle(), work.call));
 }
 
 FiberRoot* find_fiber(Activation& activation, std::uint64_t number) noexcept {

@@ -88,30 +88,30 @@ TEST_F(CallRecordsTest, AMethodIsSeenAndTheNextCallHasNothingOfIt) {
   }
 }
 
-TEST_F(CallRecordsTest, TheFiberWhoseWorkRunsIsSeenAndTheNextCallHasNothingOfIt) {
+TEST_F(CallRecordsTest, TheWorkThatRunsIsSeenAndTheNextCallHasNothingOfIt) {
   RunningCall call;
-  const auto seen_fiber = [&call] {
+  const auto seen_work = [&call] {
     EXPECT_TRUE(find_running_call(call));
-    return call.fiber;
+    return call.work;
   };
-  const std::optional<std::int64_t> unknown;
+  const std::optional<WorkMark> unknown;
   {
     CallScope scope(owner_, "on_result", AgentLabel("lobby"));
-    EXPECT_EQ(seen_fiber(), unknown);
-    for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(7), {0}, {1}}) {
-      scope.works_for(fiber);
-      EXPECT_EQ(seen_fiber(), fiber);
+    EXPECT_EQ(seen_work(), unknown);
+    for (const WorkMark work : {WorkMark{7}, WorkMark{3, 5}, WorkMark(), WorkMark{1}}) {
+      scope.works_for(work);
+      EXPECT_EQ(seen_work(), work);
     }
     CallScope inner(owner_, "on_result", AgentLabel("other"));
-    inner.works_for(9);
-    EXPECT_EQ(seen_fiber(), 1) << "of a call inside a call the outer one is seen";
+    inner.works_for(WorkMark{9});
+    EXPECT_EQ(seen_work(), WorkMark{1}) << "of a call inside a call the outer one is seen";
   }
   {
     const CallScope scope(owner_, "on_result", AgentLabel("lobby"));
-    EXPECT_EQ(seen_fiber(), unknown);
+    EXPECT_EQ(seen_work(), unknown);
   }
-  const CallScope scope(owner_, "fiber_recovered", AgentLabel("lobby"), {}, 3);
-  EXPECT_EQ(seen_fiber(), 3);
+  const CallScope scope(owner_, "fiber_recovered", AgentLabel("lobby"), {}, WorkMark{3});
+  EXPECT_EQ(seen_work(), WorkMark{3});
 }
 
 TEST_F(CallRecordsTest, ALongNameIsCutBetweenCharacters) {

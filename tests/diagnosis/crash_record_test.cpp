@@ -20,7 +20,7 @@ CrashReport full() {
           .agent_class = "Room",
           .agent = "lobby",
           .agent_digest = 18'446'744'073'709'551'615U,
-          .fiber = {},
+          .work = {},
           .call = "call",
           .method = "add",
           .event_number = 9,
@@ -57,14 +57,15 @@ TEST_F(CrashRecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(record.stack, "inner+0x1 (a.so+0x2)");
 }
 
-TEST_F(CrashRecordTest, NoFiberIsAnotherThingThanAnUnknownOne) {
-  for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(), {0}, {17}}) {
+TEST_F(CrashRecordTest, NoWorkIsAnotherThingThanUnknownWork) {
+  using Work = std::optional<WorkMark>;
+  for (const Work& work : {Work(), Work(WorkMark()), Work({17}), Work({17, 18'000'000'000U})}) {
     CrashReport report = full();
-    report.fiber = fiber;
-    EXPECT_EQ(parse_crash(format(report)).value().fiber, fiber);
+    report.work = work;
+    EXPECT_EQ(parse_crash(format(report)).value().work, work);
   }
   const std::string text = format(full());
-  EXPECT_EQ(parse_crash(text + "fiber=none\n").value().fiber, std::nullopt);
+  EXPECT_EQ(parse_crash(text + "job=none\njob_sender=5\n").value().work, std::nullopt);
 }
 
 TEST_F(CrashRecordTest, FramesAreReadAndAStackIsAddedToThem) {

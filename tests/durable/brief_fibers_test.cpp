@@ -34,19 +34,6 @@ class BriefFibersTest : public ManagedFibersFixture {
                                std::string_view parent = "") {
     return start(brief(id, key, parent));
   }
-  // As crash(), in this agent's code. `fiber`: the fiber that ran; nothing: unknown.
-  void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
-    managed_.reset();
-    fibers_.reset();
-    database_.reset();
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Worker", "a"});
-    fibers_.emplace(*database_, clock_, random_, fiber_settings_);
-    fibers_->load(EndedProcess{fiber});
-    managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
-    managed_->load();
-    database_->commit();
-  }
   FiberHandle resume(std::string_view id) {
     const auto handle = managed_->resume(id);
     EXPECT_TRUE(handle.has_value());

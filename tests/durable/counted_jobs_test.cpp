@@ -1,5 +1,5 @@
-// Every kind of jobs on the shared policy, by one table: what a crash, an end on purpose and too
-// many crashes do to a job, and how a page of its list ends.
+// Every kind of jobs on the shared policy, by one table: what a kill of the server, an end on
+// purpose and too many kills do to a job. (A crash in a job: extensions/work_scenarios_test.cpp.)
 #include "durable/counted_jobs.hpp"
 
 #include "durable/alarms.hpp"
@@ -108,8 +108,6 @@ class TellingKind final : public Kind {
 
 struct KindRow {
   const char* name;
-  int most;             // crashes, until the job is given up
-  bool waits_for_more;  // a second crash in a row is followed by a wait
   std::function<std::unique_ptr<Kind>(World&)> open;
 };
 
@@ -143,7 +141,7 @@ class CountedJobsTest : public ::testing::TestWithParam<KindRow> {
   std::unique_ptr<Kind> kind_;
 };
 
-TEST_P(CountedJobsTest, ACrashIsFollowedByAnotherTryAtOnce) {
+TEST_P(CountedJobsTest, AKillIsFollowedByAnotherTryAtOnce) {
   EXPECT_TRUE(kind_->part().wake().working);
   EXPECT_TRUE(begin());
   EXPECT_FALSE(begin());
@@ -152,22 +150,13 @@ TEST_P(CountedJobsTest, ACrashIsFollowedByAnotherTryAtOnce) {
   EXPECT_TRUE(begin());
 }
 
-TEST_P(CountedJobsTest, TheSecondCrashInARowIsFollowedByAWait) {
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(begin());
+TEST_P(CountedJobsTest, FurtherKillsInARowAreFollowedByASecondAndTooManyEndItOnce) {
+  for (int kills = 0; kills < kMostInterruptions; ++kills) {
+    ASSERT_TRUE(begin()) << kills;
     open();
-  }
-  EXPECT_EQ(kind_->part().due(), !GetParam().waits_for_more);
-  EXPECT_EQ(kind_->part().wake().at_ms.has_value(), GetParam().waits_for_more);
-  world_.clock.advance(milliseconds(1'250));
-  EXPECT_TRUE(kind_->part().due());
-}
-
-TEST_P(CountedJobsTest, TooManyCrashesEndItAndAreNamedOnce) {
-  for (int i = 0; i < GetParam().most; ++i) {
-    ASSERT_TRUE(begin()) << i;
-    open();
-    world_.clock.advance(hours(1));
+    EXPECT_EQ(kind_->part().due(), kills == 0);
+    world_.clock.advance(milliseconds(1'250));
+    EXPECT_TRUE(kind_->part().due());
   }
   EXPECT_FALSE(begin());
   EXPECT_EQ(kind_->given_up().size(), 1U);
@@ -178,7 +167,7 @@ TEST_P(CountedJobsTest, TooManyCrashesEndItAndAreNamedOnce) {
 }
 
 TEST_P(CountedJobsTest, AnEndOnPurposeCountsForNothing) {
-  for (int i = 0; i < GetParam().most + 5; ++i) {
+  for (int i = 0; i < kMostInterruptions + 5; ++i) {
     ASSERT_TRUE(begin()) << i;
     go_on_purpose();
   }
@@ -197,15 +186,13 @@ TEST_P(CountedJobsTest, AClosedPartSaysWhenItWakes) {
 }
 
 template <class Type>
-KindRow kind(const char* name, int most, bool waits_for_more) {
-  return {name, most, waits_for_more, [](World& world) { return std::make_unique<Type>(world); }};
+KindRow kind(const char* name) {
+  return {name, [](World& world) { return std::make_unique<Type>(world); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsTest,
-                         ::testing::Values(kind<QueueKind>("Queue", 10, true),
-                                           kind<NoticeKind>("Notices", 10, true),
-                                           kind<AlarmKind>("Alarms", 3, false),
-                                           kind<TellingKind>("Telling", 10, true)),
+                         ::testing::Values(kind<QueueKind>("Queue"), kind<NoticeKind>("Notices"),
+                                           kind<AlarmKind>("Alarms"), kind<TellingKind>("Telling")),
                          [](const auto& of) { return std::string(of.param.name); });
 
 // ---- a clock that is set back by an hour --------------------------------------------------------

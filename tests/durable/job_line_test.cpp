@@ -22,6 +22,8 @@ struct FakeRow {
   bool claimed = false;
   int tries = 0;
   int puts_off = 0;  // so often admit() says no
+  int interruptions = 0;
+  int fatal_attempts = 0;
 };
 
 // At most two tries a row. A row that is not admitted is due a second later.

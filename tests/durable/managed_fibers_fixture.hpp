@@ -28,9 +28,20 @@ class ManagedFibersFixture : public ::testing::Test {
     database_.reset();
     open();
   }
-  void open() {
+  // As crash(), in this agent's code. `fiber`: the fiber that ran; nothing: unknown.
+  void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
+    managed_.reset();
+    fibers_.reset();
+    database_.reset();
+    open(EndedProcess{fiber});
+  }
+  void open(const std::optional<EndedProcess>& ended = std::nullopt) {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
                                                          storage::AgentKey{"Worker", "a"});
+    if (ended) {
+      Jobs(*database_).count_crash(*ended);
+      database_->commit();
+    }
     fibers_.emplace(*database_, clock_, random_, fiber_settings_);
     fibers_->load();
     managed_.emplace(*database_, *fibers_, clock_, random_, settings_);

@@ -1,5 +1,5 @@
-// A telling is claimed before it begins. If it crashes the process, it is retried after growing
-// waits, a limited number of times.
+// A telling is claimed before it begins. If the process ends meanwhile, it is told again, a limited
+// number of times.
 #include "managed_fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -23,30 +23,15 @@ class ManagedFibersTellingTest : public ManagedFibersFixture {
     crash();
     return told;
   }
-  std::int64_t wait() { return *managed_->wake().at_ms - unix_millis(clock_.wall_now()); }
 };
-
-TEST_F(ManagedFibersTellingTest, P3_AfterOneCrashItIsToldAtOnceAndThenAfterGrowingWaits) {
-  EXPECT_TRUE(tell_and_crash());
-  EXPECT_TRUE(tell_and_crash()) << "the first may be anybody's fault";
-  std::int64_t last = 0;
-  for (int i = 0; i < 6; ++i) {
-    EXPECT_FALSE(tell_and_crash());
-    EXPECT_FALSE(managed_->wake().working);
-    EXPECT_GT(wait(), last * 3 / 2);
-    last = wait();
-    clock_.advance(milliseconds(last));
-    EXPECT_TRUE(tell_and_crash());
-  }
-}
 
 TEST_F(ManagedFibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
   int times = 0;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < kMostInterruptions + 5; ++i) {
     times += tell_and_crash() ? 1 : 0;
     clock_.advance(hours(1));
   }
-  EXPECT_EQ(times, settings_.max_tell_interruptions);
+  EXPECT_EQ(times, kMostInterruptions);
   EXPECT_TRUE(managed_->wake().none());
   EXPECT_EQ(status("a"), "completed");
   clock_.advance(hours(24 * 30));
@@ -55,7 +40,7 @@ TEST_F(ManagedFibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordSt
 }
 
 TEST_F(ManagedFibersTellingTest, WhatIsGivenUpIsNamedOnce) {
-  for (int i = 0; i < settings_.max_tell_interruptions; ++i) {
+  for (int i = 0; i < kMostInterruptions; ++i) {
     EXPECT_TRUE(tell_and_crash());
     clock_.advance(hours(1));
   }
@@ -65,7 +50,7 @@ TEST_F(ManagedFibersTellingTest, WhatIsGivenUpIsNamedOnce) {
 }
 
 TEST_F(ManagedFibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
-  for (int i = 0; i < settings_.max_tell_interruptions * 3; ++i) {
+  for (int i = 0; i < kMostInterruptions * 2; ++i) {
     if (i % 5 == 4) {
       ASSERT_TRUE(managed_->next_untold());
       managed_->told("a", false);
@@ -79,7 +64,7 @@ TEST_F(ManagedFibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
 }
 
 TEST_F(ManagedFibersTellingTest, AnInterruptionOnPurposeCountsForNothing) {
-  for (int i = 0; i < settings_.max_tell_interruptions * 2; ++i) {
+  for (int i = 0; i < kMostInterruptions * 2; ++i) {
     ASSERT_TRUE(managed_->next_untold()) << i;
     managed_->interrupt_on_purpose();
     database_->commit();

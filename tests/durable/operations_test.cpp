@@ -264,6 +264,20 @@ TEST_F(OperationsTest, TheAgentIsToldUntilItHasHeardTenTimesAtMost) {
   EXPECT_EQ(other.decision, kUnknown);
 }
 
+TEST_F(OperationsTest, ATellingThatCrashesTheProcessTwiceIsGivenUp) {
+  const OperationBegun begun = begin(charge(start_fiber()));
+  settle(begun, OperationOutcome::kUnknown, "?");
+  for (int crash = 0; crash < 2; ++crash) {
+    const auto unknown = ledger_->next_untold();
+    ASSERT_TRUE(unknown) << crash;
+    database_->commit();
+    crash_all();
+    ledger_->count_crash({kOperationRows + unknown->row});
+  }
+  EXPECT_FALSE(ledger_->next_untold());
+  EXPECT_EQ(state(begun.id), "unknown") << "it stays listed";
+}
+
 TEST_F(OperationsTest, WhatWasHeardIsNotToldAgain) {
   const OperationBegun begun = begin(charge(start_fiber()));
   crash_all();

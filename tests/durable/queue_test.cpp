@@ -37,16 +37,24 @@ class QueueTest : public ::testing::Test {
   QueueTest() { open(); }
 
   // As after a kill of the process: only committed data is left.
-  void crash() {
+  void crash() { open(); }
+  void open() {
+    open_database();
+    queue_.emplace(*database_, clock_, random_, settings_, max_crashes_);
+    queue_->load();
+  }
+  void open_database() {
     queue_.reset();
     database_.reset();
-    open();
-  }
-  void open() {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
                                                          storage::AgentKey{"Worker", "a"});
-    queue_.emplace(*database_, clock_, random_, settings_);
-    queue_->load();
+  }
+  // As crash(), and the item that was delivered is to blame.
+  void crash_in_its_work() {
+    open_database();
+    Jobs(*database_).count_crash({});
+    database_->commit();
+    open();
   }
   std::string push(const QueueRequest& request) {
     const auto pushed = queue_->push(request);
@@ -99,6 +107,7 @@ class QueueTest : public ::testing::Test {
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_{11};
   QueueSettings settings_;
+  int max_crashes_ = kMostCrashes;
   std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Queue> queue_;
 };
@@ -298,16 +307,16 @@ TEST_F(QueueTest, P2_AnEndThatWasNotCommittedIsNoEnd) {
   EXPECT_EQ(begin()->callback, "a");
 }
 
-TEST_F(QueueTest, P3_AnItemThatKillsTheProcessWaitsLongerEachTimeAndDiesInTheEnd) {
-  settings_.max_interruptions = 4;
+TEST_F(QueueTest, P3_AnItemThatCrashesTheProcessWaitsLongerEachTimeAndDiesInTheEnd) {
+  max_crashes_ = 4;
   const std::string id = push("poison");
   push("good");
   ASSERT_TRUE(begin());
-  crash();
+  crash_in_its_work();
   std::int64_t last_wait = 0;
   for (int again = 2; again <= 4; ++again) {
     ASSERT_TRUE(begin()) << again;
-    crash();
+    crash_in_its_work();
     EXPECT_FALSE(queue_->due());
     const std::int64_t wait = *queue_->wake().at_ms - unix_millis(clock_.wall_now());
     EXPECT_GT(wait, last_wait * 3 / 2);
@@ -335,10 +344,8 @@ TEST_F(QueueTest, AnInterruptionIsNoFailureOfTheCallback) {
 }
 
 TEST_F(QueueTest, AnEndOfWhateverKindForgetsTheInterruptions) {
-  settings_.max_interruptions = 2;
-  crash();
-  push({.callback = "a", .max_attempts = 100});
-  for (int round = 0; round < 5; ++round) {
+  push({.callback = "a", .max_attempts = 1'000});
+  for (int round = 0; round < kMostInterruptions; ++round) {
     ASSERT_TRUE(begin()) << round;
     crash();
     clock_.advance(seconds(400));

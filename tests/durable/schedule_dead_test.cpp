@@ -10,7 +10,7 @@ using What = Schedules::Note::What;
 class ScheduleDeadTest : public SchedulesFixture {
  protected:
   ScheduleDeadTest() {
-    settings_.max_interruptions = 2;
+    max_crashes_ = 2;
     crash();
   }
   // Makes it and lets its runs end the process until it is dead.
@@ -29,7 +29,8 @@ TEST_F(ScheduleDeadTest, WhyOneDiedIsToldWithIt) {
   const auto notes = schedules_->take_notes();
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].what, What::kDead);
-  EXPECT_EQ(notes[0].reason, "interrupted again and again before it came to an end");
+  EXPECT_EQ(notes[0].reason,
+            "its work has ended the process as often as fibers.max_crashes allows");
 }
 
 TEST_F(ScheduleDeadTest, AnIdempotentRequestTakesThePlaceOfADeadOneThatIsLikeIt) {
@@ -103,7 +104,8 @@ TEST_F(ScheduleDeadTest, RunsOfADeadScheduleThatAreNotOverGoOnUnderTheNewOne) {
   crash();
   const auto other = begin();
   ASSERT_TRUE(other);
-  EXPECT_EQ(record(old)["last_error"], "interrupted again and again before it came to an end");
+  EXPECT_EQ(record(old)["last_error"],
+            "its work has ended the process as often as fibers.max_crashes allows");
   const auto created = create(request);
   EXPECT_TRUE(created.created);
   EXPECT_FALSE(schedules_->get(old));

@@ -332,7 +332,7 @@ TEST_F(ScheduleMisfireTest, OverlappingRunsThatPileUpAreLeftOut) {
 }
 
 TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleDead) {
-  settings_.max_interruptions = 2;
+  max_crashes_ = 2;
   crash();
   ScheduleRequest request = every_fixed(3'600'000);
   request.overlap = Overlap::kAllow;
@@ -346,7 +346,7 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleD
 }
 
 TEST_F(ScheduleMisfireTest, AnOverlappingRunThatEndsWellLeavesWhyTheScheduleDied) {
-  settings_.max_interruptions = 2;
+  max_crashes_ = 2;
   crash();
   ScheduleRequest request = every_fixed(3'600'000);
   request.overlap = Overlap::kAllow;
@@ -355,12 +355,13 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunThatEndsWellLeavesWhyTheScheduleDied
   crash_in_runs(1);
   clock_.advance(hours(1));
   ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
-  crash();
+  crash_in_its_work();
   const auto other = begin();
   ASSERT_TRUE(other);
   const Json died = record(created.id);
   end(*other);
-  EXPECT_EQ(died["last_error"], "interrupted again and again before it came to an end");
+  EXPECT_EQ(died["last_error"],
+            "its work has ended the process as often as fibers.max_crashes allows");
   EXPECT_EQ(record(created.id)["last_error"], died["last_error"]);
   EXPECT_EQ(state(created.id), "dead");
 }

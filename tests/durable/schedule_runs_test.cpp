@@ -287,7 +287,7 @@ TEST_F(ScheduleRunsTest, ARunOfADeadInstanceIsDueAtOnce) {
 }
 
 TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
-  settings_.max_interruptions = 4;
+  max_crashes_ = 4;
   crash();
   const auto created = create(delay(0));
   crash_in_runs(4);
@@ -296,7 +296,7 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
   const Json dead = record(created.id);
   EXPECT_EQ(dead["state"], "dead");
   EXPECT_TRUE(dead["time"].is_null());
-  EXPECT_NE(dead["last_error"].get<std::string>().find("interrupted"), std::string::npos);
+  EXPECT_NE(dead["last_error"].get<std::string>().find("fibers.max_crashes"), std::string::npos);
   EXPECT_TRUE(schedules_->wake().none()) << "a dead one wakes nobody";
   crash();
   EXPECT_FALSE(begin());
@@ -308,7 +308,7 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
 }
 
 TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
-  settings_.max_interruptions = 3;
+  max_crashes_ = 3;
   crash();
   create(every(1'000));
   for (int round = 0; round < 5; ++round) {
@@ -321,7 +321,7 @@ TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
 }
 
 TEST_F(ScheduleRunsTest, FailuresAreNoInterruptions) {
-  settings_.max_interruptions = 2;
+  max_crashes_ = 2;
   crash();
   ScheduleRequest request = delay(0);
   request.max_attempts = 10;
@@ -335,7 +335,7 @@ TEST_F(ScheduleRunsTest, FailuresAreNoInterruptions) {
 }
 
 TEST_F(ScheduleRunsTest, AnEndOnPurposeKeepsTheRowAndCountsForNothing) {
-  settings_.max_interruptions = 3;
+  max_crashes_ = 3;
   crash();
   const auto created = create(delay(0));
   for (int update = 0; update < 20; ++update) {

@@ -25,7 +25,7 @@ class SchedulesFixture : public ::testing::Test {
   void open() {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
                                                          storage::AgentKey{"Clock", "a"});
-    schedules_.emplace(*database_, clock_, random_, settings_);
+    schedules_.emplace(*database_, clock_, random_, settings_, max_crashes_);
     schedules_->load();
   }
   void drop() {
@@ -75,11 +75,23 @@ class SchedulesFixture : public ::testing::Test {
     return callbacks;
   }
 
-  // Crashes in the middle of runs, `times` times in a row.
+  // As crash(), and the runs in progress are to blame.
+  void crash_in_its_work() {
+    drop();
+    {
+      storage::AgentDatabase database(directory_.path() / "a.db", storage::AgentKey{"Clock", "a"});
+      Jobs(database).count_crash({});
+      database.commit();
+    }
+    open();
+  }
+  // Crashes in runs, `times` times in a row.
   void crash_in_runs(int times) {
     for (int i = 0; i < times; ++i) {
+      const auto at = schedules_->wake().at_ms;
+      if (at && *at > now()) clock_.advance(std::chrono::milliseconds(*at - now()));
       ASSERT_TRUE(begin()) << i;
-      crash();
+      crash_in_its_work();
     }
   }
 
@@ -135,6 +147,7 @@ class SchedulesFixture : public ::testing::Test {
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_{42};
   ScheduleSettings settings_;
+  int max_crashes_ = kMostCrashes;
   std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Schedules> schedules_;
 };

@@ -226,11 +226,10 @@ TEST_F(SchedulesTest, ListFiltersByTypeCallbackStateAndTime) {
 }
 
 TEST_F(SchedulesTest, AListIsReadInPagesAlsoThroughEqualTimesAndDeadRows) {
-  settings_.max_interruptions = 1;
+  max_crashes_ = 1;
   crash();
   create(delay(0, "dies"));
-  ASSERT_TRUE(begin());
-  crash();
+  crash_in_runs(1);
   EXPECT_FALSE(begin());
   for (const char* name : {"a", "b", "c", "d"}) create(delay(100, name));
   std::string all;

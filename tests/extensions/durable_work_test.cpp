@@ -179,12 +179,12 @@ TEST_F(DurableWorkTest, P2_WhatWasClaimedAndNotEndedComesAgainAndCounts) {
   push("item");
   EXPECT_EQ(take().kind, EventKind::kQueueItem);
   EXPECT_FALSE(work_->next(false)) << "one item at a time";
-  for (int crashes = 1; crashes < settings_.queue.max_interruptions; ++crashes) {
-    crash();
+  for (int crashes = 1; crashes < durable::kMostCrashes; ++crashes) {
+    crash(durable::EndedProcess{});
     clock_.advance(std::chrono::hours(1));  // however long it waits after a crash
     EXPECT_EQ(take().name, "item");
   }
-  crash();
+  crash(durable::EndedProcess{});
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(work_->next(false));
   EXPECT_EQ(logger_.count("warn queue:dead"), 1U);
@@ -284,8 +284,7 @@ class PlannedWorkTest : public DurableWorkTest {
 
   // The process has ended in this plan, as the record of the crash says it.
   void crash_in(const DueWork& plan) {
-    crash(durable::EndedProcess{plan.id.empty() ? durable::kSeveralFibers
-                                                : work_->fibers().row_of(plan.id)});
+    crash(durable::EndedProcess{plan.id.empty() ? kSeveralRows : work_->fibers().row_of(plan.id)});
     clock_.advance(std::chrono::minutes(10));
   }
   void ask_for_all() {

@@ -155,10 +155,10 @@ TEST_F(AgentOperationsTest, AJobKeepsWhoseWorkHasSubmittedIt) {
   auto submitted = kSubmitted;
   for (const bool at_once : {true, false}) {
     dirty_ = true;
-    submitted.fiber = at_once ? 5 : 6;
+    submitted.work = WorkMark{at_once ? 5 : 6};
     ASSERT_TRUE(operations_.run_job(submitted, 1, at_once));
     outbox_.flush();
-    EXPECT_EQ(jobs_.back().first.fiber, submitted.fiber);
+    EXPECT_EQ(jobs_.back().first.work, submitted.work);
   }
   EXPECT_EQ(jobs_.size(), 2U);
 }

@@ -9,7 +9,10 @@ namespace hearth::runtime {
 namespace {
 
 AgentCrash crash_of(const std::string& name) {
-  return {.agent_class = "Counter", .agent_digest = sha256_prefix(name), .how = {.fiber = 7}};
+  return {.agent_class = "Counter",
+          .agent_digest = sha256_prefix(name),
+          .sender = 0,
+          .how = {.row = 7}};
 }
 
 TEST(CrashedAgentTest, IsTakenOnceAndByNoOther) {
@@ -18,15 +21,27 @@ TEST(CrashedAgentTest, IsTakenOnceAndByNoOther) {
   EXPECT_FALSE(crashed.take({"Other", "a"}));
   const auto how = crashed.take({"Counter", "a"});
   ASSERT_TRUE(how);
-  EXPECT_EQ(how->fiber, 7);
+  EXPECT_EQ(how->row, 7);
   EXPECT_FALSE(crashed.take({"Counter", "a"}));
+}
+
+TEST(CrashedAgentTest, TheWorkOfAnotherAgentIsTakenByThatAgentAlone) {
+  AgentCrash crash = crash_of("a");
+  const storage::AgentKey sender{"Sender", "s"};
+  crash.sender = sender.digest();
+  CrashedAgent crashed(crash);
+  EXPECT_FALSE(crashed.take({"Counter", "a"}));
+  EXPECT_FALSE(crashed.take({"Sender", "t"}));
+  ASSERT_TRUE(crashed.take(sender));
+  EXPECT_FALSE(crashed.take(sender));
 }
 
 TEST(CrashedAgentTest, ThereMayBeNone) {
   CrashedAgent nobody(std::nullopt);
   EXPECT_FALSE(nobody.take({"", ""}));
   EXPECT_FALSE(nobody.take({"Counter", "a"}));
-  CrashedAgent unknown(AgentCrash{.agent_class = "Counter", .agent_digest = 0, .how = {}});
+  CrashedAgent unknown(
+      AgentCrash{.agent_class = "Counter", .agent_digest = 0, .sender = 0, .how = {}});
   EXPECT_FALSE(unknown.take({"Counter", ""})) << "a record of an earlier version";
 }
 

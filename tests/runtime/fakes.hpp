@@ -193,8 +193,8 @@ struct Script {
   std::function<void(HostCalls&, const OperationResult&)> on_result;
   std::function<void(HostCalls&)> on_cancel;
   std::function<Result<void>(HostCalls&)> on_create;
-  std::function<void(const JobOrigin&)> on_job;                 // on a thread of the pool
-  std::function<void(std::optional<durable::FiberRow>)> works;  // the fiber that runs from now on
+  std::function<void(const JobOrigin&)> on_job;        // on a thread of the pool
+  std::function<void(std::optional<WorkMark>)> works;  // the work that runs from now on
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
   std::uint32_t schema_version = 0;
@@ -232,7 +232,7 @@ class ScriptedInstance final : public AgentInstance {
   void on_result(const OperationResult& result) override {
     if (script_.on_result) script_.on_result(host_, result);
   }
-  void works_for(std::optional<durable::FiberRow> fiber) override {
+  void works_for(std::optional<WorkMark> fiber) override {
     if (script_.works) script_.works(fiber);
   }
 

@@ -382,12 +382,10 @@ TEST_F(LiveAgentWorkTest, ThePluginsSqlCannotWriteTheTables) {
 
 class WhoseWorkTest : public testing::WorkTest {
  protected:
-  using Works = std::vector<std::optional<durable::FiberRow>>;
+  using Works = std::vector<std::optional<WorkMark>>;
 
   WhoseWorkTest() {
-    shard_.script.works = [this](std::optional<durable::FiberRow> fiber) {
-      works_.push_back(fiber);
-    };
+    shard_.script.works = [this](std::optional<WorkMark> work) { works_.push_back(work); };
   }
   ~WhoseWorkTest() override { shard_.script.works = nullptr; }  // the agents outlive `works_`
   // Its handle.
@@ -415,7 +413,7 @@ class WhoseWorkTest : public testing::WorkTest {
     return open_;
   }
   // A plan is the work of `fiber` from its begin on, also after its first wait.
-  void expect_plan_works_for(const std::optional<durable::FiberRow>& fiber) {
+  void expect_plan_works_for(const std::optional<WorkMark>& fiber) {
     const CallId plan = open_after_restart(EventKind::kFibersRecovered);
     EXPECT_EQ(works_, Works{fiber});
     act([&](HostCalls& host) { host.works_for(0, plan); });
@@ -440,10 +438,10 @@ TEST_F(WhoseWorkTest, IsKnownFromTheFirstTimeOnThatItIsTold) {
   const auto row = works_[0];
   const auto other_row = works_[1];
   ASSERT_TRUE(row && other_row);
-  EXPECT_NE(*row, durable::kNoFiber);
+  EXPECT_NE(*row, WorkMark());
   EXPECT_NE(*row, *other_row);
   act([](HostCalls&) {});
-  EXPECT_EQ(works_, (Works{row, other_row, durable::kNoFiber, row, durable::kNoFiber}))
+  EXPECT_EQ(works_, (Works{row, other_row, WorkMark(), row, WorkMark()}))
       << "the next call begins as the work of none";
   works_.clear();
   visit([&](HostCalls& host) {
@@ -451,7 +449,7 @@ TEST_F(WhoseWorkTest, IsKnownFromTheFirstTimeOnThatItIsTold) {
     EXPECT_TRUE(host.settle_managed(fiber, durable::FiberStatus::kCompleted, ""));
     host.works_for(fiber, 0);
   });
-  EXPECT_EQ(works_, (Works{other_row, durable::kNoFiber})) << "one that has ended";
+  EXPECT_EQ(works_, (Works{other_row, WorkMark()})) << "one that has ended";
 }
 
 TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) {
@@ -465,13 +463,13 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
     EXPECT_TRUE(host.complete(hook, std::string_view()));
     host.works_for(0, hook);
   });
-  EXPECT_EQ(works_, (Works{row, std::nullopt, row, durable::kNoFiber}));
+  EXPECT_EQ(works_, (Works{row, std::nullopt, row, WorkMark()}));
 }
 
 TEST_F(WhoseWorkTest, APlanForSeveralIsTheWorkOfNoneThatIsKnown) {
   begin("f");
   begin("g");
-  expect_plan_works_for(durable::kSeveralFibers);
+  expect_plan_works_for(WorkMark{kSeveralRows});
 }
 
 TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
@@ -482,7 +480,7 @@ TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
     ASSERT_TRUE(started);
     host.works_for(started->fiber, 0);
   });
-  expect_plan_works_for(std::optional<durable::FiberRow>(works_.at(0)));
+  expect_plan_works_for(std::optional<WorkMark>(works_.at(0)));
 }
 
 TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
@@ -498,7 +496,7 @@ TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
   });
   const JobOrigin origin = ran.get_future().get();
   EXPECT_EQ(origin.agent, "a");
-  EXPECT_EQ(origin.fiber, works_.at(0));
+  EXPECT_EQ(origin.work, works_.at(0));
 }
 
 }  // namespace

@@ -125,9 +125,9 @@ class AbiInstance final : public AgentInstance {
     });
   }
 
-  void works_for(std::optional<std::int64_t> fiber) override {
-    fiber_ = fiber;
-    if (entered_ != nullptr) entered_->works_for(fiber);
+  void works_for(std::optional<WorkMark> work) override {
+    work_ = work;
+    if (entered_ != nullptr) entered_->works_for(work);
   }
 
  private:
@@ -136,7 +136,7 @@ class AbiInstance final : public AgentInstance {
   hearth_status enter(std::string_view function, const Call& call, std::string_view event = {},
                       const diagnosis::AgentLabel& method = {}) noexcept {
     diagnosis::CallScope published(class_.call_owner(), event.empty() ? function : event, label_,
-                                   method, fiber_, event_of(calls_));
+                                   method, work_, event_of(calls_));
     entered_ = &published;
     const hearth_status status = catch_all(class_, function, call);
     entered_ = nullptr;
@@ -148,7 +148,7 @@ class AbiInstance final : public AgentInstance {
   const diagnosis::AgentLabel label_;
   const extensions::AgentCalls& calls_;  // the live agent's
   void* const instance_;
-  std::optional<std::int64_t> fiber_;
+  std::optional<WorkMark> work_;
   diagnosis::CallScope* entered_ = nullptr;  // the call that has not returned
 };
 
@@ -251,7 +251,7 @@ Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
                                const runtime::JobOrigin& origin) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
   const auto label = diagnosis::AgentLabel::with_digest(origin.agent);
-  const diagnosis::CallScope published(owner_, "offload", label, {}, origin.fiber);
+  const diagnosis::CallScope published(owner_, "offload", label, {}, origin.work);
   const hearth_status status =
       catch_all(*this, "offload", [&] { return offload_->run(job, cancelled ? 1U : 0U); });
   return result_of(status, "the job failed");

@@ -234,19 +234,20 @@ TEST_F(AbiClassTest, WhoseWorkACallDoesIsRecorded) {
   instance_ = class_->create(agent_, "what a parent calls it", "{}").value();
   diagnosis::RunningCall seen;
   agent_.when_told = [&seen] { EXPECT_TRUE(diagnosis::find_running_call(seen)); };
-  for (const std::optional<std::int64_t> fiber : {std::optional<std::int64_t>(), {0}, {7}}) {
-    instance_->works_for(fiber);
+  using Work = std::optional<WorkMark>;
+  for (const Work& work : {Work(), Work(WorkMark()), Work({7, 8})}) {
+    instance_->works_for(work);
     ASSERT_TRUE(call("echo", "[]"));
-    EXPECT_EQ(seen.fiber, fiber);
+    EXPECT_EQ(seen.work, work);
     EXPECT_EQ(seen.agent(), agent_.key().name);
     EXPECT_EQ(seen.agent_digest, sha256_prefix(agent_.key().name));
   }
   agent_.when_told = [&] {
-    instance_->works_for(9);
+    instance_->works_for(WorkMark{9});
     EXPECT_TRUE(diagnosis::find_running_call(seen));
   };
   ASSERT_TRUE(call("echo", "[]"));
-  EXPECT_EQ(seen.fiber, 9) << "told in the middle of the call";
+  EXPECT_EQ(seen.work, WorkMark{9}) << "told in the middle of the call";
 }
 
 TEST_F(AbiClassTest, RefusalsKeepTheirCode) {

@@ -203,7 +203,7 @@ class Activation final : private TaskWatch {
     Entry(Activation& activation, Context context) : activation_(activation), outer_(task_watch) {
       task_watch = &activation;
       activation_.context_ = context;
-      activation_.told_ = Work();
+      activation_.told_ = {0, context.call};  // what the host takes for granted
       activation_.works_for(context);
     }
     ~Entry() {
@@ -267,22 +267,18 @@ class Activation final : private TaskWatch {
   void warn_once(const std::string& text);
 
  private:
-  // The work that runs, for the host's record of a crash: a fiber's, or that of the hook
-  // on_fiber_recovered or on_fibers_recovered of this event. Neither: the host's default for a
-  // call.
+  // The work that runs, for the host's record of a crash: a fiber's, or that of an event.
   struct Work {
     std::uint64_t fiber = 0;  // the SDK's number
-    std::uint64_t recovery = 0;
+    std::uint64_t call = 0;
     friend bool operator==(const Work&, const Work&) = default;
   };
 
   void never_awaited() noexcept override;
   void drop_fibers() noexcept;
-  // Tells the host, if it has another value in this call. The recovery of a context may be gone, so
-  // this does not read it.
+  // Tells the host, if it has another value in this call.
   void works_for(const Context& context) noexcept {
-    const bool recovers = context.recovery != nullptr || context.plans;
-    const Work work = {context.fiber, recovers ? context.call : 0};
+    const Work work = {context.fiber, context.call};
     if (work != told_) tell_work(work);
   }
   void tell_work(const Work& work) noexcept;

@@ -273,14 +273,15 @@ typedef struct hearth_fibers_v1 {
    *   progress
    *   HEARTH_EVENT_FIBERS_RECOVERED for one    the fiber that the event `call` names
    *   fiber alone
-   *   any other `call`                         no fiber
+   *   another event in progress                the durable work that the event `call` delivers: a
+   *                                            schedule, an item, a notification, an alarm, a
+   *                                            settled fiber; else none
    * A crash of the process meanwhile counts for this fiber alone (Poison). So does a crash in a job
    * (ext/offload.h) that was submitted meanwhile.
-   * In an instance that has used this function, each call into the instance begins as the work of
-   * no fiber. In one that has not, the work is unknown, and a crash counts for each fiber that runs
-   * in the agent. So call it with 0 and 0 at HEARTH_EVENT_START or _MIGRATE: the following work
-   * belongs to no fiber. HEARTH_EVENT_FIBER_RECOVERED and _FIBERS_RECOVERED begin as in the table,
-   * in each instance. */
+   * In each instance an event begins as the work that it delivers, as in the table, and a result
+   * as the work that has submitted its operation. In an instance that has used this function, all
+   * else begins as no work. In one that has not, it is unknown, and a crash counts for all work
+   * that the agent has begun. So call it with 0 and 0 at HEARTH_EVENT_START or _MIGRATE. */
   hearth_status (*works_for)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                              uint64_t call);
 } hearth_fibers_v1;

@@ -22,9 +22,9 @@
  * A record is JSON: {"id", "callback", "payload", "state": "waiting|running|dead", "created_at",
  * "attempts", "next_at": <ms or null>,
  *   "retry": {"max_attempts", "base_delay_ms", "max_delay_ms"}, "last_error": <text or null>}
- *   attempts: deliveries begun. A delivery that a crash has interrupted counts there, but not as
- *   one of max_attempts: after ten of them in a row the item becomes a dead letter. Before the
- *   third and each further delivery after such a crash, the host waits, longer each time.
+ *   attempts: deliveries begun. A delivery that the end of the process has interrupted counts
+ *   there, but not as one of max_attempts. If the item's own code crashes the process, it becomes a
+ *   dead letter after fibers.max_crashes (2) such deliveries.
  */
 #ifndef HEARTH_EXT_QUEUE_H
 #define HEARTH_EXT_QUEUE_H

@@ -1,0 +1,249 @@
+// The rows of work_scenarios.json on every kind of durable work: what kills of the server, crashes
+// of the work, evictions and failures do to it. A row has
+//
+//   tries        how each try ends: done, fail, evict (the instance ends on purpose), kill (the
+//                server ends without a record of a crash), crash (the record names this work),
+//                crash of other work, unknown crash (the record names no work)
+//   repeat       [word, n]: n such tries before `tries`
+//   waits        the waits after the tries, in milliseconds, to which up to a quarter is added; the
+//                last one repeats. Without it: any.
+//   ends         done, or dead: no further try begins, and the log says so once
+//   only, but    the kinds to which the row applies; without both: all
+//   max_crashes  of fibers.max_crashes
+#include "extensions/durable_work.hpp"
+#include "json/json.hpp"
+#include "support/manual_clock.hpp"
+#include "support/recording_logger.hpp"
+#include "support/seeded_random.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::extensions {
+namespace {
+
+using durable::EndedProcess;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+// A try in progress.
+struct Try {
+  std::int64_t row = 0;
+  std::optional<DueWork> event{};                 // an event of the agent
+  std::optional<durable::NoticeDelivery> sent{};  // a call of an agent
+};
+
+struct ScenarioKind {
+  std::string_view name;
+  std::string_view dead;  // the line of the log
+  void (*add)(DurableWork& work);
+};
+
+void add_report(DurableWork& work) {
+  const auto fiber = work.managed().start({.name = "work"});
+  ASSERT_TRUE(fiber);
+  ASSERT_TRUE(work.managed().settle(fiber->fiber, durable::FiberStatus::kCompleted, "1"));
+}
+
+void add_fiber(DurableWork& work) {
+  durable::ManagedRequest request;
+  request.name = "work";
+  request.id = "fiber";
+  request.keeping = durable::FiberKeeping::kBrief;
+  ASSERT_TRUE(work.managed().start(request));
+}
+
+void add_schedule(DurableWork& work) {
+  durable::ScheduleRequest request;
+  request.type = durable::ScheduleType::kDelay;
+  request.callback = "tick";
+  ASSERT_TRUE(work.schedules().create(request));
+}
+
+const std::vector<ScenarioKind>& kinds() {
+  static const std::vector<ScenarioKind> all = {
+      {"item", "queue:dead", [](DurableWork& work) { (void)work.queue().push({.callback = "c"}); }},
+      {"notification", "notify:dead",
+       [](DurableWork& work) { (void)work.notices().push({"Room", "a", "note", "[]", ""}); }},
+      {"alarm", "alarm:dead",
+       [](DurableWork& work) { (void)work.alarms().set({"ring", "[]", 1}); }},
+      {"report", "fiber:never_told", &add_report},
+      {"schedule", "schedule:error", &add_schedule},
+      {"fiber", "fiber:recovery:dead", &add_fiber}};
+  return all;
+}
+
+Json rows() {
+  std::ostringstream text;
+  text << std::ifstream(WORK_SCENARIOS).rdbuf();
+  return parse_json(text.str()).value();
+}
+
+bool applies(const Json& row, std::string_view kind) {
+  const auto names = [&](const char* list) {
+    return row.contains(list) && std::ranges::any_of(row.at(list), [&](const Json& each) {
+             return each.get<std::string>() == kind;
+           });
+  };
+  return row.contains("only") ? names("only") : !names("but");
+}
+
+struct Scenario {
+  std::string name;
+  const ScenarioKind* kind;
+  Json row;
+};
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all;
+  const Json table = rows();
+  for (const auto& [name, row] : table.items()) {
+    for (const ScenarioKind& kind : kinds()) {
+      if (applies(row, kind.name)) all.push_back({name, &kind, row});
+    }
+  }
+  return all;
+}
+
+class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
+ protected:
+  WorkScenarioTest() {
+    settings_.fibers.max_crashes =
+        row().contains("max_crashes") ? row().at("max_crashes").get<int>() : durable::kMostCrashes;
+    open({});
+  }
+  static const Json& row() { return GetParam().row; }
+
+  void open(const std::optional<EndedProcess>& ended) {
+    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
+    work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
+                                          stops_);
+    work_->load(ended);
+    database_->commit();
+  }
+  void reopen(const std::optional<EndedProcess>& ended) {
+    database_->commit();
+    work_->close();
+    work_.reset();
+    database_.reset();
+    open(ended);
+  }
+  [[nodiscard]] bool is_due() const { return work_->due() || work_->recovery_due(); }
+  [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
+
+  // The next try, which is on disk then. A fiber that has just been started runs.
+  std::optional<Try> begin() {
+    if (work_->fibers().running() > 0)
+      return Try{work_->fibers().row_of(std::string_view("fiber"))};
+    std::optional<Try> next;
+    if (auto sent = work_->next_notice()) next = Try{.row = sent->row, .sent = std::move(sent)};
+    auto event = next ? std::nullopt : work_->next(true);
+    while (event && event->kind == EventKind::kFibersRecovered) {
+      work_->ended(*event, std::string_view());
+      event = work_->next(true);
+    }
+    if (event) next = Try{.row = event->row, .event = std::move(event)};
+    database_->commit();
+    return next;
+  }
+  void end(const Try& of, const std::string& how) {
+    if (how == "kill") return reopen({});
+    if (how == "crash") return reopen(EndedProcess{of.row});
+    if (how == "crash of other work") return reopen(EndedProcess{of.row + 1});
+    if (how == "unknown crash") return reopen(EndedProcess{});
+    if (how == "evict") {
+      work_->interrupt_on_purpose();
+      return reopen({});
+    }
+    ASSERT_TRUE(how == "done" || how == "fail") << how;
+    const bool is_done = how == "done";
+    if (of.sent) {
+      work_->notice_ended(of.sent->id, {.delivered = is_done, .error = is_done ? "" : "away"});
+    } else if (of.event) {
+      work_->ended(*of.event, is_done ? Result<std::string_view>(std::string_view())
+                                      : Error{Errc::kPlugin, "it failed"});
+    }
+    database_->commit();
+  }
+  // Until the work is due, which takes so long.
+  void wait(std::optional<std::int64_t> expected, std::size_t after) {
+    std::int64_t waited = 0;
+    if (!is_due()) {
+      const auto at = work_->wake().at_ms;
+      ASSERT_TRUE(at) << "nothing is due after try " << after;
+      waited = *at - now();
+      clock_.advance(milliseconds(waited));
+    }
+    EXPECT_TRUE(is_due()) << "after try " << after;
+    if (!expected) return;
+    EXPECT_GE(waited, *expected) << "after try " << after;
+    EXPECT_LE(waited, *expected + *expected / 4) << "after try " << after;
+  }
+  static std::vector<std::string> tries() {
+    std::vector<std::string> all;
+    if (row().contains("repeat"))
+      all.assign(row().at("repeat").at(1).get<std::size_t>(),
+                 row().at("repeat").at(0).get<std::string>());
+    if (row().contains("tries"))
+      for (const Json& each : row().at("tries")) all.push_back(each.get<std::string>());
+    return all;
+  }
+  static std::optional<std::int64_t> expected_wait(std::size_t after) {
+    if (!row().contains("waits")) return std::nullopt;
+    const Json& waits = row().at("waits");
+    return waits.at(std::min(after, waits.size() - 1)).get<std::int64_t>();
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{7};
+  hearth::testing::RecordingLogger logger_;
+  DurableLog events_{logger_};
+  StopPointsAtCommit stops_;
+  ClassSettings settings_;
+  const storage::AgentKey agent_{"Counter", "a"};
+  std::unique_ptr<storage::AgentDatabase> database_;
+  std::unique_ptr<DurableWork> work_;
+};
+
+TEST_P(WorkScenarioTest, ARowHolds) {
+  GetParam().kind->add(*work_);
+  database_->commit();
+  const std::vector<std::string> all = tries();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::optional<Try> next = begin();
+    ASSERT_TRUE(next) << "try " << i;
+    EXPECT_NE(next->row, 0) << "a crash names it";
+    ASSERT_NO_FATAL_FAILURE(end(*next, all[i]));
+    if (i + 1 < all.size()) ASSERT_NO_FATAL_FAILURE(wait(expected_wait(i), i));
+  }
+  clock_.advance(hours(1));
+  const bool is_dead = row().at("ends") == "dead";
+  // The agent is told of a fiber that is dead.
+  if (const auto more = begin()) {
+    EXPECT_TRUE(is_dead && GetParam().kind->name == "fiber");
+    end(*more, "done");
+  }
+  EXPECT_FALSE(begin());
+  EXPECT_TRUE(work_->wake().none());
+  EXPECT_EQ(logger_.count("warn " + std::string(GetParam().kind->dead)) +
+                logger_.count("error " + std::string(GetParam().kind->dead)),
+            is_dead ? 1U : 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, WorkScenarioTest, ::testing::ValuesIn(scenarios()),
+                         [](const auto& each) {
+                           return each.param.name + "_" + std::string(each.param.kind->name);
+                         });
+
+}  // namespace
+}  // namespace hearth::extensions
