@@ -77,7 +77,8 @@ struct AgentDatabaseOptions {
 //                                incarnation, and class_schema if it is not 0
 //   cf_agents_state(id, state)   at the first store_state()
 //   cf_agents_kv, cf_agents_kv_usage   at the first value that is stored by key (extensions/kv.hpp)
-//   those of durable work        at the first durable work (storage/agent_schema.hpp)
+//   those of durable work        at the first durable work, or the first SQL that reads it
+//                                (storage/agent_schema.hpp)
 // `incarnation` is a random word that distinguishes agents that have had the same class and name,
 // one after another. Every copy of a file has it.
 //

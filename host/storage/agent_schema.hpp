@@ -1,6 +1,8 @@
 #pragma once
 // The tables for an agent's durable work.
 
+#include <string_view>
+
 struct sqlite3;
 
 namespace hearth::storage {
@@ -43,7 +45,9 @@ namespace hearth::storage {
 // A trigger removes a job's documents with the job.
 //
 // cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views, which
-// agents' authors read with SQL.
+// agents' authors read with SQL. The first statement that names one makes them (PluginSql).
+inline constexpr std::string_view kWorkViews[] = {"cf_agents_runs", "cf_agents_fibers",
+                                                  "cf_agents_schedules", "cf_agents_queues"};
 
 // Makes the tables, indexes and views that do not exist, in the caller's transaction.
 // Failure: StorageError.

@@ -1,6 +1,7 @@
 #include "storage/plugin_sql.hpp"
 
 #include "base/assert.hpp"
+#include "storage/agent_schema.hpp"
 #include "storage/full_text_functions.hpp"
 #include "storage/full_text_query.hpp"
 #include "storage/full_text_tokens.hpp"
@@ -32,6 +33,16 @@ constexpr int kSharedPatternBytes = 8 * kMostPatternBytes;
 // Patterns of one byte take nearly no time.
 int most_pattern_bytes(int matches) {
   return std::clamp(kSharedPatternBytes / std::max(matches, 1), 1, kMostPatternBytes);
+}
+
+// An agent without durable work has no tables for it; its SQL reads them as empty.
+bool is_about_absent_work_view(const Error& error) {
+  constexpr std::string_view kAbsent = "no such table: ";
+  std::string_view text = error.message;
+  if (!text.starts_with(kAbsent)) return false;
+  text.remove_prefix(kAbsent.size());
+  if (text.starts_with("main.")) text.remove_prefix(std::string_view("main.").size());
+  return std::ranges::find(kWorkViews, text) != std::end(kWorkViews);
 }
 
 bool names_match(std::string_view sql) {
@@ -236,6 +247,11 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
   if (std::optional<Compiled> cached = take_cached(sql))
     return StatementHandle{open_.emplace(std::move(*cached)).first};
   Result<Compiled> compiled = compile(sql);
+  if (!compiled && is_about_absent_work_view(compiled.error())) {
+    database_.begin_write();
+    create_job_tables(*connection_);
+    compiled = compile(sql);
+  }
   if (!compiled) return compiled.error();
   return StatementHandle{open_.emplace(std::move(*compiled)).first};
 }

@@ -45,6 +45,22 @@ TEST_F(PluginSqlTest, ReturnsWhatWasBoundInEveryType) {
   EXPECT_EQ(*sql_->step(handle), StepOutcome::kDone);
 }
 
+TEST_F(PluginSqlTest, DurableWorkIsReadAsEmptyBeforeThereIsAny) {
+  for (const std::string view : {"runs", "fibers", "schedules", "queues"}) {
+    EXPECT_EQ(ask("SELECT count(*) FROM cf_agents_" + view), 0) << view;
+    EXPECT_EQ(ask("SELECT count(*) FROM main.cf_agents_" + view), 0) << view;
+  }
+  EXPECT_FALSE(sql_->prepare("SELECT * FROM cf_agents_other"));
+}
+
+TEST_F(PluginSqlTest, DurableWorkIsReadAlsoAfterItsTablesWereUndone) {
+  const auto savepoint = sql_->begin_savepoint();
+  ASSERT_TRUE(savepoint);
+  EXPECT_EQ(ask("SELECT count(*) FROM cf_agents_queues"), 0);
+  EXPECT_TRUE(sql_->rollback_to(*savepoint));
+  EXPECT_EQ(ask("SELECT count(*) FROM cf_agents_queues"), 0);
+}
+
 TEST_F(PluginSqlTest, EmptyTextsAndBlobsAreNoNulls) {
   const StatementHandle handle = prepare("SELECT ?, ?");
   ASSERT_TRUE(sql_->bind_text(handle, 1, {}));
