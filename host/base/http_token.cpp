@@ -41,6 +41,15 @@ bool is_forbidden_http_method(std::string_view method) noexcept {
       kMethods, [method](std::string_view each) { return equal_ignoring_case(method, each); });
 }
 
+bool is_host_owned_request_header(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 10> kNames = {
+      "host",    "connection", "content-length", "transfer-encoding", "te",
+      "trailer", "upgrade",    "expect",         "keep-alive",        "accept-encoding"};
+  return equal_ignoring_case(name.substr(0, 6), "proxy-") ||
+         std::ranges::any_of(
+             kNames, [name](std::string_view own) { return equal_ignoring_case(name, own); });
+}
+
 bool is_host_owned_header(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 10> kNames = {
       "connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "date",

@@ -20,6 +20,10 @@ namespace hearth {
 // headers.
 [[nodiscard]] bool is_forbidden_http_method(std::string_view method) noexcept;
 
+// Whether only the host sets this header of a request that an agent sends: the receiver, the
+// message's framing, and the connection. The name may be in upper or lower case.
+[[nodiscard]] bool is_host_owned_request_header(std::string_view name) noexcept;
+
 // Whether only the server sets this header of a response: the message's framing, the connection,
 // the date and the server's name. The name may be in upper or lower case.
 [[nodiscard]] bool is_host_owned_header(std::string_view name) noexcept;

@@ -12,7 +12,6 @@
 #include "storage/agent_database.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -25,19 +24,8 @@ constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostUrlBytes = std::size_t{16} << 10U;
 constexpr std::size_t kMostRequestHeadBytes = std::size_t{64} << 10U;
 
-// Headers that frame the request, or control the connection.
-constexpr auto kSetByHost = std::to_array<std::string_view>(
-    {"Connection", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Expect",
-     "Keep-Alive", "Accept-Encoding"});
-
 bool begins_with(std::string_view text, std::string_view prefix) {
   return equal_ignoring_case(text.substr(0, prefix.size()), prefix);
-}
-
-bool is_set_by_host(std::string_view name) {
-  return begins_with(name, "Proxy-") || std::ranges::any_of(kSetByHost, [&](std::string_view each) {
-           return equal_ignoring_case(each, name);
-         });
 }
 
 Error invalid(std::string text) {
@@ -67,7 +55,8 @@ Result<void> check_fetch(const FetchRequest& request) {
   for (const auto& [name, value] : request.headers) {
     if (!is_http_token(name) || !is_http_field_value(value))
       return invalid("the header " + quote_text(name) + " has a character that no header may have");
-    if (is_set_by_host(name)) return invalid("the host sets the header " + name + " itself");
+    if (is_host_owned_request_header(name))
+      return invalid("the host sets the header " + name + " itself");
     bytes += name.size() + value.size();
   }
   if (bytes > kMostRequestHeadBytes) return invalid("the headers have at most 64 KiB together");
@@ -89,7 +78,7 @@ Result<std::pair<std::string, std::string>> credential_header(std::string_view t
   } else if (!text.empty() && text.find(' ') == std::string_view::npos) {
     value = "Bearer " + std::string(text);
   }
-  if (value.empty() || !is_http_field_value(value) || is_set_by_host(name))
+  if (value.empty() || !is_http_field_value(value) || is_host_owned_request_header(name))
     return invalid("holds no credential: one line, \"Name: value\" or a token without spaces");
   return std::pair(std::string(name), std::move(value));
 }

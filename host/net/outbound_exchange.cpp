@@ -128,7 +128,10 @@ void RunningExchange::redirect(const Result<OutboundTarget>& next) {
   if (!next)
     return end(OutboundFailure{Errc::kForbidden, Phase::kRules, true,
                                "the host redirects to a URL that cannot be followed"});
-  follow_redirect(request_, status, next->has_origin_of(target_));
+  if (const auto followed = follow_redirect(request_, status, next->has_origin_of(target_));
+      !followed)
+    return end(
+        OutboundFailure{followed.error().code, Phase::kRules, true, followed.error().message});
   target_ = *next;
   set_timer();
   listener_.on_redirect({.received = received, .to_send = request_.body.size()}, *this);

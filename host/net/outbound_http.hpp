@@ -31,15 +31,15 @@ struct OutboundRequest {
   // http or https, without a user or password, the host in ASCII (international names in
   // punycode). A fragment is not sent.
   std::string url;
-  // `Host` replaces the URL's. These are refused, because the client sets them itself: Connection,
-  // Content-Length, Transfer-Encoding, TE, Trailer, Upgrade, Expect, Keep-Alive, Accept-Encoding,
-  // and all that begin with Proxy-. A redirect to another origin drops Host, Authorization and
-  // Cookie.
+  // The client refuses those that it sets itself (is_host_owned_request_header()). A redirect to
+  // another origin keeps only Accept, Accept-Language, Range and User-Agent: all others may say
+  // something about the sender.
   HttpHeaders headers;
   // Sent after `headers`, only to the origin of `url`. A redirect to another origin drops them for
   // the rest of the exchange. They are never in a log or a message.
   HttpHeaders secret_headers;
-  // Sent with its length. Empty: no body; POST, PUT and PATCH then send Content-Length: 0.
+  // Sent with its length. Empty: no body; POST, PUT and PATCH then send Content-Length: 0. It does
+  // not go to another origin: such a redirect ends the exchange with kForbidden.
   std::string body;
 
   // Follows 301, 302, 303, 307 and 308, at most kMostRedirects times. `rules` check each URL. The

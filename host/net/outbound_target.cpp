@@ -3,8 +3,8 @@
 #include "base/http_token.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -77,18 +77,14 @@ Result<OutboundTarget> parse_with(CurlUrl url, std::string_view text, unsigned f
   return target_of(url);
 }
 
-bool is_own_header(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames = {
-      "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade",
-      "expect",     "keep-alive",     "accept-encoding"};
-  return equal_ignoring_case(name.substr(0, 6), "proxy-") ||
-         std::ranges::any_of(
-             kNames, [name](std::string_view own) { return equal_ignoring_case(name, own); });
+bool is_one_of(const HttpHeader& header, std::initializer_list<std::string_view> names) {
+  return std::ranges::any_of(
+      names, [&header](std::string_view name) { return equal_ignoring_case(header.name, name); });
 }
 
 Result<void> check_header(const HttpHeader& header) {
   if (!is_http_token(header.name)) return bad_request("a header's name is not valid");
-  if (is_own_header(header.name))
+  if (is_host_owned_request_header(header.name))
     return bad_request("the header " + header.name + " is set by the host");
   if (!is_http_field_value(header.value))
     return bad_request("the value of the header " + header.name + " is not valid");
@@ -96,10 +92,11 @@ Result<void> check_header(const HttpHeader& header) {
 }
 
 void drop_headers(HttpHeaders& headers, std::initializer_list<std::string_view> names) {
-  std::erase_if(headers, [names](const HttpHeader& header) {
-    return std::ranges::any_of(
-        names, [&header](std::string_view name) { return equal_ignoring_case(header.name, name); });
-  });
+  std::erase_if(headers, [names](const HttpHeader& header) { return is_one_of(header, names); });
+}
+
+void keep_headers(HttpHeaders& headers, std::initializer_list<std::string_view> names) {
+  std::erase_if(headers, [names](const HttpHeader& header) { return !is_one_of(header, names); });
 }
 
 }  // namespace
@@ -141,7 +138,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-void follow_redirect(OutboundRequest& request, int status, bool same_origin) {
+Result<void> follow_redirect(OutboundRequest& request, int status, bool same_origin) {
   const bool becomes_get = (status == 303 && request.method != "HEAD") ||
                            ((status == 301 || status == 302) && request.method == "POST");
   if (becomes_get) {
@@ -150,9 +147,12 @@ void follow_redirect(OutboundRequest& request, int status, bool same_origin) {
     drop_headers(request.headers,
                  {"content-type", "content-encoding", "content-language", "content-location"});
   }
-  if (same_origin) return;
+  if (same_origin) return {};
+  if (!request.body.empty())
+    return Error{Errc::kForbidden, "the host redirects the request's body to another origin"};
   request.secret_headers.clear();
-  drop_headers(request.headers, {"host", "authorization", "cookie"});
+  keep_headers(request.headers, {"accept", "accept-language", "range", "user-agent"});
+  return {};
 }
 
 }  // namespace hearth::net

@@ -36,7 +36,8 @@ struct OutboundTarget {
 [[nodiscard]] Result<void> check_words(const OutboundRequest& request);
 
 // Changes `request` into the next request after a redirect with this status.
-void follow_redirect(OutboundRequest& request, int status, bool same_origin);
+//   Failure   kForbidden: its body would go to another origin.
+[[nodiscard]] Result<void> follow_redirect(OutboundRequest& request, int status, bool same_origin);
 
 // Whether a status is a redirect that is followed.
 [[nodiscard]] bool is_redirect(int status);

@@ -45,6 +45,14 @@ TEST(HttpTokenTest, SomeMethodsAreNotForAgents) {
     EXPECT_FALSE(is_forbidden_http_method(method)) << method;
 }
 
+TEST(HttpTokenTest, TheHeadersOfTheHostInRequestsOfAgentsAreNamedOnce) {
+  for (const char* name : {"Host", "HOST", "Content-Length", "Expect", "Accept-Encoding",
+                           "Proxy-Authorization", "proxy-x"})
+    EXPECT_TRUE(is_host_owned_request_header(name)) << name;
+  for (const char* name : {"Hosts", "Accept", "Authorization", "Proxy", ""})
+    EXPECT_FALSE(is_host_owned_request_header(name)) << name;
+}
+
 TEST(HttpTokenTest, TheHeadersOfTheServerAloneAreNamedOnce) {
   for (const char* name : {"Connection", "Keep-Alive", "Transfer-Encoding", "CONTENT-LENGTH",
                            "upgrade", "Date", "Trailer", "TE", "Proxy-Connection"}) {

@@ -103,19 +103,33 @@ TEST_F(OutboundExchangeTest, ALoopOfRedirectsEnds) {
 
 TEST_F(OutboundExchangeTest, SecretsAreNotSentToAnotherOrigin) {
   OutboundRequest request = follow("/redirect?to=" + other_url("/echo"));
-  request.headers = {{"cookie", "c=1"}, {"x-plain", "p"}};
+  request.headers = {{"cookie", "c=1"}, {"x-api-key", "own"}, {"accept", "text/x-any"}};
   request.secret_headers = {{"x-key", "hush"}};
   const auto heard = finish(request);
   ASSERT_FALSE(heard->failure) << heard->failure->message;
   EXPECT_EQ(heard->body.find("hush"), std::string::npos);
   EXPECT_EQ(heard->body.find("c=1"), std::string::npos);
-  EXPECT_NE(heard->body.find("x-plain"), std::string::npos);
+  EXPECT_EQ(heard->body.find("own"), std::string::npos);
+  EXPECT_NE(heard->body.find("text/x-any"), std::string::npos);
 
   request.url = provider_.http_url("/redirect?to=" +
                                    other_url("/redirect?to=" + provider_.http_url("/echo")));
   EXPECT_EQ(finish(request)->body.find("hush"), std::string::npos) << "not on the way back";
   request.url = provider_.http_url("/redirect?to=/echo");
   EXPECT_NE(finish(request)->body.find("hush"), std::string::npos) << "to the same origin";
+}
+
+TEST_F(OutboundExchangeTest, ABodyIsNotSentToAnotherOrigin) {
+  OutboundRequest request = follow("/redirect?code=307&to=" + other_url("/echo"));
+  request.method = "POST";
+  request.body = "hush";
+  const auto before = stat("requests");
+  const OutboundFailure failure = fail(request);
+  EXPECT_EQ(failure.code, Errc::kForbidden);
+  EXPECT_EQ(failure.phase, Phase::kRules);
+  EXPECT_TRUE(failure.sent);
+  EXPECT_EQ(failure.message, "the host redirects the request's body to another origin");
+  EXPECT_EQ(stat("requests") - before, 1);
 }
 
 TEST_F(OutboundExchangeTest, ARedirectToWhatIsNoHttpFails) {

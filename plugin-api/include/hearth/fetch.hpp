@@ -47,7 +47,7 @@ struct FetchRequest {
   std::chrono::milliseconds connect_timeout = {};  // until the connection is open; 0: 10 s
   std::chrono::milliseconds idle_timeout = {};     // no byte arrives, though one may; 0: 60 s
   std::string credential = {};    // a name under egress.secrets: the host adds that header
-  bool follow_redirects = false;  // at most 10
+  bool follow_redirects = false;  // at most 10; not with a body to another origin
   bool http2 = false;             // if the class may; a slow reader may cost the server 32 MiB
   std::uint64_t max_bytes = 0;    // of the decoded answer; 0: 64 MiB
   std::uint64_t window = 0;       // bytes of the answer that wait for the reader; 0: 256 KiB
