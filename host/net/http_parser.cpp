@@ -10,6 +10,9 @@
 #include <boost/system/error_code.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,8 +34,9 @@ HttpResponse refusal_for(const boost::system::error_code& error) {
   return error_response(400, "bad_request", "the request is not valid HTTP");
 }
 
-// Checks the bytes up to the first empty line, which ends the head. `at_line_start`: the bytes
-// before these have ended a line, so the first line may be empty.
+// Checks the bytes up to the first empty line, which ends a head or a trailer. `at_line_start`: the
+// bytes before these have ended a line, so the first line may be empty. The parser would wait for
+// the rest of a line that such a line feed ends.
 bool has_bare_line_feed(std::string_view bytes, bool at_line_start) {
   if (at_line_start && bytes.starts_with("\r\n")) return false;
   bytes = bytes.substr(0, bytes.find("\r\n\r\n"));
@@ -41,6 +45,17 @@ bool has_bare_line_feed(std::string_view bytes, bool at_line_start) {
     if (at == 0 || bytes[at - 1] != '\r') return true;
   }
   return false;
+}
+
+HttpResponse bare_line_feed() {
+  return error_response(400, "bad_request", "a line does not end with CRLF");
+}
+
+// Beast accepts every character in a quoted value of an extension.
+void check_extensions(std::uint64_t /*size*/, boost::beast::string_view extensions,
+                      boost::system::error_code& error) {
+  if (!is_http_field_value({extensions.data(), extensions.size()}))
+    error = http::error::bad_chunk_extension;
 }
 
 // RFC 9112 section 3.2.2: a target may be absolute. Then its authority counts, not Host.
@@ -87,18 +102,31 @@ std::string_view view(boost::beast::string_view text) {
 
 // The length of a body must be unambiguous: a proxy that reads another length would treat the rest
 // of one request as the next request (RFC 9112 section 11.2). So there is one way to say "chunked",
-// and every ambiguous request is refused.
-std::string_view framing_fault(const http::request<http::string_body>& head) {
+// and every ambiguous request is refused. Without "chunked" at its end a body has no length (RFC
+// 9112 section 6.3); codings below it are not understood.
+std::optional<HttpResponse> framing_fault(const http::request<http::string_body>& head) {
+  constexpr std::string_view kOnly = "the only supported Transfer-Encoding is 'chunked'";
   const auto codings = head.count(http::field::transfer_encoding);
-  if (codings == 0) return {};
-  if (head.version() < 11) return "HTTP/1.0 has no Transfer-Encoding";
+  if (codings == 0) return std::nullopt;
+  if (head.version() < 11)
+    return error_response(400, "bad_request", "HTTP/1.0 has no Transfer-Encoding");
   if (head.count(http::field::content_length) != 0) {
-    return "a request has a Transfer-Encoding or a Content-Length, not both";
+    return error_response(400, "bad_request",
+                          "a request has a Transfer-Encoding or a Content-Length, not both");
   }
-  if (codings > 1 || !equal_ignoring_case(view(head[http::field::transfer_encoding]), "chunked")) {
-    return "the only supported Transfer-Encoding is 'chunked'";
+  if (codings == 1 && equal_ignoring_case(view(head[http::field::transfer_encoding]), "chunked"))
+    return std::nullopt;
+  std::string list;
+  for (const auto& field : head) {
+    if (field.name() == http::field::transfer_encoding)
+      list += (list.empty() ? "" : ",") + std::string(view(field.value()));
   }
-  return {};
+  const std::size_t last = list.rfind(',') + 1;  // 0: there is only one
+  const HttpHeaders before{{"codings", list.substr(0, last)}};
+  const bool is_chunked = header_has_token({{"codings", list.substr(last)}}, "codings", "chunked");
+  const bool is_once = last != 0 && !header_has_token(before, "codings", "chunked");
+  if (is_chunked && is_once) return error_response(501, "unsupported", kOnly);
+  return error_response(400, "bad_request", kOnly);
 }
 
 HttpRequest describe_head(const http::request<http::string_body>& message, HttpHeaders headers) {
@@ -117,6 +145,8 @@ HttpRequest describe_head(const http::request<http::string_body>& message, HttpH
 struct HttpParser::Parts {
   const NetOptions& options;
   http::request_parser<http::string_body> parser{};
+  std::function<void(std::uint64_t, boost::beast::string_view, boost::system::error_code&)>
+      extensions_check = check_extensions;  // Beast refers to it
   HttpResponse refusal{};
   bool at_line_start = false;  // the used bytes of the head end a line
   bool head_reported = false;
@@ -130,6 +160,7 @@ struct HttpParser::Parts {
 HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{.options = options}) {
   parts_->parser.header_limit(static_cast<std::uint32_t>(options.max_header));
   parts_->parser.body_limit(options.max_body);
+  parts_->parser.on_chunk_header(parts_->extensions_check);
 }
 
 HttpParser::~HttpParser() = default;
@@ -138,7 +169,7 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
   auto& parser = parts_->parser;
   used = 0;
   if (!parser.is_header_done() && has_bare_line_feed(bytes, parts_->at_line_start)) {
-    return refuse(error_response(400, "bad_request", "a line of the head does not end with CRLF"));
+    return refuse(bare_line_feed());
   }
   while (!parser.is_done()) {
     if (parser.is_header_done() && !parts_->head_reported) break;
@@ -147,11 +178,11 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
     if (used > 0) parts_->at_line_start = bytes[used - 1] == '\n';
     if (error == http::error::need_more) {
-      // Beast limits the head. Unused bytes after the head are the line of a chunk or the trailer,
-      // which would be kept until it is complete.
-      if (!parts_->head_reported || bytes.size() - used <= parts_->options.max_header) {
-        return Step::kMore;
-      }
+      if (!parts_->head_reported) return Step::kMore;  // Beast limits the head
+      // Unused bytes after the head are the line of a chunk or the trailer, which would be kept
+      // until it is complete.
+      if (has_bare_line_feed(bytes.substr(used), false)) return refuse(bare_line_feed());
+      if (bytes.size() - used <= parts_->options.max_header) return Step::kMore;
       return refuse(
           error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
     }
@@ -192,9 +223,7 @@ HttpParser::Step HttpParser::check_head() {
   if (!target.is_absolute && !target.rest.starts_with('/') && target.rest != "*") {
     return refuse(error_response(400, "bad_request", "the request's target is not valid"));
   }
-  if (const std::string_view fault = framing_fault(head); !fault.empty()) {
-    return refuse(error_response(400, "bad_request", fault));
-  }
+  if (auto fault = framing_fault(head)) return refuse(*std::move(fault));
   for (const auto& field : head) {
     const std::string_view name = view(field.name_string());
     if (only_a_host_may_send(name)) continue;
@@ -202,7 +231,11 @@ HttpParser::Step HttpParser::check_head() {
     parts_->headers.push_back(
         {std::string(name), std::string(is_host ? host : view(field.value()))});
   }
-  parts_->keep_alive = head.keep_alive();
+  // RFC 9112 section 9.3. Beast looks at one of several fields.
+  const HttpHeaders& headers = parts_->headers;
+  parts_->keep_alive =
+      !header_has_token(headers, "Connection", "close") &&
+      (head.version() >= 11 || header_has_token(headers, "Connection", "keep-alive"));
   parts_->expects_continue =
       head.version() >= 11 && equal_ignoring_case(view(head[http::field::expect]), "100-continue");
   return Step::kHeadDone;

@@ -17,7 +17,7 @@ namespace hearth::net {
 //           HTTP/1.1 and without a Content-Length. Trailer fields are dropped: `headers` has only
 //           the fields of the head. The target is in origin form, or "*", and ASCII. Host is a
 //           valid authority, the target's if the target has one. CONNECT, TRACE, and lines of the
-//           head that end with a bare LF are refused.
+//           head, of chunks and of the trailer that end with a bare LF are refused.
 // Bounded   Refuses a head, target or body over the limits of NetOptions as soon as the excess is
 //           known; for a declared Content-Length, before it keeps a byte of the body. A chunk's
 //           line and the trailer may be as long as a head.

@@ -62,35 +62,6 @@ TEST_F(HttpSessionRefusalsTest, MethodsThatAreForProxiesGet405) {
   }
 }
 
-// A second request hides behind each. A server that reads another length of the first one would
-// answer the second one too.
-TEST_F(HttpSessionRefusalsTest, ALengthInDoubtGetsOneAnswerAndTheConnectionCloses) {
-  start();
-  const std::string hidden = get("/hidden");
-  const std::string doubtful[] = {
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: xchunked\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: identity\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n"
-       "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-      "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      ("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: "
-       "chunked\r\n\r\n0\r\n\r\n"),
-      ("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-       "5\r\n\r\n0\r\n\r\n"),
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
-  };
-  for (const std::string& text : doubtful) {
-    RawClient client(port());
-    client.send(text + hidden);
-    const Reply reply = client.read_reply();
-    EXPECT_EQ(reply.status, 400) << text;
-    EXPECT_NE(reply.head.find("Connection: close"), std::string::npos) << text;
-    EXPECT_TRUE(client.at_end()) << text;
-  }
-}
-
 TEST_F(HttpSessionRefusalsTest, ATrailerIsDroppedAndTheNextRequestIsUnderstood) {
   hold_requests();
   start();
