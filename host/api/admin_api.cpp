@@ -171,7 +171,7 @@ Result<std::string> named_class(const std::string& body) {
               R"(expected no body, or a JSON object such as {"class":"counter"})"};
   if (body.empty()) return std::string();
   if (body.size() > AdminApi::kMaxBody) return wrong;
-  const auto json = parse_json(body, 4);
+  const auto json = parse_client_json(body, 4);
   if (!json || !json->is_object()) return wrong;
   if (json->empty()) return std::string();
   const auto found = json->find("class");
@@ -267,7 +267,7 @@ Result<Resolution> read_resolution(const std::string& body) {
   if (body.size() > AdminApi::kMaxResolution)
     return Error{Errc::kInvalidArgument, "a resolution, its result included, has at most " +
                                              std::to_string(AdminApi::kMaxResolution) + " bytes"};
-  const auto json = parse_json(body);
+  const auto json = parse_client_json(body);
   if (!json || !json->is_object()) return wrong;
   Resolution how;
   bool has_outcome = false;

@@ -24,7 +24,7 @@ Json alarm_json(Json record) {
 // Does not check the method and its arguments: the server does.
 Result<ObjectAlarm> read_alarm(std::string_view body, const Clock& clock) {
   const auto wrong = [](const char* why) { return Error{Errc::kInvalidArgument, why}; };
-  const auto parsed = parse_json(body);
+  const auto parsed = parse_client_json(body);
   if (!parsed || !parsed->is_object()) return wrong("the body must be a JSON object");
   ObjectAlarm alarm;
   alarm.method = text_member(*parsed, "method");

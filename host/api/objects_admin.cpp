@@ -173,7 +173,7 @@ void ObjectsAdmin::list(const RouteCall& call) {
 
 void ObjectsAdmin::create(const RouteCall& call) {
   const Exchange& exchange = call.exchange;
-  const auto body = parse_json(exchange->request().body);
+  const auto body = parse_client_json(exchange->request().body);
   if (!body || !body->is_object())
     return refuse_object(*exchange, "the body must be a JSON object");
   ObjectName name{text_member(*body, "class"), text_member(*body, "object_id")};
@@ -217,7 +217,7 @@ void ObjectsAdmin::remove_by_uuid(const RouteCall& call) {
 }
 
 void ObjectsAdmin::patch_by_uuid(const RouteCall& call) {
-  const auto body = parse_json(call.exchange->request().body);
+  const auto body = parse_client_json(call.exchange->request().body);
   if (!body || !body->is_object() || !body->contains("storage") || !(*body)["storage"].is_object())
     return refuse_object(*call.exchange, "the body must be a JSON object with an object `storage`");
   if (body->size() != 1)

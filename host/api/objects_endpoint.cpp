@@ -3,7 +3,10 @@
 #include "api/new_agents.hpp"
 #include "api/object_answer.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "json/json.hpp"
+#include "json/json_scanner.hpp"
+#include "json/json_text.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
@@ -38,9 +41,12 @@ std::string subject_of(const std::string& claims) {
   return json ? '\0' + text_member(*json, "sub") : std::string();
 }
 
+// Equal for calls that are the same request: the agent gets the same values, in the same order.
 std::string fingerprint(std::string_view method, std::string_view arguments,
                         const std::string& claims) {
-  return sha256_hex(std::string(method) + '\0' + std::string(arguments) + subject_of(claims));
+  std::string text;
+  append_json_string(text, method);
+  return sha256_hex(text + json_in_one_spelling(arguments) + subject_of(claims));
 }
 
 }  // namespace
@@ -84,7 +90,11 @@ void ObjectsEndpoint::call_method(const RouteCall& call) {
     return call.exchange->respond(std::move(*refusal));
   auto arguments = protocol::read_object_arguments(call.exchange->request().body);
   if (!arguments) return call.exchange->respond(object_error(arguments.error()));
-  deliver(call, std::get<ObjectAddress>(std::move(found)), protocol::percent_decode(call.values[2]),
+  std::string method = protocol::percent_decode(call.values[2]);
+  if (!is_valid_utf8(method))
+    return call.exchange->respond(
+        object_error(400, "invalid_argument", "the method's name is not valid UTF-8"));
+  deliver(call, std::get<ObjectAddress>(std::move(found)), std::move(method),
           *std::move(arguments));
 }
 

@@ -339,7 +339,7 @@ AdminOutput resolve_operation(const AdminClient& client, const AdminCommand& com
   Json body{{"outcome", command.state}};
   if (!command.note.empty()) body["note"] = command.note;
   if (!command.result.empty()) {
-    auto result = parse_json(command.result);
+    auto result = parse_client_json(command.result);
     if (!result) return {.status = kExitBadUsage, .out = {}, .err = "hearth: --result is JSON\n"};
     body["result"] = *std::move(result);
   }

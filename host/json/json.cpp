@@ -1,5 +1,7 @@
 #include "json/json.hpp"
 
+#include "json/json_text.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -135,6 +137,11 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
                    ": nested deeper than " + std::to_string(max_depth) + " levels");
   }
   return invalid(builder.error());
+}
+
+Result<Json> parse_client_json(std::string_view text, int max_depth) {
+  const auto mended = without_lone_surrogates(text);
+  return parse_json(mended ? std::string_view(*mended) : text, max_depth);
 }
 
 Result<Json> parse_host_json(std::string_view text) {

@@ -27,6 +27,10 @@ inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 // the text, so it may be shown to the sender.
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 
+// The same for a client's text, in which an escape of half a surrogate pair is U+FFFD, as in the
+// frames of a WebSocket: JavaScript writes such escapes.
+Result<Json> parse_client_json(std::string_view text, int max_depth = kMaxJsonDepth);
+
 // The value of a document that the host has built around values that parse_json() or is_json() has
 // accepted. It may have a few levels more than kMaxJsonDepth. kInternal: it is not JSON, which is a
 // fault of the server.

@@ -362,4 +362,20 @@ std::string decode_json_string(std::string_view json) {
   return out;
 }
 
+std::string json_in_one_spelling(std::string_view json) {
+  std::string text;
+  for (std::size_t at = 0; at < json.size();) {
+    if (json[at] != '"') {
+      if (std::string_view(" \t\r\n").find(json[at]) == std::string_view::npos) text += json[at];
+      ++at;
+      continue;
+    }
+    std::size_t end = at + 1;
+    while (json[end] != '"') end += json[end] == '\\' ? 2 : 1;
+    append_json_string(text, decode_json_string(json.substr(at, ++end - at)));
+    at = end;
+  }
+  return text;
+}
+
 }  // namespace hearth

@@ -43,4 +43,10 @@ bool is_json(std::string_view text);
 // Requires  text that scan_json_object has accepted as a value, or as part of one.
 std::string decode_json_string(std::string_view json);
 
+// The text without space between its tokens, and with one spelling for each string. The order of
+// members and the spelling of numbers stay.
+//
+// Requires  text that is_json() has accepted.
+std::string json_in_one_spelling(std::string_view json);
+
 }  // namespace hearth

@@ -65,6 +65,8 @@ std::string positional_arguments(std::string_view json) {
 }
 
 Result<ObjectCall> read_object_call(std::string_view body) {
+  const auto mended = without_lone_surrogates(body);
+  if (mended) body = *mended;
   std::array<WantedMember, 2> members{{{"method", {}}, {"args", {}}}};
   const auto& [method, args] = members;
   if (!scan_json_object(body, members))
@@ -75,6 +77,8 @@ Result<ObjectCall> read_object_call(std::string_view body) {
 }
 
 Result<std::string> read_object_arguments(std::string_view body) {
+  const auto mended = without_lone_surrogates(body);
+  if (mended) body = *mended;
   if (!trimmed(body).empty() && !is_json(body))
     return Error{Errc::kInvalidArgument, "the body must be JSON, or empty"};
   return positional_arguments(body);

@@ -1,6 +1,8 @@
 #include "api/objects_endpoint.hpp"
 
 #include "api/api_fixture.hpp"
+#include "support/built.hpp"
+#include "support/edge_table.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -204,6 +206,28 @@ TEST_F(ObjectsEndpointTest, AKeyMakesASecondTrySafe) {
   EXPECT_EQ(post("/objects/tally/b/call/increment", "[]", keyed("k")).body, result("1"))
       << "a key is one object's";
   EXPECT_EQ(post("/objects/tally/a/call/increment", "[]", keyed("l")).body, result("2"));
+}
+
+TEST_F(ObjectsEndpointTest, EachRowOfSameRequestsIsComparedAsItSays) {
+  start_objects();
+  const auto file = hearth::testing::built::sources() / "tests/api/same_requests.txt";
+  int object = 0;
+  for (const std::vector<std::string>& row : hearth::testing::read_edge_table(file, 3)) {
+    const std::string target = "/objects/tally/" + std::to_string(object++) + "/";
+    const auto send = [&](const std::string& call) {
+      const std::size_t space = call.find(' ');
+      return post(target + call.substr(0, space),
+                  hearth::testing::unescaped(call.substr(space + 1)), keyed("k"));
+    };
+    const Reply first = send(row[0]);
+    const Reply second = send(row[1]);
+    EXPECT_EQ(first.status, 200) << row[0] << first.body;
+    const bool is_replayed = second.head.find("Idempotency-Replayed") != std::string::npos;
+    const std::string heard = second.status == 422                       ? "other"
+                              : is_replayed && second.body == first.body ? "same"
+                                                                         : second.body;
+    EXPECT_EQ(heard, row[2]) << row[0] << " | " << row[1];
+  }
 }
 
 TEST_F(ObjectsEndpointTest, AKeyWhoseCallRunsIsRefused) {

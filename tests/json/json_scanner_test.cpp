@@ -305,5 +305,13 @@ TEST(IsJsonTest, AgreesWithParseJsonOnValuesOfEveryKind) {
   }
 }
 
+TEST(JsonScannerTest, OneSpellingKeepsValuesAndTheirOrder) {
+  EXPECT_EQ(json_in_one_spelling(" [ 1 , { \"b\" : \"x y\" , \"a\" :\r\n\t-1.0e5 } ] "),
+            R"([1,{"b":"x y","a":-1.0e5}])");
+  EXPECT_EQ(json_in_one_spelling(R"(["\u0061\/\"\\", "\ud83d\ude00"])"),
+            "[\"a/\\\"\\\\\",\"\xF0\x9F\x98\x80\"]");
+  EXPECT_EQ(json_in_one_spelling("true"), "true");
+}
+
 }  // namespace
 }  // namespace hearth

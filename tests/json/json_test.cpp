@@ -65,6 +65,14 @@ TEST(JsonTest, RefusesWhatIsNotJson) {
   }
 }
 
+TEST(JsonTest, HalfASurrogatePairOfAClientIsReplaced) {
+  EXPECT_EQ(parse_client_json(R"({"\udc00":["a\ud83d","\ud83d\ude00"]})").value(),
+            parse_json("{\"\xEF\xBF\xBD\":[\"a\xEF\xBF\xBD\",\"\xF0\x9F\x98\x80\"]}").value());
+  EXPECT_FALSE(parse_client_json("\"\xED\xA0\x80\""));
+  EXPECT_FALSE(parse_client_json("\"\\ud8\""));
+  EXPECT_FALSE(parse_client_json("[[1]]", 1));
+}
+
 TEST(JsonTest, RefusesInvalidUtf8InStringsAndKeys) {
   EXPECT_FALSE(parse_json("\"\xFF\""));
   EXPECT_FALSE(parse_json("\"\xED\xA0\x80\""));
