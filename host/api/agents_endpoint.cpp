@@ -7,6 +7,7 @@
 #include "api/http_errors.hpp"
 #include "api/new_agents.hpp"
 #include "base/escape.hpp"
+#include "base/secret.hpp"
 #include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
@@ -372,11 +373,22 @@ std::variant<std::string, net::HttpResponse> AgentsEndpoint::claims_for(
   return answer_of(not_yours());
 }
 
+bool AgentsEndpoint::has_objects_key(const ClientProof& proof) const {
+  std::vector<std::string> keys = proof.api_keys;
+  if (proof.text) keys.push_back(*proof.text);
+  return !edge_.objects_key.empty() && keys.size() == 1 &&
+         is_same_secret(keys.front(), edge_.objects_key);
+}
+
 std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
     const EntryRules* rules, const ClientProof& proof) const {
   const ProofKind wanted = auth_of(edge_, rules).type;
   if (wanted == ProofKind::kNone) return auth::Visitor{};
   if (proof.is_ambiguous) return unauthorized("send one token, in one place");
+  if (wanted == ProofKind::kObjectsKey) {
+    if (has_objects_key(proof)) return auth::Visitor{};
+    return unauthorized("send the key of objects: Authorization: Bearer KEY or X-Api-Key: KEY");
+  }
   auto verdict = edge_.authenticator == nullptr ? auth::Refusal::kBadProof
                                                 : edge_.authenticator->check(wanted, proof.text);
   const auto* const refusal = std::get_if<auth::Refusal>(&verdict);

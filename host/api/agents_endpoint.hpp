@@ -142,6 +142,8 @@ class AgentsEndpoint {
                                                      const net::HttpRequest& request) const;
   // Whether the class now has other rules for its clients (EntryRules::auth) than `rules`.
   [[nodiscard]] bool has_changed(const EntryRules& rules, std::string_view segment) const;
+  // Whether the proof is the key of objects alone.
+  [[nodiscard]] bool has_objects_key(const ClientProof& proof) const;
   [[nodiscard]] std::variant<auth::Visitor, Refusal> identify(const EntryRules* rules,
                                                               const ClientProof& proof) const;
   using Opener =

@@ -80,6 +80,8 @@ ClientProof proof_of(const net::HttpRequest& request) {
       take(proof, std::string(bearer_token(header.value)));
     } else if (equal_ignoring_case(header.name, "Sec-WebSocket-Protocol")) {
       look_into_subprotocols(header.value, proof);
+    } else if (equal_ignoring_case(header.name, "X-Api-Key")) {
+      proof.api_keys.push_back(header.value);
     }
   }
   return proof;

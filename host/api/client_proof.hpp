@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::api {
 
@@ -16,6 +17,9 @@ inline constexpr std::string_view kTokenSubprotocol = "bearer";
 
 struct ClientProof {
   std::optional<std::string> text;
+  // Of X-Api-Key, which carries only the key of objects. With a token elsewhere, or twice, the
+  // proof is ambiguous for classes that ask for that key.
+  std::vector<std::string> api_keys;
   // The client sent more than one token. The server then accepts none of them.
   bool is_ambiguous = false;
   // The subprotocol that the answer to the upgrade chooses; empty: none.

@@ -20,6 +20,8 @@ struct EdgeRules {
   std::vector<RouteRule> routes;
   // Null: every proof is rejected. Outlives the rules and their users.
   auth::Authenticator* authenticator = nullptr;
+  // The proof that ProofKind::kObjectsKey asks for; empty: every one is rejected.
+  std::string objects_key;
 };
 
 // The rules for a class. `own`: its own rules; null: the answer belongs to no class.

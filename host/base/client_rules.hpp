@@ -9,8 +9,9 @@
 
 namespace hearth {
 
-// How a client proves its identity.
-enum class ProofKind : std::uint8_t { kNone, kToken, kJwt };
+// How a client proves its identity. kObjectsKey: with the key of objects, which only a class can
+// ask for.
+enum class ProofKind : std::uint8_t { kNone, kToken, kJwt, kObjectsKey };
 
 struct AuthRules {
   // Nothing: a class has the server's; a server asks for no proof.

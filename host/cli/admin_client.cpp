@@ -181,7 +181,7 @@ Result<AdminClient> AdminClient::on(const std::filesystem::path& data) {
   if (!record) return record.error();
   auto token = server::read_admin_token(record->token_file);
   if (!token) return token.error();
-  return AdminClient(*std::move(record), std::move(token->token));
+  return AdminClient(*std::move(record), std::move(*token));
 }
 
 Result<Json> AdminClient::ask(std::string_view method, std::string_view target,

@@ -77,8 +77,7 @@ Part part_of(const std::string& name, const config::Config& config) {
   for (const auto& [each, settings] : config.classes) {
     if (protocol::kebab_case(each) == segment) return class_part(each, settings, config.server);
   }
-  return class_part(name, config::class_without_file(config.server.objects.all_classes),
-                    config.server);
+  return class_part(name, config::class_without_file(config.server.for_classes()), config.server);
 }
 
 // A list without brackets and quotes: the table would escape them.

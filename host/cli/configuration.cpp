@@ -27,7 +27,7 @@ config::LoadResult with_definitions(config::LoadResult loaded) {
   std::error_code failure;
   if (!std::filesystem::exists(definitions, failure)) return loaded;
   auto classes = config::load_class_files(loaded->server.classes, false, protocol::kebab_case,
-                                          definitions, {}, loaded->server.objects.all_classes);
+                                          definitions, {}, loaded->server.for_classes());
   if (!classes) return std::move(classes).error();
   loaded->classes = *std::move(classes);
   return loaded;

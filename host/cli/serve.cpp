@@ -3,12 +3,11 @@
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/configuration.hpp"
-#include "config/class_file.hpp"
-#include "config/server_file.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
 #include "server/admin_token.hpp"
 #include "server/client_proofs.hpp"
+#include "server/config_warnings.hpp"
 #include "server/descriptor_budget.hpp"
 #include "server/server.hpp"
 #include "server/stop_signals.hpp"
@@ -66,12 +65,8 @@ int check_beside_mistakes(const config::Config& config) {
     print_line(stderr, "hearth: " + wrong->message);
     return kExitBadUsage;
   }
-  if (const std::string doubts = config::doubts(server); !doubts.empty())
-    print_line(stderr, "hearth: warning: " + doubts);
-  for (const auto& [name, settings] : config.classes) {
-    if (const std::string doubts = config::doubts(settings); !doubts.empty())
-      print_line(stderr, "hearth: warning: " + settings.file + ": " + doubts);
-  }
+  for (const server::ConfigWarning& warning : server::config_warnings(config))
+    print_line(stderr, "hearth: warning: " + to_string(warning));
   print_line(stdout, "configuration ok");
   return kExitClean;
 }
@@ -153,13 +148,6 @@ int next_signal(server::StopSignals& signals, server::Server& server) {
 int run(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
   server::StopSignals signals;  // before the first thread
   server::claim_descriptors(config, logger);
-  if (const std::string doubts = config::doubts(config.server); !doubts.empty())
-    logger.write(LogLevel::kWarn, "config.doubtful", {{"advice", doubts}});
-  for (const auto& [name, settings] : config.classes) {
-    if (const std::string doubts = config::doubts(settings); !doubts.empty())
-      logger.write(LogLevel::kWarn, "config.doubtful",
-                   {{"class", name}, {"file", settings.file}, {"advice", doubts}});
-  }
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
   auto started = server::Server::start(std::move(config), logger);
   if (!started) {

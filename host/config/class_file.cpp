@@ -221,9 +221,11 @@ Settings<ClassSettings> make_class_settings() {
 }
 
 // The defaults of objects.
-void fill_in_object_defaults(ClassConfig& config) {
+void fill_in_object_defaults(ClassConfig& config, bool have_key) {
   if (!config.sources.contains("idle_timeout")) config.settings.idle_timeout = minutes(5);
   if (!config.sources.contains("calls")) config.settings.serial_calls = true;
+  if (have_key && !config.sources.contains("auth.type"))
+    config.settings.auth.type = ProofKind::kObjectsKey;
 }
 
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
@@ -319,19 +321,20 @@ Diagnostics taken_aliases(const ClassConfigs& files,
   return mistakes;
 }
 
-ClassFile read_class_file(const YamlNode& root, Report& report, bool all_are_objects) {
+ClassFile read_class_file(const YamlNode& root, Report& report, const ForClasses& server,
+                          bool is_definition) {
   ClassFile file;
-  file.config.settings.is_object = all_are_objects;
+  file.config.settings.is_object = server.all_are_objects;
   file.config.file = report.file();
   MappingReader reader(root, "", report);
   read_name(reader, root, file, report);
   const std::filesystem::path itself(report.file());
   const auto directory = itself.empty() ? itself : std::filesystem::absolute(itself).parent_path();
   read_settings(class_settings(), reader, directory, report, file.config.settings,
-                file.config.sources);
+                file.config.sources, is_definition ? &server.secrets : nullptr);
   reader.finish();
   check_class_auth(file.config, report);
-  if (file.config.settings.is_object) fill_in_object_defaults(file.config);
+  if (file.config.settings.is_object) fill_in_object_defaults(file.config, server.objects_have_key);
   return file;
 }
 
@@ -346,10 +349,10 @@ std::string doubts(const ClassConfig& config) {
          std::to_string(kMaxClassCrashes + 1) + ": set 1 to " + std::to_string(kMost);
 }
 
-ClassConfig class_without_file(bool all_are_objects) {
+ClassConfig class_without_file(const ForClasses& server) {
   ClassConfig config;
-  config.settings.is_object = all_are_objects;
-  if (all_are_objects) fill_in_object_defaults(config);
+  config.settings.is_object = server.all_are_objects;
+  if (server.all_are_objects) fill_in_object_defaults(config, server.objects_have_key);
   return config;
 }
 

@@ -24,9 +24,9 @@ struct ClassFile {
 
 // The values of a tree, with the default for each key that is missing or wrong. Mistakes go to
 // `report`. Relative paths start at the directory of report.file(), the file of the tree.
-// `all_are_objects`: ObjectsConfig::all_classes.
+// `is_definition`: the tree came over HTTP; it may use only the credentials of the server file.
 [[nodiscard]] ClassFile read_class_file(const YamlNode& root, Report& report,
-                                        bool all_are_objects = false);
+                                        const ForClasses& server = {}, bool is_definition = false);
 
 // The most crashes within five minutes that a class may have. One more puts it in quarantine.
 inline constexpr int kMaxClassCrashes = 3;
@@ -37,7 +37,7 @@ inline constexpr int kMaxClassCrashes = 3;
 [[nodiscard]] std::string doubts(const ClassConfig& config);
 
 // The settings of a class without a file.
-[[nodiscard]] ClassConfig class_without_file(bool all_are_objects);
+[[nodiscard]] ClassConfig class_without_file(const ForClasses& server);
 
 // The rows of a class file, without `class`. Immutable, made at the first call.
 [[nodiscard]] const Settings<runtime::ClassSettings>& class_settings();

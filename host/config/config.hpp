@@ -102,7 +102,8 @@ struct AdminConfig {
 // Agents that are called as objects (api/objects_endpoint.hpp).
 struct ObjectsConfig {
   // The file with the token that /objects asks for; absolute once loaded. Empty: clients
-  // authenticate as for agents, administrators with their own token.
+  // authenticate as for agents, administrators with their own token. Classes of objects ask for it
+  // at /agents as well, unless their file has another `auth.type`.
   std::filesystem::path token_file;
   // Whether each class is a class of objects, unless its class file says `objects: false`.
   bool all_classes = false;
@@ -155,6 +156,16 @@ struct LogSettings {
   LogFormat format = LogFormat::kAuto;  // kAuto: human on a terminal, JSON otherwise
 };
 
+// Names of credentials, and their files.
+using Secrets = std::map<std::string, std::filesystem::path>;
+
+// What the server file says for every class file.
+struct ForClasses {
+  bool all_are_objects = false;   // ObjectsConfig::all_classes
+  bool objects_have_key = false;  // ObjectsConfig::token_file is set
+  Secrets secrets = {};           // the only ones that definitions over HTTP may use
+};
+
 // The server file, config/hearth.yaml.
 struct ServerConfig {
   net::NetOptions net{.port = 8787};  // on this machine only, until its operator says otherwise
@@ -179,9 +190,16 @@ struct ServerConfig {
   AdminConfig admin;
   ObjectsConfig objects;
   EgressConfig egress;
+  Secrets secrets;  // absolute once loaded
   AuditConfig audit;
   LogSettings log;
   Sources sources;
+
+  [[nodiscard]] ForClasses for_classes() const {
+    return {.all_are_objects = objects.all_classes,
+            .objects_have_key = !objects.token_file.empty(),
+            .secrets = secrets};
+  }
 };
 
 // A class file, config/classes/*.yaml, or the defaults for a class that has none.

@@ -36,8 +36,8 @@ std::string path_is_taken(std::string_view segment) {
          "definitions of classes";
 }
 
-Result<Definition> read_definition(std::string_view body) {
-  auto json = parse_json(body);
+Result<Definition> read_definition(std::string_view body, const ForClasses& server) {
+  auto json = parse_client_json(body);
   if (!json || !json->is_object()) return wrong_definition("the body must be a JSON object");
   for (const char* const key : {"image", "init_command"}) {
     if (json->contains(key))
@@ -57,7 +57,7 @@ Result<Definition> read_definition(std::string_view body) {
   Definition definition{.agent_class = {}, .text = dump_json(*json)};
   Report report{std::string()};
   if (const auto root = parse_yaml(definition.text, report))
-    definition.agent_class = read_class_file(*root, report).name;
+    definition.agent_class = read_class_file(*root, report, server, true).name;
   if (!report.empty()) return wrong_definition(report.take().front().message);
   return definition;
 }

@@ -3,6 +3,7 @@
 // its data directory, and reads them as the operator's class files.
 
 #include "base/error.hpp"
+#include "config/config.hpp"
 #include "json/json.hpp"
 
 #include <filesystem>
@@ -34,10 +35,12 @@ struct Definition {
 };
 
 // `body`: the content of a class file, as JSON. `idle_timeout_seconds`, a number, stands for
-// `idle_timeout`. `objects` is true if it is left out.
+// `idle_timeout`. `objects` is true if it is left out. `egress.secrets` is a list of names from
+// `secrets` of the server file.
 //   Failure   kInvalidArgument: a mistake in the class file; the message says where. kUnsupported:
 //             it has `image` or `init_command`, for classes in processes of their own.
-[[nodiscard]] Result<Definition> read_definition(std::string_view body);
+[[nodiscard]] Result<Definition> read_definition(std::string_view body,
+                                                 const ForClasses& server = {});
 
 // A definition to show: without `options`, which may be secret.
 [[nodiscard]] Json shown_definition(std::string_view text);

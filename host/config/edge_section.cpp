@@ -64,8 +64,15 @@ Setting<Owner> proof_kind(Fields<Owner, std::optional<ProofKind>> fields, std::s
   using Kind = std::optional<ProofKind>;
   Words<Kind> words{
       {"none", ProofKind::kNone}, {"token", ProofKind::kToken}, {"jwt", ProofKind::kJwt}};
-  if (without != "none") words.insert(words.begin(), {without, std::nullopt});
-  return word("auth.type", std::move(fields), words, std::move(meaning));
+  const bool is_of_class = without != "none";
+  if (is_of_class) {
+    words.insert(words.begin(), {without, std::nullopt});
+    words.emplace_back("objects_key", ProofKind::kObjectsKey);
+  }
+  Setting<Owner> setting = word("auth.type", std::move(fields), words, std::move(meaning));
+  if (is_of_class)
+    setting.default_words = "`server`; of objects with `objects.token_file`: `objects_key`";
+  return setting;
 }
 
 bool is_text(std::string_view text) {
@@ -320,7 +327,8 @@ Settings<ClassSettings> class_edge_section() {
   Settings<ClassSettings> rows{
       proof_kind(at(&ClassSettings::auth, &AuthRules::type), "server",
                  "how clients of the class's agents [authenticate](#authentication): one of the "
-                 "server's words, or `server`: as the server file says"),
+                 "server's words, `server` (as the server file says) or `objects_key` (with the "
+                 "[key of objects](#the-key-of-objects))"),
       name_rule(at(&ClassSettings::auth, &AuthRules::name), nullptr,
                 "with `jwt` the server's, else `\"\"`")};
   std::ranges::move(cors_rows(&ClassSettings::cors), std::back_inserter(rows));

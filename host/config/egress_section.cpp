@@ -22,7 +22,6 @@ namespace {
 using extensions::ClassSettings;
 using extensions::EgressLimits;
 using extensions::EgressSettings;
-using Secrets = std::map<std::string, std::filesystem::path>;
 
 bool is_egress_pattern(std::string_view text) {
   const std::string pattern(text);
@@ -78,7 +77,7 @@ std::string credential_mistake(const std::filesystem::path& file) {
   return header ? std::string() : show_name(file.native()) + ' ' + header.error().message;
 }
 
-void read_secrets(const Reading& in, Secrets& out) {
+void read_secret_files(const Reading& in, Secrets& out, bool are_checked) {
   const YamlNode* const node = in.reader.find(in.key);
   if (node == nullptr || node->kind == YamlNode::Kind::kRefused) return;
   if (node->kind != YamlNode::Kind::kMapping && node->kind != YamlNode::Kind::kNull) {
@@ -86,7 +85,7 @@ void read_secrets(const Reading& in, Secrets& out) {
                               "expected a mapping of names to files, found " + describe(*node));
   }
   Secrets secrets;
-  MappingReader files(*node, "egress.secrets.", in.report);
+  MappingReader files(*node, are_checked ? "egress.secrets." : "secrets.", in.report);
   for (const YamlEntry& entry : node->entries) {
     if (!is_credential_name(entry.key)) {
       files.complain(entry.key, entry.at,
@@ -95,7 +94,7 @@ void read_secrets(const Reading& in, Secrets& out) {
     std::filesystem::path file;
     files.read_path(entry.key, file, in.directory);
     if (file.empty()) continue;
-    if (!in.directory.empty()) {
+    if (are_checked && !in.directory.empty()) {
       if (const std::string mistake = credential_mistake(file); !mistake.empty())
         files.complain(entry.key, entry.value.at, mistake);
     }
@@ -104,17 +103,41 @@ void read_secrets(const Reading& in, Secrets& out) {
   out = std::move(secrets);
 }
 
+// A definition names credentials of the server file. With paths it could have any file of the
+// machine sent to any host.
+void read_secret_names(const Reading& in, Secrets& out) {
+  std::vector<std::string> names;
+  in.reader.read_texts(in.key, names,
+                       R"(names of credentials that the server file has in `secrets`: ["openai"])",
+                       is_credential_name);
+  for (const std::string& name : names) {
+    const auto found = in.secrets->find(name);
+    if (found == in.secrets->end()) {
+      in.reader.complain(in.key, in.reader.look(in.key)->at,
+                         "the server file has no credential " + quote_text(name) + " in `secrets`");
+      continue;
+    }
+    out.insert(*found);
+  }
+}
+
+void read_secrets(const Reading& in, Secrets& out) {
+  if (in.secrets != nullptr) return read_secret_names(in, out);
+  read_secret_files(in, out, true);
+}
+
+Json shown_secrets(const Secrets& value) {
+  Json shown = Json::object();
+  for (const auto& [name, file] : value) shown[name] = file.string();
+  return shown;
+}
+
 Setting<ClassSettings> secrets_setting() {
-  return row(
-      "egress.secrets", "mapping of names to paths", "",
-      at(&ClassSettings::egress, &EgressSettings::secrets), read_secrets,
-      [](const Secrets& value) {
-        Json shown = Json::object();
-        for (const auto& [name, file] : value) shown[name] = file.string();
-        return shown;
-      },
-      "[credentials](#credentials) that the server adds to requests: `openai: "
-      "openai.key`. The plugin knows only the names");
+  return row("egress.secrets", "mapping of names to paths", "",
+             at(&ClassSettings::egress, &EgressSettings::secrets), read_secrets, shown_secrets,
+             "[credentials](#credentials) that the server adds to requests: `openai: "
+             "openai.key`. The plugin knows only the names. A [definition](#objects) has a list of "
+             "names under `secrets` of the server file instead");
 }
 
 void read_limits(const Reading& in, EgressLimits& out) {
@@ -145,6 +168,22 @@ Setting<ClassSettings> limits_setting() {
 }
 
 }  // namespace
+
+Setting<ServerConfig> server_secrets_setting() {
+  return row(
+      "secrets", "mapping of names to paths", "", at(&ServerConfig::secrets),
+      [](const Reading& in, Secrets& out) { read_secret_files(in, out, false); }, shown_secrets,
+      "[credentials](#credentials) that [definitions](#objects) of classes may use by their "
+      "names: `openai: openai.key`");
+}
+
+void check_secrets(const ServerConfig& server, Report& report) {
+  for (const auto& [name, file] : server.secrets) {
+    const std::string path = "secrets." + name;
+    const std::string mistake = credential_mistake(file);
+    if (!mistake.empty()) report.add(server.sources.at(path).at, path + ": " + mistake);
+  }
+}
 
 Settings<ClassSettings> egress_section() {
   return {

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "config/class_file.hpp"
 #include "config/definitions.hpp"
+#include "config/egress_section.hpp"
 #include "config/server_file.hpp"
 #include "config/yaml.hpp"
 
@@ -71,7 +72,8 @@ struct ReadClasses {
   };
 
   const ClassSegment& segment;
-  bool all_are_objects = false;
+  const ForClasses& server;
+  fs::path definitions = {};
   ClassConfigs classes = {};
   std::map<std::string, Segment> segments = {};  // that those classes have
 };
@@ -121,7 +123,9 @@ void load_class_file(const fs::path& path, const Drafts& drafts, ReadClasses& re
   const auto root =
       draft == drafts.end() ? read_yaml_file(path, report) : read_draft(draft->second, report);
   if (root) {
-    ClassFile file = read_class_file(*root, report, read.all_are_objects);
+    ClassFile file =
+        read_class_file(*root, report, read.server,
+                        !read.definitions.empty() && path.parent_path() == read.definitions);
     if (!file.name.empty()) add_class(std::move(file), read, report);
   }
   append(all, report);
@@ -139,6 +143,7 @@ void make_absolute(ServerConfig& server) {
         &server.auth.token_file, &server.auth.keys_file, &server.objects.token_file}) {
     if (!file->empty()) *file = fs::absolute(*file);
   }
+  for (auto& [name, file] : server.secrets) file = fs::absolute(file);
   if (!server.egress.ca_file.empty()) server.egress.ca_file = fs::absolute(server.egress.ca_file);
 }
 
@@ -155,12 +160,14 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
   if (root) {
     const fs::path directory = server_file ? server_file->parent_path() : current_directory;
     config.server = read_server_file(*root, directory, report);
+    check_secrets(config.server, report);
     const auto named = config.server.sources.find("classes");
     const bool is_named = named != config.server.sources.end();
     const auto class_files = list_class_files(config.server.classes, is_named,
                                               is_named ? named->second.at : Position{}, report);
     append(all, report);
-    ReadClasses read{.segment = segment, .all_are_objects = config.server.objects.all_classes};
+    const ForClasses for_classes = config.server.for_classes();
+    ReadClasses read{.segment = segment, .server = for_classes};
     for (const fs::path& path : class_files) load_class_file(path, {}, read, all);
     config.classes = std::move(read.classes);
   } else {
@@ -190,9 +197,9 @@ ServerFileResult load_server_file(const std::optional<fs::path>& server_file,
 
 ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
                                   const ClassSegment& segment, const fs::path& definitions,
-                                  const Drafts& drafts, bool all_are_objects) {
+                                  const Drafts& drafts, const ForClasses& server) {
   Diagnostics all;
-  ReadClasses read{.segment = segment, .all_are_objects = all_are_objects};
+  ReadClasses read{.segment = segment, .server = server, .definitions = definitions};
   Report report(directory.string());
   auto files = list_class_files(directory, must_exist, {}, report);
   if (!definitions.empty()) {

@@ -58,12 +58,11 @@ using ClassFilesResult = boost::system::result<ClassConfigs, Diagnostics>;
 // `must_exist`: a missing directory is a mistake; otherwise it counts as empty. `definitions`: a
 // second directory, which need not exist (config/definitions.hpp); empty: none. `drafts`: texts
 // that are not written yet, by their files in `definitions`; they replace the files.
-// `all_are_objects`: ObjectsConfig::all_classes.
 using Drafts = std::map<std::filesystem::path, std::string>;
 [[nodiscard]] ClassFilesResult load_class_files(const std::filesystem::path& directory,
                                                 bool must_exist, const ClassSegment& segment = {},
                                                 const std::filesystem::path& definitions = {},
                                                 const Drafts& drafts = {},
-                                                bool all_are_objects = false);
+                                                const ForClasses& server = {});
 
 }  // namespace hearth::config

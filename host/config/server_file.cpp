@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/ip_network.hpp"
 #include "config/edge_section.hpp"
+#include "config/egress_section.hpp"
 #include "config/units.hpp"
 
 #include <algorithm>
@@ -181,10 +182,11 @@ Setting<ServerConfig> token_file_setting() {
 }
 
 Setting<ServerConfig> objects_token_setting() {
-  auto setting =
-      path("objects.token_file", at(&ServerConfig::objects, &ObjectsConfig::token_file),
-           "a token in a file like `admin.token_file`. Each request below `/objects` must "
-           "then carry it, or the administrators' token, [as its key](#the-key-of-objects)");
+  auto setting = path(
+      "objects.token_file", at(&ServerConfig::objects, &ObjectsConfig::token_file),
+      "a token in a file like `admin.token_file`. Each request below `/objects` must "
+      "then carry it, or the administrators' token, [as its key](#the-key-of-objects). Classes "
+      "of objects ask for it at `/agents` too, unless they have an `auth.type`");
   setting.default_words = "none";
   return setting;
 }
@@ -220,6 +222,7 @@ Settings<ServerConfig> make_own_server_settings() {
       texts("allowed_hosts", at(&Server::allowed_hosts), "hosts such as [\"app.example\"]", is_host,
             "[names](#pages-and-names) that clients may use for the server: "
             "`\"app.example\"`, with or without a port, `\"*\"`"),
+      server_secrets_setting(),
       count("limits.max_live_agents", at(&Server::runtime, &RuntimeLimits::max_live_agents),
             kPopulation,
             "agents in memory at once; fewer if the [limit of open files](#open-files) is "
@@ -362,13 +365,13 @@ Settings<ServerConfig> make_own_server_settings() {
   };
 }
 
-// The rows of edge_section stand after `allowed_hosts`: settings without a section come before all
+// The rows of edge_section stand after `secrets`: settings without a section come before all
 // sections.
 Settings<ServerConfig> make_server_settings() {
   Settings<ServerConfig> settings = make_own_server_settings();
-  const auto hosts = std::ranges::find(settings, "allowed_hosts", &Setting<ServerConfig>::path);
+  const auto last = std::ranges::find(settings, "secrets", &Setting<ServerConfig>::path);
   Settings<ServerConfig> edge = server_edge_section();
-  settings.insert(std::next(hosts), std::make_move_iterator(edge.begin()),
+  settings.insert(std::next(last), std::make_move_iterator(edge.begin()),
                   std::make_move_iterator(edge.end()));
   return settings;
 }

@@ -15,6 +15,7 @@
 #include <concepts>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct Reading {
   std::string_view key;                    // within its section
   const std::filesystem::path& directory;  // of relative paths
   Report& report;
+  // Of a definition over HTTP: the only credentials that it may use. Null: it is another file.
+  const std::map<std::string, std::filesystem::path>* secrets = nullptr;
 };
 
 // A setting whose value is a field of `Owner`.
@@ -213,7 +216,8 @@ void note_source(Sources& sources, const std::string& path, const YamlNode& node
 template <class Owner>
 void read_settings(const Settings<Owner>& table, MappingReader& root,
                    const std::filesystem::path& directory, Report& report, Owner& owner,
-                   Sources& sources) {
+                   Sources& sources,
+                   const std::map<std::string, std::filesystem::path>* secrets = nullptr) {
   std::string_view open;  // the section
   std::optional<MappingReader> section;
   for (const Setting<Owner>& setting : table) {
@@ -228,7 +232,7 @@ void read_settings(const Settings<Owner>& table, MappingReader& root,
     }
     if (!open.empty() && !section) continue;
     MappingReader& reader = section ? *section : root;
-    setting.read(owner, {reader, split.key, directory, report});
+    setting.read(owner, {reader, split.key, directory, report, secrets});
     if (const YamlNode* const node = reader.look(split.key); node != nullptr) {
       note_source(sources, setting.path, *node, report.file());
     }

@@ -124,8 +124,11 @@ ClassRegistry::EntryTable ClassRegistry::set_entry_rules(EntryTable rules) {
 std::shared_ptr<const EntryRules> ClassRegistry::entry_rules(std::string_view segment) const {
   static const auto defaults = std::make_shared<const EntryRules>();
   const MutexLock lock(mutex_);
-  const auto found = entry_rules_.find(segment);
-  return found == entry_rules_.end() ? defaults : found->second;
+  for (const std::string_view each : {segment, std::string_view()}) {
+    if (const auto found = entry_rules_.find(each); found != entry_rules_.end())
+      return found->second;
+  }
+  return defaults;
 }
 
 void ClassRegistry::set_egress(EgressTable table) {

@@ -103,7 +103,7 @@ void add_standing(api::AgentView& view, const runtime::Shard::Standing& standing
 
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
                      const storage::DataDirectory& data, plugins::VersionLedger& ledger,
-                     AuditLog& audit, Logger& logger, std::filesystem::path class_files,
+                     AuditLog& audit, Logger& logger, const config::ServerConfig& server,
                      std::chrono::milliseconds shard_patience)
     : runtime_(runtime),
       loader_(loader),
@@ -114,7 +114,7 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       shard_patience_(shard_patience),
       pool_(1, kMaxWaiting),
       definitions_(
-          data.path(), std::move(class_files),
+          data.path(), server.classes, server.for_classes(),
           [this] {
             DefinitionDesk::Served served;
             for (const auto& each : runtime_.classes().all())

@@ -40,7 +40,7 @@ class AdminDesk final : public api::AdminActions {
 
   AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
             const storage::DataDirectory& data, plugins::VersionLedger& ledger, AuditLog& audit,
-            Logger& logger, std::filesystem::path class_files,
+            Logger& logger, const config::ServerConfig& server,
             std::chrono::milliseconds shard_patience = kShardPatience);
 
   // The reloader to use from now on; null: none. When this returns, the reloader before is not used

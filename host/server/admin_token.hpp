@@ -2,7 +2,6 @@
 // The administrators' token and the token of /objects, in files.
 
 #include "base/error.hpp"
-#include "base/logger.hpp"
 #include "base/random.hpp"
 
 #include <cstddef>
@@ -19,29 +18,19 @@ inline constexpr const char* kAdminTokenFile = "admin.token";
 inline constexpr std::size_t kMinTokenBytes = 16;
 inline constexpr std::size_t kMaxTokenBytes = 512;
 
-struct AdminToken {
-  std::string token;
-  bool readable_by_others = false;  // group or others may read the file
-};
-
 // Reads the file.
 //   Failure   There is no file, it cannot be read, or it holds no token. A sentence for the
 //             operator with the file's name, never with its content.
-[[nodiscard]] Result<AdminToken> read_admin_token(const std::filesystem::path& file);
+[[nodiscard]] Result<std::string> read_admin_token(const std::filesystem::path& file);
 
 // The same. If there is no file, makes it with a new token, for its user alone (0600).
 //   Failure   Also kUnavailable: the disk is full.
-[[nodiscard]] Result<AdminToken> admin_token_or_create(const std::filesystem::path& file,
-                                                       Random& random);
+[[nodiscard]] Result<std::string> admin_token_or_create(const std::filesystem::path& file,
+                                                        Random& random);
 
 // The key for /objects (config::ObjectsConfig); empty if `file` is empty.
 //   Failure   As read_admin_token(), with the name of the setting.
-[[nodiscard]] Result<std::string> read_objects_token(const std::filesystem::path& file,
-                                                     Logger& logger);
-
-// Logs if other users can read the token. `what`: "the administrators' token".
-void warn_of_readable(const AdminToken& token, const std::filesystem::path& file,
-                      std::string_view what, Logger& logger);
+[[nodiscard]] Result<std::string> read_objects_token(const std::filesystem::path& file);
 
 // Makes the file, for its user alone.
 [[nodiscard]] Result<void> write_admin_token(const std::filesystem::path& file,

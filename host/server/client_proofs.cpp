@@ -4,7 +4,6 @@
 #include "base/close_codes.hpp"
 #include "base/egress_rules.hpp"
 #include "base/files.hpp"
-#include "json/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,6 @@
 #include <filesystem>
 #include <ranges>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace hearth::server {
@@ -44,26 +42,6 @@ auth::ProofSources sources_of(const config::AuthConfig& settings) {
       .audiences = settings.audiences,
       .clock_skew = std::chrono::duration_cast<std::chrono::seconds>(settings.clock_skew)};
   return sources;
-}
-
-// Whether other users that read the keys could sign tokens with them.
-bool holds_secret(std::string_view keys) {
-  if (keys.find("PRIVATE KEY-----") != std::string_view::npos) return true;
-  const auto json = parse_json(keys);
-  if (!json || !json->is_object()) return false;
-  const auto is_secret = [](const Json& key) {
-    return key.is_object() && (key.value("kty", Json()) == "oct" || key.contains("d"));
-  };
-  const auto set = json->find("keys");
-  return set == json->end() ? is_secret(*json) : std::ranges::any_of(*set, is_secret);
-}
-
-bool others_may_read(const std::filesystem::path& file) {
-  using std::filesystem::perms;
-  std::error_code failure;
-  const perms mode = std::filesystem::status(file, failure).permissions();
-  return !file.empty() && !failure &&
-         (mode & (perms::group_read | perms::others_read)) != perms::none;
 }
 
 }  // namespace
@@ -154,40 +132,6 @@ bool ClientProofs::take_tokens() {
     if (token.ends_with('\r')) token.remove_suffix(1);
     return !token.empty() && !token.starts_with('#') && !now->has(token);
   });
-}
-
-void warn_of_proofs(const config::Config& config, Logger& logger) {
-  const config::AuthConfig& auth = config.server.auth;
-  if (others_may_read(auth.keys_file)) {
-    const auto keys = read_file(auth.keys_file, auth::SigningKeys::kMaxBytes);
-    if (keys && holds_secret(*keys))
-      logger.write(LogLevel::kWarn, "auth.keys_readable",
-                   {{"file", auth.keys_file.native()},
-                    {"advice",
-                     "other users of this machine can sign tokens with what they read there: "
-                     "chmod 600 the file"}});
-  }
-  if (others_may_read(auth.token_file)) {
-    logger.write(
-        LogLevel::kWarn, "auth.tokens_readable",
-        {{"file", auth.token_file.native()},
-         {"advice", "other users of this machine can read the tokens: chmod 600 the file"}});
-  }
-  const bool has_keys = !auth.keys_file.empty() || !auth.keys_url.empty();
-  for (const auto& [name, each] : config.classes) {
-    const AuthRules& own = each.settings.auth;
-    const ProofKind type = own.type.value_or(auth.rules.type.value_or(ProofKind::kNone));
-    std::string_view advice;
-    if (type == ProofKind::kToken && auth.token_file.empty())
-      advice = "its auth.type needs auth.token_file of the server";
-    if (type == ProofKind::kJwt && !has_keys)
-      advice = "its auth.type needs auth.keys_file or auth.keys_url of the server";
-    if (type != ProofKind::kJwt && own.name && !own.name->empty())
-      advice = "its auth.name needs the auth.type jwt, which it does not have from the server";
-    if (advice.empty()) continue;
-    logger.write(LogLevel::kWarn, "class.nobody_may_connect",
-                 {{"class", name}, {"file", each.file}, {"advice", advice}});
-  }
 }
 
 void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,

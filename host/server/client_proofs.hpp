@@ -76,12 +76,6 @@ class ClientProofs {
   std::unique_ptr<KeyDownload> download_;  // answers the authenticator: destroyed before it
 };
 
-// Logs warnings for the operator:
-//   - other users of this machine can read a file with tokens or signing keys;
-//   - a class requires a proof that no configured file or URL can check;
-//   - a class has auth.name, which needs claims, and its proofs have no claims.
-void warn_of_proofs(const config::Config& config, Logger& logger);
-
 // ClientProofs::refresh(). If a token is not valid any more, closes the clients of all classes that
 // require a token, with 1012, so that they connect again: the server does not know which of them
 // used that token.

@@ -36,9 +36,11 @@ Error no_definition() {
 }  // namespace
 
 DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files,
-                               std::function<Served()> served, Reload reload, Logger& logger)
+                               config::ForClasses server, std::function<Served()> served,
+                               Reload reload, Logger& logger)
     : directory_(config::definitions_directory(data)),
       class_files_(std::move(class_files)),
+      server_(std::move(server)),
       served_(std::move(served)),
       reload_(std::move(reload)),
       logger_(logger),
@@ -108,7 +110,7 @@ Result<void> DefinitionDesk::place(const std::string& agent_class, Mode mode) co
 
 Result<void> DefinitionDesk::check(const fs::path& file, const std::string& text) const {
   const auto together = config::load_class_files(class_files_, false, protocol::kebab_case,
-                                                 directory_, {{file, text}});
+                                                 directory_, {{file, text}}, server_);
   if (!together) return Error{Errc::kInvalidArgument, together.error().front().message};
   const config::Diagnostics taken = config::taken_aliases(*together, served_());
   if (!taken.empty()) return Error{Errc::kInvalidArgument, taken.front().message};
@@ -117,7 +119,7 @@ Result<void> DefinitionDesk::check(const fs::path& file, const std::string& text
 
 Result<DefinitionDesk::Written> DefinitionDesk::write(const std::string& agent_class,
                                                       const std::string& body, Mode mode) {
-  auto definition = config::read_definition(body);
+  auto definition = config::read_definition(body, server_);
   if (!definition) return definition.error();
   const std::string& named = definition->agent_class;
   if (!agent_class.empty() && protocol::kebab_case(agent_class) != protocol::kebab_case(named))

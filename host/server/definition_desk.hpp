@@ -39,9 +39,11 @@ class DefinitionDesk final : public api::DefinitionActions {
   // The names of classes that are served now, by segment.
   using Served = std::map<std::string, std::string, std::less<>>;
 
-  // `class_files`: the operator's directory. `served` and `reload` may be called on any thread.
+  // `class_files`: the operator's directory. `server`: of the server file. `served` and `reload` may
+  // be called on any thread.
   DefinitionDesk(const std::filesystem::path& data, std::filesystem::path class_files,
-                 std::function<Served()> served, Reload reload, Logger& logger);
+                 config::ForClasses server, std::function<Served()> served, Reload reload,
+                 Logger& logger);
 
   void stop() { pool_.stop(); }
 
@@ -79,6 +81,7 @@ class DefinitionDesk final : public api::DefinitionActions {
 
   const std::filesystem::path directory_;
   const std::filesystem::path class_files_;
+  const config::ForClasses server_;
   const std::function<Served()> served_;
   const Reload reload_;
   Logger& logger_;

@@ -25,6 +25,7 @@
 #include "server/admin_token.hpp"
 #include "server/audit_log.hpp"
 #include "server/client_proofs.hpp"
+#include "server/config_warnings.hpp"
 #include "server/containment.hpp"
 #include "server/data_loss.hpp"
 #include "server/expected_classes.hpp"
@@ -181,16 +182,9 @@ Result<void> Server::Parts::open_data() {
   containment = std::make_unique<Containment>(data->path(), *ledger, logger);
   configuration = std::make_unique<plugins::ClassConfiguration>(
       config.server.classes, config.classes, *ledger, config::definitions_directory(data->path()),
-      config.server.objects.all_classes);
+      config.server.for_classes());
   configuration->keep_claims_for(config.server.routes, config.server.auth.rules);
-  if (data->open_to_others()) {
-    const std::string path = data->path().native();
-    logger.write(
-        LogLevel::kWarn, "server.data_readable",
-        {{"data", path},
-         {"advice", "other users of this machine have access to the data directory: chmod 700 " +
-                        show_name(path)}});
-  }
+  for (const ConfigWarning& warning : config_warnings(config)) write(warning, logger);
   return {};
 }
 
@@ -301,8 +295,6 @@ Result<void> Server::Parts::load_plugins() {
   }
   loaded = *std::move(report);
   warn_of_unused_settings();
-  warn_of_readable_secrets(config.classes, logger);
-  warn_of_proofs(config, logger);
   return {};
 }
 
@@ -390,19 +382,18 @@ Result<void> Server::Parts::open_admin() {
                        : read_admin_token(admin_token_file);
   if (!token && is_ours && token.error().code == Errc::kUnavailable) {
     tell_full("the administrators' token", token.error(), "administrators have no access");
-    token = AdminToken{.token = make_secret(random)};
-    unwritten_token = token->token;
+    token = make_secret(random);
+    unwritten_token = *token;
   }
   if (!token) {
     return Error{token.error().code,
                  "the administrators' token cannot be used: " + token.error().message};
   }
-  warn_of_readable(*token, admin_token_file, "the administrators' token", logger);
-  admin_desk = std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger,
-                                           config.server.classes);
+  admin_desk =
+      std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger, config.server);
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
-  admin = std::make_unique<api::AdminApi>(*admin_desk, std::move(token->token), logger, metrics);
-  auto key = read_objects_token(config.server.objects.token_file, logger);
+  admin = std::make_unique<api::AdminApi>(*admin_desk, *std::move(token), logger, metrics);
+  auto key = read_objects_token(config.server.objects.token_file);
   if (!key) return key.error();
   objects_token = *std::move(key);
   return {};
@@ -463,7 +454,8 @@ Result<void> Server::Parts::listen() {
                                     .edge = {.auth = config.server.auth.rules,
                                              .cors = config.server.cors,
                                              .routes = config.server.routes,
-                                             .authenticator = &client_proofs->authenticator()},
+                                             .authenticator = &client_proofs->authenticator(),
+                                             .objects_key = objects_token},
                                     .objects = object_desk.get(),
                                     .objects_token = objects_token,
                                     .definitions = &admin_desk->definitions()};

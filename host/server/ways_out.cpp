@@ -1,6 +1,5 @@
 #include "server/ways_out.hpp"
 
-#include <system_error>
 #include <utility>
 
 namespace hearth::server {
@@ -32,23 +31,6 @@ Result<std::unique_ptr<WaysOut>> WaysOut::open(
                                                            .logger = logger}));
   }
   return ways;
-}
-
-void warn_of_readable_secrets(const config::ClassConfigs& classes, Logger& logger) {
-  using std::filesystem::perms;
-  for (const auto& [name, each] : classes) {
-    for (const auto& [credential, file] : each.settings.egress.secrets) {
-      std::error_code failure;
-      const perms mode = std::filesystem::status(file, failure).permissions();
-      if (failure || (mode & (perms::group_read | perms::others_read)) == perms::none) continue;
-      logger.write(
-          LogLevel::kWarn, "class.secret_readable",
-          {{"class", name},
-           {"credential", credential},
-           {"file", file.native()},
-           {"advice", "other users of this machine can read the credential: chmod 600 the file"}});
-    }
-  }
 }
 
 }  // namespace hearth::server

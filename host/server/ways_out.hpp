@@ -45,7 +45,4 @@ class WaysOut {
   std::vector<std::unique_ptr<OutboundPort>> ports_;
 };
 
-// Logs each credential that other users of this machine can read.
-void warn_of_readable_secrets(const config::ClassConfigs& classes, Logger& logger);
-
 }  // namespace hearth::server

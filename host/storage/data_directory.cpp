@@ -122,9 +122,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   const std::filesystem::path file = path / "lock";
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) return unusable(path, "open the file `lock` in it", errno);
-  const bool open_to_others = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-  DataDirectory directory(path, lock,
-                          open_to_others);  // closes the descriptor on the ways out below
+  DataDirectory directory(path, lock);  // closes the descriptor on the ways out below
 
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return unusable(path, "lock it", errno);
@@ -146,13 +144,12 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   return directory;
 }
 
-DataDirectory::DataDirectory(std::filesystem::path path, int lock, bool open_to_others) noexcept
-    : path_(std::move(path)), lock_(lock), open_to_others_(open_to_others) {}
+DataDirectory::DataDirectory(std::filesystem::path path, int lock) noexcept
+    : path_(std::move(path)), lock_(lock) {}
 
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
-      open_to_others_(other.open_to_others_),
       names_holder_(other.names_holder_),
       directory_vfs_(std::move(other.directory_vfs_)),
       watch_(std::move(other.watch_)) {}

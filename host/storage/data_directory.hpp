@@ -66,10 +66,6 @@ class DataDirectory {
   void note_full() const { watch_->is_full = true; }
   static constexpr std::chrono::milliseconds kTryEvery{500};
 
-  // Whether group or others had any access to the directory when it was opened. The server logs it,
-  // because agents' data are for their server only.
-  [[nodiscard]] bool open_to_others() const noexcept { return open_to_others_; }
-
   // Writes the process id into the lock's file, if the disk was too full for that in open(). True:
   // the file has it. Call it on the thread that owns the object.
   bool name_holder();
@@ -107,13 +103,12 @@ class DataDirectory {
   [[nodiscard]] const std::string& directory_vfs() const { return directory_vfs_; }
 
  private:
-  DataDirectory(std::filesystem::path path, int lock, bool open_to_others) noexcept;
+  DataDirectory(std::filesystem::path path, int lock) noexcept;
 
   [[nodiscard]] bool look_for_loss() const;
 
   std::filesystem::path path_;
   int lock_;  // file descriptor of data/lock; -1 after being moved from
-  bool open_to_others_;
   bool names_holder_ = true;
   std::string directory_vfs_;
 

@@ -249,6 +249,48 @@ TEST_F(WhoMayConnectTest, WhatTheServerAsksForHoldsWhereAClassSaysNothing) {
     EXPECT_EQ(get(page).status, 200) << page;
 }
 
+// The same method is behind the same key at both doors.
+TEST_F(WhoMayConnectTest, TheKeyOfObjectsIsAskedForAtAgentsToo) {
+  const std::string key = "0123456789abcdef-of-objects";
+  edge_.objects_key = key;
+  open();
+  serve_with("Kept", {.type = ProofKind::kObjectsKey, .name = {}});
+  const std::string thief = "0123456789abcdef-of-a-thief";
+  struct Row {
+    std::string headers;
+    std::string query;
+    bool is_let_in;
+  };
+  const Row rows[] = {
+      {"", "", false},
+      {bearer(key), "", true},
+      {"X-Api-Key: " + key + "\r\n", "", true},
+      {"", "?token=" + key, true},
+      {bearer(thief), "", false},
+      {"X-Api-Key: \r\n", "", false},
+      {bearer(kClientToken), "", false},
+      {bearer(kAdminToken), "", false},
+      {bearer(key) + bearer(key), "", false},
+      {"X-Api-Key: " + key + "\r\nX-Api-Key: " + key + "\r\n", "", false},
+      {bearer(thief) + "X-Api-Key: " + key + "\r\n", "", false},
+  };
+  for (const Row& row : rows) {
+    const std::string target = "/agents/kept/a" + row.query;
+    EXPECT_EQ(ask(http("GET", target, row.headers)).status == 401, !row.is_let_in) << row.headers;
+    RawClient client(port());
+    client.upgrade(target, row.headers);
+    EXPECT_EQ(client.read_frame().close_code(), row.is_let_in ? 0 : 4401) << row.headers;
+  }
+  EXPECT_EQ(get("/agents/kept").status, 401) << "the list of methods";
+}
+
+TEST_F(WhoMayConnectTest, WithoutAKeyOfObjectsNoProofIsOne) {
+  open();
+  serve_with("Kept", {.type = ProofKind::kObjectsKey, .name = {}});
+  for (const std::string& header : {std::string(), std::string("X-Api-Key:\r\n"), bearer("x")})
+    EXPECT_EQ(ask(http("GET", "/agents/kept/a", header)).status, 401) << header;
+}
+
 TEST_F(WhoMayConnectTest, TheAgentGetsTheClaimsAndNoToken) {
   open();
   Client client = connect("/agents/mine/u1?a=1&token=" + jwt("u1") + "&_pk=me");

@@ -73,7 +73,7 @@ class AdminClientTest : public ::testing::Test {
  protected:
   AdminClientTest() {
     testing::SeededRandom random(1);
-    token_ = server::admin_token_or_create(file_, random).value().token;
+    token_ = server::admin_token_or_create(file_, random).value();
   }
   Result<Json> ask(const std::string& address) {
     const auto published = server::PublishedRecord::publish(

@@ -220,9 +220,33 @@ TEST_F(ClassFileTest, AServerMakesAllClassesObjectsButThoseThatSayNo) {
   EXPECT_FALSE(agent.is_object);
   EXPECT_FALSE(agent.serial_calls);
   EXPECT_EQ(agent.idle_timeout, ClassSettings().idle_timeout);
-  EXPECT_TRUE(class_without_file(true).settings.is_object);
-  EXPECT_EQ(settings_text(class_without_file(true).settings), settings_text(object));
-  EXPECT_FALSE(class_without_file(false).settings.is_object);
+  const ClassSettings without = class_without_file({.all_are_objects = true}).settings;
+  EXPECT_TRUE(without.is_object);
+  EXPECT_EQ(settings_text(without), settings_text(object));
+  EXPECT_FALSE(class_without_file({}).settings.is_object);
+}
+
+TEST_F(ClassFileTest, ObjectsAskForTheKeyUnlessTheirFileSaysHowClientsAuthenticate) {
+  put("key", "0123456789abcdef\n");
+  const auto type_of = [this](const std::string& lines) {
+    put("classes/c.yaml", "class: c\n" + lines);
+    return load().classes.at("c").settings.auth.type;
+  };
+  const std::string object = "objects: true\n";
+  put("server.yaml", "objects: {token_file: key}\n");
+  EXPECT_EQ(type_of(object), ProofKind::kObjectsKey);
+  EXPECT_EQ(type_of(object + "auth: {type: none}\n"), ProofKind::kNone);
+  EXPECT_EQ(type_of(object + "auth: {type: jwt}\n"), ProofKind::kJwt);
+  EXPECT_EQ(type_of(object + "auth: {type: server}\n"), std::nullopt);
+  EXPECT_EQ(type_of(""), std::nullopt);
+  EXPECT_EQ(type_of("auth: {type: objects_key}\n"), ProofKind::kObjectsKey);
+  put("server.yaml", "objects: {token_file: key, all_classes: true}\n");
+  EXPECT_EQ(type_of(""), ProofKind::kObjectsKey);
+  EXPECT_EQ(type_of("objects: false\n"), std::nullopt);
+  const ForClasses server{.all_are_objects = true, .objects_have_key = true};
+  EXPECT_EQ(class_without_file(server).settings.auth.type, ProofKind::kObjectsKey);
+  put("server.yaml", "");
+  EXPECT_EQ(type_of(object), std::nullopt);
 }
 
 TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {

@@ -20,6 +20,22 @@ TEST(DefinitionsTest, ADefinitionIsAClassFile) {
             std::string::npos);
 }
 
+TEST(DefinitionsTest, CredentialsAreNamesOfTheServerFile) {
+  const ForClasses server{.secrets = {{"openai", "/run/openai.key"}}};
+  EXPECT_TRUE(read_definition(R"({"class":"c","egress":{"secrets":["openai"]}})", server));
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"openai":"/etc/passwd"})", "names of credentials that the server file has"},
+      {R"(["other"])", "the server file has no credential \"other\" in `secrets`"},
+      {R"(["/etc/passwd"])", "names of credentials that the server file has"},
+  };
+  for (const auto& [secrets, reason] : cases) {
+    const auto read = read_definition(
+        R"({"class":"c","egress":{"secrets":)" + std::string(secrets) + "}}", server);
+    ASSERT_FALSE(read) << secrets;
+    EXPECT_NE(read.error().message.find(reason), std::string::npos) << read.error().message;
+  }
+}
+
 TEST(DefinitionsTest, WhatIsNoneIsRefusedWithItsReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "the body must be"},

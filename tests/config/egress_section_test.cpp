@@ -96,6 +96,32 @@ TEST_F(EgressSectionTest, ACredentialsFileMustBeThereAndHoldOne) {
             "list");
 }
 
+TEST_F(EgressSectionTest, TheServerFileHasCredentialsForDefinitions) {
+  put("openai.key", "s3cret\n");
+  put("server.yaml", "secrets: {openai: openai.key}\n");
+  EXPECT_EQ(load().server.secrets.at("openai"), path("openai.key"));
+  put("server.yaml", "secrets: {openai: gone.key}\n");
+  const auto missing = load_config(path("server.yaml"));
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().front().message.find("secrets.openai: cannot open"), std::string::npos);
+  EXPECT_TRUE(load_server_file(path("server.yaml"))) << "for commands that only look for a server";
+  put("server.yaml", "secrets: [openai.key]\n");
+  EXPECT_FALSE(load_config(path("server.yaml")));
+}
+
+TEST_F(EgressSectionTest, ADefinitionOnDiskUsesOnlyTheseCredentials) {
+  put("key", "s3cret\n");
+  const ForClasses server{.secrets = {{"openai", path("key")}}};
+  put("definitions/c.yaml", R"({"class":"c","egress":{"secrets":["openai"]}})");
+  const auto load_both = [&] {
+    return load_class_files(path("classes"), false, {}, path("definitions"), {}, server);
+  };
+  ASSERT_TRUE(load_both());
+  EXPECT_EQ(load_both()->at("c").settings.egress.secrets.at("openai"), path("key"));
+  put("definitions/c.yaml", R"({"class":"c","egress":{"secrets":{"openai":"../key"}}})");
+  EXPECT_FALSE(load_both());
+}
+
 TEST_F(EgressSectionTest, LimitsHaveTheirBoundsAndNames) {
   EXPECT_EQ(egress_mistake("limits: {per_day: 1}"),
             "classes/c.yaml:2:19: unknown key \"egress.limits.per_day\"; the keys here are "

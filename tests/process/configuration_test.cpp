@@ -94,6 +94,25 @@ TEST_F(ConfigurationTest, AFiberThatMayBringItsClassIntoQuarantineIsWarnedOf) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(ConfigurationTest, TheCheckPrintsTheWarningsThatTheServerLogs) {
+  put("key", "0123456789abcdef-of-objects\n");
+  std::filesystem::permissions(root_ / "key", std::filesystem::perms{0644});
+  put("hearth.yaml", "shards: 1\nobjects: {token_file: key}\n");
+  put("classes/counter.yaml", "class: Counter\nobjects: true\nauth: {type: none}\n");
+  put("classes/shop.yaml", "class: Shop\nauth: {type: jwt}\n");
+  const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+  EXPECT_EQ(check->wait(), kClean);
+  EXPECT_EQ(check->out(), "configuration ok\n");
+  const auto server = serve_ready({"--config", "hearth.yaml"});
+  EXPECT_EQ(server->stop(), kClean);
+  for (const char* event :
+       {"admin.token_readable", "class.objects_open", "class.nobody_may_connect"}) {
+    EXPECT_NE(check->log().find("hearth: warning: "), std::string::npos) << check->log();
+    EXPECT_NE(check->log().find(event), std::string::npos) << event << check->log();
+    EXPECT_NE(server->log().find(event), std::string::npos) << event << server->log();
+  }
+}
+
 TEST_F(ConfigurationTest, NoServerStartsOnAMistake) {
   put_five_mistakes();
   const auto server = run({"serve", "--config", "hearth.yaml"});

@@ -204,6 +204,8 @@ TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
   }
   EXPECT_EQ(classes_.set_entry_rules({}).size(), 2U);
   EXPECT_EQ(classes_.entry_rules("counter")->auth.type, std::nullopt);
+  classes_.set_entry_rules({{"", std::make_shared<const EntryRules>(closed)}});
+  EXPECT_EQ(classes_.entry_rules("counter")->auth.type, ProofKind::kJwt) << "as all others";
 }
 
 TEST_F(AliasTest, EgressIsOfATableAndNotOfTheVersionThatIsServed) {

@@ -369,8 +369,9 @@ class HeldUpTest : public OneLoopTest {
   }
 
   AuditLog audit_{logger_, clock_, {}, metrics_};
-  AdminDesk desk_{runtime_, loader_, data_, ledger_,
-                  audit_,   logger_, {},    std::chrono::milliseconds(20)};
+  const config::ServerConfig settings_;
+  AdminDesk desk_{runtime_, loader_, data_,     ledger_,
+                  audit_,   logger_, settings_, std::chrono::milliseconds(20)};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
@@ -411,7 +412,7 @@ TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
   serve_counter();
   const std::string id = leave_unknown(data_, {"a"});
   audit_.open(temporary_.path() / "audit.db");
-  AdminDesk desk(runtime_, loader_, data_, ledger_, audit_, audit_, {},
+  AdminDesk desk(runtime_, loader_, data_, ledger_, audit_, audit_, settings_,
                  std::chrono::milliseconds(20));
   const api::OperationName name{{"Counter", "a"}, id};
   std::promise<void> go_on;

@@ -137,54 +137,6 @@ TEST_F(ClientProofsTest, AFileOfNoUseStopsTheStartAndSaysWhich) {
   EXPECT_FALSE(check_proof_files({}));
 }
 
-TEST_F(ClientProofsTest, WarnsOfTokensThatOthersReadAndOfClassesThatNobodyCanReach) {
-  config::Config config;
-  config.server.auth.token_file = put("tokens", kOldToken);
-  std::filesystem::permissions(config.server.auth.token_file, std::filesystem::perms{0600});
-  config.classes["Shop"].settings.auth.type = ProofKind::kToken;
-  warn_of_proofs(config, logger_);
-  EXPECT_EQ(logger_.count(""), 0U);
-  std::filesystem::permissions(config.server.auth.token_file, std::filesystem::perms{0640});
-  config.classes["Office"].settings.auth.type = ProofKind::kJwt;
-  warn_of_proofs(config, logger_);
-  EXPECT_TRUE(logger_.contains("auth.tokens_readable"));
-  EXPECT_TRUE(logger_.contains("class.nobody_may_connect class=Office"));
-  EXPECT_FALSE(logger_.contains("class=Shop"));
-  EXPECT_FALSE(logger_.contains(kOldToken));
-  config.classes["Shop"].settings.auth = {.type = std::nullopt, .name = "{sub}"};
-  warn_of_proofs(config, logger_);
-  EXPECT_TRUE(logger_.contains("class.nobody_may_connect class=Shop"));
-}
-
-TEST_F(ClientProofsTest, WarnsOfKeysThatOthersCanReadAndSignWith) {
-  struct Case {
-    std::string text;
-    bool is_secret;
-  };
-  const Case cases[] = {
-      {R"({"keys":[{"kty":"EC"},{"kty":"oct","k":"c2VjcmV0"}]})", true},
-      {R"({"kty":"oct","k":"c2VjcmV0"})", true},
-      {R"({"keys":[{"kty":"OKP","x":"a","d":"b"}]})", true},
-      {"-----BEGIN PRIVATE KEY-----\n", true},
-      {R"({"keys":[{"kty":"OKP","x":"a"}]})", false},
-      {"-----BEGIN PUBLIC KEY-----\n", false},
-      {"[1]", false},
-      {R"({"keys":1})", false},
-  };
-  for (const Case& each : cases) {
-    for (const bool is_readable : {true, false}) {
-      config::Config config;
-      config.server.auth.keys_file = put("keys", each.text);
-      std::filesystem::permissions(config.server.auth.keys_file,
-                                   std::filesystem::perms{is_readable ? 0644U : 0600U});
-      const std::size_t before = logger_.count("auth.keys_readable");
-      warn_of_proofs(config, logger_);
-      EXPECT_EQ(logger_.count("auth.keys_readable") > before, each.is_secret && is_readable)
-          << each.text;
-    }
-  }
-}
-
 TEST_F(ClientProofsTest, KeysOfAUrlAreDownloaded) {
   KeyHost keys;
   Metrics metrics;

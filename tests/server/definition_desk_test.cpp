@@ -48,7 +48,10 @@ class DefinitionDeskTest : public ::testing::Test {
   DefinitionDesk::Served served_;
   std::vector<std::string> reloaded_;
   std::vector<api::ReloadedFile> outcomes_;  // of the next rollouts
-  DefinitionDesk desk_{path(""), path("classes"), [this] { return served_; },
+  DefinitionDesk desk_{path(""),
+                       path("classes"),
+                       {.secrets = {{"openai", "/run/openai.key"}}},
+                       [this] { return served_; },
                        [this](std::string agent_class, const DefinitionDesk::Reloaded& done) {
                          reloaded_.push_back(std::move(agent_class));
                          done(std::exchange(outcomes_, {}));
@@ -62,9 +65,20 @@ TEST_F(DefinitionDeskTest, WhatAKilledServerWasWritingIsRemovedAtTheNextStart) {
   const auto file = config::definition_file(directory, "counter");
   std::ofstream(file.native() + ".unfinished-x1Y2z3") << "class: C";
   std::ofstream(file) << "class: Counter\n";
-  DefinitionDesk next(path(""), path("classes"), [this] { return served_; }, {}, *logger_);
+  DefinitionDesk next(path(""), path("classes"), {}, [this] { return served_; }, {}, *logger_);
   next.stop();
   EXPECT_FALSE(std::filesystem::exists(file.native() + ".unfinished-x1Y2z3"));
+  EXPECT_TRUE(kept("counter"));
+}
+
+TEST_F(DefinitionDeskTest, OnlyCredentialsOfTheServerFileMayBeUsed) {
+  const std::string begin = R"({"class":"counter","egress":{"allow":["evil.example"],"secrets":)";
+  for (const char* secrets : {R"({"x":"/etc/hostname"})", R"({"openai":"openai"})", R"("openai")",
+                              R"(["other"])", R"(["openai","/etc/hostname"])", "[1]"}) {
+    EXPECT_EQ(set(begin + secrets + "}}"), "invalid_argument") << secrets;
+    EXPECT_FALSE(kept("counter")) << secrets;
+  }
+  EXPECT_EQ(set(begin + R"(["openai"]}})"), "ok");
   EXPECT_TRUE(kept("counter"));
 }
 

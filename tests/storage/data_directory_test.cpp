@@ -35,7 +35,6 @@ TEST_F(DataDirectoryTest, P1_MakesItPrivateIfItIsAbsent) {
   struct stat status{};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0700U);
-  EXPECT_FALSE(directory->open_to_others());
 }
 
 TEST_F(DataDirectoryTest, RemovesWhatAKilledWriterHasLeft) {
@@ -70,18 +69,6 @@ TEST_F(DataDirectoryTest, P1_LeavesTheModeOfAnExistingOne) {
   struct stat status{};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0750U);
-}
-
-TEST_F(DataDirectoryTest, P1_TellsOfAnExistingOneThatLetsOthersIn) {
-  ASSERT_EQ(::mkdir(path_.c_str(), 0700), 0);
-  for (const mode_t mode : {0755U, 0750U, 0701U, 0720U}) {
-    ASSERT_EQ(::chmod(path_.c_str(), mode), 0);
-    const auto directory = DataDirectory::open(path_);
-    ASSERT_TRUE(directory);
-    EXPECT_TRUE(directory->open_to_others()) << std::oct << mode;
-  }
-  ASSERT_EQ(::chmod(path_.c_str(), 0700), 0);
-  EXPECT_FALSE(DataDirectory::open(path_)->open_to_others());
 }
 
 TEST_F(DataDirectoryTest, P2_RefusesASecondServerAndNamesTheFirst) {

@@ -36,12 +36,11 @@ SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
 
 ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
                                        const config::ClassConfigs& read, VersionLedger& ledger,
-                                       std::filesystem::path definitions, bool all_are_objects)
+                                       std::filesystem::path definitions, config::ForClasses server)
     : directory_(std::move(directory)),
       definitions_(std::move(definitions)),
-      all_are_objects_(all_are_objects),
-      defaults_(
-          std::make_shared<const config::ClassConfig>(config::class_without_file(all_are_objects))),
+      server_(std::move(server)),
+      defaults_(std::make_shared<const config::ClassConfig>(config::class_without_file(server_))),
       must_exist_(is_a_directory(directory_)),
       had_files_(has_class_file(read)),
       ledger_(ledger) {
@@ -132,6 +131,7 @@ void ClassConfiguration::use_aliases(const std::string& segment,
 
 runtime::ClassRegistry::EntryTable ClassConfiguration::entry_rules() const {
   runtime::ClassRegistry::EntryTable table;
+  table[""] = std::make_shared<const EntryRules>(defaults_->settings.entry_rules());
   for (const auto& [segment, said] : said_)
     table[segment] = std::make_shared<const EntryRules>(said.settings->settings.entry_rules());
   return table;
@@ -157,7 +157,7 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   Reading reading;
   must_exist_ = must_exist_ || is_a_directory(directory_);
   auto files = config::load_class_files(directory_, must_exist_, protocol::kebab_case, definitions_,
-                                        {}, all_are_objects_);
+                                        {}, server_);
   if (!files) {
     reading.mistakes = std::move(files).error();
     return reading;

@@ -44,11 +44,10 @@ class ClassConfiguration {
 
   // `directory`: of the class files. `read`: what was read from them. If the ledger knows settings
   // as taken back, the settings before hold. `definitions`: the directory of class files that came
-  // over HTTP; for P1 they do not count as class files. `all_are_objects`:
-  // ObjectsConfig::all_classes.
+  // over HTTP; for P1 they do not count as class files. `server`: of the server file.
   ClassConfiguration(std::filesystem::path directory, const config::ClassConfigs& read,
                      VersionLedger& ledger, std::filesystem::path definitions = {},
-                     bool all_are_objects = false);
+                     config::ForClasses server = {});
 
   // `routes`: of the server. `servers`: its rules for clients of classes that have none. From now
   // on a class file has a mistake if it removes the claims that make up a route's name.
@@ -83,7 +82,8 @@ class ClassConfiguration {
   // Alias to the segment of its class.
   using Aliases = std::map<std::string, std::string, std::less<>>;
   [[nodiscard]] const Aliases& aliases() const { return aliases_; }
-  // By segment, of the classes that have a file.
+  // By segment, of the classes that have a file. entry_rules() has those of other classes too, at
+  // "".
   [[nodiscard]] runtime::ClassRegistry::EntryTable entry_rules() const;
   [[nodiscard]] runtime::ClassRegistry::EgressTable egress() const;
   // The paths at which clients find a class, for the log: "/agents/chat-room, /agents/my-chat".
@@ -137,7 +137,7 @@ class ClassConfiguration {
 
   const std::filesystem::path directory_;
   const std::filesystem::path definitions_;
-  const bool all_are_objects_;
+  const config::ForClasses server_;
   std::vector<RouteRule> routes_;
   AuthRules servers_auth_;
   const Settings defaults_;

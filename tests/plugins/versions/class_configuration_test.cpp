@@ -542,5 +542,15 @@ TEST_F(ClassConfigurationTest, AnAliasStaysWhenOtherSettingsAreTakenBack) {
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"tally", "counter"}}));
 }
 
+TEST_F(ClassConfigurationTest, ClassesWithoutAFileAskForTheKeyOfObjectsIfAllAreObjects) {
+  const config::ForClasses server{.all_are_objects = true, .objects_have_key = true};
+  ClassConfiguration configuration(classes(), {}, *ledger_, {}, server);
+  EXPECT_EQ(configuration.entry_rules().at("")->auth.type, ProofKind::kObjectsKey);
+  (void)configuration.read_again("", true);
+  EXPECT_EQ(configuration.entry_rules().at("counter")->auth.type, ProofKind::kObjectsKey);
+  EXPECT_EQ(configuration.entry_rules().at("")->auth.type, ProofKind::kObjectsKey);
+  EXPECT_EQ(configuration_->entry_rules().at("")->auth.type, std::nullopt);
+}
+
 }  // namespace
 }  // namespace hearth::plugins
