@@ -98,8 +98,8 @@ class ClassRegistry {
   [[nodiscard]] std::vector<std::string> aliases_of(std::string_view segment) const;
 
   // What classes require of clients, by segment. `rules` replaces the whole table, and a class that
-  // is not in it has those of the segment "", or the defaults. add() enters the rules of the class's
-  // settings if its segment is not in the table.
+  // is not in it has those of the segment "", or the defaults. add() enters the rules of the
+  // class's settings if its segment is not in the table.
   using EntryTable = std::map<std::string, std::shared_ptr<const EntryRules>, std::less<>>;
   // Returns the old table. If the `auth` of any class differs in it, this calls access_changed().
   EntryTable set_entry_rules(EntryTable rules);

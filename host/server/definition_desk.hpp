@@ -39,8 +39,8 @@ class DefinitionDesk final : public api::DefinitionActions {
   // The names of classes that are served now, by segment.
   using Served = std::map<std::string, std::string, std::less<>>;
 
-  // `class_files`: the operator's directory. `server`: of the server file. `served` and `reload` may
-  // be called on any thread.
+  // `class_files`: the operator's directory. `server`: of the server file. `served` and `reload`
+  // may be called on any thread.
   DefinitionDesk(const std::filesystem::path& data, std::filesystem::path class_files,
                  config::ForClasses server, std::function<Served()> served, Reload reload,
                  Logger& logger);
