@@ -14,6 +14,8 @@ int http_status(Errc code) noexcept {
     case Errc::kTooLarge: return 413;
     case Errc::kLimitExceeded: return 429;
     case Errc::kPlugin:
+    case Errc::kFinal:
+    case Errc::kUnreadable:
     case Errc::kInternal: return 500;
     case Errc::kClosing:
     case Errc::kUnavailable:

@@ -25,6 +25,8 @@ std::string_view object_code(Errc code) {
   switch (code) {
     case Errc::kUnsupported: return "not_found";
     case Errc::kTimeout: return "call_timeout";
+    case Errc::kFinal:
+    case Errc::kUnreadable:
     case Errc::kPlugin: return "method_error";
     case Errc::kTooLarge: return "limit_exceeded";  // as for a body over the limit of all bodies
     case Errc::kUnavailable:

@@ -20,6 +20,8 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::kPlugin: return "plugin_error";
     case Errc::kInternal: return "internal";
     case Errc::kTooLarge: return "too_large";
+    case Errc::kFinal: return "final";
+    case Errc::kUnreadable: return "unreadable";
   }
   return "internal";
 }

@@ -28,9 +28,11 @@ enum class Errc : int {
   kCancelled = 8,
   kForbidden = 9,
   kUnsupported = 10,
-  kPlugin = 11,    // the plugin's own code failed; the message is the plugin's
-  kInternal = 12,  // the server failed; the message holds no internals
-  kTooLarge = 13,  // one item alone is above a limit; plugins get HEARTH_E_LIMIT
+  kPlugin = 11,      // the plugin's own code failed; the message is the plugin's
+  kInternal = 12,    // the server failed; the message holds no internals
+  kTooLarge = 13,    // one item alone is above a limit; plugins get HEARTH_E_LIMIT
+  kFinal = 14,       // as kPlugin, and no retry can end better
+  kUnreadable = 15,  // the plugin's code cannot read what an earlier version of it has stored
 };
 
 // Lower-case words, stable, safe to show to clients: "not_found".

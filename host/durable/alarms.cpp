@@ -152,8 +152,9 @@ std::optional<AlarmDelivery> Alarms::begin_next() {
                        jobs().document(job->seq, JobPart::kInput).value_or("[]")};
 }
 
-TryEnd Alarms::ended(std::string_view id, std::string_view error) {
-  return end(id, error.empty() ? TryOutcome::kDone : TryOutcome::kFailed, error).next;
+TryEnd Alarms::ended(std::string_view id, std::string_view error, bool is_final) {
+  const TryOutcome failure = is_final ? TryOutcome::kHopeless : TryOutcome::kFailed;
+  return end(id, error.empty() ? TryOutcome::kDone : failure, error).next;
 }
 
 // Another alarm of the method was set while this one ran: it takes the place of a retry.

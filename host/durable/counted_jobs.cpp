@@ -65,14 +65,17 @@ bool CountedJobs::is_held_back(const Job& job) const {
 }
 
 std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& key) {
+  static_assert(kFirstOfNextVersion == 8'100'000'000'000, "the texts say so");
   const auto kind = static_cast<std::int64_t>(rules_.kind);
   if (rules_.lane == Lane::kKey)
-    return jobs_.first("WHERE key = ?1 AND kind = +?2 AND +state < 2 ORDER BY seq LIMIT 1",
-                       std::array{storage::nullable(key), Param(kind)});
+    return jobs_.first(
+        "WHERE key = ?1 AND kind = +?2 AND +state < 2 AND coalesce(due_at, 0) < 8100000000000 "
+        "ORDER BY seq LIMIT 1",
+        std::array{storage::nullable(key), Param(kind)});
   // Neighbours in the index: the one that is claimed, the one that is due, those behind it.
   for (const std::string_view where :
        {std::string_view("WHERE kind = +?1 AND state = 1 LIMIT 1"),
-        std::string_view("WHERE kind = +?1 AND state = 0 AND due_at IS NOT NULL LIMIT 1"),
+        std::string_view("WHERE kind = +?1 AND state = 0 AND due_at < 8100000000000 LIMIT 1"),
         std::string_view(
             "WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1")}) {
     if (auto job = jobs_.first(where, std::array{Param(kind)})) return job;
@@ -183,6 +186,17 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
     job->fatal_attempts = 0;
     done(*job);
     return {TryEnd::kDone};
+  }
+  if (outcome == TryOutcome::kNeedsCode) {
+    if (counts_claims()) --job->claims;
+    job->next_at_ms = 0;
+    wait(*job);
+    job->due_at_ms = kNextVersion;
+    jobs_.put(job->seq, JobPart::kLastError, error.value_or("").substr(0, kMaxJobErrorBytes));
+    jobs_.update(*job);
+    promote(job->key);
+    line_.changed();
+    return {TryEnd::kWaitsForCode};
   }
   const std::optional<std::int64_t> next = failed(*job);
   if (!next || outcome == TryOutcome::kHopeless) {

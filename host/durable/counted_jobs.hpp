@@ -40,14 +40,16 @@ struct TryRules {
 enum class TryOutcome {
   kDone,
   kFailed,
-  kHopeless  // failed, and no further try could end better
+  kHopeless,   // failed, and no further try could end better
+  kNeedsCode,  // this version of the class cannot do it
 };
 
 enum class TryEnd {
   kDone,  // the row has gone
   kRetry,
   kDead,
-  kRemoved  // the job was removed during its try, or the try was interrupted on purpose
+  kWaitsForCode,  // for another version of the class, or the next instance. It is no try
+  kRemoved        // the job was removed during its try, or the try was interrupted on purpose
 };
 
 struct TryEnded {
@@ -60,6 +62,9 @@ struct TryEnded {
 // begin() adds one to Job::claims (all tries) and one to Job::interruptions. end() sets
 // interruptions to 0, and a success Job::fatal_attempts too. An interruption on purpose takes one
 // from both of the first. A kind overrides what differs.
+//
+// A job that waits for code is due at kNextVersion, and holds back no job of its lane. The load()
+// of the next instance makes it due.
 //
 // Promises
 //  P1 Lanes    At most one job of a lane is in progress, also if its row was removed meanwhile.

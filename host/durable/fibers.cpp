@@ -276,13 +276,13 @@ bool Fibers::claim_uncounted(std::string_view id) {
   return true;
 }
 
-Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
+Fibers::Failure Fibers::failed(std::string_view id, std::string_view error, bool is_final) {
   line_.follow_clock();
   std::optional<Job> job = line_.take(id);
   if (!job) return {};  // it runs again, or is settled
   error = error.substr(0, kMaxJobErrorBytes);
   job->interruptions = std::max(0, job->interruptions - 1);
-  if (failed_attempts(*job) >= settings_.max_attempts) {
+  if (is_final || failed_attempts(*job) >= settings_.max_attempts) {
     give_up(*job, error);
     return Failure{true, now_ms()};
   }
@@ -296,6 +296,7 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error) {
 
 void Fibers::unknown(std::string_view id) {
   std::optional<Job> job = line_.take(id);
+  if (const auto running = find_running(id); running != running_.end()) job = end_running(running);
   if (!job) return;
   give_back_attempt(*job);
   job->next_at_ms = 0;

@@ -75,7 +75,8 @@ struct FiberStanding {
 
 // state          what is on disk                          leaves it by
 // running        the row                                  postpone(), or the end of this
-//                                                         instance -> interrupted
+//                                                         instance -> interrupted; unknown() ->
+//                                                         waits for code
 // interrupted    the row, due at next_at                  begin_recovery() once next_at has come;
 //                                                         take_up() then -> running
 // recovering     the row, the counts + 1, next_at ahead   resume() -> running; failed() ->
@@ -166,10 +167,10 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
     bool dead = false;
     std::int64_t next_at_ms = 0;
   };
-  // The hook has failed.
-  Failure failed(std::string_view id, std::string_view error);
-  // The loaded code cannot go on with this fiber: the fiber waits for another version. The
-  // recovery does not count.
+  // The hook has failed. `is_final`: no retry can end better, so the fiber is dead.
+  Failure failed(std::string_view id, std::string_view error, bool is_final = false);
+  // The loaded code cannot go on with this fiber, which is recovering or runs: the fiber waits for
+  // another version, and its handle is invalid. The recovery does not count.
   void unknown(std::string_view id);
 
   // ---- for ManagedFibers ----

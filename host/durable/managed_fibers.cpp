@@ -304,7 +304,7 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
 // ---- the end ------------------------------------------------------------------------------------
 
 Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus status,
-                                            std::string_view body) {
+                                            std::string_view body, bool is_final) {
   if (status != FiberStatus::kCompleted && status != FiberStatus::kError &&
       status != FiberStatus::kAborted) {
     return bad_request("work ends as completed, with an error, or aborted");
@@ -324,9 +324,18 @@ Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus statu
   }
   if (status == FiberStatus::kError) {
     ++record->failures;
-    if (record->failures <= record->max_retries) return postpone(std::move(*record), body);
+    if (!is_final && record->failures <= record->max_retries)
+      return postpone(std::move(*record), body);
   }
   return settle_as(std::move(*record), std::move(outcome), false);
+}
+
+Result<ManagedChange> ManagedFibers::wait_for_code(FiberHandle fiber) {
+  const std::string* const id = fibers_.managed_id(fiber);
+  std::optional<FiberRecord> record = id == nullptr ? std::nullopt : find_record(*id);
+  if (!record || record->settled()) return Error{Errc::kNotFound, "the fiber has ended"};
+  fibers_.unknown(record->id);
+  return change_of(std::move(*record));
 }
 
 ManagedChange ManagedFibers::postpone(FiberRecord record, std::string_view error) {

@@ -136,9 +136,11 @@ class ManagedFibers final : public CountedJobs {
   // before.
   void checkpointed(std::string_view id);
   // The work has ended. The change is kPending if the work failed and will be retried.
+  // `is_final`: no retry can end better than this kError.
   // kNotFound: it was settled before. After other errors it still runs: kInvalidArgument: the
   // status does not settle, or the result is no JSON; kLimitExceeded: the result is too large.
-  Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body);
+  Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body,
+                               bool is_final = false);
 
   // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.
   Result<std::string> inspect(std::string_view id, std::string_view key);
@@ -178,6 +180,9 @@ class ManagedFibers final : public CountedJobs {
   // kNotFound: the fiber was resumed or settled meanwhile, which is fine. Any other error: the body
   // is no outcome; the caller treats the hook as failed.
   Result<ManagedChange> recovered(std::string_view id, std::string_view outcome_json);
+  // The work of this running fiber cannot go on in this version of the code: the fiber waits for
+  // another one. kNotFound: it was settled before.
+  Result<ManagedChange> wait_for_code(FiberHandle fiber);
   // The recovering fiber waits for another version of the code. False: it was settled meanwhile.
   bool unknown(std::string_view id);
   // The fiber's recovery was given up: settles it as dead.

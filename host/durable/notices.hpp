@@ -38,7 +38,8 @@ struct NoticeDelivery {
 
 struct NoticeOutcome {
   bool delivered = false;
-  std::string error;  // why not delivered, or the error of the callee's code; empty: neither
+  std::string error;      // why not delivered, or the error of the callee's code; empty: neither
+  bool is_final = false;  // of an alarm: no retry can end better
 };
 
 // state      what is on disk              leaves it by

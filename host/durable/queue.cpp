@@ -240,12 +240,13 @@ std::optional<QueueDelivery> Queue::begin_next() {
   return delivery;
 }
 
-TryEnded Queue::ended(bool done, bool missing, std::string_view error) {
+TryEnded Queue::ended(bool done, bool missing, std::string_view error, bool is_final) {
   if (line().claimed().empty()) return {TryEnd::kRemoved};
   const std::string id = line().claimed().begin()->first;
-  const TryOutcome outcome = done      ? TryOutcome::kDone
-                             : missing ? TryOutcome::kHopeless
-                                       : TryOutcome::kFailed;
+  const TryOutcome outcome = done       ? TryOutcome::kDone
+                             : missing  ? TryOutcome::kNeedsCode
+                             : is_final ? TryOutcome::kHopeless
+                                        : TryOutcome::kFailed;
   return end(id, outcome, error);
 }
 

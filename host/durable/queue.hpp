@@ -57,7 +57,10 @@ struct QueueDelivery {
 //                                               come
 // running    the row, claimed                   ended(); a crash -> waiting, interruption counted,
 //                                               or dead after too many; the end of the instance
-//                                               on purpose -> waiting
+//                                               on purpose -> waiting; kNeedsCode -> waits for
+//                                               code
+// waits for  the row, due at kNextVersion       load() of the next instance -> waiting, before
+// code                                          younger items; others do not wait for it
 // dead       the row, last_error                retry() -> waiting, at the end
 //
 // Promises
@@ -103,9 +106,10 @@ class Queue final : public CountedJobs {
   // has not come. An item with too many crashes becomes dead, and the next one is
   // taken.
   std::optional<QueueDelivery> begin_next();
-  // The delivery has ended. `missing`: the class has no such callback. `error`: a text for logs and
-  // records, empty when done. kRemoved also if the delivery was interrupted on purpose.
-  TryEnded ended(bool done, bool missing, std::string_view error);
+  // The delivery has ended. `missing`: this version of the class has no such callback, or cannot
+  // read the payload. `error`: a text for logs and records, empty when done. `is_final`: no retry
+  // can end better. kRemoved also if the delivery was interrupted on purpose.
+  TryEnded ended(bool done, bool missing, std::string_view error, bool is_final = false);
 
  private:
   // Which rows to visit; a field that is not set excludes none.

@@ -315,7 +315,8 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
   ScheduleEnd end{row.id, row.callback, ScheduleEnd::Next::kWaiting};
   if (outcome == RunOutcome::kMissing) {
     ++row.missing;
-    row.last_error = "the class has no such callback";
+    row.last_error = error.empty() ? std::string("the class has no such callback")
+                                   : std::string(error.substr(0, kMaxJobErrorBytes));
     row.set_at = now;
     row.time = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
     row.owed = row.is_one_shot();
@@ -328,9 +329,9 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
   ++row.runs;
   row.missing = 0;
   row.last_error.reset();
-  if (outcome == RunOutcome::kFailed) {
+  if (outcome != RunOutcome::kDone) {
     note_failure(row, error);
-    if (++row.attempts < row.retry.max_attempts) {
+    if (outcome == RunOutcome::kFailed && ++row.attempts < row.retry.max_attempts) {
       row.set_at = now;
       row.time = now + retry_wait(row.retry, row.attempts, random_).count();
       store(row);
@@ -369,7 +370,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
   ++parent.runs;
   parent.missing = 0;
   if (!parent.dead) parent.last_error.reset();  // of a dead one: the reason of its death
-  if (outcome == RunOutcome::kFailed) note_failure(parent, error);
+  if (outcome != RunOutcome::kDone) note_failure(parent, error);
   ScheduleEnd end = end_run(child, outcome, error);
   end.id = parent.id;
   if (end.next == ScheduleEnd::Next::kGone) {

@@ -76,7 +76,8 @@ struct ScheduleRun {
   std::uint32_t missed = 0;
 };
 
-enum class RunOutcome { kDone, kFailed, kMissing };
+// kFinal: failed, and no retry can end better. kMissing: this version of the class cannot do it.
+enum class RunOutcome { kDone, kFailed, kFinal, kMissing };
 
 // The state of a schedule after a run, for logs and counts.
 struct ScheduleEnd {

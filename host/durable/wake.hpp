@@ -10,8 +10,10 @@ namespace hearth::durable {
 // The moment of work that waits for another version of the class. A new version wakes the agent.
 // The moment is in the year 2255, which a duration in nanoseconds still holds.
 inline constexpr std::int64_t kNextVersion = 9'000'000'000'000;
+// From here on: setting the clock moves all moments.
+inline constexpr std::int64_t kFirstOfNextVersion = kNextVersion / 10 * 9;
 [[nodiscard]] constexpr bool is_next_version(std::int64_t at_ms) {
-  return at_ms >= kNextVersion / 10 * 9;  // setting the clock moves all moments
+  return at_ms >= kFirstOfNextVersion;
 }
 
 // Everything that an agent must do later, as one value. It follows from the agent's rows and its

@@ -18,6 +18,8 @@ hearth_status to_status(Errc code, hearth_status missing) noexcept {
     case Errc::kForbidden: return HEARTH_E_FORBIDDEN;
     case Errc::kUnsupported: return HEARTH_E_UNSUPPORTED;
     case Errc::kPlugin: return HEARTH_E_PLUGIN;
+    case Errc::kFinal: return HEARTH_E_FINAL;
+    case Errc::kUnreadable: return HEARTH_E_UNREADABLE;
     case Errc::kInternal: return HEARTH_E_IO;
   }
   return HEARTH_E_IO;
@@ -41,6 +43,8 @@ Errc to_errc(hearth_status status) noexcept {
     case HEARTH_E_BUSY: return Errc::kUnavailable;
     case HEARTH_E_CONFLICT: return Errc::kConflict;
     case HEARTH_E_FORBIDDEN: return Errc::kForbidden;
+    case HEARTH_E_FINAL: return Errc::kFinal;
+    case HEARTH_E_UNREADABLE: return Errc::kUnreadable;
     default: return Errc::kPlugin;
   }
 }
@@ -64,6 +68,8 @@ std::string status_name(hearth_status status) {
     case HEARTH_E_NOT_FOUND: return "HEARTH_E_NOT_FOUND";
     case HEARTH_E_CONFLICT: return "HEARTH_E_CONFLICT";
     case HEARTH_E_FORBIDDEN: return "HEARTH_E_FORBIDDEN";
+    case HEARTH_E_FINAL: return "HEARTH_E_FINAL";
+    case HEARTH_E_UNREADABLE: return "HEARTH_E_UNREADABLE";
     default: return "the unknown status " + std::to_string(status);
   }
 }

@@ -22,7 +22,7 @@ namespace hearth::extensions {
 //            unknown (it waits for another version); recovery:dead -> expired; never_told
 //  schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
 //            while it could not run); missing_callback (it is kept); duplicate_warning
-//  queue     create -> retry -> error | dead
+//  queue     create -> retry -> error | dead; missing_callback (it is kept)
 //  notify    create -> delivered | refused (delivered, and the callee answered with an error) |
 //            retry (-> delivered | refused | retry | dead, later) | dead: a notification
 //  operation unknown (it may have been executed), resolved (by the agent, or an administrator)
@@ -57,6 +57,7 @@ enum class DurableEvent : std::uint8_t {
   kQueueCreate,
   kQueueRetry,
   kQueueError,
+  kQueueMissingCallback,
   kQueueDead,
   kNotifyCreate,
   kNotifyDelivered,
@@ -109,6 +110,7 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"queue:create", LogLevel::kDebug, "item"},
     DurableEventTraits{"queue:retry", LogLevel::kWarn, "item"},
     DurableEventTraits{"queue:error", LogLevel::kWarn, "item"},
+    DurableEventTraits{"queue:missing_callback", LogLevel::kWarn, "item"},
     DurableEventTraits{"queue:dead", LogLevel::kWarn, "item"},
     DurableEventTraits{"notify:create", LogLevel::kDebug, "notification"},
     DurableEventTraits{"notify:delivered", LogLevel::kDebug, "notification"},

@@ -30,6 +30,11 @@ bool is_missing(const Result<std::string_view>& outcome) {
   return has_code(outcome, Errc::kNotFound) || has_code(outcome, Errc::kUnsupported);
 }
 
+// This version of the class cannot do it: another one may.
+bool needs_code(const Result<std::string_view>& outcome) {
+  return is_missing(outcome) || has_code(outcome, Errc::kUnreadable);
+}
+
 std::string name_in(std::string_view record) {
   std::array wanted = {WantedMember{"name", {}}};
   // The record's values may be nested as deep as is allowed: one more level is too deep.
@@ -328,9 +333,11 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
     case EventKind::kSchedule: return run_ended(work, outcome);
     case EventKind::kQueueItem: return item_ended(work, outcome);
     case EventKind::kFiberSettled:
-      return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported));
+      return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
+                                         has_code(outcome, Errc::kFinal));
     case EventKind::kOperationUnknown:
-      return operations_->told(work.id, outcome || is_missing(outcome));
+      return operations_->told(work.id,
+                               outcome || is_missing(outcome) || has_code(outcome, Errc::kFinal));
     case EventKind::kFibersRecovered: return plan_ended(outcome);
     case EventKind::kFiberRecovered: return offer_ended(work, outcome);
     default: return;
@@ -340,14 +347,17 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
 void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   using durable::RunOutcome;
   using Next = durable::ScheduleEnd::Next;
-  const RunOutcome how = outcome               ? RunOutcome::kDone
-                         : is_missing(outcome) ? RunOutcome::kMissing
-                                               : RunOutcome::kFailed;
+  const RunOutcome how = outcome                           ? RunOutcome::kDone
+                         : needs_code(outcome)             ? RunOutcome::kMissing
+                         : has_code(outcome, Errc::kFinal) ? RunOutcome::kFinal
+                                                           : RunOutcome::kFailed;
+  note_unreadable(outcome);
   const durable::ScheduleEnd end = schedules_->ended(work.run, how, error_text(outcome));
   stop_point("schedule.end.written");
   stops_.add("schedule.end.committed");
   if (end.next == Next::kMissing) {
-    report(DurableEvent::kScheduleMissingCallback, work.id, work.name);
+    report(DurableEvent::kScheduleMissingCallback, work.id,
+           is_missing(outcome) ? work.name : work.name + ": " + error_text(outcome));
   } else if (end.next == Next::kRetry) {
     report(DurableEvent::kScheduleRetry, work.id, error_text(outcome));
   } else if (how != RunOutcome::kDone) {
@@ -358,16 +368,23 @@ void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>&
 
 void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   using Next = durable::TryEnd;
-  const bool missing = is_missing(outcome);
-  const durable::TryEnded end = queue_->ended(outcome.has_value(), missing, error_text(outcome));
+  note_unreadable(outcome);
+  const durable::TryEnded end = queue_->ended(outcome.has_value(), needs_code(outcome),
+                                              error_text(outcome), has_code(outcome, Errc::kFinal));
   stop_point("queue.end.written");
   stops_.add("queue.end.committed");
   if (end.next == Next::kRetry) report(DurableEvent::kQueueRetry, work.id, error_text(outcome));
+  if (end.next == Next::kWaitsForCode)
+    report(DurableEvent::kQueueMissingCallback, work.id,
+           is_missing(outcome) ? work.name : work.name + ": " + error_text(outcome));
   if (end.next == Next::kDead) {
-    if (!missing) report(DurableEvent::kQueueError, work.id, error_text(outcome));
-    report(DurableEvent::kQueueDead, work.id,
-           missing ? std::string(work.name) : error_text(outcome));
+    report(DurableEvent::kQueueError, work.id, error_text(outcome));
+    report(DurableEvent::kQueueDead, work.id, error_text(outcome));
   }
+}
+
+void DurableWork::note_unreadable(const Result<std::string_view>& outcome) {
+  is_unreadable_ = is_unreadable_ || has_code(outcome, Errc::kUnreadable);
 }
 
 std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
@@ -393,7 +410,7 @@ void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome&
   const bool failed = !outcome.delivered || !outcome.error.empty();
   const std::string_view error =
       failed && outcome.error.empty() ? "the call failed" : std::string_view(outcome.error);
-  const Next next = alarms_->ended(id, error);
+  const Next next = alarms_->ended(id, error, outcome.is_final);
   stop_point("alarm.end.written");
   stops_.add("alarm.end.committed");
   if (next == Next::kDone) report(DurableEvent::kAlarmDone, id);

@@ -30,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::extensions {
@@ -51,15 +52,17 @@ struct DueWork {
 
 // kind               in progress at once           outcomes of the event
 // kSchedule          schedules.max_running         OK; NOT_FOUND, UNSUPPORTED: no such callback;
-//                                                  any other error
+//                                                  UNREADABLE: its payload; both wait for code.
+//                                                  FINAL: no retry; any other error
 // kQueueItem         1                             the same
 // kFiberSettled      8                             OK, UNSUPPORTED: told; else told again later
 // kOperationUnknown  1                             OK, NOT_FOUND, UNSUPPORTED: told; else the next
 //                                                  instance tells it again
 // kFibersRecovered   1, once an instance (P6)      OK: a plan; else no plan
-// kFiberRecovered    1, or as the plan says        OK, with an outcome; NOT_FOUND, UNSUPPORTED: it
-//                                                  waits for another version; any other error. Or
-//                                                  continued() before
+// kFiberRecovered    1, or as the plan says        OK, with an outcome; NOT_FOUND, UNSUPPORTED,
+//                                                  UNREADABLE: it waits for another version. FINAL:
+//                                                  it is dead; any other error. Or continued()
+//                                                  before
 //
 // Promises
 //  P1 Fair       The kinds take turns: a kind that is always due holds back no other kind.
@@ -115,6 +118,10 @@ class DurableWork {
   // An offered fiber goes on in this instance, and this is on disk. Its recovery is over, and the
   // later end of its hook has no effect.
   void continued(std::string_view fiber_id);
+  // The work of this running fiber cannot read `what`, such as its checkpoint.
+  Result<std::string> wait_for_code(durable::FiberHandle fiber, std::string_view what);
+  // Since the last call, code could not read what an earlier version has stored for durable work.
+  bool take_unreadable() { return std::exchange(is_unreadable_, false); }
   // The news of turns for clients, since the last call.
   std::vector<durable::TurnNews> take_turn_news() {
     return managed_ ? managed_->take_turn_news() : std::vector<durable::TurnNews>();
@@ -201,7 +208,9 @@ class DurableWork {
   void plan_ended(const Result<std::string_view>& outcome);
   void skip(const std::string& id);
   void offer_ended(const DueWork& work, const Result<std::string_view>& outcome);
-  void hook_failed(const std::string& id, std::string_view why);
+  void hook_failed(const std::string& id, std::string_view why, bool is_final);
+  void report_waiting(std::string_view id, std::string_view what);
+  void note_unreadable(const Result<std::string_view>& outcome);
   std::optional<durable::NoticeDelivery> next_alarm();
   std::optional<durable::NoticeDelivery> next_notification();
   void alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome);
@@ -235,6 +244,7 @@ class DurableWork {
   // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
+  bool is_unreadable_ = false;      // see take_unreadable()
   bool alarm_comes_first_ = false;  // in next_notice()
   unsigned turn_ = 0;               // the kind that had the last turn
   SteadyTime next_sweep_{};

@@ -151,26 +151,42 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   const auto offer = std::ranges::find(offers_, work.run, &Offer::number);
   if (offer == offers_.end()) return;  // continued() came before: only the hook is over
   offers_.erase(offer);
+  const bool is_unreadable = outcome.has_error() && outcome.error().code == Errc::kUnreadable;
   const bool is_unknown = outcome.has_error() && (outcome.error().code == Errc::kUnsupported ||
                                                   outcome.error().code == Errc::kNotFound);
-  if (is_unknown) {
+  if (is_unknown || is_unreadable) {
     if (!managed_->unknown(id)) return;  // it was cancelled in its hook
-    return report(DurableEvent::kFiberUnknown, id,
-                  "this version of the class cannot go on with it: it waits for another version");
+    note_unreadable(outcome);
+    return report_waiting(id, is_unreadable ? std::string_view(outcome.error().message) : "");
   }
-  if (!outcome) return hook_failed(id, outcome.error().message);
+  if (!outcome)
+    return hook_failed(id, outcome.error().message, outcome.error().code == Errc::kFinal);
   const auto change = managed_->recovered(id, *outcome);
   // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
   // failed.
   if (!change && change.error().code != Errc::kNotFound)
-    return hook_failed(id, change.error().message);
+    return hook_failed(id, change.error().message, false);
   stop_point("fiber.recovered.written");
   stops_.add("fiber.recovered.committed");
   report(DurableEvent::kFiberRecoveryHandled, id);
 }
 
-void DurableWork::hook_failed(const std::string& id, std::string_view why) {
-  const auto failure = fibers_.failed(id, why);
+void DurableWork::report_waiting(std::string_view id, std::string_view what) {
+  std::string why = "this version of the class cannot go on with it: it waits for another version";
+  if (!what.empty()) why += ": " + std::string(what);
+  report(DurableEvent::kFiberUnknown, id, why);
+}
+
+Result<std::string> DurableWork::wait_for_code(durable::FiberHandle fiber, std::string_view what) {
+  auto change = managed().wait_for_code(fiber);
+  if (!change) return change.error();
+  is_unreadable_ = true;
+  report_waiting(change->id, what);
+  return std::move(change->record);
+}
+
+void DurableWork::hook_failed(const std::string& id, std::string_view why, bool is_final) {
+  const auto failure = fibers_.failed(id, why, is_final);
   if (failure.dead) managed_->died(id, why);
   stop_point("fiber.failed.written");
   stops_.add("fiber.failed.committed");

@@ -101,9 +101,9 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
 }
 
 Result<std::string> FiberExtension::settle(std::uint64_t fiber, FiberStatus status,
-                                           std::string_view body) {
+                                           std::string_view body, bool is_final) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().managed().settle(fiber, status, body);
+  auto change = agent_.work().managed().settle(fiber, status, body, is_final);
   if (change.has_error()) return change.error();
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
@@ -114,6 +114,11 @@ Result<std::string> FiberExtension::settle(std::uint64_t fiber, FiberStatus stat
                        change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
   report_inner(*change, body);
   return std::move(change->record);
+}
+
+Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::string_view what) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().wait_for_code(fiber, what);
 }
 
 Result<std::string> FiberExtension::inspect(std::string_view id, std::string_view key) {
@@ -246,13 +251,19 @@ hearth_status settle_fiber(const hearth_host* host, hearth_agent agent, hearth_f
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto bytes = bytes_of(body);
     if (!bytes) return bad_slice(it);
-    const bool failed = status == HEARTH_FIBER_ERROR || status == HEARTH_FIBER_ABORTED;
-    if (!failed && status != HEARTH_FIBER_COMPLETED)
-      return fail(it, HEARTH_E_INVALID, "work ends as COMPLETED, ERROR or ABORTED");
-    if (!failed && !is_valid_utf8(*bytes)) return bad_slice(it);
-    const std::string reason = failed ? readable_reason(*bytes) : std::string();
-    auto settled = FiberExtension(it).settle(fiber, static_cast<FiberStatus>(status),
-                                             failed ? std::string_view(reason) : *bytes);
+    const bool is_final = status == HEARTH_FIBER_FINAL_ERROR;
+    const bool waits = status == HEARTH_FIBER_NEEDS_CODE;
+    const auto end = is_final ? FiberStatus::kError : static_cast<FiberStatus>(status);
+    const bool failed = end == FiberStatus::kError || end == FiberStatus::kAborted;
+    if (!failed && !waits && end != FiberStatus::kCompleted)
+      return fail(it, HEARTH_E_INVALID,
+                  "work ends as COMPLETED, ERROR, FINAL_ERROR or ABORTED, or waits: NEEDS_CODE");
+    if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
+    const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
+    FiberExtension fibers(it);
+    auto settled =
+        waits ? fibers.wait_for_code(fiber, reason)
+              : fibers.settle(fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
     if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
     lend(it, std::move(settled.value()), record);
     return hearth_status{HEARTH_OK};

@@ -25,9 +25,11 @@ class FiberExtension {
   Result<durable::ManagedFibers::Started> start(const durable::ManagedRequest& request);
   Result<std::uint64_t> resume(std::string_view id);
   Result<void> stash(std::uint64_t fiber, std::string_view json);
-  // Gives the record after the change.
+  // Gives the record after the change. `is_final`: no retry can end better than this kError.
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
-                             std::string_view body);
+                             std::string_view body, bool is_final = false);
+  // The work cannot read `what` of the fiber, which waits for another version of the class.
+  Result<std::string> wait_for_code(std::uint64_t fiber, std::string_view what);
   Result<std::string> inspect(std::string_view id, std::string_view key);
   Result<std::string> list(const durable::ManagedFilter& filter);
   // Gives the record after the change.

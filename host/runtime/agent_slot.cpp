@@ -361,7 +361,7 @@ void AgentSlot::started(const Completion& completion) {
   next.intent = waking->intent;
   Live& live = life_.enter(AgentInput::kStarted, std::move(next));
   parts_.services.metrics().of_class(key_.agent_class).starts.add();
-  live.served->starts->count_start();
+  count_trial();
   parts_.services.alarms().forget_failures(key_);
   parts_.services.logger().write(LogLevel::kDebug, "agent.started",
                                  {{"class", key_.agent_class}, {"agent", key_.name}});
@@ -411,6 +411,7 @@ void AgentSlot::after_turn() {
     end(EvictReason::kAdmin);
   }
   settling_ = false;
+  count_trial();
 }
 
 void AgentSlot::settle() {

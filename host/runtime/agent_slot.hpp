@@ -234,6 +234,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void make_instance(std::shared_ptr<const ServedClass> served);
   void migrated(const Completion& completion);
   void started(const Completion& completion);
+  // Counts the agent for its version, once that has gone on with the fibers that are due; at the
+  // end of the agent in any case.
+  void count_trial();
   // ---- visits (agent_slot_visits.cpp) ----
   void receive_visits();
   // The agent is cold. A destroyed agent is not opened for visits that came before its end.

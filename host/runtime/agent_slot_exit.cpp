@@ -195,7 +195,11 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
     services.files().note_kept(key_, storage::Kept::kOnDevice);
   ending.live.reset();
   StartCounts& starts = *ending.served->starts;
-  if (ending.start_failure) starts.count_failure(key_.name);
+  if (ending.start_failure) {
+    starts.count_failure(key_.name);
+  } else if (ending.had_started && !ending.is_tried) {
+    starts.count_start();
+  }
   starts.count_leave();
   parts_.handles.remove(ending.handle);
   ClassMetrics& figures = services.metrics().of_class(key_.agent_class);

@@ -61,6 +61,18 @@ void AgentSlot::leave_while_idle() {
   leave_now(true);
 }
 
+void AgentSlot::count_trial() {
+  Live* live = life_.as<Live>();
+  if (live == nullptr) return;
+  if (live->live->take_unreadable()) {
+    live->is_tried = true;
+    live->served->starts->count_unreadable(key_.name);
+  } else if (!live->is_tried && !live->live->recovering() && !live->live->recovery_due()) {
+    live->is_tried = true;
+    live->served->starts->count_start();
+  }
+}
+
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
   // The order of these reads matters: a rollback first puts the other version, then decides, then
   // tells the shards.

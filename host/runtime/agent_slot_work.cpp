@@ -64,6 +64,7 @@ void AgentSlot::pump() {
   if (may_begin && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
+  count_trial();
   if (state() != AgentState::kLive) return;
   if (permits_.waking || (permits_.recovery && !agent.recovering() && !agent.recovery_due()))
     give_back_permits();

@@ -108,6 +108,7 @@ struct Resident {
   std::shared_ptr<const ServedClass> served;
   std::unique_ptr<LiveAgent> live;  // null: its database could not be opened
   AgentHandle handle = 0;
+  bool is_tried = false;  // its version's StartCounts have it
 };
 
 struct Cold {};

@@ -46,6 +46,11 @@ void StartCounts::count_failure(const std::string& agent) {
   if (news) news->ring();
 }
 
+void StartCounts::count_unreadable(const std::string& agent) {
+  unreadable = true;
+  count_failure(agent);
+}
+
 bool ClassRegistry::add(ServedClass served) {
   note_served(served.segment);
   const MutexLock lock(mutex_);

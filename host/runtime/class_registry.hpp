@@ -22,7 +22,8 @@
 
 namespace hearth::runtime {
 
-// Agents of one version of a class: how many have started, failed to start, and are in memory.
+// Agents of one version of a class: how many have started and tried to go on with their interrupted
+// fibers, how many have failed, and how many are in memory.
 //
 // Threads  Any.
 struct StartCounts {
@@ -31,6 +32,7 @@ struct StartCounts {
   std::shared_ptr<VersionNews> news;
   std::atomic<std::uint32_t> started{0};
   std::atomic<std::uint32_t> failed{0};  // agents, each counted once however often it retries
+  std::atomic<bool> unreadable{false};   // some have failed by count_unreadable()
   std::atomic<std::uint32_t> agents{0};  // not cold
   // Agents that cannot start on this version wait until the trial is decided, at most until then.
   // The beginning of time: it is decided.
@@ -41,6 +43,8 @@ struct StartCounts {
   void count_leave();
   // The agent of this name could not start. After kMaxNames names each failure counts.
   void count_failure(const std::string& agent);
+  // The same for one that has started, and could not read the durable work of earlier versions.
+  void count_unreadable(const std::string& agent);
   static constexpr std::size_t kMaxNames = 100;
 
  private:

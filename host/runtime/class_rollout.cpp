@@ -116,7 +116,8 @@ void ClassRollout::judge() {
   const bool over = passed >= settings_.trial_time;
   if (too_many && failed > 0) {
     roll_back(std::to_string(failed) + " of the first " + std::to_string(expected) +
-              " agents could not start on it");
+              " agents could not start on it" +
+              (next_->starts->unreadable ? ", or not read the work of earlier versions" : ""));
   } else if ((seen >= expected && trial_->answers.complete()) || over) {
     keep();
   } else if (settings_.drain && passed >= settings_.drain_deadline &&

@@ -118,6 +118,8 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool work_due() const { return work_.due(); }
   [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
   [[nodiscard]] bool recovering() const { return work_.recovering(); }
+  // As DurableWork::take_unreadable().
+  [[nodiscard]] bool take_unreadable() { return work_.take_unreadable(); }
   [[nodiscard]] bool has_durable_work() const { return !work_.empty(); }
   // When dispatch() may find work even if no event comes before. Unix milliseconds.
   [[nodiscard]] std::optional<std::int64_t> next_look_ms() const { return work_.next_look_ms(); }

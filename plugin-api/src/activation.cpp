@@ -1,10 +1,14 @@
 #include <hearth/call.hpp>
 #include <hearth/detail/activation.hpp>
 #include <hearth/fetch.hpp>
+#include <hearth/retry.hpp>
 
 namespace hearth::detail {
 
-Failure current_failure() noexcept {
+namespace {
+
+// Inside a catch block.
+Failure describe_failure() noexcept {
   try {
     throw;
   } catch (const SqlError& error) {
@@ -26,6 +30,14 @@ Failure current_failure() noexcept {
   } catch (...) {
     return {};
   }
+}
+
+}  // namespace
+
+Failure current_failure() noexcept {
+  Failure failure = describe_failure();
+  failure.is_final = is_final(std::current_exception());
+  return failure;
 }
 
 bool emit_part(Activation& activation, std::uint64_t call, std::string_view part,
@@ -58,6 +70,7 @@ void Activation::complete_with_exception(const Context& context) noexcept {
   hearth_status status = failure.status;
   if (context.retried && misleading) status = HEARTH_E_PLUGIN;
   if (context.is_method && failure.of_host != 0) status = failure.of_host;
+  if (context.retried && failure.is_final && status == HEARTH_E_PLUGIN) status = HEARTH_E_FINAL;
   const hearth_status told =
       host()->complete(host(), id_, context.call, status, slice(failure.text));
   // If a caller gets the failure, the host logs the text; the SQL is only for the log.

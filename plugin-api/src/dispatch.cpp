@@ -85,17 +85,20 @@ void dispatch_callback(Activation& activation, const Context& outer, const heart
 void need_callback(const Activation& activation, std::string_view name, bool scheduled) {
   std::string why;
   if (find_callback(activation, name, scheduled, why) == nullptr)
-    throw Error(HEARTH_E_INVALID, why + ": the class " + std::string(class_name(activation)) +
-                                      " lists them with m.callback(\"...\", &Class::function)");
+    throw Error(HEARTH_E_INVALID,
+                why + ": the class " + std::string(class_name(activation)) +
+                    " lists them with m.callback(\"...\", &Class::function)",
+                true);
 }
 
 void need_method(const Activation& activation, std::string_view name) {
   for (const Method& method : activation.traits().methods().methods) {
     if (method.name == name) return;
   }
-  throw Error(HEARTH_E_INVALID, "the class " + std::string(class_name(activation)) +
-                                    " lists no method " + std::string(name) +
-                                    ": m.add(\"...\", &Class::function)");
+  throw Error(HEARTH_E_INVALID,
+              "the class " + std::string(class_name(activation)) + " lists no method " +
+                  std::string(name) + ": m.add(\"...\", &Class::function)",
+              true);
 }
 
 bool resume_kept(Activation& activation, const Context& context, const RecoveredFiber& fiber) {
@@ -119,8 +122,24 @@ std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view 
   return nullptr;
 }
 
+std::unique_ptr<BoundFiber> bind_stored(Activation& activation, std::string_view name,
+                                        const Json& input) {
+  try {
+    return bind_named(activation, name, input);
+  } catch (const std::exception& error) {
+    throw Unreadable(error.what());
+  }
+}
+
+ShouldRetry should_retry_of(const Activation& activation, std::string_view name) {
+  for (const NamedFiber& each : activation.traits().methods().fibers) {
+    if (each.name == name) return each.should_retry;
+  }
+  return nullptr;
+}
+
 bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber) {
-  const auto bound = bind_named(activation, fiber.name, fiber.input);
+  const auto bound = bind_stored(activation, fiber.name, fiber.input);
   if (!bound) return false;
   const Activation::Scope scope(activation, context);
   FiberRow row = resume_fiber(activation, fiber);

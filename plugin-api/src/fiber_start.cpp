@@ -14,12 +14,14 @@ void check_fiber_options(const FiberOptions& options) {
 }
 
 std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
-                                       const Json& input) {
-  auto bound = bind_named(activation, name, input);
+                                       const Json& input, bool is_stored) {
+  auto bound =
+      is_stored ? bind_stored(activation, name, input) : bind_named(activation, name, input);
   if (!bound)
-    throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
-                                      " lists no fiber " + std::string(name) +
-                                      ": m.fiber(\"...\", &Class::function)");
+    throw Error(HEARTH_E_INVALID,
+                "the class " + std::string(activation.definition().name) + " lists no fiber " +
+                    std::string(name) + ": m.fiber(\"...\", &Class::function)",
+                true);
   return bound;
 }
 
@@ -36,7 +38,7 @@ FiberRow resume_fiber(Activation& activation, const RecoveredFiber& fiber) {
 
 ChildFiber child_options(Activation& activation, const std::string& name, Json input,
                          FiberOptions options) {
-  ChildFiber child = {{}, std::move(input), std::move(options)};
+  ChildFiber child = {{}, std::move(input), std::move(options), false};
   FiberRoot* const parent = find_fiber(activation, activation.context().fiber);
   if (!parent) return child;
   child.parent = parent->fiber().id();
@@ -45,8 +47,8 @@ ChildFiber child_options(Activation& activation, const std::string& name, Json i
     child.options.policy = FiberPolicy::kReplaceFailed;
     // Its place in the parent's run identifies it, even if its input has the time in it.
     const auto before = find_record(activation, {}, *child.options.key);
-    if (before && (!before->settled() || before->status == FiberStatus::kCompleted))
-      child.input = before->input;
+    child.is_stored = before && (!before->settled() || before->status == FiberStatus::kCompleted);
+    if (child.is_stored) child.input = before->input;
   } else if (!child.options.keep_record && child.options.policy == FiberPolicy::kJoin) {
     // A failed child exists for its parent alone: a retry of the parent begins it again.
     child.options.policy = FiberPolicy::kReplaceFailed;

@@ -1,4 +1,5 @@
-#include <hearth/detail/fiber_waits.hpp>
+#include <hearth/detail/fiber_start.hpp>
+#include <hearth/retry.hpp>
 
 namespace hearth::detail {
 
@@ -61,14 +62,41 @@ void FiberRoot::settle() noexcept {
       error_ = std::current_exception();
     }
   }
-  if (error_) status = settle_as(HEARTH_FIBER_ERROR, why(), record);
+  if (error_) status = settle_as(kind_of_failure(), why(), record);
   settled_before_ = status == HEARTH_E_GONE;
   if (settled_before_) return;
   if (status < 0)
     return live.log(HEARTH_LOG_ERROR, live.last_error(status, "settle fiber " + fiber_.name()));
   record_ = read_fiber(parse_record(view(record)));
   if (record_->settled()) return fiber_settled(live, *record_);
+  if (record_->waits_for_code) return;
   if (auto kept = keep()) live.kept_work()[record_->id] = std::move(kept);
+}
+
+std::uint32_t FiberRoot::kind_of_failure() noexcept {
+  const auto ended_with = [](bool is_last) -> std::uint32_t {
+    if (is_last) return HEARTH_FIBER_FINAL_ERROR;
+    return HEARTH_FIBER_ERROR;
+  };
+  try {
+    std::rethrow_exception(error_);
+  } catch (const Unreadable&) {
+    return HEARTH_FIBER_NEEDS_CODE;
+  } catch (const Final&) {
+    return HEARTH_FIBER_FINAL_ERROR;
+  } catch (const std::exception& error) {
+    const ShouldRetry should_retry = should_retry_of(activation(), fiber_.name());
+    if (should_retry == nullptr) return ended_with(is_final(error_));
+    try {
+      const auto record = find_record(activation(), fiber_.id(), {});
+      const int next_attempt = (record ? record->failures : 0) + 2;
+      return ended_with(!should_retry(error, next_attempt));
+    } catch (...) {
+      return HEARTH_FIBER_ERROR;
+    }
+  } catch (...) {
+    return HEARTH_FIBER_ERROR;
+  }
 }
 
 hearth_fiber_filter to_fiber_filter(const FiberFilter& filter) {

@@ -33,6 +33,7 @@ bool is_closing(const std::exception_ptr& error) noexcept {
 
 void FiberRoot::report() noexcept {
   if (!error_ || settled_before_) return;
+  if (record_ && record_->waits_for_code) return;  // the host's log says so
   try {
     std::rethrow_exception(error_);
   } catch (...) {

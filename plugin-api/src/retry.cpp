@@ -11,12 +11,24 @@ void check_retry(const RetryOptions& options) {
     refuse("retry.baseDelayMs must be <= retry.maxDelayMs");
 }
 
+bool is_final(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return error.is_final();
+  } catch (...) {
+    return false;
+  }
+}
+
 bool worth_another(const RetryOptions& options, const std::exception_ptr& failure, int attempt) {
   if (attempt >= options.max_attempts) return false;
   try {
     std::rethrow_exception(failure);
+  } catch (const Final&) {
+    return false;
   } catch (const std::exception& error) {
-    return !options.should_retry || options.should_retry(error, attempt + 1);
+    return options.should_retry ? options.should_retry(error, attempt + 1) : !is_final(failure);
   } catch (...) {
     return false;
   }

@@ -124,6 +124,14 @@ TEST_F(AlarmsTest, A3_ASecondOneOfAMethodReplacesAndAnotherMethodCoexists) {
   EXPECT_EQ(begin(), "ring[]");
 }
 
+TEST_F(AlarmsTest, AFinalFailureIsTriedNoMore) {
+  set("ring", seconds(0));
+  EXPECT_EQ(begin(), "ring[]");
+  EXPECT_EQ(alarms_->ended(id_, "refused", true), TryEnd::kDead);
+  EXPECT_EQ(listed()[0]["attempts"], 1);
+  EXPECT_EQ(listed()[0]["last_error"], "refused");
+}
+
 TEST_F(AlarmsTest, A4_AFailureIsTriedAgainTwiceAndThenDead) {
   set("ring", seconds(0));
   EXPECT_EQ(begin(), "ring[]");

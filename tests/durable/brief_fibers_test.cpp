@@ -339,6 +339,45 @@ TEST_F(BriefFibersTest, P7_ItCountsAmongTheRecordsAndACancelEndsIt) {
   EXPECT_NE(begin("y").fiber, 0U);
 }
 
+TEST_F(BriefFibersTest, WorkThatCannotReadItsCheckpointWaitsForCode) {
+  const auto begun = begin("x", "k");
+  EXPECT_TRUE(fibers_->stash(begun.fiber, "5"));
+  database_->commit();
+  for (int life = 0; life < 20; ++life) {
+    crash();
+    ASSERT_TRUE(recover()) << "each instance is asked";
+    const FiberHandle handle = resume("x");
+    EXPECT_TRUE(managed_->wait_for_code(handle));
+    database_->commit();
+    EXPECT_EQ(managed_->settle(handle, FiberStatus::kError, "late").error().code, Errc::kNotFound);
+    EXPECT_TRUE(inspect("x").at("waits_for_code"));
+    EXPECT_EQ(inspect("x").at("attempts"), 0);
+    EXPECT_EQ(inspect("x").at("snapshot"), 5);
+    EXPECT_FALSE(fibers_->wake().working) << "it keeps nothing awake";
+    EXPECT_TRUE(is_next_version(*fibers_->wake().at_ms));
+  }
+  crash();
+  ASSERT_TRUE(recover());
+  settle(resume("x"), FiberStatus::kCompleted);
+}
+
+TEST_F(BriefFibersTest, AFinalFailureIsNotTriedAgain) {
+  ManagedRequest wanted = brief("x");
+  wanted.max_retries = 20;
+  const auto begun = start(wanted);
+  const auto change = managed_->settle(begun.fiber, FiberStatus::kError, "refused", true);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->status, FiberStatus::kError);
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(BriefFibersTest, AFinalFailureOfTheHookIsTheLast) {
+  begin("x");
+  crash();
+  ASSERT_TRUE(recover());
+  EXPECT_TRUE(fibers_->failed("x", "no", true).dead);
+}
+
 // ---- poison -------------------------------------------------------------------------------------
 
 TEST_F(BriefFibersTest, P8_RunsThatEndTheProcessAreCountedUntilTheNextCheckpoint) {

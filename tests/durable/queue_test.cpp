@@ -252,14 +252,32 @@ TEST_F(QueueTest, P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn) {
   EXPECT_TRUE(queue_->wake().none()) << "a dead letter wakes nobody";
 }
 
-TEST_F(QueueTest, P4_AMissingCallbackIsADeadLetter) {
+TEST_F(QueueTest, WhatThisVersionCannotDoWaitsForAnotherOneAndHoldsBackNone) {
   const std::string id = push("not yet written");
+  push("b");
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(begin());
+    EXPECT_EQ(queue_->ended(false, true, "no such callback").next, TryEnd::kWaitsForCode);
+    push("c");
+    EXPECT_EQ(drain(), life == 0 ? "b c " : "c ");
+    clock_.advance(std::chrono::hours(1'000));
+    EXPECT_FALSE(begin()) << "no time brings it";
+    EXPECT_TRUE(is_next_version(*queue_->wake().at_ms));
+    EXPECT_EQ(get(id)["state"], "waiting");
+    EXPECT_EQ(get(id)["last_error"], "no such callback");
+    EXPECT_EQ(get(id)["attempts"], 0) << "it was no attempt";
+    crash();
+  }
+  push("d");
+  EXPECT_EQ(drain(), "not yet written d ") << "the next instance begins with the oldest";
+}
+
+TEST_F(QueueTest, P4_AFinalFailureIsADeadLetterAtOnce) {
+  const std::string id = push("charge");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(queue_->ended(false, true, "no such callback").next, TryEnd::kDead);
-  database_->commit();
-  crash();
+  EXPECT_EQ(queue_->ended(false, false, "refused", true).next, TryEnd::kDead);
   EXPECT_EQ(get(id)["state"], "dead");
-  EXPECT_EQ(get(id)["last_error"], "no such callback");
+  EXPECT_EQ(get(id)["last_error"], "refused");
 }
 
 TEST_F(QueueTest, ADeadLetterThatIsRetriedComesLastAndItsAttemptsAreForgotten) {

@@ -245,6 +245,17 @@ TEST_F(ScheduleRunsTest, AnyErrorIsTriedAgainAndThenTheOneShotRowGoes) {
   }
 }
 
+TEST_F(ScheduleRunsTest, AFinalFailureEndsTheOccurrenceAndNotTheSchedule) {
+  create(delay(0));
+  EXPECT_EQ(end(*begin(), RunOutcome::kFinal, "refused").next, Next::kGone);
+  const auto created = create(every(1'000));
+  clock_.advance(seconds(1));
+  EXPECT_EQ(end(*begin(), RunOutcome::kFinal, "refused").next, Next::kWaiting);
+  EXPECT_FALSE(begin());
+  clock_.advance(seconds(1));
+  EXPECT_TRUE(begin());
+}
+
 TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
   const auto created = create(every(1'000));
   for (int round = 0; round < 4; ++round) {

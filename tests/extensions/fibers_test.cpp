@@ -240,6 +240,20 @@ TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
   EXPECT_FALSE(agent_.has_stored());
 }
 
+TEST_F(AbiFibersTest, AFinalErrorIsNotRetriedAndWorkThatNeedsCodeWaits) {
+  auto request = good_request();
+  request.max_retries = 3;
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_EQ(settle(HEARTH_FIBER_FINAL_ERROR, "refused"), HEARTH_OK) << last_error();
+  EXPECT_TRUE(has(record_, R"("status":"error")")) << view(record_);
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_FALSE(agent_.work().take_unreadable());
+  EXPECT_EQ(settle(HEARTH_FIBER_NEEDS_CODE, "checkpoint.shop: missing"), HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("waits_for_code":true)")) << view(record_);
+  EXPECT_TRUE(agent_.work().take_unreadable());
+  EXPECT_EQ(settle(HEARTH_FIBER_COMPLETED, "1"), HEARTH_E_GONE);
+}
+
 TEST_F(AbiFibersTest, WorkCanEndWhateverItsErrorSays) {
   ASSERT_EQ(start(good_request()), HEARTH_OK);
   EXPECT_EQ(settle(HEARTH_FIBER_COMPLETED, "[1]"), HEARTH_OK) << last_error();

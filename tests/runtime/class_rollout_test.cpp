@@ -166,6 +166,33 @@ TEST_F(ClassRolloutTest, AVersionOnWhichTooManyFailToStartIsTakenBack) {
   EXPECT_EQ(next_script_.alive, 0);
 }
 
+TEST_F(ClassRolloutTest, AVersionThatCannotReadTheWorkInProgressIsTakenBack) {
+  settings_.trial_agents = 1;
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kCall)
+      EXPECT_TRUE(host.start_managed({.name = "import", .keeping = durable::FiberKeeping::kBrief}));
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  ask(shard_.connect("a"));
+  auto next = version("new", next_script_);
+  next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kFiberRecovered)
+      return Error{Errc::kUnreadable, "checkpoint.shop: missing, expected string"};
+    if (event.call == 0) return {};
+    return host.complete(event.call, std::string_view());
+  };
+  begin(std::move(next));
+  EXPECT_EQ(look(), RolloutState::kRolledBack);
+  EXPECT_EQ(rollout_->reason(),
+            "1 of the first 1 agents could not start on it, or not read the work of earlier "
+            "versions");
+  shard_.settle();
+  EXPECT_TRUE(std::ranges::any_of(shard_.script.history, [](const std::string& event) {
+    return event.starts_with("fiber_recovered import|");
+  })) << "the version before goes on with it";
+}
+
 TEST_F(ClassRolloutTest, AgentsOnTheirWayFromElsewhereAreWaitedFor) {
   settings_.trial_agents = 2;
   settings_.awaited = 1;

@@ -171,7 +171,7 @@ CaseOutcome check_results(CheckRun& run) {
         instance.give_result(token, operation, HEARTH_OK, {});
     }
     instance.give_result(4711, HEARTH_OP_SLEEP, HEARTH_OK, large);
-    for (hearth_status status = HEARTH_OK; status >= HEARTH_E_FORBIDDEN - 1; --status) {
+    for (hearth_status status = HEARTH_OK; status >= HEARTH_E_UNREADABLE - 1; --status) {
       if (run.is_late()) return;
       for (const CheckEvent& event : later_events(instance, methods)) {
         instance.deliver(event);

@@ -451,7 +451,7 @@ std::string event_name(std::uint32_t kind) {
 }
 
 bool is_event_status(hearth_status status) {
-  return status <= HEARTH_OK && status >= HEARTH_E_FORBIDDEN;
+  return status <= HEARTH_OK && status >= HEARTH_E_UNREADABLE;
 }
 
 }  // namespace hearth::plugins

@@ -16,8 +16,10 @@ FirstWakes::Judgement FirstWakes::judge(const Starts& starts_of,
                                     : is_over && failed > 0 && starts->started == 0;
     if (too_many) {
       untried_.clear();
-      return {Verdict::kFailed, std::to_string(failed) + " of the first " + std::to_string(seen) +
-                                    " agents that woke could not start on it"};
+      return {Verdict::kFailed,
+              std::to_string(failed) + " of the first " + std::to_string(seen) +
+                  " agents that woke could not start on it" +
+                  (starts->unreadable ? ", or not read the work of earlier versions" : "")};
     }
     segment = is_enough || is_over ? untried_.erase(segment) : std::next(segment);
   }

@@ -99,7 +99,10 @@ enum {
   HEARTH_E_IO = -12,        /* storage failed: the agent is broken and will be evicted */
   HEARTH_E_NOT_FOUND = -13, /* no such row, method, header, ... */
   HEARTH_E_CONFLICT = -14,  /* a constraint was violated */
-  HEARTH_E_FORBIDDEN = -15  /* not allowed for this caller, connection or plugin */
+  HEARTH_E_FORBIDDEN = -15, /* not allowed for this caller, connection or plugin */
+  HEARTH_E_FINAL = -16,     /* as PLUGIN, and no retry can end better: work is not tried again */
+  HEARTH_E_UNREADABLE = -17 /* the code cannot read what an earlier version of it has stored: work
+                               waits for another version */
 };
 
 /* One live agent. A number, never a pointer; never used again after the agent is destroyed. */

@@ -11,7 +11,8 @@
 //             too, if the callback returns no Task). Last, if wanted, `const ScheduleRun&` or
 //             `const QueueItem&`, valid until the callback has ended. A callback with a ScheduleRun
 //             is only for schedules, with a QueueItem only for the queue; others are for both.
-// Result      void or Task<void>; other values are dropped. An exception is a failed attempt.
+// Result      void or Task<void>; other values are dropped. An exception is a failed attempt, and
+//             Final the last one. A payload that it cannot read waits for another version.
 // Names       schedule(), schedule_every() and queue() refuse a name that the class does not list.
 
 #include <hearth/detail/activation.hpp>
@@ -109,7 +110,7 @@ struct CallbackInvoker {
     DeliverCallback done(std::move(delivery));
     if constexpr (kTakesPayload) {
       using First = std::tuple_element_t<0, std::tuple<Parameters...>>;
-      auto payload = hearth::read_json<std::remove_cvref_t<First>>(kept.payload, "payload");
+      auto payload = read_stored<std::remove_cvref_t<First>>(kept.payload, "payload");
       if constexpr (kCount == 1) {
         run(activation, context, done,
             [&]() -> Result { return (object.*pointer)(std::forward<First>(payload)); });

@@ -21,12 +21,14 @@
 //           that was written since the last wait: call stash() last in a step, so that its rows,
 //           the state and the checkpoint belong together.
 // Ends      with the function: by a value, or by an exception, which reaches the waiting caller or
-//           the log. With max_retries it begins again first. An eviction does not end it, but
-//           destroys its frames: the fiber is interrupted.
+//           the log. With max_retries it begins again first, unless the exception is final (Final)
+//           or the should_retry that is listed with the function refuses. An eviction does not end
+//           it, but destroys its frames: the fiber is interrupted.
 // Recovery  After an eviction, a crash, or an update, and for another attempt, the function that is
 //           listed under the name is called again, with the input and the last checkpoint. A class
 //           that overrides on_fiber_recovered decides first. A fiber that neither the hook nor the
-//           list of a version continues waits for a version that does.
+//           list of a version continues waits for a version that does; so does one whose input or
+//           checkpoint the version cannot read.
 // Requires  No transaction() is open: stash() and the begin and end of a fiber commit all earlier
 //           writes.
 // Threads   The agent's own. Several fibers may run at once, and each has its own checkpoint.
@@ -108,9 +110,10 @@ class FiberContext {
   // The checkpoint that this attempt began with; null if there was none.
   [[nodiscard]] const Json& snapshot() const noexcept { return row_.snapshot; }
   // The same as a struct with HEARTH_FIELDS, or any type that read_json() takes; nullopt for null.
+  // Failure   Unreadable: leave it alone, and the fiber waits for a version that can read it.
   template <class T>
   [[nodiscard]] std::optional<T> snapshot() const {
-    return read_json<std::optional<T>>(row_.snapshot, "checkpoint");
+    return detail::read_stored<std::optional<T>>(row_.snapshot, "checkpoint");
   }
 
   // Replaces the checkpoint, whole. On disk when it returns.

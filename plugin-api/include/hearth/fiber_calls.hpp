@@ -114,7 +114,7 @@ class FiberCalls {
   // Failure   HostError(NOT_FOUND): it was continued already, or the hook has ended.
   void continue_fiber(const RecoveredFiber& fiber) {
     Activation& live = activation_of_self();
-    const auto bound = need_named(live, fiber.name, fiber.input);
+    const auto bound = need_named(live, fiber.name, fiber.input, true);
     leave_alone(live, bound->begin(live, fiber_context(live), resume_fiber(live, fiber)));
   }
   // The same with another function. The first fiber of the same name that is begun inside the hook
@@ -253,7 +253,7 @@ Task<Value> FiberCalls<Self>::run_fiber(std::string name, Input input, FiberOpti
   Activation& live = activation_of_self();
   Json json(input);
   const ChildFiber child = child_options(live, name, std::move(json), std::move(options));
-  const auto bound = need_named(live, name, child.input);
+  const auto bound = need_named(live, name, child.input, child.is_stored);
   OpenedFiber opened = open_fiber(live, name, child.input, child.options, child.parent, true);
   const std::string id = opened.row.id;
   if (opened.row.handle != 0) {

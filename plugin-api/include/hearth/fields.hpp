@@ -7,6 +7,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <string>
@@ -319,6 +320,21 @@ template <class T>
   return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
                               detail::UnknownKeys::kIgnored);
 }
+
+namespace detail {
+
+// The same for a value that an earlier version of the code may have stored.
+// Failure   Unreadable
+template <class T>
+[[nodiscard]] T read_stored(const Json& value, std::string_view what) {
+  try {
+    return hearth::read_json<T>(value, what);
+  } catch (const std::exception& error) {
+    throw Unreadable(error.what());
+  }
+}
+
+}  // namespace detail
 
 // The options of a class: like read_json, but a key that the struct does not have is an error
 // ("option strat: unknown; ...").

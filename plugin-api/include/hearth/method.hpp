@@ -9,6 +9,7 @@
 #include <hearth/method_option.hpp>
 #include <hearth/operation.hpp>
 #include <hearth/operation_kind.hpp>
+#include <hearth/retry.hpp>
 #include <hearth/task.hpp>
 
 #include <array>
@@ -250,6 +251,7 @@ struct NamedFiber {
   std::string_view name;
   Bind bind;
   alignas(void*) std::array<std::byte, kPointerBytes> pointer;
+  ShouldRetry should_retry = nullptr;  // null: always
 };
 
 template <class T, class Pointer, class Result, class... Parameters>
@@ -334,16 +336,21 @@ class Methods {
   }
 
   // The function of a fiber, for start_fiber() and run_fiber(): takes its input, if it has one, and
-  // a FiberContext&.
+  // a FiberContext&. `should_retry` says whether one of the fiber's max_retries is made after this
+  // failure; a lambda without captures. After a Final none is.
   template <class C, class Result, class... Parameters>
-  void fiber(const char* name, Result (C::*function)(Parameters...)) {
+  void fiber(const char* name, Result (C::*function)(Parameters...),
+             ShouldRetry should_retry = nullptr) {
     list_.fibers.push_back(
         detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
+    list_.fibers.back().should_retry = should_retry;
   }
   template <class C, class Result, class... Parameters>
-  void fiber(const char* name, Result (C::*function)(Parameters...) const) {
+  void fiber(const char* name, Result (C::*function)(Parameters...) const,
+             ShouldRetry should_retry = nullptr) {
     list_.fibers.push_back(
         detail::make_named_fiber<T, decltype(function), Result, Parameters...>(name, function));
+    list_.fibers.back().should_retry = should_retry;
   }
 
   // A kind of operation(). `name` is a literal of 1 to 64 bytes; a class has at most 256 kinds.

@@ -124,7 +124,7 @@ class Probed {
 };
 
 // Thrown by the function of an operation that has certainly not been executed: it was refused, or
-// has never left. It may be run again.
+// has never left. It may be run again; Final: a retry would be refused too.
 class NotExecuted : public Error {
  public:
   explicit NotExecuted(const std::string& text, hearth_status code = HEARTH_E_PLUGIN)
@@ -157,7 +157,7 @@ Value kept_result(const std::string& result) {
   if constexpr (!std::is_void_v<Value>) {
     if (result.empty())
       throw Error(HEARTH_E_LIMIT, "the operation has completed, and its result was not kept");
-    return hearth::read_json<Value>(parse_json(result), "result");
+    return read_stored<Value>(parse_json(result), "result");
   }
 }
 
@@ -173,6 +173,9 @@ void settle_value(OperationRun& run, const Value& value) {
   try {
     throw;
   } catch (const NotExecuted&) {
+    run.fail(HEARTH_OUTCOME_NOT_EXECUTED);
+    throw;
+  } catch (const Final&) {
     run.fail(HEARTH_OUTCOME_NOT_EXECUTED);
     throw;
   } catch (...) {

@@ -7,7 +7,9 @@
 //           pushed, one at a time, after a restart too. At least once: an item whose work was
 //           interrupted is delivered again. An item that throws is retried as its retry options
 //           say, while the items behind it wait. After that it is a dead letter: kept and listed,
-//           and the others go on. An item whose callback the class does not have is one at once.
+//           and the others go on. An item that throws Final is one at once. An item whose callback
+//           the class does not have, or whose payload it cannot read, waits for another version,
+//           and the others go on.
 // Bounded   The class's YAML: queue.max_items, queue.timeout. A payload: limits.max_value.
 // Failure   Error(INVALID): the class lists no such callback. HostError: INVALID (also while a
 //           transaction() is open), LIMIT.

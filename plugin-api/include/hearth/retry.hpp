@@ -18,12 +18,15 @@
 
 namespace hearth {
 
+// Whether to try again after this failure; `next_attempt` is 2, 3, ...
+using ShouldRetry = bool (*)(const std::exception& failure, int next_attempt);
+
 struct RetryOptions {
   NumberOption<int> max_attempts = 3;  // the first one included
   TimeOption base_delay = std::chrono::milliseconds(100);
   TimeOption max_delay = std::chrono::seconds(3);
-  // Whether to try again after this failure; `next_attempt` is 2, 3, ... Empty: always. An
-  // exception that is no std::exception is never retried.
+  // Whether to try again after this failure; `next_attempt` is 2, 3, ... Empty: unless the failure
+  // is_final(). A Final, and an exception that is no std::exception, are never retried.
   std::function<bool(const std::exception& failure, int next_attempt)> should_retry = {};
 };
 
@@ -43,6 +46,8 @@ template <class Function>
 using AttemptValue = TaskValue<AttemptResult<Function>>;
 
 void check_retry(const RetryOptions& options);
+
+bool is_final(const std::exception_ptr& failure) noexcept;
 
 bool worth_another(const RetryOptions& options, const std::exception_ptr& failure, int attempt);
 

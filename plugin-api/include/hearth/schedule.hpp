@@ -73,8 +73,10 @@ enum class ScheduleState : std::uint8_t {
   kWaiting,
   kRunning,
   kPaused,
-  kMissing,  // the class has no such callback (yet), or the server cannot read its time zones now
-  kDead,     // given up: revive_schedule() begins again, an idempotent request replaces it
+  // The class has no such callback (yet), or cannot read the payload; or the server cannot read its
+  // time zones now.
+  kMissing,
+  kDead,  // given up: revive_schedule() begins again, an idempotent request replaces it
 };
 
 struct ScheduleOptions {

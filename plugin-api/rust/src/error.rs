@@ -31,6 +31,12 @@ impl Status {
     pub const CONFLICT: Status = Status(ffi::HEARTH_E_CONFLICT);
     /// The caller may not do this. HTTP: 403.
     pub const FORBIDDEN: Status = Status(ffi::HEARTH_E_FORBIDDEN);
+    /// The agent's code failed, and no retry mends it: fibers, schedules and alarms make none.
+    /// HTTP: 500.
+    pub const FINAL: Status = Status(ffi::HEARTH_E_FINAL);
+    /// This version of the code cannot read what an earlier one has stored: a fiber or a schedule
+    /// waits for another version.
+    pub const UNREADABLE: Status = Status(ffi::HEARTH_E_UNREADABLE);
 
     /// The number that `hearth/abi.h` gives this status; negative.
     pub fn code(self) -> i32 {

@@ -47,6 +47,8 @@ numbers! {
     HEARTH_E_NOT_FOUND: i32 = -13;
     HEARTH_E_CONFLICT: i32 = -14;
     HEARTH_E_FORBIDDEN: i32 = -15;
+    HEARTH_E_FINAL: i32 = -16;
+    HEARTH_E_UNREADABLE: i32 = -17;
 
     HEARTH_EVENT_START: u32 = 1;
     HEARTH_EVENT_CALL: u32 = 6;
@@ -73,6 +75,8 @@ numbers! {
     HEARTH_FIBER_COMPLETED: u32 = 16;
     HEARTH_FIBER_ERROR: u32 = 32;
     HEARTH_FIBER_ABORTED: u32 = 64;
+    HEARTH_FIBER_FINAL_ERROR: u32 = 128;
+    HEARTH_FIBER_NEEDS_CODE: u32 = 256;
 }
 
 // ---- structs -----------------------------------------------------------------------------------

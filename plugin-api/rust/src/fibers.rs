@@ -91,6 +91,12 @@ impl<T: Agent> Instance<T> {
     fn fail(&self, running: &RunningFiber, error: &Error) {
         let settled = match error.status() {
             Status::CLOSING => Err(error.clone()),
+            Status::FINAL => {
+                self.host.settle(running.handle, ffi::HEARTH_FIBER_FINAL_ERROR, error.text())
+            }
+            Status::UNREADABLE => {
+                self.host.settle(running.handle, ffi::HEARTH_FIBER_NEEDS_CODE, error.text())
+            }
             _ => self.host.settle(running.handle, ffi::HEARTH_FIBER_ERROR, error.text()),
         };
         match settled {

@@ -233,7 +233,7 @@ impl HostAgent {
         let _ = unsafe { works_for(self.tables.host, self.id, handle, 0) };
     }
 
-    /// `status`: `HEARTH_FIBER_COMPLETED` or `_ERROR`.
+    /// `status`: `HEARTH_FIBER_COMPLETED`, `_ERROR`, `_FINAL_ERROR` or `_NEEDS_CODE`.
     pub fn settle(&self, handle: FiberHandle, status: u32, body: &str) -> Result<()> {
         let settle = self.tables.fibers.settle;
         let mut record = Bytes::EMPTY;

@@ -109,6 +109,8 @@ impl Agent for Probe {
             Some("panic") => panic!("secret: fiber"),
             Some("fail") => Err("the bridge is out".into()),
             Some("closing") => Err(Error::new(Status::CLOSING, "closing")),
+            Some("final") => Err(Error::new(Status::FINAL, "the card was refused")),
+            Some("unreadable") => Err(Error::new(Status::UNREADABLE, "no shop")),
             Some("start another") => {
                 cx.start_fiber("work", &"fail".into())?;
                 Ok(Step::next(step))
@@ -378,6 +380,15 @@ fn a_fiber_that_fails_or_panics_is_settled() {
     agent.call("start", r#"["work","panic"]"#);
     let done = without_log(agent.wake(HEARTH_OK));
     assert_eq!(done, ["set_state 0 1".into(), "evict".into(), format!("settle 9 32 {PANICKED}")]);
+}
+
+#[test]
+fn a_failure_that_no_retry_mends_and_a_value_that_cannot_be_read_are_settled_as_such() {
+    let agent = probe(29);
+    agent.call("start", r#"["work","final"]"#);
+    assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 1", "settle 9 128 the card was refused"]);
+    agent.call("start", r#"["work","unreadable"]"#);
+    assert_eq!(agent.wake(HEARTH_OK), ["set_state 0 1", "settle 9 256 no shop"]);
 }
 
 #[test]

@@ -393,6 +393,7 @@ struct Failure {
   std::string sql = {};  // of a SqlError
   // LIMIT or CONFLICT of a function of the host: the caller of a method gets it. 0: none.
   hearth_status of_host = 0;
+  bool is_final = false;  // see Error::is_final()
 };
 
 Failure current_failure() noexcept;

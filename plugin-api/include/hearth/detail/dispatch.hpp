@@ -84,9 +84,10 @@ inline const OperationKind& listed_operation(const Activation& activation, std::
   for (const NamedOperation& each : activation.traits().methods().operations) {
     if (each.name == name) return each.kind;
   }
-  throw Error(HEARTH_E_INVALID, "the class " + std::string(activation.definition().name) +
-                                    " lists no operation " + std::string(name) +
-                                    ": m.operation(\"...\", {...})");
+  throw Error(HEARTH_E_INVALID,
+              "the class " + std::string(activation.definition().name) + " lists no operation " +
+                  std::string(name) + ": m.operation(\"...\", {...})",
+              true);
 }
 
 // Owns the record for as long as the hook runs.

@@ -18,9 +18,15 @@ void check_fiber_options(const FiberOptions& options);
 // The function that is listed under `name`, with `input`; null if there is none. In dispatch.cpp.
 std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
                                        const Json& input);
+// The same with an input that is stored. Failure: Unreadable.
+std::unique_ptr<BoundFiber> bind_stored(Activation& activation, std::string_view name,
+                                        const Json& input);
 // The same, but throws Error(INVALID) if there is none.
 std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
-                                       const Json& input);
+                                       const Json& input, bool is_stored = false);
+
+// The function that was listed with `name`; null: none. In dispatch.cpp.
+ShouldRetry should_retry_of(const Activation& activation, std::string_view name);
 
 // The class decides itself how interrupted fibers go on. In dispatch.hpp.
 bool has_recovery_hook(const Activation& activation) noexcept;
@@ -107,6 +113,7 @@ struct ChildFiber {
   std::string parent;
   Json input;
   FiberOptions options;
+  bool is_stored = false;  // the input, by an earlier run
 };
 ChildFiber child_options(Activation& activation, const std::string& name, Json input,
                          FiberOptions options);
@@ -117,7 +124,7 @@ Value value_of(const FiberRecord& record) {
   if (record.status != FiberStatus::kCompleted)
     throw Error(HEARTH_E_PLUGIN,
                 record.error.value_or("fiber " + record.name + " did not complete"));
-  if constexpr (!std::is_void_v<Value>) return hearth::read_json<Value>(record.result, "result");
+  if constexpr (!std::is_void_v<Value>) return read_stored<Value>(record.result, "result");
 }
 
 }  // namespace hearth::detail

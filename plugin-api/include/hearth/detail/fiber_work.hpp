@@ -83,6 +83,8 @@ class FiberRoot : public Root {
   static constexpr std::size_t kLongestKey = 256;
 
   [[nodiscard]] std::string why() const noexcept;
+  // How settle() reports the failure: HEARTH_FIBER_ERROR, _FINAL_ERROR or _NEEDS_CODE.
+  [[nodiscard]] std::uint32_t kind_of_failure() noexcept;
   void settle() noexcept;  // in fiber_waits.cpp
 
   FiberContext fiber_;

@@ -108,6 +108,8 @@ class [[nodiscard]] BeginAwaiter final : public PendingOperation {
       return operation_table(activation_)
           .begin(activation_.host(), activation_.id(), &start, token, &begun);
     });
+    if (status == HEARTH_E_LIMIT)  // no room, or a limit of a day
+      throw HostError(status, activation_.last_error(status, "begin an operation"), true);
     activation_.check(status, "begin an operation");
     host_id_ = begun.wait;
     decision_ = {begun.decision, static_cast<int>(begun.attempt), begun.operation,

@@ -52,7 +52,8 @@
  *           resumes the fiber inside the event and works on, or completes the event with an
  *           outcome. Completed with nothing, the fiber is let go: a kept one is "interrupted", a
  *           brief one is removed. After an error, or without an answer before the class's
- *           fibers.recovery_timeout, the fiber is offered again, after growing waits.
+ *           fibers.recovery_timeout, the fiber is offered again, after growing waits; after FINAL
+ *           it is dead.
  * Attempts  A fiber is offered at most fibers.max_attempts times without a new checkpoint, and
  *           fibers.max_recoveries times in all. Attempts are counted from the second offer after a
  *           crash on, also if the hook itself crashed the process. A checkpoint with other bytes
@@ -71,10 +72,12 @@
  *           It also gets those of each turn that was given up and is still on record, unless a
  *           later turn has begun; at most 20 turns of each kind.
  * Unknown   If the event is refused or completed with NOT_FOUND or UNSUPPORTED, this version of the
- *           code does not know the name, or does not want to decide. The fiber then waits for
- *           another version ("waits_for_code" in its record). It costs no attempt and keeps
- *           nothing awake. It is listed, and offered again by each instance, and when the class's
- *           version changes, without a time limit.
+ *           code does not know the name, or does not want to decide; with UNREADABLE, or if the
+ *           work settles as NEEDS_CODE, it cannot read what an earlier version has stored, and is
+ *           charged for it while it is on trial. The fiber then waits for another version
+ *           ("waits_for_code" in its record). It costs no attempt and keeps nothing awake. It is
+ *           listed, and offered again by each instance, and when the class's version changes,
+ *           without a time limit.
  * Poison    A run that crashed the process counts: after fibers.max_crashes of them the fiber is
  *           dead. The count starts again when a run has worked for five minutes and then stashes
  *           another checkpoint. works_for says which fiber a run belongs to.
@@ -137,7 +140,11 @@ enum {
   HEARTH_FIBER_INTERRUPTED = 8,
   HEARTH_FIBER_COMPLETED = 16,
   HEARTH_FIBER_ERROR = 32,
-  HEARTH_FIBER_ABORTED = 64
+  HEARTH_FIBER_ABORTED = 64,
+  /* For settle alone: */
+  HEARTH_FIBER_FINAL_ERROR = 128, /* ERROR, and no retry can end better: none is made */
+  HEARTH_FIBER_NEEDS_CODE = 256   /* the work cannot read its input, its checkpoint or a stored
+                                     result: the fiber waits (Unknown) */
 };
 
 /* hearth_fiber_start.policy: the id or key names a record that is settled. */
@@ -220,9 +227,10 @@ typedef struct hearth_fibers_v1 {
   hearth_status (*stash)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes json);
 
-  /* The work has ended. status: COMPLETED (body: the result, JSON or empty), ERROR (body: a text)
-   * or ABORTED (body: the reason). With the running turn. *record: the new record (status pending
-   * after ERROR with retries left).
+  /* The work has ended. status: COMPLETED (body: the result, JSON or empty), ERROR or FINAL_ERROR
+   * (body: a text), ABORTED (body: the reason), or NEEDS_CODE (body: what cannot be read, for the
+   * log). With the running turn. *record: the new record (status pending after ERROR with retries
+   * left, recovering after NEEDS_CODE).
    * GONE: a cancel has settled it before: nothing is changed. INVALID (no JSON), LIMIT (the result
    * is too large): it still runs. */
   hearth_status (*settle)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,

@@ -11,7 +11,10 @@
  *
  *   completed with           what happens
  *   OK                       the row is removed with that turn
- *   NOT_FOUND, UNSUPPORTED   the class has no such callback: the item becomes a dead letter
+ *   NOT_FOUND, UNSUPPORTED   the class has no such callback; and
+ *   UNREADABLE               it cannot read the payload: the item waits for another version of the
+ *                            class, and holds back no item behind it. Each instance gets it once
+ *   FINAL                    the item becomes a dead letter at once
  *   any other error          retried by the item's retry options, while the items behind it wait;
  *                            after the last attempt the item becomes a dead letter. The same if
  *                            no answer comes within the class's queue.timeout

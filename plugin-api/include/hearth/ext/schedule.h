@@ -30,9 +30,11 @@
  *
  *   completed with           what happens
  *   OK                       it has run
- *   NOT_FOUND, UNSUPPORTED   the class has no such callback (yet): the row is kept in state
- *                            "missing" and reported; it is tried again when the agent starts again
- *                            and after growing waits
+ *   NOT_FOUND, UNSUPPORTED   the class has no such callback (yet); and
+ *   UNREADABLE               it cannot read the payload: the row is kept in state "missing" and
+ *                            reported; it is tried again when the agent starts again and after
+ *                            growing waits
+ *   FINAL                    no retry: the run has failed, as after the last attempt
  *   any other error          retried by the retry options; the same if no answer comes within the
  *                            class's schedules.timeout. After the last attempt the run has failed:
  *                            a one-shot row is removed, a recurring one goes on with its next time;
