@@ -54,11 +54,11 @@
  *           brief one is removed. After an error, or without an answer before the class's
  *           fibers.recovery_timeout, the fiber is offered again, after growing waits; after FINAL
  *           it is dead.
- * Attempts  A fiber is offered at most fibers.max_attempts times without a new checkpoint, and
- *           fibers.max_recoveries times in all. Attempts are counted from the second offer after a
- *           crash on, also if the hook itself crashed the process. A checkpoint with other bytes
- *           than the one before is progress. Beyond a bound the fiber is dead: offered again only
- *           after revive.
+ * Attempts  After fibers.max_attempts offers without a new checkpoint that failed or crashed the
+ *           process, and after fibers.max_recoveries offers in all, a fiber is dead: offered again
+ *           only after revive. A checkpoint with other bytes than the one before is progress. An
+ *           offer that the end of the process interrupts without a crash of its work counts only
+ *           among the second.
  * Turns     A fiber with HEARTH_FIBER_TURN ("turn" in its record) is dead after
  *           fibers.max_turn_recoveries (5); a checkpoint does not reset the count. The agent's
  *           clients that speak the protocol get a frame for each recovery:
@@ -102,9 +102,8 @@
  *
  * HEARTH_EVENT_FIBER_SETTLED: asynchronous. name: the fiber's name; body: the record, in a settled
  * status. It is delivered at least once: until it was completed with OK or UNSUPPORTED, after
- * growing waits, also after a restart. After ten deliveries in a row that crashed the process, or
- * broke the agent's storage, the host stops: the log says fiber:never_told, and the record stays
- * until it is removed.
+ * growing waits, also after a restart. After fibers.max_crashes deliveries that crashed the process
+ * the host stops: the log says fiber:never_told, and the record stays until it is removed.
  * A record that is replaced, revived or removed before is not delivered any more. If a caller waits
  * for such a record, the plugin reads it (inspect) and answers the caller before it calls remove(),
  * or start() with REPLACE.

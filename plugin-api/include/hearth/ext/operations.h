@@ -78,7 +78,7 @@ extern "C" {
 
 /* Asynchronous; `name` is the kind, `body` the record (see inspect()). OK, NOT_FOUND or UNSUPPORTED
  * end the deliveries. After any other status the next instance gets the event again, ten times at
- * most. */
+ * most, or twice if it crashes the process. */
 enum { HEARTH_EVENT_OPERATION_UNKNOWN = 18 };
 
 /* Classes of effects, from the mildest to the strictest. */
