@@ -42,8 +42,8 @@
  *
  * A row whose runs have crashed the process fibers.max_crashes (2) times is "dead". It is kept, with
  * the reason, until retry(), cancel(), or an idempotent request like it. A CRON row is also dead if
- * its zone does not exist any more. While the machine cannot read its time zones at all, such a row is
- * "missing", and tried again in the same way.
+ * its zone does not exist any more. While the machine cannot read its time zones at all, such a row
+ * is "missing", and tried again in the same way.
  *
  * Cron expressions: 5 fields (minute hour day month weekday), or 6 with seconds before them. Names
  * (jan, mon), ranges, lists, steps, ? as *, 0 and 7 for Sunday, and @yearly @annually @monthly
