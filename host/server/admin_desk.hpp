@@ -4,6 +4,7 @@
 #include "api/admin_actions.hpp"
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
+#include "config/config.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
 #include "plugins/versions/version_ledger.hpp"

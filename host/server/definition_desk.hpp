@@ -5,6 +5,7 @@
 #include "api/definition_actions.hpp"
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
+#include "config/config.hpp"
 #include "runtime/blocking_pool.hpp"
 
 #include <cstddef>

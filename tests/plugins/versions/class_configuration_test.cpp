@@ -70,7 +70,8 @@ TEST_F(ClassConfigurationTest, AClassWithoutAFileHasTheDefaults) {
 }
 
 TEST_F(ClassConfigurationTest, AllClassesAreObjectsIfTheServerSaysSo) {
-  configuration_.emplace(classes(), config::ClassConfigs(), *ledger_, "", true);
+  configuration_.emplace(classes(), config::ClassConfigs(), *ledger_, "",
+                         config::ForClasses{.all_are_objects = true});
   EXPECT_TRUE(configuration_->of("other")->settings.is_object);
   EXPECT_EQ(idle_timeout("other"), seconds(300));
   put("counter.yaml", "class: counter\n");
