@@ -21,8 +21,9 @@
 //             hand_back(what): passes a part of what the host has lent to the host again; -> what
 //                 the host answered
 //             ring_soon(): an alarm, due at once, that calls ring, which notes its caller
+//             nest() -> the id of a fiber that waits for three others, of 100 ms each
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws
-//             always; stuck: waits for an hour
+//             always; final: throws a Final; stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
 #include <hearth/agent.hpp>
 
@@ -61,6 +62,7 @@ class ParityAgent : public hearth::Agent {
     m.add("spawn", &ParityAgent::spawn);
     m.add("run", &ParityAgent::run);
     m.add("begin", &ParityAgent::begin);
+    m.add("nest", &ParityAgent::nest);
     m.add("wait", &ParityAgent::wait);
     m.add("inspect", &ParityAgent::inspect);
     m.add("records", &ParityAgent::records);
@@ -94,6 +96,7 @@ class ParityAgent : public hearth::Agent {
     m.callback("note", &ParityAgent::note);
     m.callback("flaky", &ParityAgent::flaky);
     m.callback("hopeless", &ParityAgent::hopeless);
+    m.callback("final", &ParityAgent::fail_for_good);
     m.callback("stuck", &ParityAgent::stuck);
   }
 
@@ -141,6 +144,18 @@ class ParityAgent : public hearth::Agent {
         options);
     return {{"accepted", started.accepted}, {"record", started.record}};
   }
+  std::string nest() {
+    const auto whole = [this](hearth::FiberContext&) -> hearth::Task<void> {
+      for (int part = 1; part <= 3; ++part) {
+        const auto inner = [this, part](hearth::FiberContext&) -> hearth::Task<void> {
+          co_await sleep(std::chrono::milliseconds(100));
+          note("part " + std::to_string(part));
+        };
+        co_await run_fiber("inner", inner);
+      }
+    };
+    return start_fiber("outer", whole).id();
+  }
   hearth::Task<hearth::FiberRecord> wait(std::string id) { co_return co_await wait_fiber(id); }
   std::optional<hearth::FiberRecord> inspect(const std::string& id) { return inspect_fiber(id); }
   std::vector<hearth::FiberRecord> records() { return list_fibers(); }
@@ -187,6 +202,10 @@ class ParityAgent : public hearth::Agent {
   }
 
   // ---- schedules and the queue
+  void fail_for_good() {
+    note("final");
+    throw hearth::Final("refused");
+  }
   hearth::Schedule later(const std::string& callback, int ms, const hearth::Json& payload) {
     return schedule(std::chrono::milliseconds(ms), callback, payload);
   }
