@@ -257,8 +257,9 @@ hearth_status dispatch_synchronous(Activation& activation, const hearth_event& e
       Connecting client(activation, event.connection);
       activation.agent().on_connecting(client);
     } else {
-      activation.agent().validate_state(parse_json(view(event.body)),
-                                        Connection(activation, event.connection));
+      const Json state = parse_json(view(event.body));
+      if (const auto check = activation.traits().check_state) check(state);
+      activation.agent().validate_state(state, Connection(activation, event.connection));
     }
     return HEARTH_OK;
   } catch (...) {

@@ -21,6 +21,12 @@ class Counter : public hearth::Agent {
     std::int64_t start = 0;
     HEARTH_FIELDS(start)
   };
+  // A state with names and types. It is JSON to clients: {"count": 5}. They can write no other.
+  struct State {
+    std::int64_t count = 0;
+    HEARTH_FIELDS(count)
+  };
+
   explicit Counter(Options options) : start_(options.start) {}
 
   // The methods that clients may call, one line each. If a new version of this library cuts off a
@@ -80,12 +86,6 @@ class Counter : public hearth::Agent {
   }
 
  private:
-  // A state with names and types. It is JSON to clients: {"count": 5}.
-  struct State {
-    std::int64_t count = 0;
-    HEARTH_FIELDS(count)
-  };
-
   std::int64_t start_;
 };
 

@@ -334,4 +334,28 @@ TEST(UnsetStateTest, WithoutAnInitialStateThereIsNoneAgain) {
   EXPECT_EQ(agent.as<Blank>().changes, (std::vector<Json>{nullptr, {{"a", 1}}, nullptr}));
 }
 
+// The class names the type of its state.
+class Typed : public hearth::Agent {
+ public:
+  struct State {
+    int volume = 3;
+    HEARTH_FIELDS(volume)
+  };
+  static void methods(hearth::Methods<Typed>& m) { m.add("volume", &Typed::volume); }
+  int volume() { return state<State>().volume; }
+};
+
+TEST(TypedStateTest, AClientWritesOnlyWhatTheAgentCanRead) {
+  Host host;
+  auto agent = host.create<Typed>("a");
+  auto client = agent.connect();
+  std::size_t refused = 0;
+  for (const Json& bad : {Json({{"volume", "x"}}), Json(7), Json(), Json::array()}) {
+    client.set_state(bad);
+    EXPECT_EQ(client.errors().size(), ++refused) << hearth::to_text(bad);
+  }
+  client.set_state({{"volume", 7}});
+  EXPECT_EQ(agent.call("volume"), 7);
+}
+
 }  // namespace

@@ -115,7 +115,9 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // "...") the client does not try again. `request` is the client's HTTP request, a WebSocket's
   // too, and stays valid until this has ended; its method is "GET".
   virtual Task<void> on_sub_agent(SubAgentName /*child*/, const Request& /*request*/) { return {}; }
-  // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt).
+  // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt). If
+  // the class has a public struct State with HEARTH_FIELDS, a client's state that state<State>()
+  // could not read is rejected without this.
   virtual void validate_state(const Json& /*next*/, std::optional<Connection> /*source*/) {}
   // The state was replaced, by a client or by this agent (nullopt).
   virtual Task<void> on_state_changed(Json /*next*/, std::optional<Connection> /*source*/) {

@@ -23,6 +23,9 @@ namespace hearth::detail {
   requires { requires std::is_same_v<decltype(&T::hook), decltype(&::hearth::Agent::hook)>; }
 
 template <class T>
+concept HasState = requires { typename T::State; } && HasFields<typename T::State>;
+
+template <class T>
 constexpr std::uint32_t hooks_of() {
   std::uint32_t hooks = 0;
   if constexpr (!HEARTH_INHERITS(initial_state)) hooks |= kInitialState;
@@ -33,7 +36,7 @@ constexpr std::uint32_t hooks_of() {
   if constexpr (!HEARTH_INHERITS(on_message)) hooks |= kOnMessage;
   if constexpr (!HEARTH_INHERITS(on_close)) hooks |= kOnClose;
   if constexpr (!HEARTH_INHERITS(on_request)) hooks |= kOnRequest;
-  if constexpr (!HEARTH_INHERITS(validate_state)) hooks |= kValidateState;
+  if constexpr (!HEARTH_INHERITS(validate_state) || HasState<T>) hooks |= kValidateState;
   if constexpr (!HEARTH_INHERITS(on_state_changed)) hooks |= kOnStateChanged;
   if constexpr (!HEARTH_INHERITS(on_evict)) hooks |= kOnEvict;
   if constexpr (!HEARTH_INHERITS(on_fiber_recovered)) hooks |= kOnFiberRecovered;
@@ -87,7 +90,17 @@ const MethodTable& methods_of() {
 }
 
 template <class T>
-inline constexpr ClassTraits kTraits = {hooks_of<T>(), &methods_of<T>};
+constexpr auto state_check_of() -> void (*)(const Json&) {
+  if constexpr (HasState<T>)
+    return [](const Json& state) {
+      static_cast<void>(hearth::read_json<typename T::State>(state, "state"));
+    };
+  else
+    return nullptr;
+}
+
+template <class T>
+inline constexpr ClassTraits kTraits = {hooks_of<T>(), &methods_of<T>, state_check_of<T>()};
 
 template <class T>
 std::unique_ptr<Agent> make_agent(const Activation& activation) {

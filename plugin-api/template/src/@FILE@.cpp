@@ -12,22 +12,28 @@
 #include <optional>
 #include <string>
 
-class @CLASS@ : public hearth::Agent {
+class @CLASS @ : public hearth::Agent {
  public:
+  struct State {
+    int greetings = 0;
+    HEARTH_FIELDS(greetings)
+  };
   // The `options` in classes/@NAME@.yaml.
   struct Options {
     std::string greeting = "hello";
     HEARTH_FIELDS(greeting)
   };
-  explicit @CLASS@(Options options) : options_(std::move(options)) {}
+  explicit @CLASS @(Options options) : options_(std::move(options)) {}
 
   // The methods that clients may call.
-  static void methods(hearth::Methods<@CLASS@>& m) {
-    m.add("greet", &@CLASS@::greet);
-    m.stream("count_down", &@CLASS@::count_down);
+  static void methods(hearth::Methods<@CLASS @> & m) {
+    m.add("greet", &@CLASS @ ::greet);
+    m.stream("count_down", &@CLASS @ ::count_down);
   }
 
-  hearth::Json initial_state() override { return State(); }
+  hearth::Json initial_state() override {
+    return State();
+  }
 
   // The state is stored, and each change is sent to every client.
   std::string greet(std::optional<std::string> who) {
@@ -38,7 +44,7 @@ class @CLASS@ : public hearth::Agent {
   }
 
   // While it sleeps, the agent handles other events.
-  hearth::Task<void> count_down(hearth::Stream& out, int n) {
+  hearth::Task<void> count_down(hearth::Stream & out, int n) {
     for (; n > 0 && out.send(n); --n) co_await sleep(std::chrono::seconds(1));
   }
 
@@ -53,12 +59,7 @@ class @CLASS@ : public hearth::Agent {
   }
 
  private:
-  struct State {
-    int greetings = 0;
-    HEARTH_FIELDS(greetings)
-  };
-
   Options options_;
 };
 
-HEARTH_PLUGIN("@NAME@", "0.1.0", @CLASS@)
+HEARTH_PLUGIN("@NAME@", "0.1.0", @CLASS @)

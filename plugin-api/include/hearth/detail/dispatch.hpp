@@ -38,6 +38,8 @@ enum Hook : std::uint32_t {
 struct ClassTraits {
   std::uint32_t hooks;
   const MethodTable& (*methods)();
+  // Throws for a state that is no T::State; null: the class has no such type.
+  void (*check_state)(const Json&);
 };
 
 void dispatch_call(Activation& activation, const Context& outer, const hearth_event& event);
