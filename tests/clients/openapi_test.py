@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 
-from server import ADMIN, PATIENCE_SECONDS, hearth
+from server import ADMIN, KEY, PATIENCE_SECONDS, hearth
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
 SAID_ONLY = {"description", "format"}
@@ -120,7 +120,8 @@ def mistakes(value, schema, schemas, where="answer", whole=False):
 
 
 def ask(url, method, path, body):
-    request = urllib.request.Request(url + path, method=method, headers={"X-Api-Key": ADMIN})
+    key = KEY if path.startswith("/agents") else ADMIN
+    request = urllib.request.Request(url + path, method=method, headers={"X-Api-Key": key})
     if body is not None:
         request.data = json.dumps(body).encode()
     try:
