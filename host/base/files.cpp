@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include "base/file_descriptor.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,22 +17,6 @@ namespace {
 
 // In the names of files that are being written, before six random characters.
 constexpr std::string_view kUnfinished = ".unfinished-";
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool open() const { return fd_ >= 0; }
-
- private:
-  const int fd_;
-};
 
 Errc code_of(int error) {
   if (is_out_of_room(error)) return Errc::kUnavailable;
@@ -69,7 +55,7 @@ int write_all(int fd, std::string_view content) {
 // Makes the rename itself survive a loss of power. 0, or the errno.
 int sync_directory(const std::filesystem::path& directory) {
   const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.open() || ::fsync(fd.get()) != 0) return errno;
+  if (!fd.is_open() || ::fsync(fd.get()) != 0) return errno;
   return 0;
 }
 
@@ -88,7 +74,7 @@ int write_and_rename(int fd, const std::string& temporary, const std::filesystem
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   // O_NONBLOCK has no effect on a regular file. Without it, a pipe without a writer would block.
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.open()) return system_failed("open", path, errno);
+  if (!fd.is_open()) return system_failed("open", path, errno);
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return system_failed("examine", path, errno);
   if (!S_ISREG(status.st_mode)) {
@@ -123,7 +109,7 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
   // Beside the target, because a rename works only within one file system.
   std::string temporary = path.native() + std::string(kUnfinished) + "XXXXXX";
   const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.open()) return system_failed("create a file beside", path, errno);
+  if (!fd.is_open()) return system_failed("create a file beside", path, errno);
   if (const int error = write_and_rename(fd.get(), temporary, path, content, mode); error != 0) {
     ::unlink(temporary.c_str());
     return system_failed("write", path, error);

@@ -20,9 +20,9 @@ constexpr std::size_t kWalHeaderBytes = 32;
 constexpr std::size_t kWalFrameHeaderBytes = 24;
 constexpr std::uint32_t kWalMagic = 0x377f0682;  // its last bit: checksums of big-endian words
 
-using Bytes = std::span<const std::uint8_t>;
+using WalBytes = std::span<const std::uint8_t>;
 
-std::uint32_t big_endian(Bytes bytes, std::size_t at) {
+std::uint32_t big_endian(WalBytes bytes, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8U | bytes[at + i];
   return number;
@@ -34,11 +34,11 @@ struct WalChecksum {
   bool operator==(const WalChecksum&) const = default;
 };
 
-WalChecksum stored_checksum(Bytes bytes, std::size_t at) {
+WalChecksum stored_checksum(WalBytes bytes, std::size_t at) {
   return {.first = big_endian(bytes, at), .second = big_endian(bytes, at + 4)};
 }
 
-WalChecksum add_to(WalChecksum sum, Bytes bytes, bool is_big_endian) {
+WalChecksum add_to(WalChecksum sum, WalBytes bytes, bool is_big_endian) {
   const auto word = [&](std::size_t at) {
     const std::uint32_t number = big_endian(bytes, at);
     return is_big_endian ? number : __builtin_bswap32(number);
@@ -73,7 +73,7 @@ std::string damage_of_wal(const std::filesystem::path& database) {
   const bool is_big_endian = magic == kWalMagic + 1;
   const std::uint32_t page = big_endian(header, 8);
   constexpr std::uint32_t kMaxPage = 65536;
-  WalChecksum sum = add_to({}, Bytes(header).first(kWalFrameHeaderBytes), is_big_endian);
+  WalChecksum sum = add_to({}, WalBytes(header).first(kWalFrameHeaderBytes), is_big_endian);
   if ((magic != kWalMagic && !is_big_endian) || page == 0 || page > kMaxPage ||
       sum != stored_checksum(header, kWalFrameHeaderBytes))
     return "its header is damaged, so all of it is ignored";
@@ -81,10 +81,10 @@ std::string damage_of_wal(const std::filesystem::path& database) {
   std::vector<std::uint8_t> frame(kWalFrameHeaderBytes + page);
   std::size_t ignored_from = 0;  // 0: nothing is ignored
   for (std::size_t at = kWalHeaderBytes; read_at(file.get(), frame, at); at += frame.size()) {
-    const Bytes bytes(frame);
+    const WalBytes bytes(frame);
     // Frames of an earlier round have another salt.
     const bool is_of_this_round =
-        std::ranges::equal(bytes.subspan(8, 8), Bytes(header).subspan(16, 8));
+        std::ranges::equal(bytes.subspan(8, 8), WalBytes(header).subspan(16, 8));
     WalChecksum next = add_to(sum, bytes.first(8), is_big_endian);
     next = add_to(next, bytes.subspan(kWalFrameHeaderBytes), is_big_endian);
     if (ignored_from == 0 && is_of_this_round && next == stored_checksum(bytes, 16)) {

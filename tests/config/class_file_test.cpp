@@ -96,7 +96,6 @@ options:
   EXPECT_EQ(config.fibers.max_running, 6U);
   EXPECT_EQ(config.managed.keep_completed, seconds(7));
   EXPECT_EQ(config.managed.keep_failed, hours(8));
-  EXPECT_EQ(config.fibers.keep_dead, hours(8));
   EXPECT_EQ(config.managed.max_records, 9U);
   EXPECT_EQ(config.schedules.timeout, seconds(10));
   EXPECT_EQ(config.schedules.max_schedules, 11U);
@@ -279,7 +278,6 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.max_frame, 0U) << "that of the server file";
   EXPECT_EQ(config.managed.keep_completed, hours(24));
   EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));
-  EXPECT_EQ(config.fibers.keep_dead, hours(24 * 7));
   EXPECT_EQ(config.fibers.max_attempts, 10);
   EXPECT_EQ(config.fibers.max_recoveries, 1000);
   EXPECT_EQ(config.fibers.max_turn_recoveries, 5);
