@@ -54,6 +54,7 @@ HttpResponse bare_line_feed() {
 // Beast accepts every character in a quoted value of an extension.
 void check_extensions(std::uint64_t /*size*/, boost::beast::string_view extensions,
                       boost::system::error_code& error) {
+  error = {};
   if (!is_http_field_value({extensions.data(), extensions.size()}))
     error = http::error::bad_chunk_extension;
 }
