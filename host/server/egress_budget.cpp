@@ -59,7 +59,7 @@ Error EgressBudget::exhausted(std::string_view why, std::string_view counter,
   const std::string what = counter == kRequests
                                ? "egress.limits.requests_per_minute is " + std::to_string(limit)
                                : "egress.limits.bytes_per_day is " + std::to_string(limit);
-  return Error{Errc::kLimitExceeded,
+  return Error{counter == kRequests ? Errc::kLimitExceeded : Errc::kTooLarge,
                std::string(why) + ", " + what + "; there is more in " + seconds + " s"};
 }
 

@@ -55,15 +55,15 @@ class EgressBudget {
                                    const extensions::EgressLimits& limits);
   void leave(const std::string& agent_class);
 
-  // Asks for one request with a body of `body` bytes. kLimitExceeded names the limit, and when
-  // there is more. Absent: `later` is called once, on another thread, unless stop() comes first.
+  // Asks for one request with a body of `body` bytes. kLimitExceeded, or kTooLarge for the limit of
+  // the day, names the limit, and when there is more. Absent: `later` is called once, on another thread, unless stop() comes first.
   [[nodiscard]] std::optional<Result<void>> ask(const std::string& agent_class,
                                                 const extensions::EgressLimits& limits,
                                                 std::uint64_t body, Answer later);
   // A granted request and its body were certainly not sent. `asked`: when ask() was called.
   void give_back(const std::string& agent_class, const extensions::EgressLimits& limits,
                  std::uint64_t body, WallTime asked);
-  // Bytes of bodies that have come. They count in any case; kLimitExceeded: they exceed the limit.
+  // Bytes of bodies that have come. They count in any case; kTooLarge: they exceed the limit.
   [[nodiscard]] Result<void> spend(const std::string& agent_class,
                                    const extensions::EgressLimits& limits, std::uint64_t bytes);
 

@@ -202,7 +202,9 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     listener_->end(std::string(), 0);
   }
 
-  void fail(const net::OutboundFailure& failure) {
+  void fail(net::OutboundFailure failure) {
+    const bool is_of_day = failure.code == Errc::kTooLarge;  // EgressBudget
+    if (is_of_day) failure.code = Errc::kLimitExceeded;
     exchange_.reset();
     const bool is_refused = failure.phase == Phase::kRules;
     leave(is_refused ? class_.refused : class_.failed);
@@ -218,7 +220,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
                                                               {"code", to_string(failure.code)},
                                                               {"reason", failure.message}}));
     const std::uint32_t flags =
-        extensions::fetch_failure_flags(abi_phase(failure.phase), failure.sent);
+        extensions::fetch_failure_flags(abi_phase(failure.phase), failure.sent) |
+        (is_of_day ? std::uint32_t{HEARTH_FETCH_OF_DAY} : 0);
     listener_->end(Error{failure.code, failure.message}, flags);
   }
 

@@ -114,7 +114,7 @@ TEST_F(EgressBudgetTest, P3_ABodyThatDoesNotFitIsRefusedAndDoesNotCount) {
   const EgressLimits limits{.requests_per_minute = 2, .bytes_per_day = 100};
   const auto refused = ask(limits, "C", 101);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(refused.error().code, Errc::kTooLarge) << "a limit of the day";
   EXPECT_TRUE(refused.error().message.starts_with(
       "the body has more bytes than the class has left, egress.limits.bytes_per_day is 100"))
       << refused.error().message;

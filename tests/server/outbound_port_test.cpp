@@ -83,6 +83,10 @@ class HeardRemote final : public extensions::RemoteListener {
   }
 };
 
+const std::string kCutOffForTheDay =
+    "end " + std::to_string((7 << 16) | HEARTH_FETCH_SENT | HEARTH_FETCH_OF_DAY) +
+    " limit_exceeded";
+
 class OutboundPortTest : public ::testing::Test {
  protected:
   std::unique_ptr<extensions::RemoteOperation> make(extensions::EgressLimits limits = {}) {
@@ -297,8 +301,7 @@ TEST_F(OutboundPortTest, TheBytesOfRedirectsCountAsThoseOfAnswers) {
   EXPECT_EQ(bytes("received"), "4");
   asked->redirect(7, 0);
   ASSERT_EQ(heard_.told.size(), 1U);
-  EXPECT_TRUE(heard_.told[0].starts_with("end " + std::to_string((7 << 16) | HEARTH_FETCH_SENT) +
-                                         " limit_exceeded"));
+  EXPECT_TRUE(heard_.told[0].starts_with(kCutOffForTheDay)) << heard_.told[0];
   EXPECT_EQ(asked->listener, nullptr);
 }
 
@@ -347,7 +350,8 @@ TEST_F(OutboundPortTest, ABodyThatIsRefusedOrNotSentDoesNotCount) {
   auto fourth = make(limits);  // five more than the four that are left
   fourth->start(heard_);
   EXPECT_TRUE(loop_.settle_until([&] { return heard_.told.size() == 4; }));
-  EXPECT_TRUE(heard_.told[3].starts_with("end 65536 limit_exceeded the body has more bytes"))
+  EXPECT_TRUE(heard_.told[3].starts_with("end " + std::to_string((1 << 16) | HEARTH_FETCH_OF_DAY) +
+                                         " limit_exceeded the body has more bytes"))
       << heard_.told[3];
   EXPECT_EQ(bytes("sent"), "10");
   const auto granted = budget_.ask("C", limits, 4, [](const Result<void>&) {});
@@ -422,8 +426,7 @@ TEST_F(OutboundPortTest, BytesPastTheLimitOfTheDayCutTheAnswerOff) {
   EXPECT_EQ(heard_.told, Lines{"0 67890"});
   http_.asked[0]->listener->on_body("x");
   ASSERT_EQ(heard_.told.size(), 2U);
-  EXPECT_TRUE(heard_.told[1].starts_with("end " + std::to_string((7 << 16) | HEARTH_FETCH_SENT) +
-                                         " limit_exceeded"));
+  EXPECT_TRUE(heard_.told[1].starts_with(kCutOffForTheDay)) << heard_.told[1];
   EXPECT_EQ(http_.asked[0]->listener, nullptr);
 }
 

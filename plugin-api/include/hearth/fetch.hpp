@@ -90,11 +90,14 @@ enum class FetchPhase : std::uint8_t {
 };
 
 // No answer came, or only a part. An answer with an error status (404, 500) is an answer. code():
-// FORBIDDEN, LIMIT, TIMEOUT, BUSY (retry later), INVALID, NOT_FOUND (no such credential).
+// FORBIDDEN, LIMIT (final if egress.limits.bytes_per_day is used up), TIMEOUT, BUSY (retry later),
+// INVALID, NOT_FOUND (no such credential).
 class FetchError : public HostError {
  public:
   FetchError(hearth_status code, const std::string& text, FetchPhase phase, bool sent)
-      : HostError(code, text), phase_(phase), sent_(sent) {}
+      : FetchError(HostError(code, text), phase, sent) {}
+  FetchError(const HostError& failure, FetchPhase phase, bool sent)
+      : HostError(failure), phase_(phase), sent_(sent) {}
 
   [[nodiscard]] FetchPhase phase() const noexcept { return phase_; }
   // Whether the other server may have received a part of the request. False: it is safe to send it
@@ -110,8 +113,10 @@ namespace detail {
 
 [[noreturn]] inline void throw_fetch_error(const Part& end) {
   const auto phase = std::max(HEARTH_FETCH_PHASE(end.flags), std::uint32_t{1});
-  throw FetchError(end.status, end.body, static_cast<FetchPhase>(phase),
-                   (end.flags & HEARTH_FETCH_SENT) != 0);
+  const HostError failure = (end.flags & HEARTH_FETCH_OF_DAY) != 0
+                                ? HostError(end.status, end.body, true)
+                                : HostError(end.status, end.body);
+  throw FetchError(failure, static_cast<FetchPhase>(phase), (end.flags & HEARTH_FETCH_SENT) != 0);
 }
 
 bool same_header_name(std::string_view a, std::string_view b) noexcept;

@@ -51,7 +51,8 @@ enum {
 /* hearth_result.flags of HEARTH_OP_FETCH, beside HEARTH_RESULT_FINAL. */
 enum {
   HEARTH_FETCH_HEAD = 0x100, /* the result is the head of the answer */
-  HEARTH_FETCH_SENT = 0x200  /* of a failure: the other server may have received a part */
+  HEARTH_FETCH_SENT = 0x200, /* of a failure: the other server may have received a part */
+  HEARTH_FETCH_OF_DAY = 0x400 /* of LIMIT: what the class has for a day is used up */
 };
 
 /* Where a request has failed. */
