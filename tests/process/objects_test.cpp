@@ -267,9 +267,9 @@ TEST_F(ObjectsTest, C3_WithAKeyOfItsOwnObjectsAreForWhoHasIt) {
   }
   for (const char* open : {"/healthz", "/metrics"}) EXPECT_EQ(status("GET", open, "").status, 200);
   EXPECT_EQ(status("GET", "/admin/plugins", "x-api-key: " + key + "\r\n").status, 401);
-  for (const auto& [header, code] :
-       {std::pair(std::string(), 401), {"x-api-key: " + key + "\r\n", 200},
-        {"Authorization: Bearer " + key + "\r\n", 200}})
+  for (const auto& [header, code] : {std::pair(std::string(), 401),
+                                     {"x-api-key: " + key + "\r\n", 200},
+                                     {"Authorization: Bearer " + key + "\r\n", 200}})
     EXPECT_EQ(status("GET", "/agents/counter/a", header).status, code) << "as at /objects";
 }
 

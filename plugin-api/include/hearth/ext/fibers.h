@@ -71,13 +71,13 @@
  *           A client that connects later gets the last of these frames of each turn that goes on.
  *           It also gets those of each turn that was given up and is still on record, unless a
  *           later turn has begun; at most 20 turns of each kind.
- * Unknown   If the event is refused or completed with NOT_FOUND or UNSUPPORTED, this version of the
- *           code does not know the name, or does not want to decide; with UNREADABLE, or if the
- *           work settles as NEEDS_CODE, it cannot read what an earlier version has stored, and is
- *           charged for it while it is on trial. The fiber then waits for another version
- *           ("waits_for_code" in its record). It costs no attempt and keeps nothing awake. It is
- *           listed, and offered again by each instance, and when the class's version changes,
- *           without a time limit.
+ * Unknown   If the event is refused with NOT_FOUND or UNSUPPORTED, or completed with NOT_FOUND,
+ *           this version of the code does not know the name, or does not want to decide; with
+ *           UNREADABLE, or if the work settles as NEEDS_CODE, it cannot read what an earlier
+ *           version has stored, and is charged for it while it is on trial. The fiber then waits
+ *           for another version ("waits_for_code" in its record). It costs no attempt and keeps
+ *           nothing awake. It is listed, and offered again by each instance, and when the class's
+ *           version changes, without a time limit.
  * Poison    A run that crashed the process counts: after fibers.max_crashes of them the fiber is
  *           dead. The count starts again when a run has worked for five minutes and then stashes
  *           another checkpoint. works_for says which fiber a run belongs to.
