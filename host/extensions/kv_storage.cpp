@@ -31,7 +31,7 @@ class PatchSavepoint {
 };
 
 Result<Json> read_patch(std::string_view patch) {
-  auto parsed = parse_json(patch);
+  auto parsed = parse_client_json(patch);
   if (parsed && !parsed->is_object())
     return Error{Errc::kInvalidArgument, "a patch of the storage must be a JSON object"};
   return parsed;
