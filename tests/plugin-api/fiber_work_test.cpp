@@ -207,8 +207,8 @@ TEST_F(FiberWorkTest, WhatAFiberLeavesForAfterTheTurnIsNoFibersWork) {
   seen.clear();
   agent.call("later");
   EXPECT_EQ(after(milliseconds(1)),
-            Lines({"works for fiber 1", "works for none", "works for fiber 1", "last",
-                   "works for none", "after the turn"}));
+            Lines({"works for fiber 1", "works for the event", "works for fiber 1", "last",
+                   "works for the event", "after the turn"}));
 }
 
 TEST_F(FiberWorkTest, ARecoveryByNameIsToldAsTheFiberAndTheEventBeginsAsThat) {
