@@ -74,7 +74,7 @@ void Admission::join(Lanes& lanes, Applicant& agent) {
   Place& place = agent.place();
   if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
   const bool is_awaited = agent.is_awaited();
-  if (!is_awaited) places_.waits_for_work();
+  if (!is_awaited) places_.work_waits();
   Line& lane = lanes[is_awaited ? 0 : 1];
   auto before = lane.end();
   while (before != lane.begin() && (*std::prev(before))->place().lacks_since > place.lacks_since)
@@ -99,7 +99,7 @@ void Admission::note_place(Applicant& agent) {
 bool Admission::leave_line(Applicant& agent) {
   Place& place = agent.place();
   if (!place.waiting) return false;
-  if (place.line == &lanes_[1] || place.line == &object_lanes_[1]) places_.waits_no_longer();
+  if (place.line == &lanes_[1] || place.line == &object_lanes_[1]) places_.work_goes_on();
   place.line->erase(*place.waiting);
   place.waiting.reset();
   note_place(agent);

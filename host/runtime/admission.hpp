@@ -55,9 +55,6 @@ enum class RoomLack { kNothing, kAgents, kObjects, kFiles };
 class Admission final : public ObjectPlaces::Member {
  public:
   static constexpr std::chrono::milliseconds kLongestWait{5'000};
-  // Agents of all shards that may wait without a caller, until no further notification is sent:
-  // more would keep their senders in memory too, and take their room.
-  static constexpr std::size_t kMostForWork = 16;
 
   class Applicant;
   using Line = std::list<Applicant*>;
@@ -162,8 +159,10 @@ class Admission final : public ObjectPlaces::Member {
     if (agent.place().has_object_place && looks_away && agent.may_leave_for_room())
       no_object_idle_until_ = none_idle_anywhere_until_ = {};
   }
-  // So many agents wait to do work that no more should be caused.
-  [[nodiscard]] bool is_crowded() const { return places_.waiting_for_work() >= kMostForWork; }
+  // Work of this shard or another waits (ObjectPlaces).
+  void work_waits() { places_.work_waits(); }
+  void work_goes_on() { places_.work_goes_on(); }
+  [[nodiscard]] bool is_crowded() const { return places_.is_crowded(); }
   // Least recently used first.
   [[nodiscard]] const Line& residents() const { return residents_; }
 

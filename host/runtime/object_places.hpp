@@ -3,6 +3,7 @@
 
 #include "runtime/shard_loop.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -32,6 +33,7 @@ namespace hearth::runtime {
 class ObjectPlaces {
  public:
   static constexpr std::chrono::milliseconds kPatience{100};
+  static constexpr std::size_t kMostWaitingWork = 16;
 
   // A shard, as the others see it. Its members are called on its own thread.
   class Member {
@@ -74,10 +76,15 @@ class ObjectPlaces {
   // passes kLater if the chosen object is in use again, or its shard does not answer.
   [[nodiscard]] Answer ask(ShardLoop& loop, std::function<void(Answer)> later);
 
-  // Agents of all shards that wait for room or a place without a caller that waits for them.
-  [[nodiscard]] std::size_t waiting_for_work() const { return waiting_for_work_; }
-  void waits_for_work() { ++waiting_for_work_; }
-  void waits_no_longer() { --waiting_for_work_; }
+  // Work that waits, over all shards: a notification that arrives, an agent that waits for room or
+  // a place without a caller that waits for it.
+  void work_waits() { ++waiting_work_; }
+  void work_goes_on() { --waiting_work_; }
+  // No further notification is sent now: its sender would stay in memory too, and take the room of
+  // those that wait. A few senders leave most places to calls.
+  [[nodiscard]] bool is_crowded() const {
+    return waiting_work_ >= std::clamp<std::size_t>(max_ / 8, 1, kMostWaitingWork);
+  }
 
  private:
   struct Place {
@@ -103,7 +110,7 @@ class ObjectPlaces {
   const std::size_t max_;
   std::atomic<std::size_t> taken_ = 0;
   std::atomic<std::size_t> leaving_ = 0;  // of taken_
-  std::atomic<std::size_t> waiting_for_work_ = 0;
+  std::atomic<std::size_t> waiting_work_ = 0;
   std::deque<Place> members_;
 };
 

@@ -211,6 +211,14 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
   slot.accept(std::move(incoming));
 }
 
+void Shard::pace(std::function<void()> step) {
+  admission_.work_waits();
+  works_.add([this, step = std::move(step)] {
+    admission_.work_goes_on();
+    step();
+  });
+}
+
 bool Shard::exists(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return false;
   const AgentSlot* const slot = find_slot(key);

@@ -127,7 +127,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   void call(const AgentCallIn& call, std::unique_ptr<CallSink> sink);
   // A notification arrives as one of the paced steps: `step` calls call(), and what that takes of
   // the loop's time counts.
-  void pace(std::function<void()> step) { works_.add(std::move(step)); }
+  void pace(std::function<void()> step);
 
   // An HTTP request to an agent.
   void request(const storage::AgentKey& key, std::string_view segment, std::string_view method,

@@ -1,9 +1,12 @@
 // Limits of objects on a real server: how many are active, and what they may store.
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
+#include "support/exposition.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <string>
@@ -171,6 +174,78 @@ TEST_F(ObjectsTest, O14_TheLimitHoldsOverAllEventLoops) {
   EXPECT_EQ(active.size(), 3U);
   EXPECT_TRUE(active.contains("o19"));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(increment(id(i)), 2) << "nothing is lost";
+}
+
+class ObjectBurstTest : public ObjectsTest {
+ protected:
+  // A call that is sent, and whose answer is read later.
+  std::unique_ptr<RawClient> begin(const std::string& path, const std::string& body) const {
+    auto client = std::make_unique<RawClient>(server_->port());
+    client->send("POST /objects/" + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                 std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client;
+  }
+  double active() const {
+    return Exposition(ask("GET", "/metrics").body).sum("agentkernel_objects_active", {});
+  }
+};
+
+// An object that is just leaving still has its place.
+TEST_F(ObjectBurstTest, O14_InABurstNoMoreObjectsAreInMemoryThanThereArePlaces) {
+  constexpr int kPlaces = 5;
+  start("limits:\n  max_active_objects: 5\n");
+  std::vector<std::unique_ptr<RawClient>> burst;
+  double most = 0;
+  for (int i = 0; i < 200; ++i) {
+    burst.push_back(begin("counter/b" + std::to_string(i) + "/call/increment", "[]"));
+    if (i % 5 == 0) most = std::max(most, active());
+  }
+  int served = 0;
+  for (const auto& each : burst) {
+    const int status = each->read_reply().status;
+    served += status == 200 ? 1 : 0;
+    EXPECT_TRUE(status == 200 || status == 503) << status;
+    most = std::max(most, active());
+  }
+  EXPECT_LE(most, kPlaces);
+  EXPECT_GE(most, 1);
+  EXPECT_GE(served, kPlaces);
+}
+
+// Calls of others, which wait for a place too, before the tree and while it grows.
+TEST_F(ObjectBurstTest, O14_CallsOfOtherObjectsDoNotWaitBehindATreeOfNotifications) {
+  install(built::agent("calling-1"), "calling.so");
+  put("classes/calling-agent.yaml", "class: CallingAgent\nobjects: true\n");
+  start("limits:\n  max_active_objects: 20\n");
+  constexpr int kCalls = 200;
+  constexpr int kOthers = 40;  // so each of them is cold when its turn comes
+  const auto time_calls = [&] {
+    std::vector<double> times;
+    for (int i = 0; i < kCalls; ++i) {
+      const auto began = std::chrono::steady_clock::now();
+      EXPECT_EQ(begin("counter/o" + std::to_string(i % kOthers) + "/call/increment", "[]")
+                    ->read_reply()
+                    .status,
+                200);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+      times.push_back(took.count());
+    }
+    std::ranges::sort(times);
+    return times;
+  };
+  for (int i = 0; i < kOthers; ++i) (void)increment("o" + std::to_string(i));
+  const std::vector<double> alone = time_calls();
+  EXPECT_EQ(begin("calling-agent/root/call/spread", "[16,4]")->read_reply().status, 200);
+  const std::vector<double> beside = time_calls();
+  const auto sent = [this](const std::string& event) {
+    return Exposition(ask("GET", "/metrics").body)
+        .value("hearth_durable_events_total", {{"class", "CallingAgent"}, {"event", event}})
+        .value_or(0);
+  };
+  const double delivered = sent("notify:delivered");
+  EXPECT_GT(delivered, 0) << "the tree grows too";
+  EXPECT_GT(sent("notify:create"), delivered) << "and is not done";
+  EXPECT_LE(beside[kCalls * 99 / 100], 2 * alone[kCalls * 99 / 100]);
 }
 
 }  // namespace

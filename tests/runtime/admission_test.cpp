@@ -517,22 +517,19 @@ TEST_F(AdmissionLanesTest, P2_AnAgentThatWaitsForWorkChangesItsLaneWithItsFirstC
   EXPECT_EQ(next(), &comes);
 }
 
-TEST_F(AdmissionLanesTest, WorkThatWaitsIsCountedOverAllShards) {
-  EXPECT_FALSE(admission_.is_crowded());
-  std::vector<Agent*> work;
-  for (std::size_t i = 0; i < Admission::kMostForWork; ++i) {
-    EXPECT_FALSE(admission_.is_crowded());
-    work.push_back(&waiting(false));
-    (void)waiting(true);  // does not count
-  }
+TEST_F(AdmissionLanesTest, NotificationsWaitWhileWorkWaits) {
+  (void)waiting(true);
+  EXPECT_FALSE(admission_.is_crowded()) << "a caller is no work";
+  Agent& work = waiting(false);
   EXPECT_TRUE(admission_.is_crowded());
-  work[3]->awaited = true;
-  EXPECT_EQ(admission_.ask(*work[3]).answer, Said::kWait);
-  EXPECT_FALSE(admission_.is_crowded());
-  EXPECT_EQ(places_.waiting_for_work(), Admission::kMostForWork - 1);
+  work.awaited = true;
+  EXPECT_EQ(admission_.ask(work).answer, Said::kWait);
+  EXPECT_FALSE(admission_.is_crowded()) << "a caller waits for it now";
+  (void)waiting(false);
+  EXPECT_TRUE(admission_.is_crowded());
   loop_.advance(Admission::kLongestWait);
   loop_.settle();
-  EXPECT_EQ(places_.waiting_for_work(), 0U);
+  EXPECT_FALSE(admission_.is_crowded());
 }
 
 // Not only the first: the last of a long line too, while others come in before it.

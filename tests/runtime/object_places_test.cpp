@@ -93,6 +93,19 @@ TEST_F(ObjectPlacesTest, APlaceWhoseObjectIsLeavingIsFreeSoon) {
   EXPECT_FALSE(places_.may_be_free_soon());
 }
 
+TEST(ObjectPlacesWorkTest, AFewNotificationsOnTheirWayLeaveMostPlacesToCalls) {
+  for (const auto& [max, most] : {std::pair(1, 1), {5, 1}, {20, 2}, {200, 16}, {10'000, 16}}) {
+    ObjectPlaces places(static_cast<std::size_t>(max));
+    for (int work = 0; work < most; ++work) {
+      EXPECT_FALSE(places.is_crowded()) << max;
+      places.work_waits();
+    }
+    EXPECT_TRUE(places.is_crowded()) << max;
+    places.work_goes_on();
+    EXPECT_FALSE(places.is_crowded()) << max;
+  }
+}
+
 TEST_F(ObjectPlacesTest, AShardAloneIsAnsweredAtOnce) {
   AskedShard& alone = shard();
   const auto never = [](PlaceAnswer) { ADD_FAILURE(); };
