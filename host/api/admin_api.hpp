@@ -29,7 +29,8 @@ namespace hearth::api {
 //  /admin/quarantine/release            {"released":"...","files":[...]}; body: {"class":"..."}
 //  /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page;
 //                                       `next` is the `after` of the next one
-//  GET /admin/agents/{class}/{name}     one agent
+//  GET /admin/agents/{class}/{name}     one agent; the name as lists print it, with the slashes of
+//                                       a sub-agent's path
 //  /admin/agents/{class}/{name}/evict   {"evicted":true or false,"state":"..."}
 //  DELETE ...                           {"destroyed":true}: all data of the agent are deleted
 //  /admin/operations                    {"operations":[...],"skipped":[...],"next":"..." or null}:

@@ -26,8 +26,13 @@ std::optional<std::vector<std::string_view>> match(std::string_view pattern,
   while (pattern.starts_with('/') && path.starts_with('/')) {
     const std::string_view want = take_path_segment(pattern);
     if (want.ends_with("...}")) {
-      values.push_back(path.substr(1));
-      return values;
+      std::size_t end = path.size();
+      for (auto left = std::ranges::count(pattern, '/'); left > 0 && end != path.npos; --left)
+        end = end == 0 ? path.npos : path.rfind('/', end - 1);
+      if (end == path.npos || end == 0 || (!pattern.empty() && end == 1)) return std::nullopt;
+      values.push_back(path.substr(1, end - 1));
+      path.remove_prefix(end);
+      continue;
     }
     const std::string_view segment = take_path_segment(path);
     if (want.starts_with('{')) {

@@ -41,7 +41,8 @@ struct Route {
   // "GET" also answers HEAD. "*": each method that no other row of the pattern names.
   std::string_view method;
   // Segments are compared byte by byte. "{name}" takes one segment that is not empty. "{name...}"
-  // takes the rest of the path, empty or not, and stands at the end.
+  // takes all segments but those that follow it in the pattern. At the end of a pattern it takes
+  // the rest of the path, empty or not.
   std::string_view pattern;
   Access access = Access::kAdministrator;
   std::string_view summary;  // one sentence

@@ -3,6 +3,7 @@
 #include "config/units.hpp"
 #include "net/tls_session.hpp"
 #include "server/admin_token.hpp"
+#include "storage/agent_key.hpp"
 
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -215,7 +216,8 @@ std::string url_encoded(std::string_view text) {
 }
 
 std::string name_in_url(std::string_view name) {
-  return encoded(name, "%!$&'()*+,;=:@");
+  const storage::AgentKey key{.agent_class = {}, .name = std::string(name)};
+  return encoded(name, key.is_sub_agent() ? "%!$&'()*+,;=:@/" : "%!$&'()*+,;=:@");
 }
 
 }  // namespace hearth::cli

@@ -39,7 +39,7 @@ class AdminClient {
 [[nodiscard]] std::string url_encoded(std::string_view text);
 
 // An agent's name for a URL. The user may have encoded the name already, so characters that a URL
-// allows stay, `%` included.
+// allows stay, `%` included; so do the slashes of a sub-agent's name, as lists print it.
 [[nodiscard]] std::string name_in_url(std::string_view name);
 
 }  // namespace hearth::cli

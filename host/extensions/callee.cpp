@@ -18,15 +18,10 @@ namespace {
 
 using storage::AgentKey;
 
-constexpr std::size_t kMaxCalleeNameBytes = 512;
 constexpr std::size_t kMaxCalleePathBytes = 8192;  // for a path
 
 Error bad_callee(const char* why) {
   return Error{Errc::kInvalidArgument, why};
-}
-
-bool is_root_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxCalleeNameBytes && !has_control_character(name);
 }
 
 // One agent of a path: its class as the path names it, its name decoded.
@@ -52,7 +47,7 @@ std::optional<std::vector<Step>> steps_of(std::string_view agent_class, std::str
     // A root's name stands as URLs spell it.
     auto name = at == 0 ? std::optional(std::string(pieces[1]))
                         : storage::decode_sub_agent_name(pieces[at + 1]);
-    if (!name || !is_class_name(pieces[at]) || (at == 0 && !is_root_name(*name)))
+    if (!name || !is_class_name(pieces[at]) || (at == 0 && !storage::is_root_name(*name)))
       return std::nullopt;
     steps.push_back({pieces[at], *std::move(name)});
   }
@@ -88,14 +83,18 @@ Result<AgentKey> callee_of(const CallingAgent& caller, const CalleeName& named) 
   if (!is_class_name(named.agent_class)) return bad_callee("this is not the name of a class");
   if ((named.flags & HEARTH_CALL_BELOW) != 0) {
     if (!storage::is_sub_agent_name(named.name))
-      return bad_callee("a sub-agent's name is 1 to 512 bytes of UTF-8 without control characters");
+      return bad_callee(
+          "a sub-agent's name is UTF-8 without control characters, neither . nor .., "
+          "and at most 256 bytes long in a URL");
     if (caller.key.depth() == AgentKey::kMaxDepth)
       return bad_callee("too many agents stand above this one");
     return caller.key.child(named.agent_class, named.name);
   }
   if (named.name.find('/') != std::string_view::npos) return end_of_way(caller, named);
-  if (!is_root_name(named.name))
-    return bad_callee("an agent's name is 1 to 512 bytes of UTF-8 without control characters");
+  if (!storage::is_root_name(named.name))
+    return bad_callee(
+        "an agent's name has 1 to 256 bytes and no control characters, and is "
+        "neither . nor ..");
   return AgentKey{std::string(named.agent_class), std::string(named.name)};
 }
 

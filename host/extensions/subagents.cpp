@@ -16,7 +16,7 @@ namespace {
 using storage::AgentKey;
 
 static_assert(HEARTH_SUBAGENT_DEPTH == AgentKey::kMaxDepth);
-static_assert(HEARTH_SUBAGENT_NAME_MAX == storage::kMaxSubAgentNameBytes);
+static_assert(HEARTH_SUBAGENT_NAME_MAX == storage::kMaxNameBytes);
 static_assert(HEARTH_EVENT_SUB_AGENT == static_cast<std::uint32_t>(EventKind::kSubAgent));
 
 constexpr std::size_t kListedByDefault = 100;

@@ -23,6 +23,8 @@ bool AgentCommits::must_hold_back() {
 void AgentCommits::record() {
   if (recorded_) return;
   files_.record(key_);
+  // Lists of a class must show also those that have only sub-agents.
+  for (auto above = key_.parent(); above; above = above->parent()) files_.record(*above);
   directory_was_written(false);
   recorded_ = true;
 }

@@ -43,6 +43,29 @@ std::string decode_name(std::string_view encoded) {
   return name;
 }
 
+// A URL writes all others as three bytes each.
+bool is_plain_in_url(char c) {
+  constexpr std::string_view kEncoded = "\"#<>?^`{}/%\\";
+  return c > ' ' && c < 0x7f && kEncoded.find(c) == std::string_view::npos;
+}
+
+std::size_t bytes_in_url(std::string_view name) {
+  const auto plain = static_cast<std::size_t>(std::ranges::count_if(name, is_plain_in_url));
+  return plain + 3 * (name.size() - plain);
+}
+
+// Browsers take these for parts of a path, also as %2e.
+bool is_dots(std::string_view name) {
+  std::string dots;
+  while (!name.empty()) {
+    const bool is_encoded = name.starts_with("%2e") || name.starts_with("%2E");
+    dots += is_encoded ? '.' : name.front();
+    name.remove_prefix(is_encoded ? 3 : 1);
+    if (dots.size() > 2) return false;
+  }
+  return dots == "." || dots == "..";
+}
+
 }  // namespace
 
 unsigned AgentKey::depth() const {
@@ -89,7 +112,12 @@ std::string AgentKey::prefix_below() const {
 }
 
 bool is_sub_agent_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= kMaxSubAgentNameBytes && is_valid_utf8(name) &&
+  return !name.empty() && bytes_in_url(name) <= kMaxNameBytes && name != "." && name != ".." &&
+         is_valid_utf8(name) && !has_control_character(name);
+}
+
+bool is_root_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && !is_dots(name) &&
          !has_control_character(name);
 }
 

@@ -49,11 +49,15 @@ struct AgentKey {
   friend std::strong_ordering operator<=>(const AgentKey&, const AgentKey&) = default;
 };
 
-// The longest own name of a sub-agent, decoded.
-inline constexpr std::size_t kMaxSubAgentNameBytes = 512;
+// The longest name that code may give an agent, as a URL writes it, where é has six bytes: the
+// default of limits.max_name, so that clients and administrators can reach every agent.
+inline constexpr std::size_t kMaxNameBytes = 256;
 
-// Whether a sub-agent may have this own name: 1 to 512 bytes of UTF-8 without control characters.
+// Whether a sub-agent may have this own name, decoded: UTF-8 without control characters, neither
+// `.` nor `..`, and not too long in a URL.
 [[nodiscard]] bool is_sub_agent_name(std::string_view name) noexcept;
+// The same for a root's name, which is written as a URL writes it.
+[[nodiscard]] bool is_root_name(std::string_view name);
 
 // The name that a path has as `encoded`. Nothing if it is not a sub-agent's name, or if AgentKey
 // encodes it in another way: each agent has exactly one key.

@@ -27,6 +27,9 @@ class RoutesTest : public ::testing::Test {
     add("GET", "/files", "index");
     add("*", "/files", "other");
     add("*", "/files/{path...}", "file");
+    add("POST", "/trees/{tree}/{leaf...}/fall", "fall");
+    add("GET", "/trees/{tree}/{leaf...}/at/{day}", "day");
+    add("GET", "/trees/{tree}/{leaf...}", "leaf");
   }
 
   void add(std::string_view method, std::string_view pattern, std::string_view summary) {
@@ -62,6 +65,12 @@ TEST_F(RoutesTest, FindsTheRowOfAMethodAndAPath) {
       {"PUT", "/files", "other", ""},
       {"PUT", "/files/", "file", ""},
       {"GET", "/files/a//b/", "file", "a//b/"},
+      {"POST", "/trees/oak/a/fall", "fall", "oak|a"},
+      {"POST", "/trees/oak/a/b/c/fall", "fall", "oak|a/b/c"},
+      {"POST", "/trees/oak/fall", "405", "oak|fall"},
+      {"GET", "/trees/oak/a/b/at/1", "day", "oak|a/b|1"},
+      {"GET", "/trees/oak/a/b", "leaf", "oak|a/b"},
+      {"GET", "/trees/oak/at/1", "leaf", "oak|at/1"},
   };
   for (const RouteCase& each : cases) {
     const Routes::Found found = routes_.find(each.method, each.path);

@@ -208,6 +208,35 @@ TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {
   EXPECT_NE(unknown.err.find("there is no agent \"a\""), std::string::npos) << unknown.err;
 }
 
+// Each command and route that names an agent, with the name that lists print.
+TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
+  install(bundled("counter"), "counter.so");
+  install(built::agent("probe-agent"), "probe-agent.so");
+  start();
+  const std::string name = "ProbeAgent/p/c%2Fd";
+  RawClient client(server_->port());
+  EXPECT_EQ(client
+                .request("POST /agents/probe-agent/p/sub/counter/c%2Fd HTTP/1.1\r\n"
+                         "Host: localhost\r\nContent-Length: 0\r\n\r\n")
+                .body,
+            R"({"count":1})");
+  // The agent above it has stored nothing.
+  EXPECT_NE(ask({"agents", "probe-agent"}).find("p "), std::string::npos);
+  EXPECT_NE(ask({"agents", "counter"}).find(name), std::string::npos);
+  EXPECT_EQ(ask({"agents", "counter", "--after", name}), "no agents\n");
+  EXPECT_NE(ask({"agents", "counter", "--after", "ProbeAgent/p/a"}).find(name), std::string::npos);
+  const std::string key = "X-Api-Key: " + token() + "\r\n";
+  EXPECT_EQ(parse_json(get("/admin/agents/counter/" + name, key).body).value().at("state"), "live");
+  EXPECT_EQ(ask({"evict", "counter", name}), "counter/" + name + " is evicted\n");
+  server_->wait_for_log("agent.evicted class=Counter agent=" + name + " reason=admin");
+  EXPECT_EQ(get("/admin/operations?class=counter&agent=" + name, key).status, 200);
+  const Reply operation = get("/admin/operations/counter/" + name + "/0123", key);
+  EXPECT_EQ(operation.status, 404);
+  EXPECT_EQ(operation.body.find("there is no agent"), std::string::npos) << operation.body;
+  EXPECT_EQ(ask({"destroy", "counter", name, "--yes"}), "counter/" + name + " is destroyed\n");
+  EXPECT_EQ(get("/admin/agents/counter/" + name, key).status, 404);
+}
+
 TEST_F(AdminTest, WithoutAServerCommandsSaySo) {
   const Said never = say({"plugins"});
   EXPECT_EQ(never.ending, kFailed);

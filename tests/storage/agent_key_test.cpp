@@ -59,12 +59,24 @@ TEST(AgentKeyTest, EveryNameComesBackFromTheKey) {
 }
 
 TEST(AgentKeyTest, NamesOfSubAgentsHaveALengthAndNoControlCharacters) {
-  EXPECT_TRUE(is_sub_agent_name("chat/\u00e9"));
-  EXPECT_TRUE(is_sub_agent_name(std::string(kMaxSubAgentNameBytes, 'n')));
+  for (const std::string& name : {std::string("chat/\u00e9"), std::string("..."), std::string(".a"),
+                                  std::string(kMaxNameBytes, 'n'), std::string("%2e")})
+    EXPECT_TRUE(is_sub_agent_name(name)) << name;
   for (const std::string& name :
-       {std::string(), std::string(kMaxSubAgentNameBytes + 1, 'n'), std::string("a\0b", 3),
-        std::string("\x1f"), std::string("\xc2\x85"), std::string("\xff"), std::string("\xc2")})
+       {std::string(), std::string("."), std::string(".."), std::string(kMaxNameBytes + 1, 'n'),
+        std::string(kMaxNameBytes / 3 + 1, '/'), std::string("a\0b", 3), std::string("\x1f"),
+        std::string("\xc2\x85"), std::string("\xff"), std::string("\xc2")})
     EXPECT_FALSE(is_sub_agent_name(name)) << name;
+}
+
+TEST(AgentKeyTest, NamesThatNoUrlCanReachAreNoNamesOfRoots) {
+  for (const std::string& name : {std::string("a"), std::string("..."), std::string("u%2F1"),
+                                  std::string(kMaxNameBytes, 'n')})
+    EXPECT_TRUE(is_root_name(name)) << name;
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string("%2e."), std::string("%2E%2e"),
+        std::string(kMaxNameBytes + 1, 'n'), std::string("\x7f")})
+    EXPECT_FALSE(is_root_name(name)) << name;
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ extern "C" {
 
 enum {
   HEARTH_SUBAGENT_DEPTH = 8,
-  HEARTH_SUBAGENT_NAME_MAX = 512 /* bytes of a name, decoded; without control characters */
+  /* Bytes of a name as a URL writes it, where each byte that is not plain ASCII has three. Names
+   * have no control characters and are neither `.` nor `..`, so that URLs can reach every agent. */
+  HEARTH_SUBAGENT_NAME_MAX = 256
 };
 
 /* Event: a client asks for an agent right below this one. asynchronous. name: the class; body: the
