@@ -81,7 +81,8 @@ std::optional<std::string> routed_target(const RouteRule& rule, std::string_view
   const std::size_t path_end = std::min(target.find('?'), target.size());
   const auto rest = rest_of(rule.path, target.substr(0, path_end));
   const std::string tail = std::string(rest.value_or("")) + std::string(target.substr(path_end));
-  if (rule.is_prefix) return "/agents" + tail;
+  const std::string agents = rule.agent_class.empty() ? "/agents" : "/agents/" + rule.agent_class;
+  if (rule.is_prefix) return agents + tail;
   const auto name = expand_template(
       rule.name, [&claims, &headers](std::string_view of) -> std::optional<std::string> {
         if (!of.starts_with(kHeaderPrefix)) return claim_text(claims, of);
@@ -89,7 +90,7 @@ std::optional<std::string> routed_target(const RouteRule& rule, std::string_view
         return value ? std::optional<std::string>(*value) : std::nullopt;
       });
   if (!name) return std::nullopt;
-  return "/agents/" + rule.agent_class + '/' + protocol::object_name_of_text(*name) + tail;
+  return agents + '/' + protocol::object_name_of_text(*name) + tail;
 }
 
 }  // namespace hearth::api

@@ -42,11 +42,10 @@ struct EntryRules {
   bool list_methods = false;
 };
 
-// A path that is not /agents/..., and its target. Exactly one of is_prefix, agent_class and status
-// is set.
+// A path that is not /agents/..., and its target: a prefix, one agent, or a status.
 struct RouteRule {
   std::string path;         // "/api/agents": this path and all paths below it
-  bool is_prefix = false;   // the path stands for /agents
+  bool is_prefix = false;   // the path stands for /agents, or for /agents/{agent_class}
   std::string agent_class;  // as URLs spell it: the path stands for an agent of this class ...
   std::string name;         // ... with this name: a template of claims and of `header:NAME`
   int status = 0;           // the path is refused with this status

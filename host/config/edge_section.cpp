@@ -237,14 +237,15 @@ std::optional<RouteRule> read_route(const YamlNode& node, Report& report) {
   const bool is_agent = !rule.agent_class.empty() && !rule.name.empty();
   const bool has_part = !rule.agent_class.empty() || !rule.name.empty();
   const bool is_good =
-      rule.is_prefix ? rule.path.empty() && !has_part && status == 0
+      rule.is_prefix ? rule.path.empty() && rule.name.empty() && status == 0
                      : !rule.path.empty() && has_part == is_agent && is_agent == (status == 0);
   if (rule.is_prefix) rule.path = prefix;
   if (is_good) return rule;
   if (is_told) return std::nullopt;
   report.add(
       node.at,
-      "routes: a row has `prefix`, or `path` with `agent` and `name`, or `path` with `status`");
+      "routes: a row has `prefix`, or `prefix` with `agent`, or `path` with `agent` and `name`, or "
+      "`path` with `status`");
   return std::nullopt;
 }
 
@@ -265,8 +266,10 @@ void read_routes(const Reading& in, std::vector<RouteRule>& out) {
 Json shown_routes(const std::vector<RouteRule>& rules) {
   Json list = Json::array();
   for (const RouteRule& rule : rules) {
-    if (rule.is_prefix) {
+    if (rule.is_prefix && rule.agent_class.empty()) {
       list.push_back({{"prefix", rule.path}});
+    } else if (rule.is_prefix) {
+      list.push_back({{"prefix", rule.path}, {"agent", rule.agent_class}});
     } else if (rule.status != 0) {
       list.push_back({{"path", rule.path}, {"status", rule.status}});
     } else {
@@ -316,7 +319,8 @@ Settings<ServerConfig> server_edge_section() {
   Settings<ServerConfig> rows{
       row("routes", "list of mappings", "", at(&ServerConfig::routes), read_routes, shown_routes,
           "[further paths](#further-paths); each row has a `prefix` (it stands for "
-          "`/agents`), a `path` with `agent` and `name` (the path of this agent), or a "
+          "`/agents`, or with `agent` for the agents of this class), a `path` with `agent` and "
+          "`name` (the path of this agent), or a "
           "`path` with a `status` (refused); the first match counts")};
   std::ranges::move(auth_rows(), std::back_inserter(rows));
   std::ranges::move(cors_rows(&ServerConfig::cors), std::back_inserter(rows));

@@ -389,9 +389,10 @@ TEST_F(WhoMayConnectTest, ASocketOnItsWayWhileAccessIsWithdrawnComesAgain) {
 
 // ---- further paths ----
 
-RouteRule prefix(std::string path) {
+RouteRule prefix(std::string path, std::string agent_class = {}) {
   RouteRule rule;
   rule.path = std::move(path);
+  rule.agent_class = std::move(agent_class);
   rule.is_prefix = true;
   return rule;
 }
@@ -583,6 +584,8 @@ TEST_F(WhoMayConnectTest, TwoClaimsAreNeverTheNameOfTwoOthers) {
 
 TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   edge_.routes = {prefix("/api/agents"),
+                  prefix("/custom-state", "open"),
+                  prefix("/custom-guarded", "guarded"),
                   leads_to("/user", "mine", "{sub}"),
                   leads_to("/team", "open", "{header:x-team}-room"),
                   leads_to("/lobby", "guarded", "lobby"),
@@ -600,6 +603,10 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   const Case cases[] = {
       {"/api/agents/open/a/target", "", 200, "/api/agents/open/a/target"},
       {"/api/agents/guarded/a/echo", "", 401, ""},
+      {"/custom-state/a/target", "", 200, "/custom-state/a/target"},
+      {"/custom-state?x=1", "", 200, R"({"class":"open","methods":[{"name":"set"}]})"},
+      {"/custom-state/%2e%2e/target", "", 400, ""},
+      {"/custom-guarded/a/echo", "", 401, ""},
       {"/api/agents/open?x=1", "", 200, R"({"class":"open","methods":[{"name":"set"}]})"},
       {"/api/agents/guarded", "", 401, ""},
       {"/api/agents/nobody", "", 404, ""},

@@ -22,6 +22,7 @@ TEST_F(EdgeSectionTest, EachKeyOfAServerReachesItsField) {
   const ServerConfig config = server(R"(
 routes:
   - prefix: /api/agents
+  - {prefix: /custom, agent: user-agent}
   - {path: /user, agent: user-agent, name: "{sub}"}
   - {path: /, status: 410}
 auth:
@@ -39,13 +40,15 @@ cors:
   credentials: true
   max_age: 10m
 )");
-  ASSERT_EQ(config.routes.size(), 3U);
+  ASSERT_EQ(config.routes.size(), 4U);
   EXPECT_TRUE(config.routes[0].is_prefix);
   EXPECT_EQ(config.routes[0].path, "/api/agents");
-  EXPECT_EQ(config.routes[1].path, "/user");
+  EXPECT_TRUE(config.routes[1].is_prefix);
   EXPECT_EQ(config.routes[1].agent_class, "user-agent");
-  EXPECT_EQ(config.routes[1].name, "{sub}");
-  EXPECT_EQ(config.routes[2].status, 410);
+  EXPECT_EQ(config.routes[2].path, "/user");
+  EXPECT_EQ(config.routes[2].agent_class, "user-agent");
+  EXPECT_EQ(config.routes[2].name, "{sub}");
+  EXPECT_EQ(config.routes[3].status, 410);
   EXPECT_EQ(config.auth.rules.type, ProofKind::kJwt);
   EXPECT_EQ(config.auth.rules.name, "{sub}");
   EXPECT_EQ(config.auth.token_file, path("clients.tokens")) << "relative to the server file";
@@ -101,6 +104,7 @@ TEST_F(EdgeSectionTest, WhatCannotBeMeantIsAMistakeAtItsLine) {
       {"routes: /api", "expected a list"},
       {"routes: [{path: /a}]", "a row has"},
       {"routes: [{prefix: /a, status: 404}]", "a row has"},
+      {"routes: [{prefix: /a, agent: b, name: c}]", "a row has"},
       {"routes: [{path: /a, agent: b}]", "a row has"},
       {"routes: [{path: /a, agent: b, name: c, status: 404}]", "a row has"},
       {"routes: [{prefix: a}]", "routes.prefix"},
