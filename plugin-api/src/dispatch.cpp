@@ -1,6 +1,18 @@
 #include <hearth/detail/dispatch.hpp>
 
+#include <algorithm>
+
 namespace hearth::detail {
+namespace {
+
+// Whether the class lists the name, but not for clients.
+bool is_not_for_clients(const MethodTable& table, std::string_view name) {
+  const auto has_name = [name](const auto& each) { return each.name == name; };
+  return std::ranges::any_of(table.callbacks, has_name) ||
+         std::ranges::any_of(table.fibers, has_name);
+}
+
+}  // namespace
 
 void dispatch_call(Activation& activation, const Context& outer, const hearth_event& event) {
   const std::string_view name = view(event.name);
@@ -16,8 +28,11 @@ void dispatch_call(Activation& activation, const Context& outer, const hearth_ev
     }
     return;
   }
-  activation.complete(context.call, HEARTH_E_NOT_FOUND,
-                      "Method " + std::string(name) + " does not exist");
+  const std::string method = "Method " + std::string(name);
+  if (is_not_for_clients(activation.traits().methods(), name))
+    activation.complete(context.call, HEARTH_E_FORBIDDEN, method + " is not callable");
+  else
+    activation.complete(context.call, HEARTH_E_NOT_FOUND, method + " does not exist");
 }
 
 void dispatch_request(Activation& activation, const Context& context, const hearth_event& event) {

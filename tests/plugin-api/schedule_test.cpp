@@ -110,7 +110,7 @@ class ScheduleTest : public ::testing::Test {
 // ---- callbacks ----------------------------------------------------------------------------------
 
 TEST_F(ScheduleTest, ACallbackThatIsNoMethodCannotBeCalledByClients) {
-  EXPECT_EQ(agent_.start("text", "x").error(), "Method text does not exist");
+  EXPECT_EQ(agent_.start("text", "x").error(), "Method text is not callable");
   agent_.call("both", "by a client");
   planner().schedule(seconds(0), "both", "by itself");
   host_.advance(seconds(0));
