@@ -41,7 +41,7 @@ TEST_F(LiveAgentWorkTest, AFirstUseOfDurableWorkInATurnThatIsLostEndsTheAgentAlo
       {"notice",
        [](HostCalls& host) { (void)host.work().notices().push({"Room", "a", "m", "[]", ""}); }},
       {"schedule", [](HostCalls& host) { (void)host.create_schedule(after(1'000, "c")); }},
-      {"fiber", [](HostCalls& host) { (void)host.work().fibers().start("c", ""); }}};
+      {"fiber", [](HostCalls& host) { (void)host.start_fiber("c"); }}};
   std::size_t lost = 0;
   for (const FirstUse& use : uses) {
     SCOPED_TRACE(use.name);
