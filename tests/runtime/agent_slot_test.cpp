@@ -1,9 +1,13 @@
 // The life cycle of one agent: the start gate, order, eviction, and clients that outlive it.
 #include "runtime/agent_slot.hpp"
 
+#include "extensions/agent_context.hpp"
 #include "fakes.hpp"
 
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
 
 namespace hearth::runtime {
 namespace {
@@ -548,6 +552,29 @@ TEST(AgentSlotGraceTest, AClassWithAGraceIsAskedToLeaveAndMayTakeItsTime) {
   EXPECT_EQ(shard.script.alive, 1);
   shard.loop.advance(milliseconds(600));
   EXPECT_EQ(shard.script.alive, 0) << "the grace is over";
+}
+
+// Clients wake objects as often as they like.
+TEST(ObjectAuditTest, AnObjectThatComesAndGoesHasABoundedNumberOfEntries) {
+  ClassSettings settings;
+  settings.is_object = true;
+  ShardFixture shard({}, settings);
+  constexpr std::size_t kCycles = 300;
+  const SteadyTime began = BootClock::now();
+  for (std::size_t i = 0; i < kCycles; ++i) {
+    const auto answer = shard.request("GET", "", "a");
+    shard.settle();
+    ASSERT_EQ(answer->end, "ok ");
+    shard.shard().evict({"Counter", "a"});
+    shard.settle();
+  }
+  const std::chrono::duration<double> took = BootClock::now() - began;
+  const LogLimit limit = extensions::kAuditLimit;
+  const double most = limit.burst + 1 + took.count() * limit.per_second;
+  for (const char* const event : {"object.woken", "object.hibernated"}) {
+    EXPECT_LE(static_cast<double>(shard.logger.count(event)), most) << event;
+    EXPECT_GE(shard.logger.count(event), 100U) << event;
+  }
 }
 
 }  // namespace
