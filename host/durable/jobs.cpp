@@ -254,7 +254,7 @@ void Jobs::release(JobKind kind, JobState waits_as, std::int64_t now_ms) {
       std::array{number_of(kind), number_of(waits_as), Param(now_ms)});
 }
 
-#define HEARTH_WAITING "WHERE kind = +?1 AND state = ?2 AND (?1 <> 6 OR claims > 0) "
+#define HEARTH_WAITING "WHERE kind = +?1 AND state = ?2 AND (?1 <> 6 OR claims > 0 OR next_at = 0) "
 
 void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {
   const std::array which{number_of(kind), number_of(state)};

@@ -121,6 +121,7 @@ void Schedules::take_up(ScheduleRow& row) {
     if (row.time && !row.may_overlap()) {
       const std::int64_t wait = wait_after_cut(row, random_).count();
       row.time = wait > 0 ? now + wait : std::min(*row.time, now);
+      row.set_at = now;
     }
     changed = true;
   }

@@ -197,6 +197,11 @@ TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
   EXPECT_EQ(jobs_.find(due)->next_at_ms, 0);
   each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 500); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550})) << "only once";
+  Job without_code = *jobs_.find(alarm);
+  without_code.next_at_ms = 0;
+  jobs_.update(without_code);
+  jobs_.restart_waits(JobKind::kAlarm, JobState::kWaiting, 500);
+  EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 500, 550})) << "it has no time of its own";
 }
 
 TEST_F(JobsTest, OnlyWhatIsUnderARetentionExpires) {
