@@ -56,11 +56,11 @@ class OperationsOfFibersTest : public OperationsFixture {
 
 TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone) {
   const FiberHandle outer = start_brief("outer");
-  start_brief("middle", "outer");
+  const FiberHandle middle = start_brief("middle", "outer");
   const FiberHandle inner = start_brief("inner", "middle", 1);
   const OperationBegun first = begin(inner);
   settle(first, OperationOutcome::kCompleted);
-  cancel("middle");
+  settle(middle, FiberStatus::kCompleted);
   checkpoint(outer, "outer");
   ASSERT_EQ(status("middle"), "none") << "else nothing is shown";
   settle(inner, FiberStatus::kError, "again");
@@ -75,8 +75,8 @@ TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone)
 }
 
 TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
-  start_brief("outer");
-  start_brief("middle", "outer");
+  const FiberHandle outer = start_brief("outer");
+  const FiberHandle middle = start_brief("middle", "outer");
   const OperationBegun first = begin(start_brief("inner", "middle"));
   settle(first, OperationOutcome::kCompleted);
   cancel("inner");
@@ -89,8 +89,8 @@ TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
   wanted.max_retries = 1;
   const FiberHandle inner = start(wanted).fiber;
   EXPECT_EQ(begin(inner).id, first.id);
-  cancel("outer");
-  cancel("middle");
+  settle(outer, FiberStatus::kCompleted);
+  settle(middle, FiberStatus::kCompleted);
   settle(inner, FiberStatus::kError, "again");
   clock_.advance(std::chrono::minutes(10));
   EXPECT_EQ(begin(resume("other")).id, first.id);
@@ -99,12 +99,12 @@ TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
 TEST_F(OperationsOfFibersTest, P6_ARowStaysAsLongAsAFiberBelowItsOutermostOneGoesOn) {
   ledger_settings_.keep = std::chrono::hours(1);
   const FiberHandle outer = start_brief("outer");
-  start_brief("middle", "outer");
+  const FiberHandle middle = start_brief("middle", "outer");
   const FiberHandle inner = start_brief("inner", "middle");
   const OperationBegun begun = begin(inner);
   settle(begun, OperationOutcome::kCompleted);
   settle(outer, FiberStatus::kCompleted);
-  cancel("middle");
+  settle(middle, FiberStatus::kCompleted);
   clock_.advance(std::chrono::hours(2));
   ledger_->sweep();
   EXPECT_EQ(state(begun.id), "completed");
@@ -205,12 +205,12 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyIsTheWorkOfTheFiberThatHasBegunItL
 
 TEST_F(OperationsOfFibersTest, P12_OneWithAKeyGoesWithTheOutermostFiber) {
   const FiberHandle outer = start_brief("outer");
-  start_brief("middle", "outer");
+  const FiberHandle middle = start_brief("middle", "outer");
   const FiberHandle inner = start_brief("inner", "middle", 1);
   const OperationBegun begun = begin_by_key(inner, "k", Effect::kRead);
   settle(begun, OperationOutcome::kCutOff);
   settle(outer, FiberStatus::kCompleted);
-  cancel("middle");
+  settle(middle, FiberStatus::kCompleted);
   end_fibers();
   EXPECT_EQ(state(begun.id), "interrupted") << "one below it goes on";
   cancel("inner");

@@ -266,6 +266,7 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     ASSERT_TRUE(send());
     ledger_->not_sent(id_);
     ledger_->sent_elsewhere();
+    database_->commit();
     crash_all();
     EXPECT_EQ(record().at("state"), "not_executed") << "its request has not left";
     begin(effect);
@@ -476,8 +477,8 @@ TEST_F(OperationRequestsTest, P10_ADeadFiberIsOver) {
   answer();
   crash_all();
   ASSERT_TRUE(recover());
-  crash_all();
   EXPECT_EQ(record().at("state"), "interrupted");
+  hook_fails("f", "no");
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(recover()) << "it is dead";
   crash_all();
