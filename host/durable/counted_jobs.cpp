@@ -163,6 +163,7 @@ void CountedJobs::give_back(Job& job) {
   if (!row) return;
   if (counts_claims()) --row->claims;
   --row->interruptions;
+  row->next_at_ms = std::min(row->next_at_ms, now_ms());  // its time had come
   wait(*row);
   jobs_.update(*row);
 }

@@ -307,6 +307,19 @@ TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
   EXPECT_TRUE(queue.wake().working);
 }
 
+TEST_F(CountedJobsClockTest, ARetryThatWasInterruptedOnPurposeIsDueAtOnce) {
+  Queue& queue = open_queue();
+  ASSERT_TRUE(queue.push({.callback = "c"}));
+  ASSERT_TRUE(queue.begin_next());
+  EXPECT_EQ(queue.ended(false, false, "failed").next, TryEnd::kRetry);
+  world_.clock.advance(hours(1));
+  ASSERT_TRUE(queue.begin_next());
+  set_back();
+  set_back();
+  queue.interrupt_on_purpose();
+  EXPECT_TRUE(queue.wake().working);
+}
+
 TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhile) {
   Alarms* alarms = &open_alarms();
   ASSERT_TRUE(alarms->set({"ring", "[]", now()}));
