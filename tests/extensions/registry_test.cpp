@@ -19,7 +19,7 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
     tables.push_back(each.table());
   }
   EXPECT_TRUE(std::ranges::is_sorted(registered_extensions(), {}, &Registered::id));
-  EXPECT_EQ(tables.size(), 23U);
+  EXPECT_EQ(tables.size(), 19U);
 }
 
 TEST(RegistryTest, WhatIsNotThereIsNull) {
