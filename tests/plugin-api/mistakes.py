@@ -19,6 +19,8 @@ FLAG = "this option is true or false: write true, without quotes"
 TEXT = 'this option is a text: write "order 1", or std::to_string(n) for a number'
 POLICY = "this option is a policy: write hearth::FiberPolicy::kJoin, kReject, kReplace or kReplaceFailed"
 REQUIRED = "a member in HEARTH_REQUIRED(a) is read only if HEARTH_FIELDS(a, b) lists it, too"
+BOUND = ("SQL takes numbers, texts, bytes, Json, and a std::optional of one: write "
+         "t.time_since_epoch().count() for a time, hearth::Json(v) for a struct")
 UNIT = "a time has a unit: write std::chrono::seconds(60) or, with std::chrono_literals, 60s or 10min"
 
 # name: (what the class has, what the first line says). `Point` is a struct without HEARTH_FIELDS.
@@ -131,10 +133,26 @@ MISTAKES = {
     "a coroutine that takes a reference":
         ("hearth::Task<int> f(const std::string& s) { co_return s.size(); } METHOD",
          "a method that returns a Task takes its parameters by value"),
+    "a time that is bound to SQL":
+        ('void f() { sql("INSERT INTO t VALUES (?)", hearth::Time()); } METHOD', BOUND),
+    "a struct that is bound to SQL":
+        ('void f() { sql("INSERT INTO t VALUES (?)", Point()); } METHOD', BOUND),
+    "an effect without its answers":
+        ('int f() { return 1; } static void methods(hearth::Methods<A>& m) { m.add("f", &A::f);'
+         ' m.operation("charge", {.effect = hearth::Effect::kKeyed}); }',
+         "an operation is listed with four answers: .same, .interrupted, .upstream and .unknown"),
     "a streaming method that is listed as a plain one":
         ("void f(hearth::Stream& out) { out.send(1); } METHOD",
          "stream() is for methods whose first parameter is hearth::Stream&, add() for all others"),
 }
+
+# What authors write naturally, and compiles.
+RIGHT = (
+    "int f(int n) { return n; } METHOD",
+    'void f() { broadcast({{"type", "x"}, {"n", 1}}); caller()->send({{"type", "x"}}); } METHOD',
+    'hearth::Task<hearth::Json> f() { co_return {{"a", 1}}; } METHOD',
+    'enum class E { kA }; hearth::Json f() { return {{"e", E::kA}}; } METHOD',
+)
 
 HEAD = "#include <string>\n#include <vector>\nstruct Point { int x = 0; };\nclass A : public hearth::Agent {\n public:\n"
 TAIL = '\n};\nHEARTH_PLUGIN("a", "1.0.0", A)\n'
@@ -162,9 +180,10 @@ def main(include_directory, clang):
         subprocess.run([*flags, "-x", "c++-header", pathlib.Path(include_directory) / "hearth/agent.hpp", "-o", headers],
                        check=True, timeout=300)
         compile_it = [*flags, "-include-pch", headers, "-fsyntax-only", "-x", "c++", "-"]
-        right = first_line(compile_it, source_of("int f(int n) { return n; } METHOD"))
-        if right != "nothing: it compiles":
-            failures.append(f"what is right does not compile: {right}")
+        for body in RIGHT:
+            said = first_line(compile_it, source_of(body))
+            if said != "nothing: it compiles":
+                failures.append(f"what is right does not compile: {body}: {said}")
         for name, (body, wanted) in MISTAKES.items():
             said = first_line(compile_it, source_of(body))
             # With or without the requirement, as clang likes.

@@ -51,6 +51,9 @@ struct Outgoing {
   Outgoing(const Message& message)
       : payload(slice(message.text())),
         kind(message.is_binary() ? HEARTH_SEND_BINARY : HEARTH_SEND_TEXT) {}
+  // Written in braces: {{"type", "x"}}.
+  Outgoing(Json::initializer_list_t json)
+      : owned(to_text(Json(json))), payload(slice(std::string_view(owned))) {}
   template <class T>
     requires std::same_as<T, Json> || HasFields<T>
   Outgoing(const T& value) : owned(to_text(Json(value))), payload(slice(std::string_view(owned))) {}

@@ -32,6 +32,13 @@ class Answer {
   consteval Answer(const char* text) : text_(text) {
     if (text == nullptr || *text == '\0') throw "an operation is not listed without its answers";
   }
+  // Only so that the compiler says what is missing.
+  template <bool kGiven = false>
+  consteval Answer() : text_(nullptr) {
+    static_assert(kGiven,
+                  "an operation is listed with four answers: .same, .interrupted, .upstream and "
+                  ".unknown");
+  }
   [[nodiscard]] constexpr const char* text() const { return text_; }
 
  private:

@@ -76,6 +76,17 @@ class Statement {
   void bind(std::uint32_t index, const T& value) {
     bind(index, std::string_view(to_text(value)));
   }
+  // Only so that the compiler says what to write.
+  template <class T>
+    requires(std::is_class_v<T> || std::is_enum_v<T>) &&
+            (!std::same_as<T, Json> && !kIsOptional<T> &&
+             !std::convertible_to<const T&, std::string_view> &&
+             !std::convertible_to<const T&, std::span<const std::byte>>)
+  void bind(std::uint32_t /*index*/, const T& /*value*/) {
+    static_assert(std::same_as<T, void>,
+                  "SQL takes numbers, texts, bytes, Json, and a std::optional of one: write "
+                  "t.time_since_epoch().count() for a time, hearth::Json(v) for a struct");
+  }
 
   bool step();
 

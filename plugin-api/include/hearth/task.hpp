@@ -112,6 +112,12 @@ class Promise : public PromiseBase {
   void return_value(Value&& value) {
     value_.emplace(std::forward<Value>(value));
   }
+  // For braces: co_return {{"count", 5}}.
+  void return_value(T value)
+    requires std::is_constructible_v<T, T&&>
+  {
+    value_.emplace(std::move(value));
+  }
   T take() {
     rethrow();
     return std::move(*value_);  // NOLINT(bugprone-unchecked-optional-access): it has ended
