@@ -51,6 +51,19 @@ HttpResponse bare_line_feed() {
   return error_response(400, "bad_request", "a line does not end with CRLF");
 }
 
+// Whether the line of a chunk is complete and ends in a quoted value, whose end the parser would
+// wait for. `rest`: from the line on, perhaps with the CRLF of the chunk before.
+bool ends_in_quotes(std::string_view rest) {
+  if (rest.starts_with("\r\n")) rest.remove_prefix(2);
+  const std::size_t end = rest.find("\r\n");
+  bool in_quotes = false;
+  for (std::size_t at = 0; end != std::string_view::npos && at < end; ++at) {
+    if (rest[at] == '"') in_quotes = !in_quotes;
+    if (rest[at] == '\\' && in_quotes) ++at;
+  }
+  return in_quotes;
+}
+
 // Beast accepts every character in a quoted value of an extension.
 void check_extensions(std::uint64_t /*size*/, boost::beast::string_view extensions,
                       boost::system::error_code& error) {
@@ -125,7 +138,8 @@ std::optional<HttpResponse> framing_fault(const http::request<http::string_body>
   const std::size_t last = list.rfind(',') + 1;  // 0: there is only one
   const HttpHeaders before{{"codings", list.substr(0, last)}};
   const bool is_chunked = header_has_token({{"codings", list.substr(last)}}, "codings", "chunked");
-  const bool is_once = last != 0 && !header_has_token(before, "codings", "chunked");
+  const bool is_once =
+      list.find_first_not_of(", \t") < last && !header_has_token(before, "codings", "chunked");
   if (is_chunked && is_once) return error_response(501, "unsupported", kOnly);
   return error_response(400, "bad_request", kOnly);
 }
@@ -183,6 +197,7 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
       // Unused bytes after the head are the line of a chunk or the trailer, which would be kept
       // until it is complete.
       if (has_bare_line_feed(bytes.substr(used), false)) return refuse(bare_line_feed());
+      if (ends_in_quotes(bytes.substr(used))) return refuse(refusal_for(http::error::bad_chunk));
       if (bytes.size() - used <= parts_->options.max_header) return Step::kMore;
       return refuse(
           error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
