@@ -38,7 +38,7 @@ void CountedJobs::pace_cut_off() {
                return true;
              });
   for (Job& job : cut_off) {
-    const auto wait = wait_after_cut(job, random_);
+    const auto wait = line_.wait_after_cut(job, random_);
     if (wait.count() == 0) continue;
     job.set_at_ms = now_ms();
     job.next_at_ms = job.set_at_ms + wait.count();

@@ -77,14 +77,6 @@ template <class Row>
   return {};
 }
 
-// The wait before the next try of a row whose last try was cut off.
-template <class Row>
-[[nodiscard]] std::chrono::milliseconds wait_after_cut(const Row& row, Random& random) {
-  if (row.fatal_attempts + row.interruptions < 2) return std::chrono::milliseconds(0);
-  return back_off(row.fatal_attempts + std::min(row.interruptions, 1), kFirstWait, kLongestWait,
-                  random);
-}
-
 // A job that was given up: no further try of it begins.
 struct GivenUp {
   std::string id;
@@ -180,6 +172,14 @@ class JobLine {
   [[nodiscard]] std::string_view why_given_up(const Row& row) const {
     const std::string_view why = why_never_again(row, max_crashes_);
     return why.empty() ? policy_.why_given_up(row) : why;
+  }
+  // The wait before the next try of a row whose last try was cut off. 0: there is none, or claim()
+  // gives the row up.
+  [[nodiscard]] std::chrono::milliseconds wait_after_cut(const Row& row, Random& random) const {
+    const bool is_first = row.fatal_attempts + row.interruptions < 2;
+    if (is_first || !why_given_up(row).empty()) return std::chrono::milliseconds(0);
+    return back_off(row.fatal_attempts + std::min(row.interruptions, 1), kFirstWait, kLongestWait,
+                    random);
   }
   // The kind has claimed this row without claim(). Replaces the row that is held under its id.
   void hold(Row row) {

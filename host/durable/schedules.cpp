@@ -119,7 +119,7 @@ void Schedules::take_up(ScheduleRow& row) {
   if (row.running > 0) {  // in an earlier instance
     row.running = 0;
     if (row.time && !row.may_overlap()) {
-      const std::int64_t wait = wait_after_cut(row, random_).count();
+      const std::int64_t wait = line_.wait_after_cut(row, random_).count();
       row.time = wait > 0 ? now + wait : std::min(*row.time, now);
       row.set_at = now;
     }

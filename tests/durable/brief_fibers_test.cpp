@@ -236,6 +236,7 @@ TEST_F(BriefFibersTest, P6_AParentIsForgottenWithItsEnd) {
 // ---- taking up ----------------------------------------------------------------------------------
 
 TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
+  fiber_settings_.max_crashes = 0;
   const auto first = begin("x", "k");
   EXPECT_TRUE(fibers_->stash(first.fiber, "1"));
   database_->commit();
@@ -244,7 +245,7 @@ TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
   again.take_up = true;
   EXPECT_EQ(start(again).fiber, 0U) << "it still runs";
   for (int attempt = 1; attempt <= fiber_settings_.max_attempts; ++attempt) {
-    crash();
+    crash_in_its_code();
     clock_.advance(hours(1));  // an attempt that took the process with it is followed by a wait
     const auto taken = start(again);
     ASSERT_NE(taken.fiber, 0U) << attempt;
@@ -252,7 +253,7 @@ TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
     EXPECT_EQ(parse_json(taken.record)->at("snapshot"), 1);
     EXPECT_EQ(status("x"), "running");
   }
-  crash();
+  crash_in_its_code();
   clock_.advance(hours(1));
   EXPECT_EQ(start(again).fiber, 0U) << "it has used up its attempts";
   EXPECT_FALSE(recover());

@@ -152,15 +152,16 @@ TEST_F(ManagedFiberRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
 
 TEST_F(ManagedFiberRecoveryTest, ACrashLoopEndsAsADeadRecord) {
   fiber_settings_.max_attempts = 2;
+  fiber_settings_.max_crashes = 0;
   start("x");
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    crash();
+    crash_in_its_code();
     clock_.advance(seconds(400));
     ASSERT_TRUE(recover());
     ASSERT_TRUE(managed_->resume("x"));
     database_->commit();
   }
-  crash();
+  crash_in_its_code();
   clock_.advance(seconds(400));
   EXPECT_FALSE(recover());
   EXPECT_EQ(status("x"), "error");
