@@ -109,7 +109,6 @@ std::vector<Cost> costs_with(int jobs) {
     return schedules.list(filter).size() > 10;
   });
   measure("list 5 items", [&] { return queue.list({.limit = 5}).has_value(); });
-  measure("list dead fibers", [&] { return managed.list({.limit = 5, .dead = true}).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
   measure("start a fiber",
           [&] { return managed.start(ManagedRequest{.name = "report"}).has_value(); });

@@ -114,7 +114,7 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   EXPECT_EQ(out->keep, "failed");
   EXPECT_EQ(out->parent, "p");
   EXPECT_EQ(out->type, "kept");
-  EXPECT_FALSE(jobs_.find(JobKind::kManaged, "x"));
+  EXPECT_FALSE(jobs_.find(JobKind::kItem, "x"));
   jobs_.erase(in.seq);
   EXPECT_FALSE(jobs_.find(in.seq));
 }
@@ -236,7 +236,7 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
       database_.connection(),
       "INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, keep) "
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) "
-      "SELECT 1, 2, 'dead ' || i, 'x', 1, 30000 - i, 'dead' FROM n")
+      "SELECT 2, 2, 'dead ' || i, 'x', 1, 30000 - i, 'dead' FROM n")
       .execute();
   const hearth::testing::CountedSteps steps(database_);
   const auto expired = jobs_.expired("dead", 10'001, 10);
@@ -250,7 +250,7 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
 TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
   insert("a");  // the tables are there
   const auto work = [this] {
-    for (const JobKind kind : {JobKind::kManaged, JobKind::kManaged, JobKind::kItem}) {
+    for (const JobKind kind : {JobKind::kManaged, JobKind::kSchedule, JobKind::kItem}) {
       Job job = insert("job " + std::to_string(static_cast<int>(kind)), kind);
       EXPECT_TRUE(jobs_.find(kind, job.id));
       EXPECT_NE(first_due(kind), "");
@@ -284,7 +284,7 @@ TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {
   storage::Statement(database_.connection(), "RELEASE plugin").execute();
   insert("kept");
   database_.commit();
-  EXPECT_EQ(seen("WHERE kind = 1"), "kept");
+  EXPECT_EQ(seen("WHERE kind = 2"), "kept");
 }
 
 }  // namespace
