@@ -128,8 +128,16 @@ int start_child(const TrialOptions& options, const Pipe& verdict, const Pipe& ou
   std::vector<char*> arguments = {program.data()};
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
+  // Each thread's cache of malloc counts as memory that is taken, up to seven blocks of each size.
+  // The child compares what is taken before and after.
+  std::string tunables = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
+  std::vector<char*> variables = {tunables.data()};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("GLIBC_TUNABLES=")) variables.push_back(*variable);
+  }
+  variables.push_back(nullptr);
   return ::posix_spawn(&child, program.c_str(), &setup.actions, &setup.attributes, arguments.data(),
-                       environ);
+                       variables.data());
 }
 
 // Whether the child has ended. It must still be reaped.
