@@ -265,5 +265,20 @@ TEST_F(DirectoryTest, AgentsWithOperationsAreListedInOrder) {
   }
 }
 
+TEST_F(DirectoryTest, WhenTheClockWasSetBackLaterWakesAreDueWithTheNewTime) {
+  Directory directory(path_);
+  EXPECT_EQ(directory.seen_ms(), std::nullopt);
+  directory.set_wake({.key = {"A", "1"}, .at_ms = 5});
+  directory.set_wake({.key = {"A", "2"}, .at_ms = 50});
+  directory.set_wake({.key = {"A", "3"}, .at_ms = {}, .working = true});
+  directory.note_time(60);
+  EXPECT_EQ(directory.seen_ms(), 60);
+  directory.hurry_wakes(10);
+  EXPECT_EQ(Directory(path_).seen_ms(), 10);
+  std::vector<std::optional<std::int64_t>> moments;
+  for (const WakeEntry& each : directory.wakes()) moments.push_back(each.at_ms);
+  EXPECT_EQ(moments, (std::vector<std::optional<std::int64_t>>{std::nullopt, 5, 10}));
+}
+
 }  // namespace
 }  // namespace hearth::storage
