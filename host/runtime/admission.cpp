@@ -64,19 +64,24 @@ bool Admission::ask_again(Applicant& agent) {
   Place& place = agent.place();
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
-  join(lanes_, agent);
+  // First of its lane: as if it had asked when that one did.
+  const Line& lane = lanes_[agent.is_awaited() ? 0 : 1];
+  if (!lane.empty())
+    place.lacks_since =
+        std::min(place.lacks_since.value_or(now), *lane.front()->place().lacks_since);
+  join(lanes_, agent, true);
   serve_in(kLookAgainAfter);
   return true;
 }
 
 // In the order in which they first asked.
-void Admission::join(Lanes& lanes, Applicant& agent) {
+void Admission::join(Lanes& lanes, Applicant& agent, bool is_first) {
   Place& place = agent.place();
   if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
   const bool is_awaited = agent.is_awaited();
   if (!is_awaited) places_.work_waits();
   Line& lane = lanes[is_awaited ? 0 : 1];
-  auto before = lane.end();
+  auto before = is_first ? lane.begin() : lane.end();
   while (before != lane.begin() && (*std::prev(before))->place().lacks_since > place.lacks_since)
     --before;
   place.waiting = lane.insert(before, &agent);

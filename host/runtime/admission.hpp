@@ -203,7 +203,7 @@ class Admission final : public ObjectPlaces::Member {
   // False: the agent does not stand in a line.
   bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
-  void join(Lanes& lanes, Applicant& agent);
+  void join(Lanes& lanes, Applicant& agent, bool is_first = false);
   void note_place(Applicant& agent);
 
   ShardLoop& loop_;

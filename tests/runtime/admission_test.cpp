@@ -30,7 +30,9 @@ class AdmissionTest : public ::testing::Test {
     }
     [[nodiscard]] bool is_wanted() const override { return wanted; }
     void come_in() override {
-      if (test.admission_.ask(*this).answer == Said::kComeIn) test.admission_.enter(*this);
+      if (test.admission_.ask(*this).answer != Said::kComeIn) return;
+      test.admission_.enter(*this);
+      if (test.all_leave_) leave_for_room();
     }
     void turn_away(RoomLack lack) override {
       refused = lack;
@@ -64,6 +66,7 @@ class AdmissionTest : public ::testing::Test {
 
   testing::ManualLoop loop_;
   bool has_files_ = true;
+  bool all_leave_ = false;
   ObjectPlaces places_;
   Admission admission_{loop_, 2, places_, [this](unsigned) { return has_files_; }};
   std::deque<Agent> agents_;
@@ -468,24 +471,24 @@ TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {
 
 // ---- callers, and work --------------------------------------------------------------------------
 
+// One resident is busy. The other leaves, as does each agent that comes in after it, so that there
+// is always one to wait for.
 class AdmissionLanesTest : public AdmissionTest {
  protected:
   AdmissionLanesTest() {
-    Agent& busy = resident();
-    busy.idle = false;
-    room().leave_for_room();
+    (void)resident();
+    room_ = &resident();
+    room_->leave_for_room();
+    all_leave_ = true;
   }
-  // The resident whose room is wanted.
-  Agent& room() { return room_ == nullptr ? *(room_ = &resident()) : *room_; }
   Agent& waiting(bool is_awaited) {
     Agent& made = agent();
     made.awaited = is_awaited;
     EXPECT_EQ(admission_.ask(made).answer, Said::kWait);
     return made;
   }
-  // The next agent that comes in, once the last one has left.
+  // The agent that comes in once the last one has left.
   Agent* next() {
-    if (!room_->leaving) room_->leave_for_room();
     has_left(*room_);
     for (Agent& each : agents_) {
       if (each.is_resident() && &each != &agents_.front()) return room_ = &each;
