@@ -138,7 +138,7 @@ void outbound_request(std::string_view bytes) {
     require(text.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos,
             "a header that may leave is one line");
   }
-  net::follow_redirect(request, 303, false);
+  if (net::follow_redirect(request, 303, false).has_error()) return;
   require(net::check_words(request).has_value(), "a redirect asks for nothing wrong");
 }
 

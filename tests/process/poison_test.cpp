@@ -27,17 +27,17 @@ class PoisonedWorkTest : public ProcessTest, public ::testing::WithParamInterfac
 };
 
 TEST_P(PoisonedWorkTest, IsSetAsideBeforeItsClassIsInQuarantine) {
-  constexpr Ending kCrashed{.status = -1, .signal = SIGSEGV};
+  constexpr Ending kBySegfault{.status = -1, .signal = SIGSEGV};
   {
     auto server = serve_ready({"--config", "hearth.yaml"});
     AgentClient(*server, "/agents/poison/bad")
         .begin("give",
                std::string("[\"") + GetParam().kind + "\",\"" + GetParam().callback + "\"]");
-    EXPECT_EQ(server->wait(), kCrashed) << "its first run";
+    EXPECT_EQ(server->wait(), kBySegfault) << "its first run";
   }
   {
     auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
-    EXPECT_EQ(server->wait(), kCrashed) << "its second run, though nobody asks";
+    EXPECT_EQ(server->wait(), kBySegfault) << "its second run, though nobody asks";
   }
   auto server = serve_ready({"--config", "hearth.yaml"});
   server->wait_for_log(GetParam().line);
