@@ -21,7 +21,7 @@
 //             hand_back(what): passes a part of what the host has lent to the host again; -> what
 //                 the host answered
 //             ring_soon(): an alarm, due at once, that calls ring, which notes its caller
-//             nest() -> the id of a fiber that waits for three others, of 100 ms each
+//             nest() -> {"id"}: a fiber that waits for three others, of 100 ms each
 //   callbacks note(payload); flaky(payload): throws at the first two attempts; hopeless: throws
 //             always; final: throws a Final; stuck: waits for an hour
 //   table     journal(entry): each line in the turn of what it is about
@@ -144,7 +144,7 @@ class ParityAgent : public hearth::Agent {
         options);
     return {{"accepted", started.accepted}, {"record", started.record}};
   }
-  std::string nest() {
+  hearth::Json nest() {
     const auto whole = [this](hearth::FiberContext&) -> hearth::Task<void> {
       for (int part = 1; part <= 3; ++part) {
         const auto inner = [this, part](hearth::FiberContext&) -> hearth::Task<void> {
@@ -154,7 +154,7 @@ class ParityAgent : public hearth::Agent {
         co_await run_fiber("inner", inner);
       }
     };
-    return start_fiber("outer", whole).id();
+    return {{"id", start_fiber("outer", whole).id()}};
   }
   hearth::Task<hearth::FiberRecord> wait(std::string id) { co_return co_await wait_fiber(id); }
   std::optional<hearth::FiberRecord> inspect(const std::string& id) { return inspect_fiber(id); }
