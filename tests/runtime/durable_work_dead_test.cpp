@@ -46,8 +46,9 @@ TEST_F(DurableWorkDeadTest, WhatStashesAnotherTimeAndBreaksItsAgentIsGivenUpAndT
 
 TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAndSaysSo) {
   settings_.fibers.max_attempts = 1;
-  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "no"};
+  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kFiberRecovered) return Error{Errc::kPlugin, "no"};
+    return host.complete(event.call, std::string_view());
   };
   const std::string id = start_one();
   shard_.restart({}, settings_);
