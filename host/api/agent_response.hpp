@@ -16,8 +16,8 @@ namespace hearth::api {
 //
 // Failure   The client reads what api/failure_text.hpp says. After the first part the client cannot
 //           get a text: the connection is cut, so that the client sees that the answer is
-//           incomplete, and the text is logged (http.agent_failed). If the client leaves while an answer is streamed, emit() reports
-//           it to the agent.
+//           incomplete, and the text is logged (http.agent_failed). If the client leaves while an
+//           answer is streamed, emit() reports it to the agent.
 // Threads   The agent's loop, whichever loop the client is on.
 // Lifetime  `logger` outlives the sink. If the sink is dropped without an answer, the client gets a
 //           500.

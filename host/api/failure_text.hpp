@@ -2,7 +2,7 @@
 // The text of a failed event, for a client.
 
 #include "base/error.hpp"
-#include "extensions/trace.hpp"
+#include "runtime/call_sink.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which code of an agent is on the stack: for which event, under which span, for which durable work.
+// Which code of an agent is on the stack: for which event, under which span, for which work.
 
 #include "base/assert.hpp"
 #include "base/work_mark.hpp"

@@ -56,7 +56,8 @@ class EgressBudget {
   void leave(const std::string& agent_class);
 
   // Asks for one request with a body of `body` bytes. kLimitExceeded, or kTooLarge for the limit of
-  // the day, names the limit, and when there is more. Absent: `later` is called once, on another thread, unless stop() comes first.
+  // the day, names the limit, and when there is more. Absent: `later` is called once, on another
+  // thread, unless stop() comes first.
   [[nodiscard]] std::optional<Result<void>> ask(const std::string& agent_class,
                                                 const extensions::EgressLimits& limits,
                                                 std::uint64_t body, Answer later);

@@ -1,5 +1,5 @@
-// Durable work whose code crashes the server, of every kind but fibers (named_fiber_test.cpp): it is
-// set aside before its class is in quarantine.
+// Durable work whose code crashes the server, of every kind but fibers (named_fiber_test.cpp): it
+// is set aside before its class is in quarantine.
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"

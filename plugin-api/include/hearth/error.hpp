@@ -13,7 +13,7 @@ namespace hearth {
 
 // Thrown by an author to fail a call, a request or a hook with a chosen code. The text reaches the
 // caller as it is. The text of any other exception, and of HEARTH_E_PLUGIN, reaches other agents
-// and the log; clients read "the method failed" and the trace (the class's show_failures shows all).
+// and the log; clients read "the method failed" and the trace (show_failures shows all).
 //
 //     throw hearth::Error(HEARTH_E_NOT_FOUND, "no such room");  // HTTP answers 404
 class Error : public std::runtime_error {

@@ -38,7 +38,7 @@
  *   - If the callee's code gave no answer, the host tries again, with growing waits of at most five
  *     minutes: the class is unavailable, the callee cannot start or was evicted, or a timeout.
  *   - After 24 hours without an answer, or fibers.max_crashes (2) crashes of the process by the
- *     callee's code, the host gives the notification up: it is dead and logged (notify:dead). list()
+ *     callee's code, the host gives it up: it is dead and logged (notify:dead). list()
  *     has it until remove() or the end of the agent.
  * The callee may get a notification twice. caller() gives it the same id each time.
  */

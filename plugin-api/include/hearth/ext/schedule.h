@@ -40,7 +40,7 @@
  *                            a one-shot row is removed, a recurring one goes on with its next time;
  *                            last_error says why
  *
- * A row whose runs have crashed the process fibers.max_crashes (2) times is "dead". It is kept, with
+ * A row whose runs crashed the process fibers.max_crashes (2) times is "dead". It is kept, with
  * the reason, until retry(), cancel(), or an idempotent request like it. A CRON row is also dead if
  * its zone does not exist any more. While the machine cannot read its time zones at all, such a row
  * is "missing", and tried again in the same way.
