@@ -12,7 +12,7 @@ namespace hearth::runtime {
 namespace {
 
 // Until an agent whose notifications may not leave now looks again.
-constexpr std::chrono::milliseconds kCrowdedPause{50};
+constexpr std::chrono::milliseconds kCrowdedPause{200};
 
 }  // namespace
 

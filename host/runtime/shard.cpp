@@ -12,12 +12,9 @@ namespace hearth::runtime {
 namespace {
 
 // Percent of the loop's time, while clients use it, for agents that wake because their time has
-// come; and the same for agents that leave.
+// come; and the same for agents that leave, for work of agents in memory, and for notifications
+// that come. A single call may cause any amount of these.
 constexpr int kStepsShare = 20;
-
-// The same for work of agents in memory, and for notifications that come: a single call may cause
-// any amount of both.
-constexpr int kWorksShare = 30;
 
 // One shard's part of a limit of the whole server.
 std::size_t share_of(std::size_t limit, unsigned count) {
@@ -51,7 +48,8 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
-      works_(loop, kWorksShare),
+      works_(loop, kStepsShare),
+      arrivals_(loop, kStepsShare),
       steps_(loop, kStepsShare),
       departures_(loop, kStepsShare),
       recoveries_(loop, environment.limits.recovery_share),
@@ -95,6 +93,7 @@ Shard::~Shard() {
 
 void Shard::client_came() {
   works_.client_came();
+  arrivals_.client_came();
   steps_.client_came();
   departures_.client_came();
   recoveries_.client_came();
@@ -213,7 +212,7 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
 
 void Shard::pace(std::function<void()> step) {
   admission_.work_waits();
-  works_.add([this, step = std::move(step)] {
+  arrivals_.add([this, step = std::move(step)] {
     admission_.work_goes_on();
     step();
   });

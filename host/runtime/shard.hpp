@@ -236,7 +236,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
   Admission admission_;    // its residents: slots in memory
-  PacedSteps works_;       // work of agents in memory, and notifications that come
+  PacedSteps works_;       // work of agents in memory
+  PacedSteps arrivals_;    // notifications that come: they end what others have begun
   PacedSteps steps_;       // agents that wake because their time has come
   PacedSteps departures_;  // agents that leave, none urgent: whole versions
   PacedSteps recoveries_;  // agents that recover: limits.recovery_share
