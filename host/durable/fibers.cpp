@@ -225,7 +225,8 @@ std::chrono::milliseconds Fibers::wait_after(int failures) const {
 }
 
 void Fibers::claim(Job& job) {
-  job.next_at_ms = now_ms() + wait_after(failed_attempts(job) + 1).count();
+  const int doublings = job.interruptions / kInterruptionsPerDoubling;
+  job.next_at_ms = now_ms() + wait_after(failed_attempts(job) + 1 + doublings).count();
   ++job.attempts;
   ++job.interruptions;  // until its end
   if (is_counted(job)) ++job.claims;

@@ -61,12 +61,14 @@ enum class ClockRule {
 //                     is here too. So a job is given up after kMostInterruptions in a row.
 //
 // After the first of either kind the next try begins at once, and later a second after the load.
-// Only crashes make this wait grow.
+// This wait doubles with each crash. It doubles with each ten interruptions in a row too: an agent
+// that its own work breaks, or a bad disk, interrupts without an end.
 //
 // Each try counts as an interruption when it begins, on disk. Its end, an interruption on purpose,
 // and the record of a crash take that back.
 inline constexpr int kMostCrashes = 2;  // the default of fibers.max_crashes; 0: no bound
 inline constexpr int kMostInterruptions = 100;
+inline constexpr int kInterruptionsPerDoubling = 10;
 
 // Why no further try of the row begins; empty: one may.
 template <class Row>
@@ -178,8 +180,9 @@ class JobLine {
   [[nodiscard]] std::chrono::milliseconds wait_after_cut(const Row& row, Random& random) const {
     const bool is_first = row.fatal_attempts + row.interruptions < 2;
     if (is_first || !why_given_up(row).empty()) return std::chrono::milliseconds(0);
-    return back_off(row.fatal_attempts + std::min(row.interruptions, 1), kFirstWait, kLongestWait,
-                    random);
+    const int doublings = row.interruptions / kInterruptionsPerDoubling;
+    return back_off(row.fatal_attempts + std::min(row.interruptions, 1) + doublings, kFirstWait,
+                    kLongestWait, random);
   }
   // The kind has claimed this row without claim(). Replaces the row that is held under its id.
   void hold(Row row) {

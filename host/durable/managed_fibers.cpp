@@ -294,7 +294,6 @@ Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record && !record->settled(), "what is being recovered is settled");
   record->status = FiberStatus::kRunning;
-  record->next_at_ms = 0;
   if (!record->started_at_ms) record->started_at_ms = now_ms();
   store(*record, JobState::kClaimed);
   parents_.insert(record->id);  // an earlier instance may have left values of its children

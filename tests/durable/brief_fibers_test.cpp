@@ -393,6 +393,7 @@ TEST_F(BriefFibersTest, P8_RunsThatEndTheProcessAreCountedUntilTheNextCheckpoint
   ASSERT_TRUE(recover());
   resume("x");
   crash_in_its_code();  // the second
+  clock_.advance(minutes(1));
   EXPECT_FALSE(recover());
   EXPECT_TRUE(inspect("x").at("dead"));
 }

@@ -208,6 +208,7 @@ TEST_F(FiberMarksTest, P8_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
   int recoveries = 0;
   for (; recoveries < 20; ++recoveries) {
     crash();
+    clock_.advance(std::chrono::hours(1));
     if (!recover()) break;
     EXPECT_EQ(heard(), Heard{"t " + std::to_string(recoveries + 1)});
     fiber = resume();
@@ -242,6 +243,7 @@ TEST_F(FiberMarksTest, P8_ARetryThatEndsOnPurposeCountsForNothing) {
   EXPECT_EQ(heard(), Heard{"t 1"});
   fiber = resume();
   crash();
+  clock_.advance(std::chrono::hours(1));
   ASSERT_TRUE(recover());
   EXPECT_EQ(heard(), Heard{"t 2"});
 }

@@ -276,8 +276,8 @@ TEST_F(LiveAgentManagedTest, AHookThatTakesItsAgentWithItCountsAsWell) {
     return host.complete(event.call, std::string_view());
   };
   shard_.restart();
-  shard_.loop.advance(hours(2));
-  EXPECT_EQ(recovered().size(), std::size_t{durable::kMostInterruptions});
+  shard_.loop.advance(hours(10));
+  EXPECT_EQ(recovered().size(), static_cast<std::size_t>(durable::kMostInterruptions));
   EXPECT_EQ(status("i"), "\"error\"");
 }
 
@@ -379,7 +379,7 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
   EXPECT_EQ(told().size(), 3U);
 }
 
-TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByGrowingWaits) {
+TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
   begin("one");
   begin("two");
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
@@ -387,8 +387,8 @@ TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByGrowingWait
     return host.complete(event.call, std::string_view());
   };
   shard_.restart();
-  shard_.loop.advance(hours(10));
-  EXPECT_LE(plans().size(), 2 * std::size_t{durable::kMostInterruptions}) << "no loop";
+  shard_.loop.advance(seconds(60));
+  EXPECT_LE(plans().size(), 61U) << "no loop";
   EXPECT_GE(plans().size(), 1U);
 }
 
