@@ -385,6 +385,7 @@ TEST_F(ScheduleTest, ACallbackOfAnotherVersionIsWaitedFor) {
   agent_.become<NextPlanner>();
   const Schedule schedule = planner().schedule(seconds(1), "later");
   const Schedule second = planner().schedule(seconds(1), "later");
+  host_.advance(seconds(0));
   agent_.become<Planner>();
   host_.advance(seconds(1));
   EXPECT_EQ(agent_.steps().back(), "schedule:missing_callback later");
@@ -402,6 +403,7 @@ TEST_F(ScheduleTest, ACallbackOfAnotherVersionIsWaitedFor) {
 TEST_F(ScheduleTest, AMissingOneIsDueAtOnceAfterRetry) {
   agent_.become<NextPlanner>();
   const Schedule schedule = planner().schedule(seconds(1), "later");
+  host_.advance(seconds(0));
   agent_.become<Planner>();
   host_.advance(seconds(10));
   EXPECT_TRUE(planner().revive_schedule(schedule.id));
