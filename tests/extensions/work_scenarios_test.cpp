@@ -3,7 +3,8 @@
 //
 //   tries        how each try ends: done, fail, evict (the instance ends on purpose), kill (the
 //                server ends without a record of a crash), crash (the record names this work),
-//                crash of other work, unknown crash (the record names no work)
+//                crash of other work, unknown crash (the record names no work), final (it has failed
+//                for good), unreadable (by this code; then comes the next instance)
 //   repeat       [word, n]: n such tries before `tries`
 //   waits        the waits after the tries, in milliseconds, to which up to a quarter is added; the
 //                last one repeats. Without it: any.
@@ -164,6 +165,13 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
       work_->interrupt_on_purpose();
       return reopen({});
     }
+    if (how == "unreadable") {
+      work_->ended(*of.event, Error{Errc::kUnreadable, "payload.shop: missing"});
+      return reopen({});
+    }
+    if (how == "final" && of.event) return work_->ended(*of.event, Error{Errc::kFinal, "refused"});
+    if (how == "final")
+      return work_->notice_ended(of.sent->id, {.error = "refused", .is_final = true});
     ASSERT_TRUE(how == "done" || how == "fail") << how;
     const bool is_done = how == "done";
     if (of.sent) {
