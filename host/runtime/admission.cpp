@@ -278,9 +278,9 @@ bool Admission::serve_first(Line& lane) {
   }
   const SteadyTime now = loop_.clock().steady_now();
   if (now - place.lacks_since.value_or(now) >= kLongestWait) {
-    const bool has_files = has_files_(kWantedFiles);
+    const bool is_full = residents_.size() >= max_live_;
     agent.turn_away(is_in(object_lanes_, place) ? RoomLack::kObjects
-                    : has_files                 ? RoomLack::kAgents
+                    : is_full                   ? RoomLack::kAgents
                                                 : RoomLack::kFiles);
     return true;
   }
