@@ -251,6 +251,8 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
     database_.begin_write();
     create_job_tables(*connection_);
     compiled = compile(sql);
+    // A rollback may undo the tables.
+    if (compiled) compiled->worth_keeping = false;
   }
   if (!compiled) return compiled.error();
   return StatementHandle{open_.emplace(std::move(*compiled)).first};

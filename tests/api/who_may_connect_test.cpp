@@ -25,6 +25,7 @@ std::string filled_in(std::string_view pattern) {
   std::string path(pattern);
   for (const auto& [open, value] : {std::pair<std::string, std::string>{"{class}", "guarded"},
                                     {"{name}", "a"},
+                                    {"{name...}", "a"},
                                     {"{id}", "a"},
                                     {"{method}", "echo"},
                                     {"{alarm}", "a"},

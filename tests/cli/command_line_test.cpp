@@ -72,7 +72,7 @@ TEST(CommandLineTest, DevServesTheBuildWithTheFlagsOfServe) {
   EXPECT_EQ(dev.data, "dev");
   EXPECT_EQ(dev.child_arguments,
             (std::vector<std::string>{"serve", "--data", "dev", "--listen", "[::1]:0", "--plugins",
-                                      "build/served"}));
+                                      "build/served", "--show-failures"}));
 }
 
 TEST(CommandLineTest, TheChildOfASupervisorGetsAllArgumentsButThat) {

@@ -119,6 +119,7 @@ TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
       {"aliases", "[assistant]"},
       {"send_identity", "false"},
       {"list_methods", "true"},
+      {"show_failures", "true"},
       {"auth.type", "jwt"},
       {"auth.name", "''"},
       {"cors.origins", "['*']"},
