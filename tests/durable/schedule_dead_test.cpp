@@ -101,7 +101,7 @@ TEST_F(ScheduleDeadTest, RunsOfADeadScheduleThatAreNotOverGoOnUnderTheNewOne) {
   crash_in_runs(1);
   clock_.advance(hours(1));
   ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
-  crash();
+  crash_in_its_work();
   const auto other = begin();
   ASSERT_TRUE(other);
   EXPECT_EQ(record(old)["last_error"],

@@ -315,6 +315,7 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
   ASSERT_TRUE(schedules_->retry(created.id));
   database_->commit();
   crash_in_runs(3);
+  clock_.advance(seconds(10));
   EXPECT_EQ(end(*begin()).next, Next::kGone);
 }
 
@@ -325,6 +326,7 @@ TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
   for (int round = 0; round < 5; ++round) {
     clock_.advance(seconds(1));
     crash_in_runs(2);
+    clock_.advance(seconds(3));
     end(*begin());
   }
   EXPECT_EQ(schedules_->size(), 1U);
@@ -378,11 +380,12 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
   request.max_attempts = 2;
   const auto created = create(request);
   end(*begin(), RunOutcome::kFailed);
-  clock_.advance(seconds(1));
   for (int failure = 0; failure < 5; ++failure) {
+    clock_.advance(seconds(2));
     ASSERT_TRUE(begin());
     failure % 2 == 0 ? crash() : leave();
   }
+  clock_.advance(seconds(2));
   const auto last = begin();
   EXPECT_EQ(last->attempt, 2) << "the tries are what they were";
   EXPECT_EQ(end(*last, RunOutcome::kFailed).next, Next::kGone);

@@ -450,7 +450,7 @@ TEST_F(WhoseWorkTest, IsKnownFromTheFirstTimeOnThatItIsTold) {
     EXPECT_TRUE(host.settle_managed(fiber, durable::FiberStatus::kCompleted, ""));
     host.works_for(fiber, 0);
   });
-  EXPECT_EQ(works_, (Works{other_row, WorkMark()})) << "one that has ended";
+  EXPECT_EQ(works_, (Works{other_row, WorkMark(), row})) << "one that has ended, and its report";
 }
 
 TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) {
@@ -458,13 +458,14 @@ TEST_F(WhoseWorkTest, ARecoveryBeginsAsTheWorkOfItsFiberAndItsHookGoesOnAsThat) 
   visit([&](HostCalls& host) { host.works_for(fiber, 0); });
   const auto row = works_.at(0);
   const CallId hook = open_after_restart(EventKind::kFiberRecovered);
-  EXPECT_EQ(works_, Works{row});
+  EXPECT_EQ(works_, (Works{row, std::nullopt, row})) << "the plan for it alone, and the hook";
   act([&](HostCalls& host) {
     host.works_for(0, hook);
     EXPECT_TRUE(host.complete(hook, std::string_view()));
     host.works_for(0, hook);
   });
-  EXPECT_EQ(works_, (Works{row, std::nullopt, row, WorkMark()}));
+  EXPECT_EQ(works_, (Works{row, std::nullopt, row, std::nullopt, row, WorkMark(), row}))
+      << "and then the report of its end";
 }
 
 TEST_F(WhoseWorkTest, APlanForSeveralIsTheWorkOfNoneThatIsKnown) {
