@@ -409,7 +409,8 @@ TEST_F(BadDirectoryTest, ADirectoryOfAnotherFormatIsRefusedAndNotHarmed) {
     const std::string agent_before = read_file(file_of("a"), kWhole).value();
     const auto server = serve({"--config", "hearth.yaml"});
     expect_refusal(*server, "has data format " + std::to_string(format));
-    expect_refusal(*server, "Serve this data directory with the build that wrote it");
+    EXPECT_NE(server->log().find("Serve this data directory with the build that wrote it"),
+              std::string::npos);
     EXPECT_EQ(read_file(file_, kWhole).value(), before);
     EXPECT_EQ(read_file(file_of("a"), kWhole).value(), agent_before);
   }
