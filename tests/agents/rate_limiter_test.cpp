@@ -14,12 +14,11 @@ using hearth::Json;
 using hearth::testing::CallError;
 using hearth::testing::Host;
 
-// Of a mock host's clock.
-constexpr std::chrono::sys_time<std::chrono::milliseconds> kStart =
-    std::chrono::sys_days(std::chrono::year(2026) / 1 / 2);
-
 class RateLimiterTest : public ::testing::Test {
  protected:
+  // Of a mock host's clock.
+  static constexpr std::chrono::sys_days kStart{std::chrono::year(2026) / 1 / 2};
+
   static Json answer(bool allowed, double remaining, int retry_after_ms) {
     return {{"allowed", allowed}, {"remaining", remaining}, {"retry_after_ms", retry_after_ms}};
   }

@@ -15,12 +15,11 @@ using hearth::Json;
 using hearth::testing::CallError;
 using hearth::testing::Host;
 
-// Of a mock host's clock.
-constexpr std::chrono::sys_time<std::chrono::milliseconds> kStart =
-    std::chrono::sys_days(std::chrono::year(2026) / 1 / 2);
-
 class SessionCacheTest : public ::testing::Test {
  protected:
+  // Of a mock host's clock.
+  static constexpr std::chrono::sys_days kStart{std::chrono::year(2026) / 1 / 2};
+
   Host host_;
 };
 
