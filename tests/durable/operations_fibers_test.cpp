@@ -70,6 +70,7 @@ TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone)
   EXPECT_EQ(found.decision, OperationDecision::kCompleted);
   EXPECT_EQ(found.id, first.id);
   crash_all();
+  clock_.advance(std::chrono::minutes(10));
   again = resume("inner");
   EXPECT_EQ(begin(again).id, first.id);
 }
