@@ -60,13 +60,6 @@ TEST_F(LiveHostCallsTransactionTest, ASettledFiberIsNotToldInIt) {
   expect_done_once(EventKind::kFiberSettled);
 }
 
-TEST_F(LiveHostCallsTransactionTest, TheHookOfAFiberDoesNotEndInIt) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  shard_.restart();
-  shard_.settle();
-  expect_done_once(EventKind::kFiberRecovered);
-}
-
 TEST_F(LiveHostCallsTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
   on_work = [tries = on_work](HostCalls& host, const AgentEvent& event) -> Result<void> {
