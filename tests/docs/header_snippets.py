@@ -44,6 +44,7 @@ class Reminder : public hearth::Agent {
   void remind(const std::string& text);
 @};""",
     ("error.hpp", "throw hearth::Error"): in_method("Hotel", "void enter()"),
+    ("error.hpp", "throw hearth::Final"): in_method("Checkout", "void charge()"),
     ("fetch.hpp", "response.next()"): """
 class Loader : public hearth::Agent {
   void use(const std::string& piece);

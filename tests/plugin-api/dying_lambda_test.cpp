@@ -68,7 +68,8 @@ class Lambdas : public hearth::Agent {
     return work();
   }
   Task<int> returned_at_once() {
-    const int seven = 7;
+    int seven = 6;
+    ++seven;
     return [seven]() -> Task<int> { co_return seven; }();
   }
   Task<int> made_by_a_helper() { co_return co_await returned(); }
@@ -176,7 +177,8 @@ class Lambdas : public hearth::Agent {
     return all;
   }
   static Task<int> of_nobody() {
-    const int seven = 7;
+    int seven = 6;
+    ++seven;
     return [seven]() -> Task<int> { co_return seven; }();
   }
   Task<int> later() {
