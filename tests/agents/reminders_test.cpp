@@ -103,7 +103,7 @@ TEST_F(RemindersTest, WhatMakesNoSenseIsRefusedAndClientsCannotRemindByHand) {
   EXPECT_TRUE(agent_.start("remind_in", "x", -1).failed());
   EXPECT_TRUE(agent_.start("remind_in", "x", 1e300).failed());
   EXPECT_TRUE(agent_.start("remind_when", "x", "nonsense").failed());
-  EXPECT_EQ(agent_.start("remind", "x").error(), "Method remind does not exist");
+  EXPECT_EQ(agent_.start("remind", "x").error(), "Method remind is not callable");
   EXPECT_EQ(agent_.call("list"), Json::array());
 }
 
