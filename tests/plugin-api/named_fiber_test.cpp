@@ -517,8 +517,8 @@ TEST_F(NamedFiberTest, AfterAKillAFiberFindsTheValuesOfThoseItWaitedFor) {
   host_.advance(milliseconds(25));  // Rome is behind it, and it rests
   agent_.kill();
   host_.advance(milliseconds(15));
-  agent_.kill();  // on the way to Oslo
-  host_.advance(milliseconds(30));
+  agent_.kill();                       // on the way to Oslo
+  host_.advance(milliseconds(2'000));  // the wait before a recovery that follows an interrupted one
   const Json record = agent_.call("wait", id);
   EXPECT_EQ(record.at("result"), Json({"in Rome", 1, "in Oslo"}));
   EXPECT_EQ(std::count(done.begin(), done.end(), "Rome 1"), 1);
