@@ -70,7 +70,7 @@ void Activation::complete_with_exception(const Context& context) noexcept {
   hearth_status status = failure.status;
   if (context.retried && misleading) status = HEARTH_E_PLUGIN;
   if (context.is_method && failure.of_host != 0) status = failure.of_host;
-  if (context.retried && failure.is_final && status == HEARTH_E_PLUGIN) status = HEARTH_E_FINAL;
+  if (context.retried && failure.is_final) status = HEARTH_E_FINAL;
   const hearth_status told =
       host()->complete(host(), id_, context.call, status, slice(failure.text));
   // If a caller gets the failure, the host logs the text; the SQL is only for the log.

@@ -172,7 +172,7 @@ TEST_F(QueueTest, RetryOptionsAreStoredAndChecked) {
   EXPECT_EQ(item.retry.base_delay, seconds(1));
   EXPECT_THROW(mailer().queue("slow", Mail{"a"}, {.max_attempts = -1}), hearth::Error);
   EXPECT_EQ(mailer().queue("slow", Mail{"a"}, {.max_attempts = 4}).retry.max_attempts, 4);
-  EXPECT_THROW(mailer().queue("", nullptr), hearth::HostError);
+  EXPECT_THROW(mailer().queue("slow", Mail{"a"}, {.max_attempts = 1'001}), hearth::HostError);
 }
 
 TEST_F(QueueTest, AfterAKillTheQueueIsDrainedWithoutATouch) {
