@@ -43,7 +43,7 @@ constexpr std::array kCases = {
     CheckCase{"T201",
               "get_class() answers null for an index that does not exist, and always the same.",
               "Return null for index >= class_count, and constant tables.", check_class_indexes},
-    CheckCase{"T202", "Making and destroying an agent a thousand times takes no memory.",
+    CheckCase{"T202", "Making and destroying an agent hundreds of times takes no memory.",
               "Free everything in destroy(), suspended work too.", check_growth},
     CheckCase{"T203", "create() survives names and options of every kind.",
               "A name is any bytes up to the server's limit; options are any text from a file. "

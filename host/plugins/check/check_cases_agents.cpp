@@ -54,7 +54,7 @@ CaseOutcome check_growth(CheckRun& run) {
   if (allocated() == 0)
     return CaseOutcome::skipped("this program does not use the system's malloc");
   constexpr int kWarmUp = 100;
-  constexpr int kRound = 450;
+  constexpr int kRound = 200;
   constexpr std::size_t kPerAgent = 16;  // the smallest allocation of malloc takes 24 to 32 bytes
   CheckSubject subject(run);
   if (!subject.start()) return not_started();

@@ -155,11 +155,12 @@ TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
   agent_->end_turn();
 
   use({});
-  std::vector<std::string> names;
-  while (const auto due = agent_->next_work()) names.push_back(due->name);
-  EXPECT_EQ(names.size(), 2U);
-  EXPECT_NE(std::ranges::find(names, "tick"), names.end());
-  EXPECT_NE(std::ranges::find(names, "work"), names.end());
+  std::vector<extensions::EventKind> kinds;
+  while (const auto due = agent_->next_work()) kinds.push_back(due->kind);
+  EXPECT_EQ(kinds.size(), 2U);
+  EXPECT_NE(std::ranges::find(kinds, extensions::EventKind::kQueueItem), kinds.end());
+  EXPECT_NE(std::ranges::find(kinds, extensions::EventKind::kFibersRecovered), kinds.end())
+      << "the plan of the fibers' recovery";
 }
 
 TEST_F(CheckHostTest, CompletingTwiceOrWhatWasRefusedIsBlamed) {

@@ -248,7 +248,7 @@ TEST_P(CheckLibraryTest, IsFoundOut) {
 INSTANTIATE_TEST_SUITE_P(
     Libraries, CheckLibraryTest,
     ::testing::Values(Expected{"wrong_magic", "L2", kFailed, "magic"},
-                      Expected{"other_major", "L2", kFailed, "version 2"},
+                      Expected{"other_major", "L2", kFailed, "of the ABI, and this server has"},
                       Expected{"smaller_entry", "L2", kFailed, "struct_size"},
                       Expected{"larger_entry", "L2", CheckVerdict::kPassed, ""},
                       Expected{"no_deinit", "L2", kFailed, "deinit"},
@@ -340,7 +340,8 @@ TEST_P(CheckGoodTest, Passes) {
 TEST(CheckGoodMemoryTest, WorkThatAStartMakesIsNoLeakWhateverTheSeed) {
   CheckOptions options = check_options();
   options.only = {"T202"};
-  for (options.seed = 1; options.seed <= 4; ++options.seed) {
+  options.time_limit = 30s;
+  for (options.seed = 1; options.seed <= 3; ++options.seed) {
     const CheckReport report = check(hearth::testing::built::agent("sower-agent"), options);
     EXPECT_TRUE(report.passed()) << report_text(report, true);
   }
