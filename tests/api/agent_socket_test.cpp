@@ -133,7 +133,7 @@ TEST_F(AgentSocketTest, TellsTheCallerTheAuthorsText) {
   start();
   Client client = connect("/agents/sampler/a");
   client.greeted();
-  EXPECT_EQ(client.call("fail"),
+  EXPECT_EQ(client.call("refuse"),
             R"({"type":"rpc","id":"c","success":false,"error":"it said \"no\"\n"})");
   EXPECT_EQ(client.call("nope"),
             R"({"type":"rpc","id":"c","success":false,"error":"Method nope does not exist"})");

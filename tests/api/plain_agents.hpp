@@ -88,7 +88,8 @@ inline Result<void> answer_call(HostCalls& host, const AgentEvent& event) {
     if (stored.has_error()) return stored.error();
     return host.complete(event.call, std::string_view("true"));
   }
-  if (event.name == "fail") return Error{Errc::kConflict, "it said \"no\"\n"};
+  if (event.name == "fail") return Error{Errc::kPlugin, "it said \"no\"\n"};
+  if (event.name == "refuse") return Error{Errc::kConflict, "it said \"no\"\n"};
   if (event.name == "stream" || event.name == "stream_fail") {
     for (const std::string_view part : {"1", "\"two\"", "[3]"}) (void)host.emit(event.call, part);
     if (event.name == "stream_fail") return Error{Errc::kConflict, "broken off"};
