@@ -112,7 +112,7 @@ TEST_F(ResearchTest, TellsTheVersionOfItsLibrary) {
 TEST_F(ResearchTest, AKeyIsOneRunHoweverOftenItIsAskedForAndItsResultCanBeWaitedFor) {
   const Json id = agent_.call("start_once", "order-1", "moss", 3, 100);
   EXPECT_EQ(agent_.call("start_once", "order-1", "moss", 3, 100), id);
-  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_PLUGIN);
+  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_CONFLICT);
   auto result = agent_.start("result", "order-1");
   host_.advance(milliseconds(300));
   EXPECT_EQ(result.value().at("status"), "completed");
@@ -135,7 +135,7 @@ TEST_F(ResearchTest,
   EXPECT_EQ(agent_.start("start_once", "order-2", "ferns").error(),
             "this agent has had enough runs");
   EXPECT_EQ(agent_.call("start_once", "order-1", "moss", 3, 100), id);
-  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_PLUGIN)
+  EXPECT_EQ(agent_.start("start_once", "order-1", "ferns", 3, 100).status(), HEARTH_E_CONFLICT)
       << "a conflict, as ever";
   agent_.kill();
   host_.advance(milliseconds(300));
