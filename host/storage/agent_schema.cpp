@@ -54,8 +54,9 @@ constexpr std::array kJobTables = {
 constexpr std::array kJobViews = {
     "CREATE VIEW IF NOT EXISTS cf_agents_runs AS SELECT id, name, " HEARTH_DOCUMENT(3)
     " AS snapshot, created_at, attempts, next_at, "
-    "state = 2 AS dead, " HEARTH_DOCUMENT(6) " AS last_error, claims AS recoveries "
-    "FROM cf_agents_jobs WHERE kind = 2 AND ended_at IS NULL",
+    "dead, coalesce(" HEARTH_DOCUMENT(6) ", " HEARTH_DOCUMENT(5)
+    ") AS last_error, claims AS recoveries "
+    "FROM cf_agents_jobs WHERE kind = 2 AND (ended_at IS NULL OR dead)",
 
     "CREATE VIEW IF NOT EXISTS cf_agents_fibers AS SELECT seq, id AS fiber_id, "
     "key AS idempotency_key, name, status, dead, created_at, started_at, ended_at AS completed_at, "
