@@ -51,7 +51,7 @@ class RustTest : public ProcessTest {
   static fs::path library(const std::string& name) {
     return fs::path(HEARTH_RUST_LIBRARIES) / (name + ".so");
   }
-  void start() { server_ = serve_ready({"--config", "hearth.yaml"}); }
+  void start() { server_ = serve_ready({"--config", "hearth.yaml", "--show-failures"}); }
   [[nodiscard]] Json state_of(const std::string& agent) const {
     return parse_json(request(*server_, "GET", "/agents/" + agent).body).value();
   }
