@@ -44,7 +44,7 @@ struct RuntimeLimits {
 
   // Percent of an event loop's time for the recovery of interrupted work while clients use the
   // loop. A smaller share disturbs clients less after a restart, but the last fiber goes on later.
-  int recovery_share = 6;
+  int recovery_share = 10;
 
   // Limit for waking an agent, its own on_start included.
   std::chrono::milliseconds start_timeout{10'000};

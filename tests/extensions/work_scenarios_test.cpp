@@ -1,14 +1,16 @@
 // The rows of work_scenarios.json on every kind of durable work: what kills of the server, crashes
 // of the work, evictions and failures do to it, also if the clock is set back meanwhile. A row has
 //
-// tries        how each try ends: done, fail, evict (the instance ends on purpose), kill (the
-// server ends without a record of a crash), crash (the record names this work), crash of other
-// work, unknown crash (the record names no work), final (it has failed for good), unreadable (by
-// this code; then comes the next instance) repeat       [word, n]: n such tries before `tries`
-// waits        the waits after the tries, in milliseconds, to which up to a quarter is added; the
-// last one repeats. Without it: any. ends         done, or dead: no further try begins, and the log
-// says so once only, but    the kinds to which the row applies; without both: all max_crashes  of
-// fibers.max_crashes
+//   tries        how each try ends: done, fail, evict (the instance ends on purpose), kill (the
+//                server ends without a record of a crash), crash (the record names this work),
+//                crash of other work, unknown crash (the record names no work), final (it has
+//                failed for good), unreadable (by this code; then comes the next instance)
+//   repeat       [word, n]: n such tries before `tries`
+//   waits        the waits after the tries, in milliseconds, to which up to a quarter is added; the
+//                last one repeats. Without it: any.
+//   ends         done, or dead: no further try begins, and the log says so once
+//   only, but    the kinds to which the row applies; without both: all
+//   max_crashes  of fibers.max_crashes
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
 #include "support/manual_clock.hpp"
