@@ -27,9 +27,11 @@ std::optional<std::vector<std::string_view>> match(std::string_view pattern,
     const std::string_view want = take_path_segment(pattern);
     if (want.ends_with("...}")) {
       std::size_t end = path.size();
-      for (auto left = std::ranges::count(pattern, '/'); left > 0 && end != path.npos; --left)
-        end = end == 0 ? path.npos : path.rfind('/', end - 1);
-      if (end == path.npos || end == 0 || (!pattern.empty() && end == 1)) return std::nullopt;
+      for (auto left = std::ranges::count(pattern, '/'); left > 0 && end != std::string_view::npos;
+           --left)
+        end = end == 0 ? std::string_view::npos : path.rfind('/', end - 1);
+      if (end == std::string_view::npos || end == 0 || (!pattern.empty() && end == 1))
+        return std::nullopt;
       values.push_back(path.substr(1, end - 1));
       path.remove_prefix(end);
       continue;
