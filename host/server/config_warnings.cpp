@@ -125,6 +125,7 @@ std::vector<ConfigWarning> config_warnings(const config::Config& config) {
 
 void write(const ConfigWarning& warning, Logger& logger) {
   std::vector<LogField> fields;
+  fields.reserve(warning.fields.size());
   for (const auto& [key, value] : warning.fields) fields.emplace_back(key, value);
   if (logger.enabled(LogLevel::kWarn)) logger.write(LogLevel::kWarn, warning.event, fields);
 }
