@@ -19,7 +19,8 @@ Failure describe_failure() noexcept {
   } catch (const FetchError& error) {  // limits of a request, such as an answer that is too long
     return {HEARTH_E_PLUGIN, error.what()};
   } catch (const HostError& error) {
-    const bool is_told = error.code() == HEARTH_E_LIMIT || error.code() == HEARTH_E_CONFLICT;
+    const bool is_told = error.code() == HEARTH_E_LIMIT || error.code() == HEARTH_E_CONFLICT ||
+                         error.code() == HEARTH_E_FORBIDDEN;
     return {HEARTH_E_PLUGIN, error.what(), {}, is_told ? error.code() : 0};
   } catch (const Error& error) {
     return {error.code() < 0 ? error.code() : HEARTH_E_PLUGIN, error.what()};
