@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-class @CLASS @ : public hearth::Agent {
+class @CLASS@ : public hearth::Agent {
  public:
   struct State {
     int greetings = 0;
@@ -23,17 +23,15 @@ class @CLASS @ : public hearth::Agent {
     std::string greeting = "hello";
     HEARTH_FIELDS(greeting)
   };
-  explicit @CLASS @(Options options) : options_(std::move(options)) {}
+  explicit @CLASS@(Options options) : options_(std::move(options)) {}
 
   // The methods that clients may call.
-  static void methods(hearth::Methods<@CLASS @> & m) {
-    m.add("greet", &@CLASS @ ::greet);
-    m.stream("count_down", &@CLASS @ ::count_down);
+  static void methods(hearth::Methods<@CLASS@>& m) {
+    m.add("greet", &@CLASS@::greet);
+    m.stream("count_down", &@CLASS@::count_down);
   }
 
-  hearth::Json initial_state() override {
-    return State();
-  }
+  hearth::Json initial_state() override { return State(); }
 
   // The state is stored, and each change is sent to every client.
   std::string greet(std::optional<std::string> who) {
@@ -44,7 +42,7 @@ class @CLASS @ : public hearth::Agent {
   }
 
   // While it sleeps, the agent handles other events.
-  hearth::Task<void> count_down(hearth::Stream & out, int n) {
+  hearth::Task<void> count_down(hearth::Stream& out, int n) {
     for (; n > 0 && out.send(n); --n) co_await sleep(std::chrono::seconds(1));
   }
 
@@ -62,4 +60,4 @@ class @CLASS @ : public hearth::Agent {
   Options options_;
 };
 
-HEARTH_PLUGIN("@NAME@", "0.1.0", @CLASS @)
+HEARTH_PLUGIN("@NAME@", "0.1.0", @CLASS@)
