@@ -181,7 +181,8 @@ void check_secrets(const ServerConfig& server, Report& report) {
   for (const auto& [name, file] : server.secrets) {
     const std::string path = "secrets." + name;
     const std::string mistake = credential_mistake(file);
-    if (!mistake.empty()) report.add(server.sources.at(path).at, path + ": " + mistake);
+    if (!mistake.empty())
+      report.add(server.sources.at(path).at, std::string(path).append(": ").append(mistake));
   }
 }
 

@@ -23,7 +23,7 @@ std::string file_name(const CrashRecord& record, const fs::path* last) {
     if (digits.size() < 13) digits.insert(0, 13 - digits.size(), '0');
     return digits + ".crash";
   };
-  const std::string name = name_of(record.time_ms);
+  std::string name = name_of(record.time_ms);
   if (last == nullptr || name > last->filename().native()) return name;
   return name_of(std::strtoll(last->stem().c_str(), nullptr, 10) + 1);
 }

@@ -68,7 +68,7 @@ bool Admission::ask_again(Applicant& agent) {
   const Line& lane = lanes_[agent.is_awaited() ? 0 : 1];
   if (!lane.empty())
     place.lacks_since =
-        std::min(place.lacks_since.value_or(now), *lane.front()->place().lacks_since);
+        std::min(place.lacks_since.value_or(now), lane.front()->place().lacks_since.value_or(now));
   join(lanes_, agent, true);
   serve_in(kLookAgainAfter);
   return true;

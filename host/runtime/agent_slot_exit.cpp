@@ -183,6 +183,7 @@ void note_object_left(const ShardServices& services, const storage::AgentKey& ke
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): the ways out, one by one
 void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   const ShardServices& services = parts_.services;
   if (!trouble.empty()) {

@@ -162,7 +162,7 @@ void AlarmClock::notice_clock() {
       parts_.wakes.clock_was_set_back(now);
     else
       parts_.wakes.note_time(now);
-  } catch (const StorageError&) {
+  } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): the next write says so
     // The agents are due in memory, and the next note tries again.
   }
 }
