@@ -1,9 +1,12 @@
 #include <hearth/detail/dispatch.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace hearth::detail {
 namespace {
+
+constexpr unsigned kFirstRefusal = 400;  // ext/subagents.h
 
 // Whether the class lists the name, but not for clients.
 bool is_not_for_clients(const MethodTable& table, std::string_view name) {
@@ -41,6 +44,16 @@ void dispatch_request(Activation& activation, const Context& context, const hear
   const Request& borrowed = *request;
   drive(activation, context, activation.agent().on_request(borrowed),
         DeliverResponse(std::move(request)));
+}
+
+void DeliverAdmission::operator()(Activation& activation, const Context& context,
+                                  const std::optional<Response>& refusal) const {
+  if (!refusal) return activation.complete(context.call, HEARTH_OK, {});
+  if (refusal->status() < kFirstRefusal)
+    throw std::logic_error("on_sub_agent refuses with a status of 400 or more, not with " +
+                           std::to_string(refusal->status()));
+  set_head(activation, context.call, *refusal);
+  activation.complete(context.call, HEARTH_OK, refusal->body());
 }
 
 void dispatch_sub_agent(Activation& activation, const Context& context, const hearth_event& event) {

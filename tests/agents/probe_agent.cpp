@@ -8,7 +8,8 @@
 //   HTTP      answers {"method","target","path","body","x_probe"}; ?status=N ?slow=MS ?fail=1
 //             ?header=VALUE (X-Probe) ?destroy=1: destroys itself, and answers
 //   state     one with the key "forbidden" is rejected
-//   below     a sub-agent called "forbidden" is refused, unless the request has ?key=open
+//   below     a sub-agent called "forbidden" is refused, unless the request has ?key=open; "locked"
+//             gets a 401 of its own
 //   options   fail_create, fail_start: throw there; start_ms: on_start sleeps as long
 
 #include <hearth/agent.hpp>
@@ -78,11 +79,14 @@ class ProbeAgent : public hearth::Agent {
     m.add("ask_above", &ProbeAgent::ask_above);
   }
 
-  hearth::Task<void> on_sub_agent(hearth::SubAgentName child,
-                                  const hearth::Request& request) override {
+  hearth::Task<std::optional<hearth::Response>> on_sub_agent(
+      hearth::SubAgentName child, const hearth::Request& request) override {
     if (child.name == "forbidden" && request.query("key") != "open")
       throw hearth::Error(HEARTH_E_FORBIDDEN, "not without the key");
-    return {};
+    if (child.name != "locked") return std::nullopt;
+    hearth::Response refusal = hearth::Response::text("sign in first", 401);
+    refusal.add_header("WWW-Authenticate", "Bearer realm=\"inbox\"");
+    return refusal;
   }
 
   hearth::Task<void> on_start() override {

@@ -80,6 +80,19 @@ for (const version of versions) {
       assert.equal(refused.closes.length, 1, "it has not come back");
     });
 
+    test("the agent above answers with a response of its own", limits, async (t) => {
+      const name = freshName("door");
+      const response = await fetch(`http://${server.host}/agents/probe-agent/${name}/sub/counter/locked`);
+      assert.equal(response.status, 401);
+      assert.equal(response.headers.get("WWW-Authenticate"), 'Bearer realm="inbox"');
+      assert.equal(await response.text(), "sign in first");
+      const refused = connect(t, version, server, { agent: "ProbeAgent", name, path: "sub/counter/locked" });
+      await refused.closes.waitForCount(1);
+      const [{ code, reason }] = refused.closes.entries;
+      assert.equal(code, 4401);
+      assert.equal(reason, "Sub-agent connection rejected (401)");
+    });
+
     test("the clients of one that is destroyed stop", limits, async (t) => {
       const name = freshName("end");
       const above = connect(t, version, server, { agent: "ProbeAgent", name });

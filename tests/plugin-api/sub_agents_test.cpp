@@ -12,6 +12,7 @@
 namespace {
 
 using hearth::Json;
+using hearth::Response;
 using hearth::Task;
 using hearth::testing::AgentHandle;
 using hearth::testing::Host;
@@ -28,10 +29,22 @@ class MailFolder : public hearth::Agent {
     m.add("destroy_itself", &MailFolder::destroy_itself);
     m.add("path", &MailFolder::path);
   }
-  Task<void> on_sub_agent(hearth::SubAgentName child, const hearth::Request& request) override {
+  Task<std::optional<Response>> on_sub_agent(hearth::SubAgentName child,
+                                             const hearth::Request& request) override {
     if (child.name == "hidden" && request.header("X-Key") != "open")
       throw hearth::Error(HEARTH_E_FORBIDDEN, "not " + child.class_name + " " + child.name);
-    return {};
+    if (child.name == "locked") {
+      Response refusal = Response::json({{"sign_in", "at the door"}}, 401);
+      refusal.add_header("WWW-Authenticate", "Bearer realm=\"inbox\"");
+      co_return refusal;
+    }
+    if (child.name == "praised") co_return Response::text("well done", 200);
+    if (child.name == "garbled") {
+      Response refusal(401);
+      refusal.add_header("no header", "");
+      co_return refusal;
+    }
+    co_return std::nullopt;
   }
 
   int add(int by) {
@@ -132,6 +145,23 @@ TEST_F(SubAgentsTest, TheAgentAboveIsAskedAboutClients) {
   EXPECT_EQ(refused.status, 403U);
   EXPECT_EQ(refused.json().at("error").at("message"), "not MailFolder hidden");
   EXPECT_EQ(inbox_.ask_for_sub_agent("MailFolder", "hidden", "", {{"X-Key", "open"}}).status, 200U);
+}
+
+TEST_F(SubAgentsTest, TheAgentAboveRefusesWithAResponseOfItsOwn) {
+  const auto refused = inbox_.ask_for_sub_agent("MailFolder", "locked");
+  EXPECT_EQ(refused.status, 401U);
+  EXPECT_EQ(refused.header("WWW-Authenticate"), "Bearer realm=\"inbox\"");
+  EXPECT_EQ(refused.json(), (Json{{"sign_in", "at the door"}}));
+  EXPECT_EQ(inbox_.ask_for_sub_agent("MailFolder", "open").body, "");
+}
+
+TEST_F(SubAgentsTest, AResponseThatIsNoRefusalLetsNobodyThrough) {
+  for (const char* name : {"praised", "garbled"}) {
+    const auto refused = inbox_.ask_for_sub_agent("MailFolder", name);
+    EXPECT_EQ(refused.status, 500U) << name;
+  }
+  EXPECT_EQ(inbox_.ask_for_sub_agent("MailFolder", "praised").json().at("error").at("message"),
+            "on_sub_agent refuses with a status of 400 or more, not with 200");
 }
 
 TEST_F(SubAgentsTest, ANameThatCannotBeIsRefused) {

@@ -111,10 +111,15 @@ class Agent : public detail::ScheduleCalls<Agent>,
   virtual Task<Response> on_request(const Request& /*request*/) {
     throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
   }
-  // A client asks for an agent right below this one. Throw to refuse it; with Error(FORBIDDEN,
-  // "...") the client does not try again. `request` is the client's HTTP request, a WebSocket's
-  // too, and stays valid until this has ended; its method is "GET".
-  virtual Task<void> on_sub_agent(SubAgentName /*child*/, const Request& /*request*/) { return {}; }
+  // A client asks for an agent right below this one. std::nullopt lets it through. A response with
+  // a status of 400 or more refuses it: a request is answered with it, a WebSocket is closed with
+  // 4000 and the status, or with 1011 from 500 on. An exception refuses it too: Error(FORBIDDEN,
+  // "...") as 403. `request` is the client's HTTP request, a WebSocket's too, and stays valid until
+  // this has ended; its method is "GET".
+  virtual Task<std::optional<Response>> on_sub_agent(SubAgentName /*child*/,
+                                                     const Request& /*request*/) {
+    return std::nullopt;
+  }
   // Throw to reject a new state, from a client (`source`) or from this agent itself (nullopt). If
   // the class has a public struct State with HEARTH_FIELDS, a client's state that state<State>()
   // could not read is rejected without this.

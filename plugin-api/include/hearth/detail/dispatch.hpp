@@ -49,9 +49,9 @@ void dispatch_request(Activation& activation, const Context& context, const hear
 // Owns the request for as long as the hook runs.
 struct DeliverAdmission {
   std::unique_ptr<Request> request;
-  void operator()(Activation& activation, const Context& context) const {
-    activation.complete(context.call, HEARTH_OK, {});
-  }
+  // Failure   logic_error: the host would take the refusal for a permission.
+  void operator()(Activation& activation, const Context& context,
+                  const std::optional<Response>& refusal) const;
 };
 
 void dispatch_sub_agent(Activation& activation, const Context& context, const hearth_event& event);

@@ -33,10 +33,11 @@ enum {
 /* Event: a client asks for an agent right below this one. asynchronous. name: the class; body: the
  * name. hearth.http/1 with `call` gives the head of the client's request, also for a WebSocket. OK
  * or UNSUPPORTED lets the client through. An error refuses it, and so does OK with a status of 400
- * or more (set_status of hearth.http/1). A refused request is answered with the status. A refused
- * WebSocket is closed with 4000 and the status (4403), after which clients do not reconnect, or
- * with 1011 for a status from 500 on. The event comes once for each connection, not for its frames.
- * For an agent further below, each agent on the path gets the event, the topmost first. */
+ * or more (set_status of hearth.http/1). A refused request is answered with the status, the headers
+ * (add_header) and the body of complete(). A refused WebSocket is closed with 4000 and the status
+ * (4403), after which clients do not reconnect, or with 1011 for a status from 500 on. The event
+ * comes once for each connection, not for its frames. For an agent further below, each agent on the
+ * path gets the event, the topmost first. */
 enum { HEARTH_EVENT_SUB_AGENT = 17 };
 
 typedef struct hearth_subagents_filter {
