@@ -20,7 +20,12 @@ std::string SchemaText::of_arguments(const MethodSchema& method) {
 std::string SchemaText::of_result(const MethodSchema& method) {
   if (method.result == nullptr) return {};
   SchemaText text(true);
-  text.append(*method.result, nullptr);
+  const Outer here = {nullptr, method.result};
+  // An empty one is no value at all. No value fits {"not":{}}.
+  if (method.result->kind == SchemaKind::kOptional)
+    text.append_part(R"({"anyOf":[)", here, R"(,{"not":{}}]})");
+  else
+    text.append(*method.result, nullptr);
   return text.take();
 }
 

@@ -40,6 +40,7 @@ class ProbeAgent : public hearth::Agent {
     m.add("add", &ProbeAgent::add);
     m.add("nothing", &ProbeAgent::nothing);
     m.add("null_value", &ProbeAgent::null_value);
+    m.add("value_or_nothing", &ProbeAgent::value_or_nothing);
     m.add("fail", &ProbeAgent::fail);
     m.add("refuse", &ProbeAgent::refuse);
     m.add("fail_with", &ProbeAgent::fail_with);
@@ -165,6 +166,7 @@ class ProbeAgent : public hearth::Agent {
   double add(double a, double b) { return a + b; }
   void nothing() {}
   hearth::Json null_value() { return nullptr; }
+  std::optional<int> value_or_nothing(std::optional<int> value) { return value; }
   void fail(const std::string& message) { throw std::runtime_error(message); }
   void refuse(const std::string& message) { throw hearth::Error(HEARTH_E_CONFLICT, message); }
   void fail_with(int code, const std::string& message) { throw hearth::Error(code, message); }

@@ -44,6 +44,8 @@ for (const version of versions) {
       const client = probe(t);
       assert.equal(await client.call("nothing"), undefined);
       assert.equal(await client.call("null_value"), null);
+      assert.equal(await client.call("value_or_nothing", [7]), 7);
+      assert.equal(await client.call("value_or_nothing"), undefined);
     });
 
     test("any value comes back as it was sent", limits, async (t) => {

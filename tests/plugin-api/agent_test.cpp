@@ -52,6 +52,8 @@ class Worker : public hearth::Agent {
     m.add("sum", &Worker::sum);
     m.add("join", &Worker::join);
     m.add("maybe", &Worker::maybe);
+    m.add("maybe_later", &Worker::maybe_later);
+    m.stream("maybe_at_the_end", &Worker::maybe_at_the_end);
     m.add("who", &Worker::who);
     m.add("ids", &Worker::ids);
     m.add("set_state_later", &Worker::set_state_later);
@@ -122,6 +124,15 @@ class Worker : public hearth::Agent {
     if (value && twice) *value *= 2;
     return value;
   }
+  Task<std::optional<Json>> maybe_later(bool has_value) {
+    co_await sleep(milliseconds(1));
+    if (!has_value) co_return std::nullopt;
+    co_return Json();
+  }
+  void maybe_at_the_end(hearth::Stream& out, std::optional<int> value) {
+    out.send(value);
+    out.end(value);
+  }
   std::string who() { return caller() ? caller()->id() : "nobody"; }
   std::vector<std::string> ids() { return {uuid(), uuid()}; }
   Task<void> set_state_later(Json next) {
@@ -156,8 +167,25 @@ TEST_F(AgentTest, ArgumentsAreConvertedAndResultsToo) {
   EXPECT_EQ(agent_.call("sum", std::vector<double>{1, 2.5}), 3.5);
   EXPECT_EQ(agent_.call("join", "a", "b"), "ab");
   EXPECT_EQ(agent_.call("maybe", 4, true), 8);
-  EXPECT_EQ(agent_.call("maybe", nullptr, true), nullptr);
   EXPECT_EQ(agent_.call("join", "a", "b", "more is ignored"), "ab");
+}
+
+TEST_F(AgentTest, AnEmptyOptionalAnswersWithoutAValue) {
+  EXPECT_FALSE(agent_.start("maybe", nullptr, true).has_value());
+  EXPECT_TRUE(agent_.start("maybe", nullptr, true).done());
+
+  const auto nothing = agent_.start("maybe_later", false);
+  const auto null = agent_.start("maybe_later", true);
+  host_.advance(milliseconds(1));
+  ASSERT_TRUE(nothing.done() && !nothing.failed());
+  EXPECT_FALSE(nothing.has_value());
+  EXPECT_TRUE(null.has_value()) << "a value that is null";
+  EXPECT_EQ(null.value(), nullptr);
+
+  const auto stream = agent_.start("maybe_at_the_end", nullptr);
+  EXPECT_EQ(stream.parts(), std::vector<Json>{nullptr}) << "a part is a value";
+  EXPECT_FALSE(stream.has_value());
+  EXPECT_EQ(agent_.call("maybe_at_the_end", 7), 7);
 }
 
 TEST_F(AgentTest, BadArgumentsAreNamedByTheirNumber) {

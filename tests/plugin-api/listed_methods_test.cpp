@@ -175,6 +175,7 @@ TEST(ListedMethodsTest, AStructIsReadWithTheFieldsThatItRequires) {
 TEST(ListedMethodsTest, AResultHasAllFieldsButThoseWithoutAValue) {
   const Json result = schema(clerk("order").result);
   ASSERT_EQ(result["anyOf"].size(), 2U);
+  EXPECT_EQ(result["anyOf"][1], (Json{{"not", Json::object()}})) << "no value, not null";
   const Json& order = result["anyOf"][0];
   EXPECT_EQ(order["required"], (Json{"from", "pages", "marks", "more"}));
   EXPECT_EQ(order["properties"]["at"]["type"], "object") << "or it is not there";

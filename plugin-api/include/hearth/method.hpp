@@ -50,6 +50,15 @@ void append_result(std::string& out, const T& value) {
   }
 }
 
+// `value` as the answer of a method: an empty optional appends nothing, which means "no value".
+template <class T>
+void append_answer(std::string& out, const T& value) {
+  if constexpr (kIsOptional<T>) {
+    if (!value) return;
+  }
+  append_result(out, value);
+}
+
 }  // namespace detail
 
 // Sends the answer of a streaming method, which has it as its first parameter.
@@ -81,7 +90,7 @@ class Stream {
   template <class T>
   void end(const T& result) {
     std::string& text = activation_.answer_buffer();
-    detail::append_result(text, result);
+    detail::append_answer(text, result);
     finish(text);
   }
 
@@ -144,7 +153,7 @@ class DeliverValue {
   template <class T>
   void operator()(Activation& activation, const Context& context, const T& value) const {
     std::string& text = activation.answer_buffer();
-    append_result(text, value);
+    append_answer(text, value);
     activation.complete(context.call, HEARTH_OK, text);
   }
 
@@ -296,7 +305,8 @@ struct MethodTable {
 //
 // Parameters  The types that read_json() takes, by value; const references too, if the method
 //             returns no Task.
-// Result      void, or a type that Json can be made from, or a Task of it.
+// Result      void, or a type that Json can be made from, or a Task of it. An empty std::optional
+//             answers as void does: without a value.
 template <class T>
 class Methods {
  public:

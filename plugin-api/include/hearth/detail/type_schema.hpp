@@ -22,7 +22,7 @@ enum class SchemaKind : std::uint8_t {
   kNumber,
   kString,
   kArray,     // of its part
-  kOptional,  // its part, or null
+  kOptional,  // its part, or null; as a result its part, or no value
   kObject,    // with parts that have names
 };
 

@@ -72,7 +72,9 @@ typedef struct hearth_method {
 
   /* JSON Schema (draft 2020-12) of the array of arguments, with prefixItems, and of the result.
    * JSON text of an object, at most HEARTH_METHOD_SCHEMA_MAX bytes; empty: unknown. The result of a
-   * stream is its last value; a method without a result has an empty schema, too. */
+   * stream is its last value; a method without a result has an empty schema, too. A method that
+   * may answer without a value has {"anyOf":[...,{"not":{}}]}: the value is of the first schema, if
+   * there is one. */
   hearth_bytes arguments;
   hearth_bytes result;
 } hearth_method;
@@ -88,7 +90,7 @@ enum {
  * when the library is loaded. A table that breaks a limit refuses the library. */
 typedef struct hearth_methods_v1 {
   uint32_t struct_size;
-  uint32_t count;                /* at most HEARTH_METHODS_MAX */
+  uint32_t count;               /* at most HEARTH_METHODS_MAX */
   const hearth_method* methods; /* may be null only if count is 0 */
 } hearth_methods_v1;
 
