@@ -37,17 +37,22 @@ std::string call(std::uint16_t port, const std::string& agent, const std::string
   return text;
 }
 
-TEST_F(SupervisedTest, AServerThatIsKilledServesAgainInUnderASecond) {
+// How long a start takes depends on the machine. The supervisor must not add as much again: a wait,
+// or a look once a second, would be more.
+TEST_F(SupervisedTest, AServerThatIsKilledServesAgainAsSoonAsItCanStart) {
   install(bundled("counter"), "counter.so");
   const auto supervisor = supervise();
   std::uint16_t port = wait_for_server(*supervisor, 1);
+  const milliseconds first = time_of_start(*supervisor);
   EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":1})");
   const Clock::time_point killed = Clock::now();
   ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
   port = wait_for_server(*supervisor, 2);
   EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":2})");
   const auto took = std::chrono::ceil<milliseconds>(Clock::now() - killed);
-  EXPECT_LT(took, std::chrono::seconds(1));
+  const milliseconds second = time_of_start(*supervisor);
+  EXPECT_LT(took, 2 * second);
+  EXPECT_LT(second, 5 * first);
   RecordProperty("restart_ms", static_cast<int>(took.count()));
   EXPECT_EQ(last_value(*supervisor, "supervisor.restart cause="), "SIGKILL");
   EXPECT_EQ(last_value(*supervisor, " wait_ms="), "0");
