@@ -74,7 +74,7 @@ std::optional<Connection> Agent::connection(std::string_view id) {
 }
 
 void Agent::broadcast_to(std::string_view tag, const detail::Outgoing& frame,
-                         std::initializer_list<Connection> except) {
+                         std::span<const Connection> except) {
   const auto& table = detail::need(live().tables().connections, HEARTH_EXT_CONNECTIONS);
   std::vector<std::uint64_t> numbers;
   numbers.reserve(except.size());

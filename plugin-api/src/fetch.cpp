@@ -48,6 +48,7 @@ std::optional<PartialAnswer> go_on_with_answer(Activation& activation, FetchRequ
   if (answer.whole) return std::move(answer);
   ResumedFetch resumed = kind.resume(request, answer);
   resumed.request.op = request.op;
+  resumed.request.stop = request.stop;
   request = std::move(resumed.request);
   answer.body.resize(std::min(resumed.from, answer.body.size()));
   return std::move(answer);

@@ -1,5 +1,6 @@
 #include <hearth/detail/fiber_start.hpp>
 #include <hearth/retry.hpp>
+#include <hearth/timeout.hpp>
 
 namespace hearth::detail {
 
@@ -34,6 +35,20 @@ void tell_waiters(Activation& activation) {
     }
     each = next;
   }
+}
+
+namespace {
+
+Task<FiberRecord> settled_record(Activation& activation, std::string id) {
+  SettledAwaiter settled(activation, std::move(id));
+  co_return co_await settled;
+}
+
+}  // namespace
+
+Task<FiberRecord> wait_settled(Activation& activation, std::string id,
+                               std::chrono::milliseconds timeout) {
+  return with_timeout(activation, settled_record(activation, std::move(id)), timeout);
 }
 
 bool SettledAwaiter::await_ready() {

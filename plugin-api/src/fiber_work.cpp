@@ -1,4 +1,5 @@
 #include <hearth/detail/fiber_waits.hpp>
+#include <hearth/detail/stop.hpp>
 
 namespace hearth::detail {
 
@@ -87,6 +88,11 @@ void leave_alone(Activation& activation, FiberRoot& fiber) {
   if (!fiber.ended()) return;
   fiber.report();
   activation.fibers().erase(fiber.context().fiber);
+}
+
+std::stop_token cancel_token(Activation& activation) noexcept {
+  FiberRoot* const fiber = find_fiber(activation, activation.context().fiber);
+  return fiber == nullptr ? std::stop_token() : fiber->fiber().stop_token();
 }
 
 FiberContext& running_fiber(Activation& activation) {

@@ -38,6 +38,14 @@ WholeEvents whole_events(std::string_view stream) {
   }
 }
 
+std::vector<ServerSentEvent> read_events(std::string_view stream) {
+  SseParser parser(stream.size() + 1);
+  parser.feed(stream);
+  std::vector<ServerSentEvent> all;
+  while (auto event = parser.take()) all.push_back(*std::move(event));
+  return all;
+}
+
 void SseParser::feed(std::string_view bytes) {
   for (const char c : bytes) {
     const bool after_cr = std::exchange(after_cr_, c == '\r');

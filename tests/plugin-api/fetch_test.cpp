@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,14 @@ class Asker : public hearth::Agent {
     m.add("failure", &Asker::failure);
     m.add("late_failure", &Asker::late_failure);
     m.add("write_and_ask", &Asker::write_and_ask);
+    m.add("stoppable", &Asker::stoppable);
+    m.add("keep", &Asker::keep);
+    m.add("read_kept", &Asker::read_kept);
+    m.add("stop", &Asker::stop);
+    m.add("try_often", &Asker::try_often);
+    m.add("begin", &Asker::begin);
+    m.add("cancel", &Asker::cancel);
+    m.fiber("ask", &Asker::ask_in_fiber);
   }
 
   Task<std::string> text(std::string url) {
@@ -138,6 +147,63 @@ class Asker : public hearth::Agent {
     auto response = co_await fetch("https://a.example/");
     co_return co_await response.text();
   }
+
+  // Requests that are stopped.
+  hearth::FetchRequest request() {
+    return {.url = "https://a.example/", .stop = stop_.get_token()};
+  }
+  Task<Json> stoppable() {
+    std::string seen;
+    Json end = "whole";
+    try {
+      auto response = co_await fetch(request());
+      while (auto piece = co_await response.next()) seen += *piece;
+    } catch (const hearth::FetchError& error) {
+      EXPECT_TRUE(error.is_final());
+      end = told(error);
+    }
+    co_return Json{{"seen", seen}, {"end", end}};
+  }
+  Task<void> keep() { kept_.emplace(co_await fetch(request())); }
+  Task<Json> read_kept() {
+    try {
+      co_return co_await kept_->text();
+    } catch (const hearth::FetchError& error) {
+      co_return told(error);
+    }
+  }
+  void stop() { stop_.request_stop(); }
+  Task<int> try_often() {
+    int attempts = 0;
+    const auto attempt = [this, &attempts]() -> Task<void> {
+      ++attempts;
+      static_cast<void>(co_await fetch(request()));
+    };
+    try {
+      co_await retry(attempt);
+    } catch (const hearth::FetchError&) {
+      co_return attempts;
+    }
+    co_return 0;
+  }
+  // When it is cancelled, it tells the other server.
+  Task<void> ask_in_fiber(hearth::FiberContext& fiber) {
+    try {
+      auto response = co_await fetch("https://a.example/slow");
+      static_cast<void>(co_await response.text());
+    } catch (const hearth::FetchError& error) {
+      EXPECT_EQ(error.code(), HEARTH_E_CANCELLED);
+    }
+    EXPECT_TRUE(fiber.stop_token().stop_requested());
+    static_cast<void>(co_await fetch("https://a.example/never-mind"));
+    log.info("told");
+  }
+  std::string begin() { return start_fiber("ask").id(); }
+  bool cancel(std::string id) { return cancel_fiber(id); }
+
+ private:
+  std::stop_source stop_;
+  std::optional<hearth::FetchResponse> kept_;
 };
 
 class FetchTest : public ::testing::Test {
@@ -293,6 +359,79 @@ TEST_F(FetchTest, LeavesWhenWhatWasWrittenBeforeIsStored) {
   });
   EXPECT_EQ(agent_.call("write_and_ask"), "ok");
   EXPECT_EQ(seen, "written");
+}
+
+TEST_F(FetchTest, AStopEndsAWaitWhereverItIs) {
+  const FetchReply slow{.pieces = {"a", "b"}, .after = seconds(1), .between = seconds(1)};
+  struct Case {
+    int ms;  // until the stop
+    Json seen;
+    int phase;
+    bool sent;
+  };
+  for (const auto& [ms, seen, phase, sent] :
+       {Case{-1, "", 1, false}, Case{0, "", 6, true}, Case{999, "", 6, true},
+        Case{1500, "a", 7, true}, Case{2500, "ab", 7, true}}) {
+    SCOPED_TRACE(ms);
+    agent_ = host_.create<Asker>("stopped after " + std::to_string(ms));
+    sent_.clear();
+    answer(slow);
+    if (ms < 0) agent_.call("stop");
+    const auto call = agent_.start("stoppable");
+    if (ms > 0) host_.advance(milliseconds(ms));
+    if (ms >= 0) {
+      EXPECT_FALSE(call.done());
+      agent_.call("stop");
+    }
+    EXPECT_EQ(call.value(), Json({{"seen", seen},
+                                  {"end",
+                                   {{"code", HEARTH_E_CANCELLED},
+                                    {"phase", phase},
+                                    {"sent", sent},
+                                    {"text", "the request was stopped"}}}}));
+    EXPECT_EQ(sent_.size(), sent ? 1U : 0U);
+    host_.advance(seconds(10));
+    EXPECT_EQ(agent_.call("try_often"), 1) << "it is not tried again";
+  }
+}
+
+TEST_F(FetchTest, AStopDropsWhatWasNotReadUnlessItIsAll) {
+  for (const auto& between : {seconds(0), seconds(1)}) {
+    agent_ = host_.create<Asker>("kept " + std::to_string(between.count()));
+    answer({.pieces = {"a", "b"}, .between = between});
+    agent_.call("keep");
+    agent_.call("stop");
+    const Json read = agent_.call("read_kept");
+    if (between.count() == 0) {
+      EXPECT_EQ(read, "ab");
+    } else {
+      EXPECT_EQ(read.at("code"), HEARTH_E_CANCELLED);
+      EXPECT_EQ(agent_.call("read_kept"), read) << "the end is given again";
+    }
+  }
+}
+
+TEST_F(FetchTest, ACancelEndsARequestOfItsFiberAndNoLaterOne) {
+  host_.on_fetch([this](const SentRequest& request) {
+    sent_.push_back(request);
+    return FetchReply{.after = seconds(sent_.size() == 1 ? 1000 : 1)};
+  });
+  const Json id = agent_.call("begin");
+  agent_.call("cancel", id);
+  ASSERT_EQ(sent_.size(), 2U) << "it goes on at once";
+  EXPECT_EQ(sent_[1].url, "https://a.example/never-mind");
+  host_.advance(seconds(1));
+  EXPECT_EQ(host_.log(), (std::vector<std::string>{"info told"}));
+  EXPECT_EQ(agent_.keep_alive(), 0U);
+}
+
+TEST_F(FetchTest, AnEvictionOfARequestThatMayBeStopped) {
+  answer({.body = "late", .after = seconds(5)});
+  static_cast<void>(agent_.start("stoppable"));
+  agent_.evict();
+  agent_.call("stop");
+  host_.advance(seconds(10));
+  EXPECT_EQ(agent_.unfinished(), 0U);
 }
 
 TEST_F(FetchTest, AnEvictionEndsIt) {

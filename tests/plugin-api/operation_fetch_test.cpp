@@ -40,6 +40,7 @@ class Scribe : public hearth::Agent {
     m.add("part", &Scribe::part);
     m.add("request", &Scribe::request);
     m.add("state", &Scribe::state);
+    m.add("cancel", &Scribe::cancel);
     m.fiber("write", &Scribe::run);
     hearth::OperationKind kind = {.effect = Effect::kUnsafe,
                                   .same = "the text",
@@ -150,6 +151,7 @@ class Scribe : public hearth::Agent {
             {"upstream", request->upstream_id.value_or("none")},
             {"bytes", request->stored_bytes}};
   }
+  bool cancel() { return cancel_fiber(list_fibers().at(0).id); }
   unsigned state() { return static_cast<unsigned>(list_operations().at(0).state); }
 };
 
@@ -307,6 +309,14 @@ TEST_F(OperationFetchTest, WhatHasNotLeftWasNotExecuted) {
   EXPECT_THROW(agent_.call("write", "plain"), CallError);
   EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kNotExecuted));
   EXPECT_EQ(agent_.call("request"), Json(nullptr));
+}
+
+TEST_F(OperationFetchTest, ACancelledFiberStillLearnsTheOutcomeOfItsOperation) {
+  replies_ = {{.pieces = {"te", "xt"}, .after = seconds(1), .between = seconds(1)}};
+  EXPECT_FALSE(agent_.start("write", "plain").done());
+  EXPECT_EQ(agent_.call("cancel"), true);
+  host_.advance(seconds(3));
+  EXPECT_EQ(agent_.call("state"), state_of(hearth::OperationState::kCompleted));
 }
 
 TEST_F(OperationFetchTest, AnUnsafeOperationSendsOneRequest) {

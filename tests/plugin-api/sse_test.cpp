@@ -81,6 +81,22 @@ TEST(SseParserTest, WhereTheTextIsCutDoesNotMatter) {
   }
 }
 
+TEST(SseParserTest, TheWholeEventsOfAPartAreReadAtOnce) {
+  for (const Case& each : cases()) {
+    Events events;
+    for (const auto& event : hearth::read_events(each.text))
+      events.push_back(event.event + "|" + event.id + "|" + event.data);
+    EXPECT_EQ(events, each.events) << each.text;
+  }
+  const std::string part = "id: 1\ndata: one\n\nid: 2\ndata: tw";
+  const auto whole = hearth::whole_events(part);
+  ASSERT_EQ(hearth::read_events(part).size(), 1U);
+  EXPECT_EQ(hearth::read_events(part.substr(0, whole.bytes)).back().id, whole.last_id);
+  EXPECT_EQ(hearth::read_events("data: " + std::string(SseParser::kMaxBytes, 'x') + "\n\n").size(),
+            1U)
+      << "a part is bounded by what holds it";
+}
+
 TEST(SseParserTest, RetryIsDigitsAlone) {
   SseParser parser;
   EXPECT_FALSE(parser.retry());

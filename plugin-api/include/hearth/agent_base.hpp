@@ -21,10 +21,13 @@
 #include <hearth/queue.hpp>
 #include <hearth/retry.hpp>
 #include <hearth/schedule.hpp>
+#include <hearth/signal.hpp>
 #include <hearth/sql.hpp>
 #include <hearth/sse.hpp>
 #include <hearth/sub_agents.hpp>
 #include <hearth/task.hpp>
+#include <hearth/timeout.hpp>
+#include <hearth/when_all.hpp>
 
 #include <array>
 #include <chrono>
@@ -251,17 +254,27 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // verified by the server; also if its client has left meanwhile. null: the client has no claims,
   // or the event has timed out.
   [[nodiscard]] Json caller_claims();
-  // Sends one frame (see Connection::send) to all clients except some, or to those with a tag.
+  // Sends one frame (see Connection::send) to all clients except some, or to those with a tag. The
+  // exceptions are written in braces, or a vector, array or span.
   void broadcast(const detail::Outgoing& frame, std::initializer_list<Connection> except = {}) {
     broadcast_to({}, frame, except);
   }
-  // The same, once for this id over all recoveries of the fiber that sends it.
+  void broadcast(const detail::Outgoing& frame, std::span<const Connection> except) {
+    broadcast_to({}, frame, except);
+  }
+  // The same, once for this id over all recoveries of the fiber that sends it. It counts as sent
+  // although no client was connected. What clients must not miss is rows of a StreamLog
+  // (stream_log.hpp), or in the state.
   // Failure   as FiberContext::once()
   void broadcast_once(FiberContext& fiber, std::string_view id, const detail::Outgoing& frame) {
     if (fiber.once(id)) broadcast(frame);
   }
   void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
-                    std::initializer_list<Connection> except = {});
+                    std::initializer_list<Connection> except = {}) {
+    broadcast_to(tag, frame, std::span(except.begin(), except.size()));
+  }
+  void broadcast_to(std::string_view tag, const detail::Outgoing& frame,
+                    std::span<const Connection> except);
 
   // ---- other agents -----------------------------------------------------------------------------
 
@@ -356,6 +369,15 @@ class Agent : public detail::ScheduleCalls<Agent>,
     FetchRequest request;
     request.url = url;
     return fetch(std::move(request));
+  }
+
+  // Runs a task for at most this time, and gives its value. When the time is over, the task is
+  // destroyed with the requests and calls that it waits for; fibers that it has begun go on.
+  // Signal (signal.hpp) waits for code of this agent, when_all() (when_all.hpp) for many tasks.
+  // Failure   Error(TIMEOUT); the task's own.
+  template <class T>
+  [[nodiscard]] Task<T> with_timeout(Task<T> task, std::chrono::milliseconds time) {
+    return detail::with_timeout(live(), std::move(task), time);
   }
 
   // Retries `function`, which takes the number of the attempt, from 1, or nothing, and returns a

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,10 @@ struct FetchRequest {
   // The id of the running operation that this request belongs to (OperationAttempt::id): see
   // operations.hpp.
   std::string op = {};
+  // A stop, requested by code of this agent, ends the request and a wait for it: FetchError
+  // (CANCELLED), which is final. So does the cancel of the fiber that has begun the request, unless
+  // it has an `op`: the outcome of an operation should become known.
+  std::stop_token stop = {};
 };
 
 // The part of the answer to an operation's request that the ledger has stored.
@@ -91,7 +96,7 @@ enum class FetchPhase : std::uint8_t {
 
 // No answer came, or only a part. An answer with an error status (404, 500) is an answer. code():
 // FORBIDDEN, LIMIT (final if egress.limits.bytes_per_day is used up), TIMEOUT, BUSY (retry later),
-// INVALID, NOT_FOUND (no such credential).
+// INVALID, NOT_FOUND (no such credential), CANCELLED (FetchRequest::stop, or the fiber's cancel).
 class FetchError : public HostError {
  public:
   FetchError(hearth_status code, const std::string& text, FetchPhase phase, bool sent)
@@ -111,7 +116,12 @@ class FetchError : public HostError {
 
 namespace detail {
 
-[[noreturn]] inline void throw_fetch_error(const Part& end) {
+inline constexpr std::string_view kFetchStopped = "the request was stopped";
+
+// `reached`: the phase of a request that was stopped.
+[[noreturn]] inline void throw_fetch_error(const Part& end, FetchPhase reached) {
+  if (end.status == HEARTH_E_CANCELLED)
+    throw FetchError(HostError(end.status, end.body, true), reached, true);
   const auto phase = std::max(HEARTH_FETCH_PHASE(end.flags), std::uint32_t{1});
   const HostError failure = (end.flags & HEARTH_FETCH_OF_DAY) != 0
                                 ? HostError(end.status, end.body, true)
@@ -153,7 +163,7 @@ class [[nodiscard]] NextPiece {
     if (!next_) return std::nullopt;
     Part part = next_->await_resume();
     if (!part.is_end()) return std::move(part.body);
-    if (part.status < 0) throw_fetch_error(part);
+    if (part.status < 0) throw_fetch_error(part, FetchPhase::kBody);
     return std::nullopt;
   }
 
@@ -225,9 +235,17 @@ class [[nodiscard]] FetchAwaiter {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiting) {
+    if (request_.stop.stop_requested()) {
+      throw FetchError(HostError(HEARTH_E_CANCELLED, std::string(kFetchStopped), true),
+                       FetchPhase::kRules, false);
+    }
     if (!request_.op.empty()) stored_ = go_on_with_answer(activation_, request_);
     if (stored_ && stored_->whole) return false;
     submit();
+    // A fiber that was cancelled before may still ask another server to stop its part.
+    std::stop_token fiber = cancel_token(activation_);
+    if (fiber.stop_requested() || !request_.op.empty()) fiber = {};
+    operation_->stop_at(request_.stop, fiber, kFetchStopped);
     next_.emplace(*operation_);
     next_->await_suspend(waiting);
     return true;
@@ -237,7 +255,7 @@ class [[nodiscard]] FetchAwaiter {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): await_suspend() has come before
     const Part head = next_->await_resume();
     next_.reset();
-    if (head.is_end()) throw_fetch_error(head);
+    if (head.is_end()) throw_fetch_error(head, FetchPhase::kHeaders);
     if ((head.flags & HEARTH_FETCH_HEAD) == 0) {  // else the body would be read as the head
       throw FetchError(HEARTH_E_BUSY, "a piece of the body came before the head of the answer",
                        FetchPhase::kHeaders, true);

@@ -138,6 +138,11 @@ class FiberCalls {
   [[nodiscard]] SettledAwaiter wait_fiber(std::string id) {
     return SettledAwaiter(activation_of_self(), std::move(id));
   }
+  // The same, for at most this time: co_await wait_fiber(id, 30s). The fiber itself goes on.
+  // Failure   Error(TIMEOUT)
+  [[nodiscard]] Task<FiberRecord> wait_fiber(std::string id, TimeOption timeout) {
+    return wait_settled(activation_of_self(), std::move(id), timeout);
+  }
 
   [[nodiscard]] std::optional<FiberRecord> inspect_fiber(std::string_view id) {
     return find_record(activation_of_self(), id, {});
@@ -148,7 +153,8 @@ class FiberCalls {
   // Newest first.
   [[nodiscard]] std::vector<FiberRecord> list_fibers(const FiberFilter& filter = {});
 
-  // Aborts it for good, with this turn, whatever its work does; the work is asked to stop. The
+  // Aborts it for good, with this turn, whatever its work does; the work is asked to stop, and its
+  // waits that take a stop token (fetch(), Signal, StreamReader) end with Error(CANCELLED). The
   // fibers that it waits for (run_fiber) end with it, however deep: their coroutines are destroyed
   // at the end of this turn, and it begins no others (GONE). False: no fiber has this id, or it has
   // ended.

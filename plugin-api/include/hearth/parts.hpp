@@ -2,6 +2,7 @@
 // An operation whose answer comes in parts, for a coroutine that reads them.
 
 #include <hearth/detail/activation.hpp>
+#include <hearth/detail/stop.hpp>
 
 #include <coroutine>
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Part {
 // Bounded   By the credit: at most the window of the request, and one part, wait here.
 // Lifetime  If it is destroyed before the end (eviction, or the reader drops the rest), it cancels
 //           the operation. At most one coroutine waits for it at a time.
-class PartsOperation final : public PendingOperation {
+class PartsOperation final : public PendingOperation, public Waiter {
  public:
   // `begin(token, id)` submits it, and returns the status.
   // Failure  HostError with the host's text, or with `doing`.
@@ -39,6 +40,7 @@ class PartsOperation final : public PendingOperation {
   }
   ~PartsOperation() override {
     if (running_) activation_.forget(token_, host_id_);
+    activation_.withdraw(*this);
   }
   PartsOperation(const PartsOperation&) = delete;
   PartsOperation& operator=(const PartsOperation&) = delete;
@@ -50,12 +52,34 @@ class PartsOperation final : public PendingOperation {
   }
   [[nodiscard]] const Context& context() const noexcept override { return context_; }
 
+  // A stop of either token cancels it, unless its end has come. Its end is then CANCELLED with
+  // `stopped_text`, and parts that were not read are dropped.
+  void stop_at(const std::stop_token& given, const std::stop_token& fiber,
+               std::string_view stopped_text) {
+    stopped_text_ = stopped_text;
+    stops_.watch(given, fiber, *this);
+  }
+  void stop() noexcept override {
+    if (!running_) return;
+    running_ = false;
+    activation_.forget(token_, host_id_);
+    parts_.clear();
+    parts_.push_back({std::string(stopped_text_), HEARTH_RESULT_FINAL, HEARTH_E_CANCELLED});
+    if (waiting_) activation_.release(*this);
+  }
+  void resume() override {
+    const Activation::Scope scope(activation_, context_);
+    if (const auto waiting = std::exchange(waiting_, nullptr)) waiting.resume();
+  }
+
   // co_await gives the next part. After the end it always gives the end.
   class [[nodiscard]] Next {
    public:
     explicit Next(PartsOperation& operation) noexcept : operation_(operation) {}
     ~Next() {
-      if (operation_.waiting_ == waiting_) operation_.waiting_ = nullptr;
+      if (!waiting_ || operation_.waiting_ != waiting_) return;
+      operation_.waiting_ = nullptr;
+      operation_.activation_.withdraw(operation_);
     }
     Next(const Next&) = delete;
     Next& operator=(const Next&) = delete;
@@ -100,6 +124,8 @@ class PartsOperation final : public PendingOperation {
   bool running_ = true;
   std::deque<Part> parts_;
   std::coroutine_handle<> waiting_;
+  std::string_view stopped_text_;
+  StopWatch stops_;
 };
 
 }  // namespace hearth::detail

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hearth {
 
@@ -40,6 +41,9 @@ struct ServerSentEvent {
   std::string event = {};  // its type; "message" if empty (SseReader gives the word)
   std::string id = {};     // a client that reconnects sends it as Last-Event-ID
 };
+
+// The whole events of a part, such as PartialAnswer::body; what follows whole_events().bytes is none.
+[[nodiscard]] std::vector<ServerSentEvent> read_events(std::string_view stream);
 
 // An answer that is a stream of events, as long as on_request runs:
 //

@@ -37,8 +37,8 @@ class Task;
 
 namespace detail {
 
-// Called when a task that no coroutine awaits has ended. The call comes from inside the task, which
-// must not be destroyed yet.
+// Called when a task that no coroutine awaits has ended. The call is the last step of the task, and
+// may destroy it.
 class Finished {
  public:
   virtual void on_finished() noexcept = 0;

@@ -88,6 +88,8 @@ class Waiter {
  public:
   // Resumes the coroutine; `this` may be gone when it returns.
   virtual void resume() = 0;
+  // Ends the wait early, if it can: see stop.hpp. Resumes nothing yet.
+  virtual void stop() noexcept {}
 
  protected:
   ~Waiter() = default;

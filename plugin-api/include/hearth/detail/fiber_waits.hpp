@@ -4,6 +4,7 @@
 #include <hearth/detail/fiber_work.hpp>
 #include <hearth/fiber_options.hpp>
 
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <memory>
@@ -60,6 +61,10 @@ class [[nodiscard]] SettledAwaiter final : public Waiter {
   FiberRecord record_;
   bool gone_ = false;
 };
+
+// Failure   as SettledAwaiter; Error(TIMEOUT)
+Task<FiberRecord> wait_settled(Activation& activation, std::string id,
+                               std::chrono::milliseconds timeout);
 
 // Waits for a fiber that was just begun, or for its cancel. Lives in the frame of run_fiber(). If
 // it is destroyed while the fiber runs (the caller or the fiber was cancelled), the fiber goes on.
