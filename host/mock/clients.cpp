@@ -35,6 +35,13 @@ extensions::Client* Clients::find(extensions::ConnectionId id) {
   return client == nullptr ? nullptr : &client->known;
 }
 
+void Clients::hold(ClientRecord& client, bool hold) {
+  client.held = hold;
+  if (hold) return;
+  for (testing::ReceivedFrame& frame : std::exchange(client.unread, {}))
+    client.received.push_back(std::move(frame));
+}
+
 void Clients::show() {
   for (auto& [id, client] : by_id_) {
     client.seen->flags = client.known.flags;
@@ -54,7 +61,9 @@ void Clients::show_state(std::string_view json, extensions::ConnectionId but) {
 void Clients::send(extensions::Client& to, extensions::FrameKind kind, std::string_view payload) {
   Client* const client = find_client(to.id);
   if (client == nullptr || !client->seen->open) return;
-  client->seen->received.push_back({std::string(payload), kind == extensions::FrameKind::kBinary});
+  ClientRecord& seen = *client->seen;
+  (seen.held ? seen.unread : seen.received)
+      .push_back({std::string(payload), kind == extensions::FrameKind::kBinary});
 }
 
 void Clients::send_to_many(std::vector<extensions::ConnectionId> to, extensions::FrameKind kind,

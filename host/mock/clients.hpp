@@ -36,6 +36,8 @@ class Clients final : public extensions::Clients {
   [[nodiscard]] std::map<extensions::ConnectionId, Client>& by_id() { return by_id_; }
   // Null if there is no such client.
   [[nodiscard]] Client* find_client(extensions::ConnectionId id);
+  // The client stops to read, or gets what has waited.
+  static void hold(ClientRecord& client, bool hold);
   // Copies flags and tags that the agent has set into the records.
   void show();
   // Shows the state to all clients with the protocol, except `but`.

@@ -178,8 +178,9 @@ class LiveInstance final : public extensions::AgentContext,
   struct Operation {
     std::uint32_t operation = 0;
     std::uint64_t token = 0;
-    SteadyTime due{};       // for a sleep
-    std::uint64_t job = 0;  // for an offload
+    SteadyTime due{};                     // for a sleep
+    extensions::ConnectionId client = 0;  // for a drain: the client that reads
+    std::uint64_t job = 0;                // for an offload
     bool over = false;
     hearth_status status = HEARTH_OK;
     std::shared_ptr<Remote> remote{};
@@ -239,6 +240,7 @@ class LiveInstance final : public extensions::AgentContext,
   bool deliver_work();
   bool send_notice();
   bool run_job();
+  [[nodiscard]] bool is_held(extensions::ConnectionId client) const;
   bool start_remote();
   bool deliver_remote();
   bool deliver_result();

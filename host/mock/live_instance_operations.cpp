@@ -44,6 +44,7 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
       .token = token,
       .due = parts_.world.clock.steady_now() +
              std::chrono::milliseconds(read->kind == kSleep ? number : 0),
+      .client = read->kind == kDrain && number != 0 && !left ? calls_[number].event.connection : 0,
       .job = read->kind == kOffload ? number : 0,
       .status = left ? HEARTH_E_GONE : HEARTH_OK,
       .state_cause = works_for_fiber_ ? nullptr : state_cause_};
@@ -154,15 +155,22 @@ bool LiveInstance::run_job() {
   return false;
 }
 
+// It reads nothing. A client that has left is not waited for.
+bool LiveInstance::is_held(extensions::ConnectionId client) const {
+  const Client* const found = client == 0 ? nullptr : parts_.clients.find_client(client);
+  return found != nullptr && found->seen->held && found->seen->open;
+}
+
 // Delivers the result of the operation that is due first.
 bool LiveInstance::deliver_result() {
   const SteadyTime now = parts_.world.clock.steady_now();
   auto first = operations_.end();
   for (auto each = operations_.begin(); each != operations_.end(); ++each) {
     const Operation& operation = each->second;
-    // A drain is due at once: the clients of a test read without delay.
-    const bool due =
-        operation.operation == HEARTH_OP_OFFLOAD ? operation.over : operation.due <= now;
+    // A drain is due at once: the clients of a test read without delay, unless they are held.
+    const bool due = operation.operation == HEARTH_OP_OFFLOAD
+                         ? operation.over
+                         : operation.due <= now && !is_held(operation.client);
     if (due && (first == operations_.end() || operation.due < first->second.due)) first = each;
   }
   if (first == operations_.end()) return false;

@@ -43,6 +43,10 @@ class StoredAgent final : public testing::detail::MockAgent {
   std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
                                         testing::Headers headers, std::string claims) override;
   void receive(const ClientRecord& client, std::string_view frame, bool binary) override;
+  void hold(ClientRecord& client, bool hold) override {
+    Clients::hold(client, hold);
+    world_.settle();
+  }
   void set_state(ClientRecord& client, std::string_view json) override;
   void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) override;
 

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #ifdef __has_feature
 #define HEARTH_ADDRESS_SANITIZER __has_feature(address_sanitizer)
@@ -158,6 +160,70 @@ TEST(MockHostTest, NothingIsLeftOfAnAgentThatDestroysItself) {
 
   agent.call("fill");  // an agent of the same name, from nothing
   EXPECT_EQ(agent.activations(), 2);
+}
+
+class Speaker : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Speaker>& m) {
+    m.stream("count", &Speaker::count);
+    m.add("say", &Speaker::say);
+    m.add("say_to_all_but", &Speaker::say_to_all_but);
+  }
+  hearth::Task<int> count(hearth::Stream& out, int last) {
+    int number = 0;
+    while (number < last && co_await out.drained()) out.send(++number);
+    co_return number;
+  }
+  void say(std::string text) { broadcast(text); }
+  void say_to_all_but(std::string text, std::vector<std::string> ids) {
+    std::vector<hearth::Connection> except;
+    for (const std::string& id : ids) except.push_back(*connection(id));
+    broadcast(text, except);
+    broadcast_to("a", text, std::span(except).first(0));
+  }
+};
+
+TEST(MockHostTest, AHeldClientReadsNothing) {
+  Host host;
+  auto agent = host.create<Speaker>("s");
+  auto slow = agent.connect();
+  auto other = agent.connect();
+  slow.hold(true);
+  agent.call("say", "one");
+  agent.call("say", "two");
+  EXPECT_TRUE(slow.received().empty());
+  EXPECT_EQ(other.received().size(), 2U);
+  const auto call = slow.start("count", 3);
+  const auto quick = other.start("count", 3);
+  EXPECT_EQ(quick.value(), 3);
+  EXPECT_TRUE(call.parts().empty());
+  slow.hold(false);
+  EXPECT_EQ(call.value(), 3);
+  ASSERT_EQ(slow.received().size(), 2U);
+  EXPECT_EQ(slow.received()[1], "two");
+}
+
+TEST(MockHostTest, ACallOfAHeldClientThatLeavesIsNotHeld) {
+  Host host;
+  auto agent = host.create<Speaker>("s");
+  auto slow = agent.connect();
+  slow.hold(true);
+  const auto call = slow.start("count", 3);
+  EXPECT_FALSE(call.done());
+  slow.close();
+  EXPECT_EQ(agent.unfinished(), 0U);
+}
+
+TEST(MockHostTest, ABroadcastLeavesOutAsManyAsItIsTold) {
+  Host host;
+  auto agent = host.create<Speaker>("s");
+  auto a = agent.connect({}, "a");
+  auto b = agent.connect({}, "b");
+  auto c = agent.connect({}, "c");
+  agent.call("say_to_all_but", "x", std::vector{"a", "c"});
+  EXPECT_EQ(a.received().size(), 1U) << "by its tag";
+  EXPECT_EQ(b.received().size(), 1U);
+  EXPECT_TRUE(c.received().empty());
 }
 
 }  // namespace

@@ -120,6 +120,9 @@ class Client {
   [[nodiscard]] std::vector<ReceivedFrame> take_received() {
     return std::exchange(client_->received, {});
   }
+  // A slow client: it stops to read, until hold(false). Frames wait, and so do the agent's waits for
+  // the client to drain. The parts of its calls are seen as they are sent.
+  void hold(bool hold) { agent_->hold(*client_, hold); }
   // The last state that this client got; null before the first.
   [[nodiscard]] Json state() const {
     const auto& text = client_->state;

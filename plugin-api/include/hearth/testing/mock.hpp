@@ -115,8 +115,10 @@ struct ClientRecord {
   std::string close_reason;
   bool close_clean = true;
   std::vector<ReceivedFrame> received;
-  std::vector<std::string> errors;   // of state writes
-  std::optional<std::string> state;  // JSON
+  bool held = false;                  // it does not read
+  std::vector<ReceivedFrame> unread;  // frames that were sent since then
+  std::vector<std::string> errors;    // of state writes
+  std::optional<std::string> state;   // JSON
 };
 
 // One agent, in memory or not.
@@ -145,6 +147,8 @@ class MockAgent {
                                                 Headers headers, std::string claims) = 0;
   virtual void receive(const ClientRecord& client, std::string_view frame, bool binary) = 0;
   virtual void set_state(ClientRecord& client, std::string_view json) = 0;
+  // It stops to read, or reads again.
+  virtual void hold(ClientRecord& client, bool hold) = 0;
   virtual void leave(ClientRecord& client, unsigned code, std::string reason, bool clean) = 0;
 
   // ---- life
