@@ -23,6 +23,7 @@ WHOLE = {
     ("plugin-api/README.md", "TEST(NightWatchTest"): "night_watch_test.cpp",
     ("plugin-api/README.md", "// east-gate.mjs"): "east-gate.mjs",
     ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "translator.inc",
+    ("plugin-api/README.md", "class Storyteller : public hearth::Agent {"): "storyteller.inc",
 }
 
 # What a fragment leaves out, around it.
@@ -58,6 +59,7 @@ class Research : public hearth::Agent {
 };""",
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
+    ("plugin-api/README.md", "class Kitchen : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Cashier : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "void sold(std::string article, int left)"): """
 class Bookkeeper : public hearth::Agent {
@@ -114,7 +116,7 @@ def find(table, document, text):
 
 def extract(sources, output):
     output.mkdir(parents=True, exist_ok=True)
-    fragments = ["// Written by extract.py.\n#include <hearth/agent.hpp>\n\n#include <chrono>\n#include <string>\n"]
+    fragments = ["// Written by extract.py.\n#include <hearth/agent.hpp>\n\n#include <chrono>\n#include <deque>\n#include <string>\n"]
     used = set()
     for document in DOCUMENTS:
         for match in FENCE.finditer((sources / document).read_text()):

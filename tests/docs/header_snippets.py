@@ -144,6 +144,33 @@ class Reminder : public hearth::Agent {
   void plan() {
 @2  }
 };""",
+    ("signal.hpp", "changed_.wait()"): """
+class Counter : public hearth::Agent {
+  std::vector<std::string> orders_;
+  hearth::Signal changed_{*this};
+  hearth::Task<void> wait() {
+@1  }
+  void order(std::string order) {
+@2  }
+};""",
+    ("stream_log.hpp", "hearth::StreamReader reader"): """
+class Teller : public hearth::Agent {
+  void send(const hearth::StreamRow& row);
+@1
+  void tell(std::string id) {
+@2  }
+  hearth::Task<void> follow(std::string id, std::uint64_t seq) {
+@3  }
+};""",
+    ("when_all.hpp", "price_at(shop)"): """
+class Buyer : public hearth::Agent {
+  hearth::Task<int> price_at(std::string shop);
+  hearth::Task<std::string> load(std::string url);
+  hearth::Task<int> count_left();
+  hearth::Task<void> look(std::vector<std::string> shops, std::string url) {
+@1@2    static_cast<void>(all.size() + page.size() + static_cast<std::size_t>(left));
+  }
+};""",
     ("sql.hpp", "INSERT INTO notes"): """
 using hearth::Json;
 class Notes : public hearth::Agent {

@@ -20,3 +20,4 @@
 
 #include <hearth/agent_base.hpp>
 #include <hearth/plugin.hpp>
+#include <hearth/stream_log.hpp>
