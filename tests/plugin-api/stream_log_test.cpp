@@ -106,7 +106,11 @@ class Scroll : public hearth::Agent {
   }
   Task<void> wait(std::string stream, hearth::FiberContext&) {
     hearth::StreamReader reader = rows_.reader(stream);
-    while (co_await reader.next()) {
+    try {
+      static_cast<void>(co_await reader.next());
+    } catch (const hearth::Error& error) {
+      EXPECT_EQ(error.code(), HEARTH_E_CANCELLED);
+      notes_.emplace_back("cancelled");
     }
   }
   std::string begin(std::string name, std::string stream) { return start_fiber(name, stream).id(); }
@@ -246,8 +250,9 @@ TEST_F(StreamLogTest, AStopAndACancelEndAWait) {
   ASSERT_EQ(agent_.fibers().size(), 1U);
   agent_.call("stop");
   EXPECT_EQ(reader.parts(), (std::vector<Json>{"stopped"}));
+  EXPECT_TRUE(agent_.call("notes").empty());
   agent_.call("cancel", id);
-  EXPECT_TRUE(agent_.fibers().empty());
+  EXPECT_EQ(agent_.call("notes"), Json::array({"cancelled"}));
   const auto late = agent_.start("follow", "s", 0);
   EXPECT_EQ(late.parts(), (std::vector<Json>{"stopped"})) << "it was stopped before";
   EXPECT_TRUE(host_.log().empty()) << host_.log().front();
