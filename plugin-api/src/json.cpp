@@ -130,6 +130,8 @@ Json parse_json(std::string_view text) {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {
     throw Error(HEARTH_E_INVALID, "not valid JSON, at byte " + std::to_string(error.byte));
+  } catch (const Json::out_of_range&) {
+    throw Error(HEARTH_E_INVALID, "not valid JSON: a number is too large");
   }
 }
 

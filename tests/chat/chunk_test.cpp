@@ -176,7 +176,7 @@ TEST(ChunkTest, AChunkOfTooManyLevelsIsBad) {
   EXPECT_EQ(apply_chunk(message, chunk).use, Use::kBad);
 }
 
-// ---- what the server changes ---------------------------------------------------------------------
+// ---- what the server changes --------------------------------------------------------------------
 
 TEST(ChunkTest, TheServerNamesTheMessageAndKeepsTheReason) {
   struct Row {
@@ -201,7 +201,7 @@ TEST(ChunkTest, TheServerNamesTheMessageAndKeepsTheReason) {
   }
 }
 
-// ---- parts that are open -------------------------------------------------------------------------
+// ---- parts that are open ------------------------------------------------------------------------
 
 TEST(ChunkTest, OpenPartsAreClosedByChunks) {
   const char* const open_parts = R"([

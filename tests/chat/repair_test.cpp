@@ -124,7 +124,7 @@ TEST(RepairTest, TheHookOfTheAuthorGivesAnotherPart) {
   }
 }
 
-// ---- answers of clients --------------------------------------------------------------------------
+// ---- answers of clients -------------------------------------------------------------------------
 
 struct AnswerRow {
   const char* answer;  // result, failure, yes or no

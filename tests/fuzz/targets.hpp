@@ -45,6 +45,10 @@ void jwt(std::string_view bytes);
 void signing_keys(std::string_view bytes);
 // admin_targets.cpp
 void admin_request(std::string_view bytes);
+// chat_targets.cpp
+void chat_chunks(std::string_view bytes);
+void chat_frame(std::string_view bytes);
+void chat_reconcile(std::string_view bytes);
 // sdk_targets.cpp
 void sse(std::string_view bytes);
 // http_targets.cpp

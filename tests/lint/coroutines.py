@@ -16,8 +16,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The last one is a definition of the build; any value will do.
-FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/tests", f"-I{ROOT}/plugins", "-DHEARTH_NO_ENTRY",
-         '-DVERSION="1"']
+FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/plugin-api/chat/include", f"-I{ROOT}/tests",
+         f"-I{ROOT}/plugins", "-DHEARTH_NO_ENTRY", '-DVERSION="1"']
 # Their sources may be read as one, which saves most of the time: their includes cost more than
 # they do.
 TOGETHER = ["tests/plugin-api"]

@@ -142,6 +142,26 @@ def check_plugin_api(root: pathlib.Path) -> list[str]:
     return problems
 
 
+def check_chat(root: pathlib.Path) -> list[str]:
+    """Hearth::chat stands on what authors may include of the SDK, and the SDK does not know it."""
+    problems = []
+    folder = root / "plugin-api" / "chat"
+    for path in sorted(folder.rglob("*.[chi]pp")):
+        for quote, name in includes(path):
+            where = f"{path.relative_to(root)}: includes {name}"
+            if quote == '"':
+                if path.parent != folder / "src" or not (path.parent / name).exists():
+                    problems.append(f"{where}: only a source of the chat, and only files beside it")
+            elif re.match(r"hearth/(detail|testing|ext)/", name):
+                problems.append(f"{where}: the chat has of the SDK what authors have")
+            elif not name.startswith("hearth/") and not re.fullmatch(r"[a-z_]+", name) or banned(name):
+                problems.append(f"{where}: the chat is <hearth/...> and the standard library")
+    for path in sorted([*(root / "plugin-api/include").rglob("*.h*"), *(root / "plugin-api/src").glob("*.cpp")]):
+        if any(name.startswith("hearth/chat/") for _, name in includes(path)):
+            problems.append(f"{path.relative_to(root)}: the SDK does not know the chat")
+    return problems
+
+
 def check_plugins(root: pathlib.Path) -> list[str]:
     """A plugin knows plugin-api, and nothing of the host: it is built elsewhere by people who do
     not have it."""
@@ -156,7 +176,7 @@ def check_plugins(root: pathlib.Path) -> list[str]:
 
 
 def check(root: pathlib.Path) -> list[str]:
-    return check_host(root) + check_member_pointers(root) + check_plugin_api(root) + check_plugins(root)
+    return check_host(root) + check_member_pointers(root) + check_plugin_api(root) + check_chat(root) + check_plugins(root)
 
 
 if __name__ == "__main__":

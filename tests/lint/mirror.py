@@ -14,6 +14,7 @@ TESTED_ELSEWHERE = {
     "api/object_alarms": "tests/process/object_alarms_test.cpp",
     "api/object_lookup": "tests/api/who_may_connect_test.cpp",
     "api/new_agents": "tests/process/edge_test.cpp",
+    "chat/parts": "tests/chat/message_test.cpp",
     "cli/admin_command": "tests/process/admin_test.cpp",
     "cli/admin_options": "tests/cli/command_line_test.cpp",
     "cli/check_command": "tests/process/check_test.cpp",
@@ -113,12 +114,13 @@ SKIPPED = {"node_modules", "__pycache__"}
 def check_mirror(root: pathlib.Path) -> list[str]:
     problems = []
     untested = set()
-    for path in sorted((root / "host").rglob("*.cpp")):
-        name = str(path.relative_to(root / "host").with_suffix(""))
+    sources = {str(path.relative_to(root / "host").with_suffix("")): path for path in (root / "host").rglob("*.cpp")}
+    sources |= {f"chat/{path.stem}": path for path in (root / "plugin-api/chat/src").glob("*.cpp")}
+    for name, path in sorted(sources.items()):
         if not (root / "tests" / f"{name}_test.cpp").exists():
             untested.add(name)
             if name not in TESTED_ELSEWHERE:
-                problems.append(f"host/{name}.cpp: no tests/{name}_test.cpp, and no entry in tests/lint/mirror.py that says where it is tested")
+                problems.append(f"{path.relative_to(root)}: no tests/{name}_test.cpp, and no entry in tests/lint/mirror.py that says where it is tested")
     for name, where in TESTED_ELSEWHERE.items():
         if name not in untested:
             problems.append(f"tests/lint/mirror.py: the entry for {name} is not needed any more")

@@ -93,7 +93,9 @@ def flags_of(file: pathlib.Path, known: dict[str, Flags]) -> Flags:
     if str(file) in known:
         return known[str(file)]
     include = re.compile(r'#include ["<](\S*/)?%s[">]' % re.escape(f"{file.parent.name}/{file.name}"))
-    beside = "plugins" if file.is_relative_to(ROOT / "plugin-api") else file.parent
+    beside = file.parent
+    if file.is_relative_to(ROOT / "plugin-api"):
+        beside = "plugin-api/chat" if file.is_relative_to(ROOT / "plugin-api/chat") else "plugins"
     users = [source for source in known if pathlib.Path(source).is_relative_to(ROOT / beside)]
     users = users or [source for source in known if include.search(pathlib.Path(source).read_text())]
     if not users:

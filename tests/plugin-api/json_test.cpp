@@ -60,6 +60,8 @@ TEST(JsonTest, WritesNullForWhatJsonCannotSay) {
 
 TEST(JsonTest, RefusesTextThatIsNoJsonAndSaysWhere) {
   EXPECT_EQ(error_of([] { return parse_json("[1,"); }), "not valid JSON, at byte 4");
+  EXPECT_EQ(error_of([] { return parse_json("[1e999]"); }),
+            "not valid JSON: a number is too large");
   EXPECT_NE(error_of([] { return parse_json(""); }), "no error");
   EXPECT_NE(error_of([] { return parse_json("\"\xff\""); }), "no error");
 }

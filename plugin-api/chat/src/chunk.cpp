@@ -23,7 +23,7 @@ Applied pushed(Json& message, Json part) {
   return {parts::push(message, std::move(part)) ? Use::kStored : Use::kBad};
 }
 
-// ---- text and reasoning --------------------------------------------------------------------------
+// ---- text and reasoning -------------------------------------------------------------------------
 
 // The open part that a chunk names. A provider that leaves out the id means the last one.
 Json* open_part(Json& message, std::string_view type, std::string_view id) {
@@ -88,7 +88,7 @@ Applied end_reasoning(Json& message, const Json& chunk) {
   return end_part(message, chunk, "reasoning");
 }
 
-// ---- steps and the message as a whole ------------------------------------------------------------
+// ---- steps and the message as a whole -----------------------------------------------------------
 
 Applied merge_metadata(Json& message, const Json& chunk) {
   const Json* const metadata = parts::find(chunk, "messageMetadata");
@@ -121,7 +121,7 @@ Applied check_error(Json&, const Json& chunk) {
   return {error != nullptr && error->is_string() ? Use::kPassed : Use::kBad};
 }
 
-// ---- parts that come whole -----------------------------------------------------------------------
+// ---- parts that come whole ----------------------------------------------------------------------
 
 Applied add_whole(Json& message, const Json& chunk, std::initializer_list<std::string_view> needed,
                   std::initializer_list<std::string_view> others) {
@@ -168,7 +168,7 @@ Applied add_data(Json& message, const Json& chunk) {
   return pushed(message, std::move(part));
 }
 
-// ---- by type -------------------------------------------------------------------------------------
+// ---- by type ------------------------------------------------------------------------------------
 
 struct ChunkKind {
   std::string_view type;

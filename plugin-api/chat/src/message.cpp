@@ -39,7 +39,7 @@ std::string_view part_fault(const Json& part) {
   return {};
 }
 
-// ---- what is not stored --------------------------------------------------------------------------
+// ---- what is not stored -------------------------------------------------------------------------
 
 constexpr std::array<std::string_view, 3> kMetadataFields = {
     "providerMetadata", "callProviderMetadata", "resultProviderMetadata"};

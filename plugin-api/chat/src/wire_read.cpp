@@ -139,20 +139,18 @@ ReadFrame read_ack(const Json& frame, std::string_view) {
 
 void take_output(const Json& frame, ToolResult& result) {
   result.is_failure = parts::text(frame, "state") == "output-error";
-  if (result.is_failure) {
+  const Json* const given = parts::find(frame, result.is_failure ? "errorText" : "output");
+  if (given == nullptr) return;
+  const bool is_deep = parts::is_deeper(*given, kMaxValueDepth);
+  if (is_deep || is_larger(*given, kMaxToolOutputBytes)) {
+    result.is_failure = true;
+    result.error_text =
+        is_deep ? "The result is nested too deeply." : "The result is larger than 8 MiB.";
+  } else if (!result.is_failure) {
+    result.output = *given;
+  } else {
     result.error_text = parts::text(frame, "errorText");
-    return;
   }
-  const Json* const output = parts::find(frame, "output");
-  if (output == nullptr) return;
-  result.is_failure = true;
-  if (parts::is_deeper(*output, kMaxValueDepth))
-    result.error_text = "The result is nested too deeply.";
-  else if (is_larger(*output, kMaxToolOutputBytes))
-    result.error_text = "The result is larger than 8 MiB.";
-  else
-    result.is_failure = false;
-  if (!result.is_failure) result.output = *output;
 }
 
 ReadFrame read_result(const Json& frame, std::string_view) {
@@ -161,8 +159,6 @@ ReadFrame read_result(const Json& frame, std::string_view) {
   if (tool.size() > kMaxIdBytes) return refused("The name of the tool is over 256 bytes.");
   ToolResult result{.call = parts::text(frame, "toolCallId"), .tool = tool};
   take_output(frame, result);
-  if (result.error_text.size() > kMaxToolOutputBytes)
-    result.error_text = "The result is larger than 8 MiB.";
   result.auto_continue = parts::is_true(frame, "autoContinue");
   if (const std::string fault = take_client_tools(frame, result.client_tools); !fault.empty())
     return refused(fault);

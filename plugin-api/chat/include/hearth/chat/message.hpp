@@ -47,7 +47,7 @@ inline constexpr int kMaxValueDepth = kMaxDepth - 3;
 // A second time changes nothing.
 void sanitize(Json& message);
 
-// ---- before a call of the model ------------------------------------------------------------------
+// ---- before a call of the model -----------------------------------------------------------------
 
 struct RepairRules {
   bool is_last = false;                   // no message is behind it
@@ -63,7 +63,7 @@ struct RepairRules {
 // Returns whether the message has changed.
 bool repair(Json& message, const RepairRules& rules);
 
-// ---- what a client answers -----------------------------------------------------------------------
+// ---- what a client answers ----------------------------------------------------------------------
 
 enum class Answer {
   kTaken,
@@ -77,7 +77,7 @@ enum class Answer {
 // A rejection settles the call as denied.
 [[nodiscard]] Answer approve_call(Json& message, std::string_view call, bool is_approved);
 
-// ---- what a client sends again -------------------------------------------------------------------
+// ---- what a client sends again ------------------------------------------------------------------
 
 struct Reconciled {
   // The incoming ones in their order. No two of them have one id.

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxClientToolsBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMaxCustomBodyBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxToolOutputBytes = std::size_t{8} << 20;
 
-// ---- from clients --------------------------------------------------------------------------------
+// ---- from clients -------------------------------------------------------------------------------
 
 // cf_agent_use_chat_request
 struct ChatRequest {
@@ -88,7 +88,7 @@ using ClientFrame = std::variant<ChatRequest, SetMessages, ClearChat, CancelRequ
 // Cost  Some milliseconds for each megabyte.
 [[nodiscard]] std::optional<ClientFrame> read_client_frame(std::string_view text);
 
-// ---- to clients ----------------------------------------------------------------------------------
+// ---- to clients ---------------------------------------------------------------------------------
 
 // cf_agent_use_chat_response
 struct ResponseFrame {
