@@ -65,6 +65,8 @@ const std::vector<ChunkRow> kChunkRows = {
     // ---- parts that come whole
     {R"([])", R"({"type":"source-url","sourceId":"s1","url":"https://a","title":"A","other":1})", Use::kStored,
      R"([{"type":"source-url","sourceId":"s1","url":"https://a","title":"A"}])"},
+    {R"([])", R"({"type":"source-url","sourceId":"s1","url":"https://a","title":null})", Use::kStored,
+     R"([{"type":"source-url","sourceId":"s1","url":"https://a"}])"},
     {R"([])", R"({"type":"source-url","sourceId":"s1"})", Use::kBad},
     {R"([])", R"({"type":"source-document","sourceId":"s1","mediaType":"text/plain","title":"A","filename":"a.txt","providerMetadata":{"p":{}}})", Use::kStored,
      R"([{"type":"source-document","sourceId":"s1","mediaType":"text/plain","title":"A","filename":"a.txt","providerMetadata":{"p":{}}}])"},
@@ -85,6 +87,8 @@ const std::vector<ChunkRow> kChunkRows = {
      R"([{"type":"data-status","id":"d1","data":2},{"type":"text","text":"a"}])"},
     {R"([{"type":"data-status","id":"d1","data":1}])", R"({"type":"data-other","id":"d1","data":2})", Use::kStored,
      R"([{"type":"data-status","id":"d1","data":1},{"type":"data-other","id":"d1","data":2}])"},
+    {R"([{"type":"data-status","id":"d1","data":1},{"type":"data-status","data":1}])", R"({"type":"data-status","id":"d2","data":2})", Use::kStored,
+     R"([{"type":"data-status","id":"d1","data":1},{"type":"data-status","data":1},{"type":"data-status","id":"d2","data":2}])"},
     {R"([{"type":"data-status","data":1}])", R"({"type":"data-status","data":2})", Use::kStored,
      R"([{"type":"data-status","data":1},{"type":"data-status","data":2}])"},
     {R"([{"type":"data-status","id":"d1","data":1}])", R"({"type":"data-status","id":"d1","data":2,"transient":true})", Use::kPassed},
@@ -212,6 +216,7 @@ TEST(ChunkTest, OpenPartsAreClosedByChunks) {
     {"type":"tool-geo","toolCallId":"c2","state":"input-available","input":{}}])";
   const auto types = [](const std::vector<Json>& chunks) {
     std::vector<std::string> found;
+    found.reserve(chunks.size());
     for (const Json& chunk : chunks) found.push_back(chunk["type"]);
     return found;
   };

@@ -322,7 +322,7 @@ TEST(WireReadTest, WhatIsBeyondALimitIsRefusedWithItsSentence) {
 
 TEST(WireReadTest, ABadToolResultBecomesAFailureSoThatItsTurnGoesOn) {
   const auto frame = read_client_frame(tool_result_of(nested(kMaxValueDepth + 1)));
-  const auto* const result = std::get_if<ToolResult>(&*frame);
+  const auto* const result = frame ? std::get_if<ToolResult>(&*frame) : nullptr;
   ASSERT_NE(result, nullptr);
   EXPECT_EQ(result->call, "c1");
   EXPECT_EQ(result->output, Json());

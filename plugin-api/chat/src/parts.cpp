@@ -14,9 +14,9 @@ const Json* find(const Json& value, std::string_view key) {
 }
 
 const std::string& text(const Json& value, std::string_view key) {
-  static const std::string kNone;
+  static const std::string none;
   const Json* const field = find(value, key);
-  return field != nullptr && field->is_string() ? field->get_ref<const std::string&>() : kNone;
+  return field != nullptr && field->is_string() ? field->get_ref<const std::string&>() : none;
 }
 
 bool is_true(const Json& value, std::string_view key) {
@@ -60,9 +60,9 @@ Json& of(Json& message) {
 }
 
 const Json& of(const Json& message) {
-  static const Json kNone = Json::array();
+  static const Json none = Json::array();
   const Json* const parts = find(message, "parts");
-  return parts != nullptr && parts->is_array() ? *parts : kNone;
+  return parts != nullptr && parts->is_array() ? *parts : none;
 }
 
 bool push(Json& message, Json part) {
@@ -86,16 +86,18 @@ int progress(const Json& part) {
   return static_cast<int>(found - kPending.begin());
 }
 
-Json as_input(const Json& input) {
-  if (input.is_object()) return input;
-  if (input.is_string()) {
-    try {
-      Json read = parse_json(input.get_ref<const std::string&>());
-      if (read.is_object() && !is_deeper(read, kMaxValueDepth)) return read;
-    } catch (const std::exception&) {  // no JSON
-    }
+Json read(std::string_view json) {
+  try {
+    return parse_json(json);
+  } catch (const std::exception&) {
+    return {Json::value_t::discarded};
   }
-  return Json::object();
+}
+
+Json as_input(const Json& input) {
+  Json object = input.is_string() ? read(input.get_ref<const std::string&>()) : input;
+  if (!object.is_object() || is_deeper(object, kMaxValueDepth)) return Json::object();
+  return object;
 }
 
 void end_input(Json& part) {

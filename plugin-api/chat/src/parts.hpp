@@ -20,6 +20,9 @@ namespace hearth::chat::parts {
 [[nodiscard]] bool has_id(const Json& value, std::string_view key);
 [[nodiscard]] bool is_deeper(const Json& value, int levels);
 
+// Discarded if the text is no JSON.
+[[nodiscard]] Json read(std::string_view json);
+
 // Sets those fields that `from` has.
 void copy(Json& to, const Json& from, std::initializer_list<std::string_view> keys);
 void copy_as(Json& to, std::string_view to_key, const Json& from, std::string_view from_key);

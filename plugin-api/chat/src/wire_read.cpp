@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,15 +11,6 @@
 namespace hearth::chat {
 
 namespace {
-
-// Discarded: no JSON.
-Json json_or_discarded(std::string_view json) {
-  try {
-    return parse_json(json);
-  } catch (const std::exception&) {
-    return {Json::value_t::discarded};
-  }
-}
 
 // Numbers grow by a few bytes when they are written again, so a text near the limit is measured.
 bool is_larger(const Json& value, std::size_t limit) {
@@ -77,7 +67,7 @@ std::string take_custom_body(Json body, Json& custom) {
 
 // A sentence if the body is refused.
 std::string take_body(const std::string& written, ChatRequest& request) {
-  Json body = json_or_discarded(written);
+  Json body = parts::read(written);
   if (!body.is_object()) return "The body of the request is no JSON object.";
   Json* const messages = body.contains("messages") ? &body["messages"] : nullptr;
   if (messages == nullptr || (messages->is_array() && messages->empty()))
@@ -193,7 +183,7 @@ constexpr std::array kReaders = {
 }  // namespace
 
 std::optional<ClientFrame> read_client_frame(std::string_view text) {
-  const Json frame = json_or_discarded(text);
+  const Json frame = parts::read(text);
   const auto reader = std::ranges::find(kReaders, parts::text(frame, "type"), &FrameReader::type);
   return reader == kReaders.end() ? std::nullopt : reader->read(frame, text);
 }

@@ -12,7 +12,7 @@ class FrameText {
  public:
   explicit FrameText(std::string_view type, std::size_t more_bytes = 0) {
     text_.reserve(128 + more_bytes);
-    text_ = "{\"type\":";
+    begin("type");
     append_json(text_, Json(type));
   }
 
@@ -38,7 +38,7 @@ class FrameText {
 
  private:
   void begin(std::string_view key) {
-    text_ += ",\"";
+    text_ += text_.empty() ? "{\"" : ",\"";
     text_ += key;
     text_ += "\":";
   }

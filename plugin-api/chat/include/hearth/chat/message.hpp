@@ -33,7 +33,7 @@ inline constexpr int kMaxValueDepth = kMaxDepth - 3;
 [[nodiscard]] std::string message_fault(const Json& message);
 
 [[nodiscard]] bool is_tool_part(const Json& part);
-// The tool of a tool part.
+// The tool of a tool part, as long as the part lives.
 [[nodiscard]] std::string_view tool_of(const Json& part);
 // Whether the tool part has a result: an output, an error or a denial.
 [[nodiscard]] bool is_settled(const Json& part);
