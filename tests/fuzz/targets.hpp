@@ -49,6 +49,10 @@ void admin_request(std::string_view bytes);
 void chat_chunks(std::string_view bytes);
 void chat_frame(std::string_view bytes);
 void chat_reconcile(std::string_view bytes);
+// provider_targets.cpp
+void chat_anthropic(std::string_view bytes);
+void chat_completions(std::string_view bytes);
+void chat_responses(std::string_view bytes);
 // sdk_targets.cpp
 void sse(std::string_view bytes);
 // http_targets.cpp
