@@ -19,7 +19,7 @@ class ObjectAlarmsTest : public ObjectsTest {
   }
 };
 
-// An object that needs no waking has an alarm that is due a second later. A busy machine delays both.
+// An object that needs no waking has an alarm due a second later. A busy machine delays both.
 TEST_F(ObjectAlarmsTest, A1_A2_AnAlarmWakesItsObjectWithinASecond) {
   start();
   EXPECT_EQ(increment("b"), 1);

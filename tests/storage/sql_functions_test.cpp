@@ -179,7 +179,7 @@ std::chrono::steady_clock::duration time_of(sqlite3* database, const SlowCase& e
   return std::chrono::steady_clock::now() - start;
 }
 
-// With the longest arguments that an agent may have: SQLite's own take minutes for some of them. The
+// With the longest arguments of an agent: SQLite's own take minutes for some of them. The
 // measure is SQLite's LIKE with the longest pattern, which takes a second or so.
 TEST(SqlFunctionsTest, NoneTakesLongerThanItsArgumentsAre) {
   // A sanitizer checks all of the text at each call of memmem(), which makes the time quadratic

@@ -1,7 +1,7 @@
 #pragma once
 // A coroutine of an agent waits for something that other code of the agent does:
 //
-//     while (orders_.empty()) co_await changed_.wait();   // changed_: hearth::Signal changed_{*this};
+//     while (orders_.empty()) co_await changed_.wait();  // hearth::Signal changed_{*this};
 //
 //     orders_.push_back(order);                           // in another handler
 //     changed_.notify();

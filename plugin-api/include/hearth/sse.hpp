@@ -42,7 +42,7 @@ struct ServerSentEvent {
   std::string id = {};     // a client that reconnects sends it as Last-Event-ID
 };
 
-// The whole events of a part, such as PartialAnswer::body; what follows whole_events().bytes is none.
+// The whole events of a part, such as PartialAnswer::body: those in whole_events().bytes.
 [[nodiscard]] std::vector<ServerSentEvent> read_events(std::string_view stream);
 
 // An answer that is a stream of events, as long as on_request runs:

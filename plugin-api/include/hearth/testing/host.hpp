@@ -120,7 +120,7 @@ class Client {
   [[nodiscard]] std::vector<ReceivedFrame> take_received() {
     return std::exchange(client_->received, {});
   }
-  // A slow client: it stops to read, until hold(false). Frames wait, and so do the agent's waits for
+  // A slow client: it does not read until hold(false). Frames wait; so do the agent's waits for
   // the client to drain. The parts of its calls are seen as they are sent.
   void hold(bool hold) { agent_->hold(*client_, hold); }
   // The last state that this client got; null before the first.
