@@ -91,5 +91,7 @@ if __name__ == "__main__":
         for path in [pathlib.Path(file) for file in all_files] + texts(root)
         for number in wide_lines(path)
     ]
-    print("\n".join(wide + ["format: run tests/lint/format.py --fix" if status else "format: ok"]))
+    if status:
+        wide.append("format: run tests/lint/format.py --fix")
+    print("\n".join(wide or ["format: ok"]))
     sys.exit(1 if status or wide else 0)
