@@ -30,15 +30,15 @@ class CrashedAgent {
   // How the process ended, if it was in this agent's work. Once: only the first load counts what
   // the agent had begun.
   std::optional<durable::EndedProcess> take(const storage::AgentKey& key) {
-    if (!crash_ || is_taken_ || !is_of(key) || is_taken_.exchange(true)) return std::nullopt;
+    if (!crash_ || is_taken_ || !is_of(key, *crash_) || is_taken_.exchange(true))
+      return std::nullopt;
     return crash_->how;
   }
 
  private:
-  [[nodiscard]] bool is_of(const storage::AgentKey& key) const {
-    if (crash_->sender != 0) return key.digest() == crash_->sender;
-    return key.agent_class == crash_->agent_class &&
-           sha256_prefix(key.name) == crash_->agent_digest;
+  static bool is_of(const storage::AgentKey& key, const AgentCrash& crash) {
+    if (crash.sender != 0) return key.digest() == crash.sender;
+    return key.agent_class == crash.agent_class && sha256_prefix(key.name) == crash.agent_digest;
   }
 
   const std::optional<AgentCrash> crash_;
