@@ -7,9 +7,10 @@ namespace hearth {
 
 StreamLog::StreamLog(Agent& agent, std::string table)
     : activation_(agent.activation()), table_(std::move(table)) {
-  Query(activation_, on_table("CREATE TABLE IF NOT EXISTS ",
-                              "(stream TEXT NOT NULL, seq INTEGER NOT NULL, ended INTEGER NOT NULL,"
-                              " text TEXT NOT NULL, PRIMARY KEY(stream, seq)) WITHOUT ROWID"));
+  const Query made(activation_,
+                   on_table("CREATE TABLE IF NOT EXISTS ",
+                            "(stream TEXT NOT NULL, seq INTEGER NOT NULL, ended INTEGER NOT NULL,"
+                            " text TEXT NOT NULL, PRIMARY KEY(stream, seq)) WITHOUT ROWID"));
 }
 
 std::uint64_t StreamLog::append(std::string_view stream, const detail::Outgoing& row) {
@@ -81,8 +82,8 @@ std::uint64_t StreamLog::write(std::string_view stream, const detail::Outgoing& 
     throw Error(HEARTH_E_INVALID, "the name of a stream has 1 to 256 bytes");
   if (row.kind != HEARTH_SEND_TEXT) throw Error(HEARTH_E_INVALID, "a row of a stream is text");
   const std::uint64_t seq = before.seq + 1;
-  Query(activation_, on_table("INSERT INTO ", " VALUES (?, ?, ?, ?)"), stream, seq, ended,
-        detail::view(row.payload));
+  const Query added(activation_, on_table("INSERT INTO ", " VALUES (?, ?, ?, ?)"), stream, seq,
+                    ended, detail::view(row.payload));
   detail::ToldWait::tell(waits_, stream, false);
   return seq;
 }
