@@ -41,6 +41,8 @@ using std::chrono::milliseconds;
 // While the server runs: usually some milliseconds, and 40 where libraries are loaded meanwhile.
 constexpr milliseconds kLongestWait{kSanitized ? 3000 : 1000};
 constexpr milliseconds kHardHang{1000};
+// What a server may need from the fault to its end, beside kHardHang: it writes down what it did.
+constexpr milliseconds kLastWords{kSanitized ? 1500 : 300};
 
 enum class Fate { kServed, kCrashes, kHangs };
 
@@ -350,8 +352,8 @@ TEST_P(ZooServedTest, HasItsFateAndTheOthersGoOn) {
   neighbour.be_answered();
   expect_undisturbed(neighbour.stop(), row.fate == Fate::kServed ? 0 : 1,
                      row.fate == Fate::kServed  ? kLongestWait
-                     : row.fate == Fate::kHangs ? kHardHang + 2 * restart_
-                                                : 2 * restart_);
+                     : row.fate == Fate::kHangs ? kHardHang + kLastWords + 2 * restart_
+                                                : kLastWords + 2 * restart_);
   expect_stop(*supervisor, row.cut_short);
 }
 
