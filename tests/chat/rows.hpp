@@ -2,21 +2,11 @@
 // What the tables of the tests are written in.
 
 #include <hearth/json.hpp>
+#include <hearth/testing/host.hpp>  // shows JSON in failures
 
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
-
-namespace nlohmann {
-
-// Read by gtest, so that a failure shows the JSON.
-// NOLINTNEXTLINE(readability-identifier-naming): gtest's own hook
-inline void PrintTo(const hearth::Json& value, std::ostream* out) {
-  *out << hearth::to_text(value);
-}
-
-}  // namespace nlohmann
 
 namespace hearth::chat {
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
+#include <functional>
 #include <utility>
 
 namespace hearth::chat::parts {
@@ -70,6 +72,10 @@ bool push(Json& message, Json part) {
   if (all.size() >= kMaxParts) return false;
   all.push_back(std::move(part));
   return true;
+}
+
+std::int64_t hash(std::string_view text) {
+  return std::bit_cast<std::int64_t>(std::hash<std::string_view>()(text));
 }
 
 Json* find_call(Json& message, std::string_view call) {

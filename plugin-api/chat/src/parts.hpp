@@ -5,9 +5,11 @@
 #include <hearth/json.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::chat::parts {
 
@@ -39,6 +41,15 @@ void merge(Json& to, std::string_view to_key, const Json* from);
 [[nodiscard]] int progress(const Json& part);
 // The JSON text of an object as that object; {} for what is neither.
 [[nodiscard]] Json as_input(const Json& input);
+// What two assistant messages have in common if they are one: a text for each call, or without calls
+// one for the content, with the id of the call or an empty id. No message has one id twice.
+struct Key {
+  std::string call;
+  std::string text;
+};
+[[nodiscard]] std::vector<Key> keys_of(const Json& message);
+// As it is stored. If it changes (with the standard library), messages are written once more.
+[[nodiscard]] std::int64_t hash(std::string_view text);
 // Ends the streaming of a tool's input. What was streamed becomes the input if there is no other.
 void end_input(Json& part);
 

@@ -48,15 +48,6 @@ std::string content_key(Json message) {
   return to_text(parts::of(message));
 }
 
-// What two assistant messages have in common if they are one: a key for each call, or without
-// calls one for the content.
-std::vector<std::string> keys_of(const Json& message) {
-  std::vector<std::string> keys;
-  for (const auto& [call, part] : calls_of(message)) keys.push_back(call_key(call, *part));
-  if (keys.empty()) keys.push_back(content_key(message));
-  return keys;
-}
-
 bool have_equal_calls(const CallMap& calls, const Json& other) {
   for (const auto& [call, part] : calls_of(other)) {
     const auto twin = calls.find(call);
@@ -84,8 +75,8 @@ class StoredMessages {
     read_keys();
     const CallMap calls = calls_of(incoming);
     std::size_t first = stored_.size();
-    for (const std::string& key : keys_of(incoming))
-      if (const auto found = by_key_.find(key); found != by_key_.end())
+    for (const parts::Key& key : parts::keys_of(incoming))
+      if (const auto found = by_key_.find(key.text); found != by_key_.end())
         first = std::min(first, first_in(found->second, calls));
     if (first == stored_.size()) return nullptr;
     is_found_[first] = true;
@@ -128,7 +119,8 @@ class StoredMessages {
     has_keys_ = true;
     for (std::size_t i = 0; i < stored_.size(); ++i) {
       if (is_found_[i] || !is_assistant(stored_[i])) continue;
-      for (std::string& key : keys_of(stored_[i])) by_key_[std::move(key)].rows.push_back(i);
+      for (parts::Key& key : parts::keys_of(stored_[i]))
+        by_key_[std::move(key.text)].rows.push_back(i);
     }
   }
 
@@ -164,6 +156,14 @@ bool is_left_over(const Json& message, StoredMessages& stored) {
 }
 
 }  // namespace
+
+std::vector<parts::Key> parts::keys_of(const Json& message) {
+  std::vector<Key> keys;
+  for (const auto& [call, part] : calls_of(message))
+    keys.push_back({std::string(call), call_key(call, *part)});
+  if (keys.empty()) keys.push_back({{}, content_key(message)});
+  return keys;
+}
 
 Reconciled reconcile(Json incoming, const Json& stored) {
   StoredMessages rows(stored);

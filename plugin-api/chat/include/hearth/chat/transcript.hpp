@@ -1,0 +1,116 @@
+#pragma once
+// The messages of a chat in the agent's database, in their order. Only the messages that are asked
+// for are in memory.
+//
+// Messages  JSON values without a fault (message_fault), sanitised by the caller. They are stored as
+//           their to_text(), of at most kMaxMessageBytes, and given back as they are.
+// Stored    chat_messages(seq, id, role, hash, split, body). A text over kPieceBytes is in
+//           chat_pieces, and `body` is empty. chat_calls has the tool calls of each message, and
+//           what reconcile() finds it by. SQL may read them.
+// Promises  Written with the running turn, as all SQL. A message keeps its place.
+// Threads, lifetime  A member of the agent, whose constructor makes the tables.
+// Failure   SqlError
+
+#include <hearth/chat/message.hpp>
+#include <hearth/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+class Agent;
+}
+
+namespace hearth::chat {
+
+// So that a row is far below the host's 2 MiB.
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+// What a list of messages from a client may change.
+enum class ClientHistory : std::uint8_t {
+  kAppend,  // adds user messages with new ids; what is stored stays as it is
+  kEdit,    // changes and adds any messages: all clients are trusted
+};
+
+struct ListChange {
+  std::vector<std::string> written;  // ids of the new and the changed messages, in the list's order
+  std::size_t removed = 0;
+};
+
+struct TranscriptPage {
+  std::string text;          // the texts of all pages in a row are one JSON array
+  std::uint64_t cursor = 0;  // where the next page begins
+  bool is_last = false;
+};
+
+// Of each message, for Transcript::accept(). Pure: for an offload, since it costs some milliseconds
+// for each megabyte.
+[[nodiscard]] std::vector<std::int64_t> hash_messages(const Json& messages);
+
+class Transcript {
+ public:
+  explicit Transcript(Agent& agent);
+  Transcript(const Transcript&) = delete;
+  Transcript& operator=(const Transcript&) = delete;
+
+  [[nodiscard]] std::optional<Json> find(std::string_view id) const;
+  // The newest message with this tool call: providers use an id again.
+  [[nodiscard]] std::optional<Json> find_call(std::string_view call) const;
+  [[nodiscard]] std::optional<Json> last() const;
+  [[nodiscard]] std::size_t size() const;
+
+  // The messages behind the cursor, as many as fit, and at least one. Does not parse them. Messages
+  // may change between two pages.
+  [[nodiscard]] TranscriptPage page(std::uint64_t after, std::size_t max_bytes) const;
+
+  // Adds it at the end, or replaces the one with its id. False: it is stored as it is.
+  // Failure   Error(LIMIT): it has more than kMaxMessageBytes
+  bool put(const Json& message);
+
+  // What a client has sent: reconcile() with what is stored, then put(). Regenerate removes the
+  // answer that is to be made again: with kAppend what is behind the last message of the list, if
+  // that is stored; with kEdit what is not in the list, if all of the list is stored.
+  //
+  // `hashes`: hash_messages(list).
+  ListChange accept(Json list, std::span<const std::int64_t> hashes, ClientHistory history,
+                    bool is_regenerate);
+
+  // Makes one message of these, which are in order: with the id of the last one, all their text in
+  // one part with blank lines between, and then the other parts. The others are removed. False: one
+  // of them is not stored, or the message would be too large; nothing has changed.
+  bool join(std::span<const std::string> ids);
+
+  // False: there is no such message.
+  bool remove(std::string_view id);
+  void clear();
+  // Removes the oldest until `count` are left. Gives how many were removed.
+  std::size_t keep_newest(std::size_t count);
+
+ private:
+  struct Row {
+    std::uint64_t seq = 0;
+    std::int64_t hash = 0;
+  };
+  struct Known;  // rows of a list, by id
+  struct Rest;   // what of a list is not stored as it is
+
+  [[nodiscard]] std::string text_of(std::uint64_t seq) const;
+  [[nodiscard]] std::optional<Json> message_of(std::optional<std::uint64_t> seq) const;
+  [[nodiscard]] std::optional<Row> row_of(std::string_view id) const;
+  void write(std::optional<std::uint64_t> seq, const Json& message, std::int64_t hash,
+             const std::string& text);
+  [[nodiscard]] Known known(const Json& list) const;
+  [[nodiscard]] Json candidates(const Rest& rest, const Known& known) const;
+  ListChange append(const Json& list, bool is_regenerate);
+  ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate);
+  std::size_t remove_others(std::span<const std::string> ids);
+
+  Agent& agent_;
+};
+
+}  // namespace hearth::chat

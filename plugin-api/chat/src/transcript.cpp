@@ -1,0 +1,212 @@
+#include "parts.hpp"
+
+#include <hearth/agent_base.hpp>
+#include <hearth/chat/transcript.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+constexpr std::array kTranscriptTables = {
+    "CREATE TABLE IF NOT EXISTS chat_messages(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    "role TEXT NOT NULL, hash INTEGER NOT NULL, split INTEGER NOT NULL, body TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS chat_pieces(message INTEGER NOT NULL, piece INTEGER NOT NULL, "
+    "text TEXT NOT NULL, PRIMARY KEY(message, piece)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS chat_calls(message INTEGER NOT NULL, call TEXT NOT NULL, "
+    "key INTEGER NOT NULL, PRIMARY KEY(message, call)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS chat_calls_by_call ON chat_calls(call, message)",
+    "CREATE INDEX IF NOT EXISTS chat_calls_by_key ON chat_calls(key, message)",
+    "CREATE TRIGGER IF NOT EXISTS chat_messages_gone AFTER DELETE ON chat_messages BEGIN "
+    "DELETE FROM chat_pieces WHERE message = OLD.seq; "
+    "DELETE FROM chat_calls WHERE message = OLD.seq; END",
+};
+
+// The end of the piece that begins at `begin`, not inside a character.
+std::size_t piece_end(std::string_view text, std::size_t begin) {
+  std::size_t end = std::min(text.size(), begin + kPieceBytes);
+  const auto is_inside = [&] {
+    return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
+  };
+  while (end > begin + 1 && is_inside()) --end;
+  return end;
+}
+
+// One user message of several.
+Json joined(const std::vector<Json>& messages) {
+  std::string text;
+  Json others = Json::array();
+  for (const Json& message : messages) {
+    for (const Json& part : parts::of(message)) {
+      if (parts::text(part, "type") != "text") {
+        others.push_back(part);
+        continue;
+      }
+      if (!text.empty()) text += "\n\n";
+      text += parts::text(part, "text");
+    }
+  }
+  Json all = Json::array();
+  if (!text.empty()) all.push_back({{"type", "text"}, {"text", std::move(text)}});
+  for (Json& part : others) all.push_back(std::move(part));
+  Json message = messages.back();
+  message["parts"] = std::move(all);
+  return message;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> hash_messages(const Json& messages) {
+  std::vector<std::int64_t> hashes;
+  hashes.reserve(messages.size());
+  for (const Json& message : messages) hashes.push_back(parts::hash(to_text(message)));
+  return hashes;
+}
+
+Transcript::Transcript(Agent& agent) : agent_(agent) {
+  for (const char* const sql : kTranscriptTables) agent_.sql(sql);
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+std::optional<Json> Transcript::find(std::string_view id) const {
+  const std::optional<Row> row = row_of(id);
+  return message_of(row ? std::optional(row->seq) : std::nullopt);
+}
+
+std::optional<Json> Transcript::find_call(std::string_view call) const {
+  if (call.empty()) return std::nullopt;
+  return message_of(agent_
+                        .sql("SELECT message FROM chat_calls WHERE call = ? ORDER BY message DESC "
+                             "LIMIT 1",
+                             call)
+                        .optional<std::uint64_t>());
+}
+
+std::optional<Json> Transcript::last() const {
+  return message_of(agent_.sql("SELECT seq FROM chat_messages ORDER BY seq DESC LIMIT 1")
+                        .optional<std::uint64_t>());
+}
+
+std::size_t Transcript::size() const {
+  return agent_.sql("SELECT count(*) FROM chat_messages").value<std::size_t>();
+}
+
+TranscriptPage Transcript::page(std::uint64_t after, std::size_t max_bytes) const {
+  TranscriptPage page{.text = after == 0 ? "[" : "", .cursor = after, .is_last = true};
+  std::size_t count = 0;
+  Query rows =
+      agent_.sql("SELECT seq, split, body FROM chat_messages WHERE seq > ? ORDER BY seq", after);
+  while (auto row = rows.optional<std::tuple<std::uint64_t, bool, std::string>>()) {
+    const auto& [seq, is_split, body] = *row;
+    const bool is_over = is_split || page.text.size() + body.size() > max_bytes;
+    if (is_over && count > 0) {
+      page.is_last = false;
+      break;
+    }
+    if (page.cursor > 0) page.text += ',';
+    page.text += is_split ? text_of(seq) : body;
+    page.cursor = seq;
+    ++count;
+  }
+  if (page.is_last) page.text += ']';
+  return page;
+}
+
+std::optional<Transcript::Row> Transcript::row_of(std::string_view id) const {
+  const auto row = agent_.sql("SELECT seq, hash FROM chat_messages WHERE id = ?", id)
+                       .optional<std::tuple<std::uint64_t, std::int64_t>>();
+  if (!row) return std::nullopt;
+  return Row{std::get<0>(*row), std::get<1>(*row)};
+}
+
+std::string Transcript::text_of(std::uint64_t seq) const {
+  auto text = agent_.sql("SELECT body FROM chat_messages WHERE seq = ?", seq).value<std::string>();
+  if (!text.empty()) return text;
+  Query pieces = agent_.sql("SELECT text FROM chat_pieces WHERE message = ? ORDER BY piece", seq);
+  while (const auto piece = pieces.optional<std::string>()) text += *piece;
+  return text;
+}
+
+std::optional<Json> Transcript::message_of(std::optional<std::uint64_t> seq) const {
+  if (!seq) return std::nullopt;
+  return parse_json(text_of(*seq));
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+bool Transcript::put(const Json& message) {
+  const std::string text = to_text(message);
+  if (text.size() > kMaxMessageBytes) throw Error(HEARTH_E_LIMIT, "The message is too large.");
+  const std::optional<Row> row = row_of(parts::text(message, "id"));
+  const std::int64_t hash = parts::hash(text);
+  if (row && row->hash == hash) return false;
+  write(row ? std::optional(row->seq) : std::nullopt, message, hash, text);
+  return true;
+}
+
+void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, std::int64_t hash,
+                       const std::string& text) {
+  const std::string& role = parts::text(message, "role");
+  const bool is_split = text.size() > kPieceBytes;
+  const std::string_view body = is_split ? std::string_view() : std::string_view(text);
+  if (seq) {
+    agent_.sql("UPDATE chat_messages SET role = ?, hash = ?, split = ?, body = ? WHERE seq = ?",
+               role, hash, is_split, body, *seq);
+    agent_.sql("DELETE FROM chat_pieces WHERE message = ?", *seq);
+    agent_.sql("DELETE FROM chat_calls WHERE message = ?", *seq);
+  } else {
+    const Query added =
+        agent_.sql("INSERT INTO chat_messages(id, role, hash, split, body) VALUES (?, ?, ?, ?, ?)",
+                   parts::text(message, "id"), role, hash, is_split, body);
+    seq = static_cast<std::uint64_t>(added.last_insert_rowid());
+  }
+  std::size_t begin = 0;
+  for (int piece = 0; is_split && begin < text.size(); ++piece) {
+    const std::size_t end = piece_end(text, begin);
+    agent_.sql("INSERT INTO chat_pieces VALUES (?, ?, ?)", *seq, piece,
+               std::string_view(text).substr(begin, end - begin));
+    begin = end;
+  }
+  if (role != "assistant") return;
+  for (const parts::Key& key : parts::keys_of(message))
+    agent_.sql("INSERT INTO chat_calls VALUES (?, ?, ?)", *seq, key.call, parts::hash(key.text));
+}
+
+bool Transcript::join(std::span<const std::string> ids) {
+  std::vector<Json> messages;
+  for (const std::string& id : ids) {
+    std::optional<Json> message = find(id);
+    if (!message) return false;
+    messages.push_back(std::move(*message));
+  }
+  if (messages.empty()) return false;
+  const Json message = joined(messages);
+  if (!message_fault(message).empty() || to_text(message).size() > kMaxMessageBytes) return false;
+  for (const std::string& id : ids.first(ids.size() - 1)) remove(id);
+  put(message);
+  return true;
+}
+
+bool Transcript::remove(std::string_view id) {
+  return agent_.sql("DELETE FROM chat_messages WHERE id = ?", id).changes() != 0;
+}
+
+void Transcript::clear() {
+  agent_.sql("DELETE FROM chat_messages");
+}
+
+std::size_t Transcript::keep_newest(std::size_t count) {
+  const Query gone = agent_.sql(
+      "DELETE FROM chat_messages WHERE seq <= (SELECT seq FROM chat_messages ORDER BY seq DESC "
+      "LIMIT 1 OFFSET ?)",
+      count);
+  return static_cast<std::size_t>(gone.changes());
+}
+
+}  // namespace hearth::chat
