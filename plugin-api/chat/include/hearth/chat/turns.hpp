@@ -1,0 +1,137 @@
+#pragma once
+// The turns of a chat in the agent's database: the line, the turn that runs, and what the last ones
+// came to. One row, chat_turns, holds all of a turn.
+//
+//     queued --begin()--> running --end()--> completed | error | aborted | skipped
+//        +--cancel(), superseded--> skipped
+//
+// Promises  Written with the running turn of the agent, as all SQL. A turn ends once. Its counters
+//           only grow. At most one runs, and turns begin in their order.
+// Bounded   kMaxQueuedTurns wait. Of ended turns, the last kKeptTurns are kept: their outcomes, for
+//           clients that ask late, and their keys.
+// Threads, lifetime  A member of the agent, whose constructor makes the table.
+// Failure   SqlError; Error(LIMIT) where it is said
+
+#include <hearth/chat/line.hpp>
+#include <hearth/chat/recovery.hpp>
+#include <hearth/chat/spending.hpp>
+#include <hearth/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+class Agent;
+}
+
+namespace hearth::chat {
+
+inline constexpr std::uint64_t kKeptTurns = 1'000;
+inline constexpr std::size_t kMaxOriginIds = 100;  // of one turn; the last ones count
+inline constexpr std::size_t kMaxStashBytes = std::size_t{256} << 10;
+
+enum class TurnState : std::uint8_t { kQueued, kRunning, kCompleted, kError, kAborted, kSkipped };
+
+// "completed" and so on, as in frames and in the table.
+[[nodiscard]] std::string_view state_text(TurnState state) noexcept;
+
+struct TurnRequest {
+  std::string id;  // of the client's request, or a new one
+  TurnKind kind = TurnKind::kSubmit;
+  std::vector<std::string> origin_ids = {};  // the user messages at the end of the request
+  // Null: none. A continuation and a turn of the agent's code get those of the turn that began last.
+  Json body = nullptr;
+  Json client_tools = nullptr;
+  std::string key = {};         // a second turn with it is none; empty: there is none
+  std::string owner = {};       // of a continuation: the id of the connection that gets it first
+  std::string message_id = {};  // of a continuation: the answer in which it goes on
+};
+
+struct TurnRecord {
+  std::string id;
+  TurnKind kind = TurnKind::kSubmit;
+  TurnState state = TurnState::kQueued;
+  std::vector<std::string> origin_ids;
+  Json body = nullptr;          // until the next turn begins
+  Json client_tools = nullptr;  // the same
+  std::string owner;
+  Time not_before = {};
+  bool is_stopping = false;   // it runs, and was cancelled
+  std::int64_t work = 0;      // rows of its log ...
+  std::int64_t progress = 0;  // ... and those of them that show that it gets on
+  std::string error;          // of kError: a sentence for clients
+  Time created = {};
+  std::optional<Time> ended;
+
+  // What save() writes.
+  std::string message_id;  // of the answer; empty: it has none yet
+  int step = 0;            // calls of the model that are over
+  Spent spent;
+  Incident incident;
+  Json stash = nullptr;  // of the author
+};
+
+struct Accepted {
+  Place place = Place::kQueued;
+  std::string id;                   // the turn that does it; empty: kDropped, kFull
+  std::vector<TurnInLine> skipped;  // they have ended
+  std::vector<std::string> joined;  // user messages to join
+};
+
+// The first turn of the line.
+struct Head {
+  std::string id;
+  bool is_running = false;
+  Time not_before = {};
+};
+
+enum class Cancelled : std::uint8_t {
+  kNothing,   // no such turn, or it has ended
+  kSkipped,   // it waited, and has ended
+  kStopping,  // it runs, and is_stopping is set: it ends itself, also after a crash
+};
+
+class Turns {
+ public:
+  explicit Turns(Agent& agent);
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  // Gives a turn its place in the line, see place_turn().
+  // Failure   Error(INVALID): an id or a key over kMaxIdBytes, or no id. Error(LIMIT): a body over
+  //           kMaxCustomBodyBytes, or tools over kMaxClientToolsBytes
+  Accepted accept(const TurnRequest& request, const LineConfig& config, Time now);
+
+  [[nodiscard]] std::optional<TurnRecord> find(std::string_view id) const;
+  // Running or waiting, in their order.
+  [[nodiscard]] std::vector<TurnInLine> line() const;
+  [[nodiscard]] std::optional<Head> head() const;
+  // The last turn that was not skipped, if it has failed: clients that connect are told.
+  [[nodiscard]] std::optional<TurnRecord> failed() const;
+
+  // True: it runs, since now or since before. False: another one runs, or it is not the first one,
+  // or its time has not come, or it has ended.
+  bool begin(std::string_view id, Time now);
+  // False, as all functions below: the turn does not run any more.
+  // Failure   Error(LIMIT): a stash over kMaxStashBytes
+  bool save(const TurnRecord& turn);
+  // Adds to the counters.
+  bool count(std::string_view id, std::uint32_t work, std::uint32_t progress);
+  // `outcome`: one of the last four states. `error`: a sentence for clients.
+  bool end(std::string_view id, TurnState outcome, std::string_view error, Time now);
+
+  Cancelled cancel(std::string_view id, Time now);
+  // Removes all. Gives those that ran or waited; the one that ran finds no row any more.
+  std::vector<TurnInLine> clear();
+
+ private:
+  void add(const TurnRequest& request, Time not_before, Time now);
+  void skip(std::string_view id, Time now);
+
+  Agent& agent_;
+};
+
+}  // namespace hearth::chat
