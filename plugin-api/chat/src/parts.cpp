@@ -78,6 +78,15 @@ std::int64_t hash(std::string_view text) {
   return std::bit_cast<std::int64_t>(std::hash<std::string_view>()(text));
 }
 
+std::size_t piece_end(std::string_view text, std::size_t begin) {
+  std::size_t end = std::min(text.size(), begin + kPieceBytes);
+  const auto is_inside = [&] {
+    return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
+  };
+  while (end > begin + 1 && is_inside()) --end;
+  return end;
+}
+
 Json* find_call(Json& message, std::string_view call) {
   Json& all = of(message);
   for (std::size_t i = all.size(); i-- > 0;)

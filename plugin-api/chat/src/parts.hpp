@@ -35,6 +35,8 @@ void merge(Json& to, std::string_view to_key, const Json* from);
 [[nodiscard]] const Json& of(const Json& message);
 // False if the message is full.
 [[nodiscard]] bool push(Json& message, Json part);
+// The end of the piece of at most kPieceBytes that begins at `begin`, not inside a character.
+[[nodiscard]] std::size_t piece_end(std::string_view text, std::size_t begin);
 // The last tool part of this call. Null: there is none.
 [[nodiscard]] Json* find_call(Json& message, std::string_view call);
 // How far a tool part is: 0 while its input streams, 4 once it is settled.

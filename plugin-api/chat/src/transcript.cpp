@@ -3,7 +3,6 @@
 #include <hearth/agent_base.hpp>
 #include <hearth/chat/transcript.hpp>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <tuple>
@@ -26,16 +25,6 @@ constexpr std::array kTranscriptTables = {
     "DELETE FROM chat_pieces WHERE message = OLD.seq; "
     "DELETE FROM chat_calls WHERE message = OLD.seq; END",
 };
-
-// The end of the piece that begins at `begin`, not inside a character.
-std::size_t piece_end(std::string_view text, std::size_t begin) {
-  std::size_t end = std::min(text.size(), begin + kPieceBytes);
-  const auto is_inside = [&] {
-    return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U;
-  };
-  while (end > begin + 1 && is_inside()) --end;
-  return end;
-}
 
 // One user message of several.
 Json joined(const std::vector<Json>& messages) {
@@ -168,7 +157,7 @@ void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, st
   }
   std::size_t begin = 0;
   for (int piece = 0; is_split && begin < text.size(); ++piece) {
-    const std::size_t end = piece_end(text, begin);
+    const std::size_t end = parts::piece_end(text, begin);
     agent_.sql("INSERT INTO chat_pieces VALUES (?, ?, ?)", *seq, piece,
                std::string_view(text).substr(begin, end - begin));
     begin = end;

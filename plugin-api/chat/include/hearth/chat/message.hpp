@@ -23,8 +23,10 @@ namespace hearth::chat {
 
 inline constexpr std::size_t kMaxIdBytes = 256;  // of messages, requests, tool calls, tools
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{16} << 20;  // of a message as text
-inline constexpr std::size_t kMaxParts = 10'000;                        // of one message
-inline constexpr int kMaxDepth = 64;  // levels of arrays and objects in a message
+// Longer texts are stored in pieces, so that a row is far below the host's 2 MiB.
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxParts = 10'000;  // of one message
+inline constexpr int kMaxDepth = 64;              // levels of arrays and objects in a message
 // Most levels of a value in a part: the message, its parts and the part are three more.
 inline constexpr int kMaxValueDepth = kMaxDepth - 3;
 

@@ -28,9 +28,6 @@ class Agent;
 
 namespace hearth::chat {
 
-// So that a row is far below the host's 2 MiB.
-inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
 // What a list of messages from a client may change.
 enum class ClientHistory : std::uint8_t {
   kAppend,  // adds user messages with new ids; what is stored stays as it is
