@@ -140,6 +140,16 @@ TEST_F(TranscriptTest, PagesInARowAreOneArrayWhateverTheirSize) {
   EXPECT_EQ(json(transcript().page(0, 1).text + "]"), Json::array({messages[0]}));
 }
 
+TEST_F(TranscriptTest, APageHasWhatFits) {
+  fill({user("u1", "a"), user("u2", "b"), user("u3", "c")});
+  const std::size_t size = to_text(user("u1", "a")).size();
+  for (const auto& [bytes, cursor] :
+       {std::pair{std::size_t{0}, 1U}, {2 * size, 1U}, {1 + 2 * size, 2U}, {4 * size, 3U}}) {
+    EXPECT_EQ(transcript().page(0, bytes).cursor, cursor) << bytes;
+    EXPECT_EQ(transcript().page(0, bytes).is_last, cursor == 3) << bytes;
+  }
+}
+
 TEST_F(TranscriptTest, MessagesMayChangeBetweenTwoPages) {
   const Json messages = {user("u1", "a"), user("u2", "b"), user("u3", "c")};
   fill(messages);

@@ -302,9 +302,9 @@ TEST_F(TurnsTest, OnlyTheLastTurnsAreKept) {
     ASSERT_EQ(turns.accept({.id = id}, {}, now_).place, Place::kQueued);
     ASSERT_EQ(turns.cancel(id, now_), Cancelled::kSkipped);
   }
-  EXPECT_EQ(turns.find("first"), std::nullopt);
-  EXPECT_EQ(turns.find("long")->state, TurnState::kRunning);
-  EXPECT_TRUE(turns.find("t1"));
+  EXPECT_EQ(this->turns().find("first"), std::nullopt);
+  EXPECT_EQ(state("long"), "running");
+  EXPECT_EQ(state("t1"), "skipped");
 }
 
 TEST_F(TurnsTest, WhatIsTooLargeIsRefused) {

@@ -13,8 +13,10 @@ namespace hearth::chat {
 namespace {
 
 constexpr std::array kTranscriptTables = {
-    "CREATE TABLE IF NOT EXISTS chat_messages(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    "CREATE TABLE IF NOT EXISTS chat_messages(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, "
     "role TEXT NOT NULL, hash INTEGER NOT NULL, split INTEGER NOT NULL, body TEXT NOT NULL)",
+    // With the hash, so that a list is compared without reading the table.
+    "CREATE INDEX IF NOT EXISTS chat_messages_by_id ON chat_messages(id, hash)",
     "CREATE TABLE IF NOT EXISTS chat_pieces(message INTEGER NOT NULL, piece INTEGER NOT NULL, "
     "text TEXT NOT NULL, PRIMARY KEY(message, piece)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS chat_calls(message INTEGER NOT NULL, call TEXT NOT NULL, "

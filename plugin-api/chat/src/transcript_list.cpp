@@ -35,21 +35,6 @@ std::vector<bool> share_calls(const Json& list) {
 
 }  // namespace
 
-struct Transcript::Known {
-  std::unordered_map<std::string, Row> rows;  // by id
-  std::unordered_set<std::uint64_t> seqs;
-
-  [[nodiscard]] const Row* find(const Json& message) const {
-    const auto found = rows.find(parts::text(message, "id"));
-    return found == rows.end() ? nullptr : &found->second;
-  }
-};
-
-struct Transcript::Rest {
-  Json messages = Json::array();
-  std::vector<std::string> same;  // ids of what is stored as it is
-};
-
 ListChange Transcript::accept(Json list, std::span<const std::int64_t> hashes,
                               ClientHistory history, bool is_regenerate) {
   if (history == ClientHistory::kAppend) return append(list, is_regenerate);
@@ -58,18 +43,16 @@ ListChange Transcript::accept(Json list, std::span<const std::int64_t> hashes,
 
 ListChange Transcript::append(const Json& list, bool is_regenerate) {
   ListChange change;
-  const Known stored = known(list);
-  if (is_regenerate && !list.empty()) {
-    if (const Row* const last = stored.find(list.back()); last != nullptr) {
-      const Query gone = agent_.sql("DELETE FROM chat_messages WHERE seq > ?", last->seq);
-      change.removed = static_cast<std::size_t>(gone.changes());
-    }
+  std::unordered_set<std::string> fresh = ids_not_stored(list, {});
+  const std::string& last = list.empty() ? std::string() : parts::text(list.back(), "id");
+  if (is_regenerate && !list.empty() && !fresh.contains(last)) {
+    const Query gone = agent_.sql(
+        "DELETE FROM chat_messages WHERE seq > (SELECT seq FROM chat_messages WHERE id = ?)", last);
+    change.removed = static_cast<std::size_t>(gone.changes());
   }
-  std::unordered_set<std::string_view> added;
   for (const Json& message : list) {
     const std::string& id = parts::text(message, "id");
-    if (parts::text(message, "role") != "user" || stored.find(message) != nullptr) continue;
-    if (!added.insert(id).second) continue;
+    if (parts::text(message, "role") != "user" || fresh.erase(id) == 0) continue;
     put(message);
     change.written.push_back(id);
   }
@@ -77,23 +60,23 @@ ListChange Transcript::append(const Json& list, bool is_regenerate) {
 }
 
 ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate) {
-  const Known stored = known(list);
+  const std::unordered_set<std::string> differing = ids_not_stored(list, hashes);
   const std::vector<bool> is_shared = share_calls(list);
-  Rest rest;
   std::unordered_set<std::string> ids;
+  std::vector<std::string> kept;
+  Json rest = Json::array();
   for (std::size_t i = 0; i < list.size(); ++i) {
     // The first one with an id counts, as in reconcile(), which lets us leave out the same ones.
-    if (!ids.insert(parts::text(list[i], "id")).second) continue;
-    const Row* const row = stored.find(list[i]);
-    if (row != nullptr && row->hash == hashes[i] && !is_shared[i] && i + 1 < list.size())
-      rest.same.push_back(parts::text(list[i], "id"));
+    const std::string& id = parts::text(list[i], "id");
+    if (!ids.insert(id).second) continue;
+    if (!differing.contains(id) && !is_shared[i] && i + 1 < list.size())
+      kept.push_back(id);
     else
-      rest.messages.push_back(std::move(list[i]));
+      rest.push_back(std::move(list[i]));
   }
-  const Json found = candidates(rest, stored);
-  const Reconciled reconciled = reconcile(std::move(rest.messages), found);
+  const Json found = candidates(rest, ids);
+  const Reconciled reconciled = reconcile(std::move(rest), found);
   ListChange change;
-  std::vector<std::string>& kept = rest.same;
   for (const Json& message : reconciled.messages) {
     const std::string& id = parts::text(message, "id");
     if (put(message)) change.written.push_back(id);
@@ -103,32 +86,36 @@ ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, boo
   return change;
 }
 
-Transcript::Known Transcript::known(const Json& list) const {
-  Known known;
+// The ids of the messages that are not stored with their hash, or at all if there are no hashes. An
+// id that the list has twice may be among them, too.
+std::unordered_set<std::string> Transcript::ids_not_stored(
+    const Json& list, std::span<const std::int64_t> hashes) const {
+  std::unordered_set<std::string> ids;
   for (std::size_t begin = 0; begin < list.size(); begin += kIdsOfStatement) {
-    Json ids = Json::array();
-    for (std::size_t i = begin; i < std::min(list.size(), begin + kIdsOfStatement); ++i)
-      ids.push_back(list[i].at("id"));
-    Query rows = agent_.sql(
-        "SELECT id, seq, hash FROM chat_messages WHERE id IN (SELECT value FROM json_each(?))",
-        ids);
-    while (auto row = rows.optional<std::tuple<std::string, std::uint64_t, std::int64_t>>()) {
-      auto& [id, seq, hash] = *row;
-      known.seqs.insert(seq);
-      known.rows.emplace(std::move(id), Row{seq, hash});
+    std::string wanted;  // {"id":hash, ...}, which is faster than a Json
+    for (std::size_t i = begin; i < std::min(list.size(), begin + kIdsOfStatement); ++i) {
+      wanted += wanted.empty() ? '{' : ',';
+      detail::append_json_string(wanted, parts::text(list[i], "id"));
+      wanted.append(":").append(hashes.empty() ? "null" : std::to_string(hashes[i]));
     }
+    wanted += '}';
+    Query rows = agent_.sql(
+        "SELECT key FROM json_each(?) AS wanted WHERE NOT EXISTS (SELECT 1 FROM chat_messages "
+        "WHERE id = wanted.key AND (wanted.value IS NULL OR hash = wanted.value))",
+        wanted);
+    while (auto id = rows.optional<std::string>()) ids.insert(std::move(*id));
   }
-  return known;
+  return ids;
 }
 
-// The stored messages among which reconcile() finds the rest: those with their ids, and those that
-// can be equal.
-Json Transcript::candidates(const Rest& rest, const Known& known) const {
+// The stored messages among which reconcile() finds the rest of a list: those with its ids, and
+// those that can be equal and that no message of the list has the id of.
+Json Transcript::candidates(const Json& rest, const std::unordered_set<std::string>& ids) const {
   constexpr std::size_t kSpare = 3;  // that differ in other calls
   std::set<std::uint64_t> wanted;
   std::unordered_map<std::int64_t, std::size_t> looked_for;  // by key: how many messages
-  for (const Json& message : rest.messages) {
-    if (const Row* const row = known.find(message); row != nullptr) {
+  for (const Json& message : rest) {
+    if (const auto row = row_of(parts::text(message, "id"))) {
       wanted.insert(row->seq);
     } else if (parts::text(message, "role") == "assistant") {
       for (const parts::Key& key : parts::keys_of(message)) ++looked_for[parts::hash(key.text)];
@@ -136,12 +123,15 @@ Json Transcript::candidates(const Rest& rest, const Known& known) const {
   }
   for (const auto& [key, count] : looked_for) {
     std::size_t free = count + kSpare;
-    Query rows = agent_.sql("SELECT message FROM chat_calls WHERE key = ? ORDER BY message", key);
+    Query rows = agent_.sql(
+        "SELECT seq, id FROM chat_calls JOIN chat_messages ON seq = message WHERE key = ? "
+        "ORDER BY message",
+        key);
     while (free > 0) {
-      const auto seq = rows.optional<std::uint64_t>();
-      if (!seq) break;
-      if (known.seqs.contains(*seq)) continue;
-      wanted.insert(*seq);
+      const auto row = rows.optional<std::tuple<std::uint64_t, std::string>>();
+      if (!row) break;
+      if (ids.contains(std::get<1>(*row))) continue;
+      wanted.insert(std::get<0>(*row));
       --free;
     }
   }

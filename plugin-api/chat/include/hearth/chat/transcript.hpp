@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace hearth {
@@ -93,16 +94,15 @@ class Transcript {
     std::uint64_t seq = 0;
     std::int64_t hash = 0;
   };
-  struct Known;  // rows of a list, by id
-  struct Rest;   // what of a list is not stored as it is
 
   [[nodiscard]] std::string text_of(std::uint64_t seq) const;
   [[nodiscard]] std::optional<Json> message_of(std::optional<std::uint64_t> seq) const;
   [[nodiscard]] std::optional<Row> row_of(std::string_view id) const;
   void write(std::optional<std::uint64_t> seq, const Json& message, std::int64_t hash,
              const std::string& text);
-  [[nodiscard]] Known known(const Json& list) const;
-  [[nodiscard]] Json candidates(const Rest& rest, const Known& known) const;
+  [[nodiscard]] std::unordered_set<std::string> ids_not_stored(
+      const Json& list, std::span<const std::int64_t> hashes) const;
+  [[nodiscard]] Json candidates(const Json& rest, const std::unordered_set<std::string>& ids) const;
   ListChange append(const Json& list, bool is_regenerate);
   ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate);
   std::size_t remove_others(std::span<const std::string> ids);
