@@ -43,8 +43,8 @@ void merge(Json& to, std::string_view to_key, const Json* from);
 [[nodiscard]] int progress(const Json& part);
 // The JSON text of an object as that object; {} for what is neither.
 [[nodiscard]] Json as_input(const Json& input);
-// What two assistant messages have in common if they are one: a text for each call, or without calls
-// one for the content, with the id of the call or an empty id. No message has one id twice.
+// What two assistant messages have in common if they are one: a text for each call, or, without
+// calls, one for the content, with the id of the call or an empty id. No message has one id twice.
 struct Key {
   std::string call;
   std::string text;

@@ -2,7 +2,7 @@
 // The chunks of turns that stream, or that have failed last, in the agent's database. They are the
 // truth that clients read: live, or again after a cut.
 //
-// Stored    in the table `chat_log` of a hearth::StreamLog, a stream for each turn. A row has a line
+// Stored    in the table `chat_log` of a hearth::StreamLog, a stream for each turn. A row is a line
 //           "first next call events", then the texts of its chunks, each with a newline behind it.
 //           What is over kPieceBytes goes on in the next row, in the same commit.
 // Promises  As a StreamLog: what a reader sends survives a crash. Chunks have numbers (seq) from 0
@@ -32,8 +32,8 @@ struct LogPage {
   std::uint64_t cursor = 0;         // where the next page begins
 };
 
-// Where chunks come from: a call of the model, by any number that grows in its turn, and how many of
-// the events of its answer are used. A re-run of the call decodes these without output.
+// Where chunks come from: a call of the model, by any number that grows in its turn, and how many
+// of the events of its answer are used. A re-run of the call decodes these without output.
 struct ChunkSource {
   std::uint64_t call = 0;
   std::uint64_t events = 0;
@@ -54,8 +54,8 @@ class ChunkLog {
   std::uint64_t append(std::string_view turn, std::span<const std::string> chunks,
                        std::optional<ChunkSource> source = std::nullopt);
   [[nodiscard]] LogTally tally(std::string_view turn) const;
-  // Whole chunks behind the cursor, which is 0 or that of a page: about as many as fit, and at least
-  // one.
+  // Whole chunks behind the cursor, which is 0 or that of a page: about as many as fit, and at
+  // least one.
   [[nodiscard]] LogPage page(std::string_view turn, std::uint64_t after,
                              std::size_t page_bytes = StreamLog::kPageBytes) const;
   // False: there is none.

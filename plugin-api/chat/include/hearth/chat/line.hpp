@@ -1,6 +1,6 @@
 #pragma once
-// The line of a chat's turns: one runs, the others wait. What a new turn does to the line, as a pure
-// function.
+// The line of a chat's turns: one runs, the others wait. What a new turn does to the line, as a
+// pure function.
 
 #include <hearth/time.hpp>
 

@@ -83,14 +83,14 @@ struct SocketStep {
 // The first chunk of a turn is written.
 [[nodiscard]] SocketStep begin_stream(const Socket& socket, std::string_view id);
 
-// The next page for a socket that is behind. An empty page is the end of the log: the socket is live
-// in the same turn of the agent, so that no chunk comes between; or, if another turn streams by now,
-// it is offered that one. `ended`: the turn of the socket, if it has ended.
+// The next page for a socket that is behind. An empty page is the end of the log: the socket is
+// live in the same turn of the agent, so that no chunk comes between; or, if another turn streams
+// by now, it is offered that one. `ended`: the turn of the socket, if it has ended.
 [[nodiscard]] SocketStep read_stream(const Socket& socket, const ChatView& view,
                                      const LogPage& page, bool is_continuation,
                                      const std::optional<EndedTurn>& ended);
 
-// A turn has ended, or has left the line; `view` is without it. Its last frames are for all sockets.
+// A turn has ended or left the line; `view` is without it. Its last frames are for all sockets.
 [[nodiscard]] SocketStep end_stream(const Socket& socket, const ChatView& view,
                                     std::string_view id);
 

@@ -2,8 +2,8 @@
 // The messages of a chat in the agent's database, in their order. Only the messages that are asked
 // for are in memory.
 //
-// Messages  JSON values without a fault (message_fault), sanitised by the caller. They are stored as
-//           their to_text(), of at most kMaxMessageBytes, and given back as they are.
+// Messages  JSON values without a fault (message_fault), sanitised by the caller. They are stored
+//           as their to_text(), of at most kMaxMessageBytes, and given back as they are.
 // Stored    chat_messages(seq, id, role, hash, split, body). A text over kPieceBytes is in
 //           chat_pieces, and `body` is empty. chat_calls has the tool calls of each message, and
 //           what reconcile() finds it by. SQL may read them.

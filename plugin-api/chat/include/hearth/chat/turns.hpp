@@ -42,7 +42,7 @@ struct TurnRequest {
   std::string id;  // of the client's request, or a new one
   TurnKind kind = TurnKind::kSubmit;
   std::vector<std::string> origin_ids = {};  // the user messages at the end of the request
-  // Null: none. A continuation and a turn of the agent's code get those of the turn that began last.
+  // Null: none. A continuation and a turn of the agent's code get those of the last turn.
   Json body = nullptr;
   Json client_tools = nullptr;
   std::string key = {};         // a second turn with it is none; empty: there is none
