@@ -430,14 +430,15 @@ TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
   };
   EXPECT_TRUE(entries().empty());
   go_on.set_value();
-  // Visits of an agent take place in order: when this one is answered, so was the resolve.
-  std::string state;
-  for (int i = 0; i < 10'000 && state.empty(); ++i) {
-    const auto record =
-        wait_for<std::string>([&](auto answer) { desk.operation(name, std::move(answer)); });
-    if (record) state = text_member(*parse_json(*record), "state");
-  }
-  EXPECT_EQ(state, "completed");
+  // Visits of an agent take place in order: when this one is answered, so was the resolve. It may
+  // have to wait for it longer than the other desk does.
+  AdminDesk patient(runtime_, loader_, data_, ledger_, audit_, audit_, settings_,
+                    std::chrono::minutes(2));
+  const auto record =
+      wait_for<std::string>([&](auto answer) { patient.operation(name, std::move(answer)); });
+  patient.stop();
+  EXPECT_EQ(record ? text_member(*parse_json(*record), "state") : record.error().message,
+            "completed");
   const auto kept = entries();
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].event, "AdminOperationResolved");
