@@ -104,6 +104,11 @@ class SocketPort final : public runtime::ConnectionPort {
 
   void close(std::uint16_t code, std::string_view reason) override { socket_->close(code, reason); }
 
+  void when_drained(std::function<void()> notice) override {
+    socket_->when_drained(std::move(notice));
+  }
+  [[nodiscard]] bool is_open() const override { return socket_->is_open(); }
+
   void set_reading(bool reading) override {
     if (reading) {
       socket_->resume_reading();

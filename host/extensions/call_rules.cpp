@@ -18,9 +18,11 @@ constexpr std::uint64_t kMaxSleepMs = std::uint64_t{366} * 24 * 60 * 60 * 1000;
 static_assert(static_cast<std::uint32_t>(OperationKind::kSleep) == HEARTH_OP_SLEEP);
 static_assert(static_cast<std::uint32_t>(OperationKind::kOffload) == HEARTH_OP_OFFLOAD);
 static_assert(static_cast<std::uint32_t>(OperationKind::kDrain) == HEARTH_OP_DRAIN);
+static_assert(static_cast<std::uint32_t>(OperationKind::kDrainClient) == HEARTH_OP_DRAIN_CLIENT);
 static_assert(sizeof(hearth_sleep_request) == sizeof(std::uint64_t));
 static_assert(sizeof(hearth_offload_request) == sizeof(std::uint64_t));
 static_assert(sizeof(hearth_drain_request) == sizeof(std::uint64_t));
+static_assert(sizeof(hearth_drain_client_request) == sizeof(std::uint64_t));
 
 }  // namespace
 
@@ -62,7 +64,8 @@ Result<OperationRequest> read_operation(std::uint32_t operation, std::string_vie
   const auto kind = static_cast<OperationKind>(operation);
   switch (kind) {
     case OperationKind::kSleep:
-    case OperationKind::kDrain: break;
+    case OperationKind::kDrain:
+    case OperationKind::kDrainClient: break;
     case OperationKind::kOffload:
       if (!runs_jobs) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
       break;

@@ -32,11 +32,11 @@ struct Answer {
 [[nodiscard]] Result<void> check_part(EventKind kind, std::string_view part,
                                       std::size_t max_bytes = kMaxAnswerBytes);
 
-// HEARTH_OP_SLEEP, _OFFLOAD and _DRAIN; the request of each is one number.
-enum class OperationKind : std::uint32_t { kSleep = 1, kOffload = 2, kDrain = 3 };
+// HEARTH_OP_SLEEP, _OFFLOAD, _DRAIN and _DRAIN_CLIENT; the request of each is one number.
+enum class OperationKind : std::uint32_t { kSleep = 1, kOffload = 2, kDrain = 3, kDrainClient = 6 };
 struct OperationRequest {
   OperationKind kind{};
-  std::uint64_t number = 0;  // milliseconds; the job; the call, or 0
+  std::uint64_t number = 0;  // milliseconds; the job; the call, or 0; the connection
 };
 
 // Reads the request of submit(). `runs_jobs`: the class has hearth.offload/1. kUnsupported,

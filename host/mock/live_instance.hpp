@@ -240,6 +240,7 @@ class LiveInstance final : public extensions::AgentContext,
   bool deliver_work();
   bool send_notice();
   bool run_job();
+  [[nodiscard]] const Client* open_client(extensions::ConnectionId id) const;
   [[nodiscard]] bool is_held(extensions::ConnectionId client) const;
   bool start_remote();
   bool deliver_remote();

@@ -37,14 +37,18 @@ Result<extensions::OperationId> LiveInstance::submit(std::uint32_t operation,
   // (Call 0 means all data that the agent has sent; a test has that at once.)
   if (read->kind == kDrain && number != 0 && !calls_.contains(number))
     return Error{Errc::kNotFound, "no such call"};
+  if (read->kind == kDrainClient && parts_.clients.find(number) == nullptr)
+    return Error{Errc::kNotFound, "no such client"};
   const bool left = read->kind == kDrain && number != 0 && calls_[number].event.abandoned &&
                     calls_[number].event.abandoned();
+  extensions::ConnectionId client = read->kind == kDrainClient ? number : 0;
+  if (read->kind == kDrain && number != 0 && !left) client = calls_[number].event.connection;
   operations_[++last_operation_] = {
       .operation = operation,
       .token = token,
       .due = parts_.world.clock.steady_now() +
              std::chrono::milliseconds(read->kind == kSleep ? number : 0),
-      .client = read->kind == kDrain && number != 0 && !left ? calls_[number].event.connection : 0,
+      .client = client,
       .job = read->kind == kOffload ? number : 0,
       .status = left ? HEARTH_E_GONE : HEARTH_OK,
       .state_cause = works_for_fiber_ ? nullptr : state_cause_};
@@ -155,10 +159,16 @@ bool LiveInstance::run_job() {
   return false;
 }
 
+// Null: it has left, or is being closed.
+const Client* LiveInstance::open_client(extensions::ConnectionId id) const {
+  const Client* const found = parts_.clients.find_client(id);
+  return found != nullptr && found->seen->open ? found : nullptr;
+}
+
 // It reads nothing. A client that has left is not waited for.
 bool LiveInstance::is_held(extensions::ConnectionId client) const {
-  const Client* const found = client == 0 ? nullptr : parts_.clients.find_client(client);
-  return found != nullptr && found->seen->held && found->seen->open;
+  const Client* const found = open_client(client);
+  return found != nullptr && found->seen->held;
 }
 
 // Delivers the result of the operation that is due first.
@@ -177,7 +187,8 @@ bool LiveInstance::deliver_result() {
   const Operation operation = first->second;
   operations_.erase(first);
   state_cause_ = operation.state_cause;
-  deliver_result(operation.operation, operation.token, operation.status);
+  const bool left = operation.client != 0 && open_client(operation.client) == nullptr;
+  deliver_result(operation.operation, operation.token, left ? HEARTH_E_GONE : operation.status);
   return true;
 }
 

@@ -141,7 +141,7 @@ class BeastWebSocket final : public WebSocket,
   void pause_reading() override { paused_ = true; }
   void resume_reading() override;
   void when_drained(std::function<void()> notice) override {
-    if (!stream_) return notice();
+    if (!is_open()) return notice();
     stream_->when_drained(share_.options.send_queue / 4, std::move(notice));
   }
   [[nodiscard]] std::size_t buffered() const override { return stream_ ? stream_->buffered() : 0; }
@@ -441,6 +441,7 @@ void BeastWebSocket::close(std::uint16_t code, std::string_view reason) {
 void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
                                  std::chrono::milliseconds limit) {
   state_ = State::kClosing;
+  stream_->end_drains();
   held_ = false;
   held_bytes_.set(0);
   if (packing_) packing_->frames()->stop();
@@ -474,6 +475,7 @@ void BeastWebSocket::cut() {
 void BeastWebSocket::end(std::uint16_t code, std::string_view reason, bool was_clean) {
   if (state_ == State::kEnding || state_ == State::kGone) return;
   state_ = State::kEnding;
+  stream_->end_drains();
   held_ = false;
   deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
   // A peer that has sent a close frame sends nothing more.

@@ -158,6 +158,11 @@ void ByteStream::tell_drained() {
   });
 }
 
+void ByteStream::end_drains() {
+  for (auto& each : std::exchange(drain_notices_, {}))
+    asio::post(executor_, std::move(each.second));
+}
+
 // The system has no room: another attempt now would fail.
 void ByteStream::wait_for_room() {
   held_.set(outgoing_.own());
@@ -245,7 +250,7 @@ void ByteStream::close() {
     open_ = false;
     close_wire();
     resume_reading();
-    tell_drained();
+    end_drains();
   }
   may_say_ = nullptr;  // it may hold the stream's owner
   // Posted, because callers of abort() and finish() do not expect a callback inside the call.

@@ -115,6 +115,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   // Calls `drained` once, as soon as at most `bytes` wait to leave, or the stream is closed. Never
   // inside the call.
   void when_drained(std::size_t bytes, std::function<void()> drained);
+  // Calls all that wait in when_drained().
+  void end_drains();
   // Appended bytes that the system has not taken yet.
   [[nodiscard]] std::size_t buffered() const { return outgoing_.size(); }
   // Whether the waiting bytes are more than client memory allows: then the caller ends the

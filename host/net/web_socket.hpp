@@ -74,7 +74,7 @@ class WebSocket {
   virtual void resume_reading() = 0;
 
   // Calls `notice` once, when at most a quarter of NetOptions::send_queue waits for the peer, or
-  // the connection is over.
+  // either side starts to close.
   virtual void when_drained(std::function<void()> notice) = 0;
 
   // Bytes that wait for the peer.

@@ -90,6 +90,10 @@ OperationId AgentOperations::drain(const Submitted& submitted, std::shared_ptr<C
   return id;
 }
 
+OperationId AgentOperations::drain_client(const Submitted& submitted, ConnectionId client) {
+  return drain(submitted, nullptr, client);
+}
+
 // Ends behind the answer of the turn, which is yet to come.
 OperationId AgentOperations::drain_turn(const Submitted& submitted) {
   const OperationId id = begin({.submitted = submitted});
@@ -127,27 +131,30 @@ void AgentOperations::end_when_sent(OperationId id, int turns) {
                        });
 }
 
-bool AgentOperations::has_left(const std::weak_ptr<CallSink>& sink, ConnectionId connection) const {
-  if (connection != 0 && !owner_.has_client(connection)) return true;
-  const std::shared_ptr<CallSink> there = sink.lock();
-  return there == nullptr || there->abandoned();
-}
-
 void AgentOperations::let_out(const DrainEffect& drain) {
-  if (!drain.sink) return end_when_sent(drain.operation, 2);
-  const std::weak_ptr<CallSink> sink = drain.sink;
-  auto tell = [&loop = loop_, self = self_, sink, id = drain.operation,
-               connection = drain.connection] {
-    loop.post([self, sink, id, connection] {
+  const bool is_for_call = drain.sink != nullptr;
+  if (!is_for_call && drain.connection == 0) return end_when_sent(drain.operation, 2);
+  auto has_left = [this, is_for_call, sink = std::weak_ptr<CallSink>(drain.sink),
+                   connection = drain.connection] {
+    if (connection != 0) {
+      const ConnectionPort* const port = owner_.port_of(connection);
+      if (port == nullptr || !port->is_open()) return true;
+    }
+    if (!is_for_call) return false;
+    const std::shared_ptr<CallSink> there = sink.lock();
+    return there == nullptr || there->abandoned();
+  };
+  auto tell = [&loop = loop_, self = self_, has_left, id = drain.operation] {
+    loop.post([self, has_left, id] {
       if (*self == nullptr) return;
       Result<std::string_view> outcome = std::string_view();
-      if ((*self)->has_left(sink, connection))
-        outcome = Error{Errc::kNotFound, "the client has left"};
+      if (has_left()) outcome = Error{Errc::kNotFound, "the client has left"};
       (*self)->end(id, outcome);
     });
   };
-  if (has_left(sink, drain.connection)) return tell();
-  drain.sink->when_drained(std::move(tell));
+  if (has_left()) return tell();
+  if (is_for_call) return drain.sink->when_drained(std::move(tell));
+  owner_.port_of(drain.connection)->when_drained(std::move(tell));
 }
 
 // ---- operations outside of the agent ----

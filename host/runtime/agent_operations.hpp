@@ -7,6 +7,7 @@
 #include "extensions/remote_operation.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
+#include "runtime/connection_port.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/types.hpp"
@@ -44,7 +45,8 @@ class OperationsOwner {
   virtual bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) = 0;
   // Calls a job that will not run, so that it can clean up.
   virtual void drop_job(const JobEffect& job) = 0;
-  [[nodiscard]] virtual bool has_client(ConnectionId id) const = 0;
+  // Null: there is no such client, or the agent closes it.
+  [[nodiscard]] virtual ConnectionPort* port_of(ConnectionId id) const = 0;
 
   // While another thread has the agent's database: runs `step` when it is back. False: no other
   // thread has it.
@@ -86,10 +88,12 @@ class AgentOperations {
   OperationId sleep(const Submitted& submitted, std::chrono::milliseconds time);
   // `at_once`: the job does not wait for earlier writes. kLimitExceeded: too many jobs wait.
   Result<OperationId> run_job(const Submitted& submitted, std::uint64_t job, bool at_once);
-  // Ends when the client of a call has taken the frames sent before: kNotFound if the client has
-  // left.
+  // Ends when the client of a call has taken most of the frames sent before: kNotFound if the
+  // client has left, or is being closed.
   OperationId drain(const Submitted& submitted, std::shared_ptr<CallSink> sink,
                     ConnectionId connection);
+  // The same for the frames sent to a client.
+  OperationId drain_client(const Submitted& submitted, ConnectionId client);
   // Ends when the answer of the current turn is on its way.
   OperationId drain_turn(const Submitted& submitted);
   OperationId start(const Submitted& submitted,
@@ -141,7 +145,6 @@ class AgentOperations {
   void push_drain(DrainEffect effect);
   void end_when_sent(OperationId id, int turns);
   bool queue_job(const JobEffect& job);
-  [[nodiscard]] bool has_left(const std::weak_ptr<CallSink>& sink, ConnectionId connection) const;
   void end(OperationId id, const Result<std::string_view>& outcome);
   void tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
                    std::uint32_t flags);

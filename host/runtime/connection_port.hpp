@@ -7,6 +7,7 @@
 #include "runtime/types.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -43,6 +44,13 @@ class ConnectionPort {
 
   // Closes after the queued frames. The port later reports the end through Shard::disconnected().
   virtual void close(std::uint16_t code, std::string_view reason) = 0;
+
+  // Calls `notice` once, when the client has taken most frames or is no longer open; on any thread,
+  // and maybe inside this call.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): others keep it
+  virtual void when_drained(std::function<void()> notice) { notice(); }
+  // Whether the client may still get frames: neither side has started to close.
+  [[nodiscard]] virtual bool is_open() const { return true; }
 
   // false: stop taking frames from the client (back-pressure). Frames already taken may still come.
   virtual void set_reading(bool reading) = 0;

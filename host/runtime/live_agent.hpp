@@ -255,8 +255,9 @@ class LiveAgent final : public extensions::AgentContext,
   // OperationsOwner
   bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override;
   void drop_job(const JobEffect& job) override;
-  [[nodiscard]] bool has_client(ConnectionId id) const override {
-    return clients_.connection(id) != nullptr;
+  [[nodiscard]] ConnectionPort* port_of(ConnectionId id) const override {
+    const Connection* const client = clients_.connection(id);
+    return client == nullptr || client->closing ? nullptr : client->port.get();
   }
   [[nodiscard]] bool hears_results() const override {
     return !shutting() && !broken_ && instance_ != nullptr;

@@ -30,6 +30,10 @@ Result<OperationId> LiveAgent::submit(std::uint32_t operation, std::string_view 
     case extensions::OperationKind::kOffload:
       // A migration may wait for a job, and commits nothing before it has ended.
       return operations_.run_job(submitted, read->number, phase_ == AgentPhase::kMigrating);
+    case extensions::OperationKind::kDrainClient:
+      if (clients_.connection(read->number) == nullptr)
+        return Error{Errc::kNotFound, "no such client"};
+      return operations_.drain_client(submitted, read->number);
     case extensions::OperationKind::kDrain: break;
   }
   if (read->number == 0) return operations_.drain_turn(submitted);

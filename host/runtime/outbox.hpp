@@ -68,8 +68,8 @@ struct RemoteEffect {
   OperationId operation = 0;
 };
 
-// A wait until the client of a call has taken what was sent before. Without a sink: until
-// everything sent before is on its way.
+// A wait until a client has taken what was sent before: the client of a call, or without a sink the
+// client of the connection. With neither: until everything sent before is on its way.
 struct DrainEffect {
   OperationId operation = 0;
   std::shared_ptr<CallSink> sink{};

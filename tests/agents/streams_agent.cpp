@@ -2,6 +2,7 @@
 //
 //   methods   pour(pieces, bytes) streams so many pieces at its client's pace, and answers how many
 //                 it sent
+//             flood(id, pieces, bytes) sends so many frames to a client, at its pace
 //             go() releases the next event of all that stream events
 //             ended() -> how the streams have ended, in order
 //             tidy(file) answers, and then blocks its thread until the file is there, at most 10 s.
@@ -20,6 +21,7 @@ class Streams : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Streams>& m) {
     m.stream("pour", &Streams::pour);
+    m.add("flood", &Streams::flood);
     m.add("go", &Streams::go);
     m.add("ended", &Streams::ended);
     m.add("tidy", &Streams::tidy);
@@ -44,6 +46,18 @@ class Streams : public hearth::Agent {
       return hearth::Response::text("answered");
     }
     return pour_body(request);
+  }
+
+  hearth::Task<void> flood(std::string id, int pieces, int bytes) {
+    const auto reader = *connection(id);
+    const std::string piece(static_cast<std::size_t>(bytes), 'x');
+    int sent = 0;
+    bool open = true;
+    for (; open && sent < pieces; ++sent) {
+      reader.send(piece);
+      open = co_await reader.drained();
+    }
+    ended_.push_back("flood " + std::string(open ? "whole" : "cut"));
   }
 
   void go() { ++allowed_; }

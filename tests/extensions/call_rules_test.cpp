@@ -82,6 +82,8 @@ TEST(CallRulesTest, EachOperationHasItsRequest) {
       {3, number(0), false, "ok"},
       {3, number(std::numeric_limits<std::uint64_t>::max()), false, "ok"},
       {3, number(1) + "x", false, "invalid_argument"},
+      {6, number(5), false, "ok"},
+      {6, "", false, "invalid_argument"},
       {0, number(1), true, "unsupported"},
       {99, "", true, "unsupported"},
   };

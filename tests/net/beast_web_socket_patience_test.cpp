@@ -80,6 +80,37 @@ TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   EXPECT_EQ(closed_.count(), 0U);
 }
 
+TEST_F(WebSocketPatienceTest, AWaitForAPeerThatDoesNotReadEndsWhenEitherSideCloses) {
+  options_.send_queue = 64 * 1024;
+  options_.close_timeout = 60s;
+  start();
+  for (const bool by_peer : {false, true}) {
+    RawClient client(port(), 4096);
+    client.upgrade();
+    const auto socket = opened_.wait();
+    Events<bool> drained;
+    loops_->run_on(0, [&] {
+      socket->send(std::string(16'000'000, 'x'), true);
+      socket->when_drained([&drained, socket] { drained.add(socket->is_open()); });
+    });
+    loops_->run_on(0, [&] { EXPECT_GT(socket->buffered(), options_.send_queue / 4); });
+    EXPECT_EQ(drained.count(), 0U);
+    if (by_peer) {
+      client.reset_on_close();
+      client.close();
+    } else {
+      loops_->run_on(0, [&] { socket->close(1000, "enough"); });
+    }
+    EXPECT_FALSE(drained.wait());
+    loops_->run_on(0, [&] {
+      socket->when_drained([&drained, socket] { drained.add(socket->is_open()); });
+      EXPECT_EQ(drained.count(), 2U) << "it is known already";
+      socket->abort();
+    });
+    closed_.wait();
+  }
+}
+
 // Each ping is answered; a peer that takes no answers must not be read from.
 TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
   options_.send_queue = 256 * 1024;

@@ -167,6 +167,9 @@ class Speaker : public hearth::Agent {
   static void methods(hearth::Methods<Speaker>& m) {
     m.stream("count", &Speaker::count);
     m.add("say", &Speaker::say);
+    m.add("tell", &Speaker::tell);
+    m.add("close", &Speaker::close);
+    m.add("told", &Speaker::told);
     m.add("say_to_all_but", &Speaker::say_to_all_but);
   }
   hearth::Task<int> count(hearth::Stream& out, int last) {
@@ -175,12 +178,29 @@ class Speaker : public hearth::Agent {
     co_return number;
   }
   void say(std::string text) { broadcast(text); }
+  // Sends a frame at the pace of its reader, up to `last`.
+  hearth::Task<void> tell(std::string id, int last) {
+    const auto reader = *connection(id);
+    told_ = 0;
+    bool open = true;
+    while (open && told_ < last) {
+      reader.send(std::to_string(++told_));
+      open = co_await reader.drained();
+    }
+    if (!open) told_ = -told_;
+  }
+  void close(std::string id) { connection(id)->close(); }
+  // How many frames; negative: its reader has left.
+  int told() { return told_; }
   void say_to_all_but(std::string text, std::vector<std::string> ids) {
     std::vector<hearth::Connection> except;
     for (const std::string& id : ids) except.push_back(*connection(id));
     broadcast(text, except);
     broadcast_to("a", text, std::span(except).first(0));
   }
+
+ private:
+  int told_ = 0;
 };
 
 TEST(MockHostTest, AHeldClientReadsNothing) {
@@ -201,6 +221,32 @@ TEST(MockHostTest, AHeldClientReadsNothing) {
   EXPECT_EQ(call.value(), 3);
   ASSERT_EQ(slow.received().size(), 2U);
   EXPECT_EQ(slow.received()[1], "two");
+}
+
+TEST(MockHostTest, DrainedWaitsForAHeldClientUntilItReadsOrIsClosed) {
+  Host host;
+  auto agent = host.create<Speaker>("s");
+  auto slow = agent.connect({}, "slow");
+  slow.hold(true);
+  auto telling = agent.start("tell", "slow", 3);
+  EXPECT_FALSE(telling.done());
+  EXPECT_EQ(agent.call("told"), 1);
+  slow.hold(false);
+  EXPECT_TRUE(telling.done());
+  EXPECT_EQ(agent.call("told"), 3);
+  EXPECT_EQ(slow.received().size(), 3U);
+
+  slow.hold(true);
+  telling = agent.start("tell", "slow", 3);
+  EXPECT_FALSE(telling.done());
+  agent.call("close", "slow");
+  EXPECT_TRUE(telling.done());
+  EXPECT_EQ(agent.call("told"), -1);
+  auto leaver = agent.connect({}, "leaver");
+  leaver.hold(true);
+  telling = agent.start("tell", "leaver", 3);
+  leaver.close();
+  EXPECT_EQ(agent.call("told"), -1);
 }
 
 TEST(MockHostTest, ACallOfAHeldClientThatLeavesIsNotHeld) {

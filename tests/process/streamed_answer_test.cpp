@@ -27,6 +27,13 @@ class StreamedAnswerTest : public ProcessTest {
   static std::string pour(const std::string& path) {
     return "GET /agents/streams/a" + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
   }
+  // It asks for frames to itself, which are no answer.
+  static void flood(RawClient& client) {
+    ASSERT_EQ(client.upgrade("/agents/streams/a?_pk=reader").status, 101);
+    client.send(
+        RawClient::text_frame(R"({"type":"rpc","id":"1","method":"flood","args":["reader",)" +
+                              std::to_string(kPieces) + "," + std::to_string(kBytes) + "]}"));
+  }
   Json ended() { return AgentClient(*server_, "/agents/streams/a").call("ended"); }
   // Until a stream has ended, and how.
   Json wait_for_end() {
@@ -65,6 +72,25 @@ TEST_F(StreamedAnswerTest, AStreamOfACallWaitsForAClientThatReadsSlowly) {
   }
   EXPECT_EQ(pieces, kPieces);
   EXPECT_EQ(ended(), Json({"pour whole"}));
+}
+
+TEST_F(StreamedAnswerTest, FramesWaitForAClientThatReadsSlowly) {
+  RawClient client(server_->port(), kSmallBuffer);
+  flood(client);
+  for (std::size_t pieces = 0; pieces < kPieces;) {
+    if (client.read_text().size() == kBytes) ++pieces;
+  }
+  EXPECT_EQ(wait_for_end(), Json({"flood whole"}));
+}
+
+TEST_F(StreamedAnswerTest, FramesStopWhenTheirClientLeaves) {
+  {
+    RawClient client(server_->port(), kSmallBuffer);
+    flood(client);
+    while (client.read_text().size() != kBytes) continue;
+    client.reset_on_close();
+  }
+  EXPECT_EQ(wait_for_end(), Json({"flood cut"}));
 }
 
 TEST_F(StreamedAnswerTest, StopsWhenItsClientLeaves) {

@@ -50,6 +50,19 @@ class WaitingSink final : public CallSink {
   std::function<void()> drained;
 };
 
+class WaitingPort final : public ConnectionPort {
+ public:
+  void send(std::string_view /*payload*/, FrameKind /*kind*/) override {}
+  void send_handshake(const Handshake& /*handshake*/) override {}
+  void close(std::uint16_t /*code*/, std::string_view /*reason*/) override {}
+  void set_reading(bool /*reading*/) override {}
+  void when_drained(std::function<void()> notice) override { drained = std::move(notice); }
+  [[nodiscard]] bool is_open() const override { return open; }
+
+  bool open = true;
+  std::function<void()> drained;
+};
+
 // An agent that has written, or not, and whose outbox opens with commit().
 class AgentOperationsTest : public ::testing::Test,
                             protected OperationsOwner,
@@ -66,7 +79,9 @@ class AgentOperationsTest : public ::testing::Test,
   void drop_job(const JobEffect& job) override {
     told_.push_back("drop " + std::to_string(job.job));
   }
-  [[nodiscard]] bool has_client(ConnectionId id) const override { return id == kClient; }
+  [[nodiscard]] ConnectionPort* port_of(ConnectionId id) const override {
+    return id == kClient ? port_.get() : nullptr;
+  }
   bool postpone(std::function<void()> step) override {
     if (is_lent_) postponed_.push_back(std::move(step));
     return is_lent_;
@@ -118,6 +133,7 @@ class AgentOperationsTest : public ::testing::Test,
   ClientMemory memory_{std::size_t{1} << 20};
   Outbox outbox_{*this, nullptr, memory_};
   AgentOperations operations_{*this, loop_, outbox_};
+  const std::unique_ptr<WaitingPort> port_ = std::make_unique<WaitingPort>();
   bool dirty_ = false, is_full_ = false, is_lent_ = false, hears_ = true;
   bool has_failed_ = false;  // the database
   Told told_;
@@ -194,6 +210,27 @@ TEST_F(AgentOperationsTest, ADrainEndsWhenItsClientHasTakenAllOrHasLeft) {
   sink->is_abandoned = true;
   (void)operations_.drain(kSubmitted, sink, 0);
   EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
+}
+
+TEST_F(AgentOperationsTest, ADrainOfAClientWaitsBehindItsFramesAndEndsWithIt) {
+  dirty_ = true;
+  (void)operations_.drain_client(kSubmitted, kClient);
+  EXPECT_FALSE(port_->drained) << "the frames have not left";
+  outbox_.flush();
+  EXPECT_EQ(told(), Told{});
+  port_->drained();
+  EXPECT_EQ(told_, Told{}) << "not inside the port's call";
+  EXPECT_EQ(told(), Told{"end 7 of 9: "});
+  (void)operations_.drain_client(kSubmitted, kClient);
+  port_->open = false;
+  port_->drained();
+  EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
+  port_->drained = nullptr;
+  for (const ConnectionId closed : {kClient, kClient + 1}) {
+    (void)operations_.drain_client(kSubmitted, closed);
+    EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
+  }
+  EXPECT_FALSE(port_->drained);
 }
 
 TEST_F(AgentOperationsTest, ADrainOfTheTurnWaitsForTheTurnsEnd) {

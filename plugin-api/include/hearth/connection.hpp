@@ -3,6 +3,7 @@
 
 #include <hearth/detail/activation.hpp>
 #include <hearth/fields.hpp>
+#include <hearth/operation.hpp>
 #include <hearth/url.hpp>
 
 #include <concepts>
@@ -124,6 +125,13 @@ class Connection {
   // 1008 and 4000 to 4999. False: it has left already.
   bool close(unsigned code = 1000, std::string_view reason = {}) const {
     return arrived(table().close(host(), agent(), number_, code, detail::slice(reason)), "close");
+  }
+
+  // Waits until the client has taken most of the frames that it was sent. Without the wait, a
+  // client that lags by more than limits.send_queue is disconnected. False: it has left, or is
+  // being closed.
+  [[nodiscard]] detail::DrainAwaiter drained() const {
+    return {*activation_, number_, false, HEARTH_OP_DRAIN_CLIENT};
   }
 
   friend bool operator==(const Connection& a, const Connection& b) noexcept {

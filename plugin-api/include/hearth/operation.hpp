@@ -70,17 +70,17 @@ class [[nodiscard]] SleepAwaiter final : public OperationAwaiter {
   hearth_sleep_request request_;
 };
 
-// Waits until the client of a call has taken most of its parts. False: the client has gone. `left`:
-// that is known already.
+// Waits until a client, or the client of a call, has taken most of what it was sent. False: the
+// client has gone. `left`: that is known already.
 class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
  public:
-  DrainAwaiter(Activation& activation, std::uint64_t call, bool left) noexcept
-      : OperationAwaiter(activation, HEARTH_OP_DRAIN, "waiting for the client"), left_(left) {
-    request_.call = call;
-  }
+  // `id`: of the call, or for HEARTH_OP_DRAIN_CLIENT of the connection.
+  DrainAwaiter(Activation& activation, std::uint64_t id, bool left,
+               std::uint32_t operation = HEARTH_OP_DRAIN) noexcept
+      : OperationAwaiter(activation, operation, "waiting for the client"), id_(id), left_(left) {}
   [[nodiscard]] bool await_ready() const noexcept { return left_; }
   bool await_suspend(std::coroutine_handle<> waiting) {
-    return submit({&request_, sizeof request_}, waiting);
+    return submit({&id_, sizeof id_}, waiting);
   }
   bool await_resume() {
     if (left_ || status() == HEARTH_E_GONE) return !forget();
@@ -90,7 +90,7 @@ class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
   }
 
  private:
-  hearth_drain_request request_;
+  std::uint64_t id_;  // the only member of either request
   bool left_;
 };
 
