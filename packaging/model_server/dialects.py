@@ -35,10 +35,11 @@ def of_messages(body):
             raise Refused(400, "tool_use.input: Input should be a valid dictionary")
         calls += [block["id"] for block in blocks if block["type"] == "tool_use"]
         given = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-        texts = [block for block in blocks if block["type"] == "text"]
         results += given
-        is_said = bool(texts) or message["role"] == "assistant"
-        turns += [["tool", ""]] * bool(given) + [[message["role"], plain(texts)]] * is_said
+        turns += [["tool", ""]] * bool(given)
+        texts = [block["text"] for block in blocks if block["type"] == "text"]
+        # Several messages of the user in a row come as one.
+        turns += [["user", text] for text in texts] if message["role"] == "user" else [["assistant", "".join(texts)]]
         if message["role"] == "user" and set(calls) - set(results):
             raise Refused(400, "tool_use ids were found without tool_result blocks immediately after")
     if turns[-1][0] == "assistant":
