@@ -73,6 +73,8 @@ class AgentClass {
 
   // "ChatRoom"
   [[nodiscard]] virtual std::string_view name() const = 0;
+  // The class of the library whose code it runs: mostly the class itself.
+  [[nodiscard]] virtual std::string_view code() const { return name(); }
   // The author's version: "1.2.0"
   [[nodiscard]] virtual std::string_view version() const = 0;
   // The library that it comes from, for logs.

@@ -8,7 +8,9 @@
 #include <hearth/ext/schema.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -175,15 +177,28 @@ std::uint32_t find_schema_version(const AbiClass& agent_class, const hearth_clas
   return schema != nullptr && HEARTH_HAS(schema, hearth_schema_v1, version) ? schema->version : 0;
 }
 
+// Of a table from a newer header only the part that this host knows.
+hearth_class with_name(const hearth_class& table, const std::string& name) {
+  hearth_class copy{};
+  const auto size = std::min<std::size_t>(table.struct_size, sizeof copy);
+  std::memcpy(&copy, &table, size);
+  copy.struct_size = static_cast<std::uint32_t>(size);
+  copy.name = name.c_str();
+  return copy;
+}
+
 }  // namespace
 
 AbiClass::AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
-                   std::string sha256, std::uint64_t number)
+                   std::string name, std::string sha256, std::uint64_t number)
     : generation_(std::move(generation)),
       entry_(entry),
-      owner_(generation_->origin(), std::move(sha256), number, std::string(entry.name)),
-      offload_(find_offload(*this, *entry_.table)),
-      schema_version_(find_schema_version(*this, *entry_.table)) {
+      name_(std::move(name)),
+      own_table_(with_name(*entry.table, name_)),
+      table_(name_ == entry.name ? entry.table : &own_table_),
+      owner_(generation_->origin(), std::move(sha256), number, name_),
+      offload_(find_offload(*this, *table_)),
+      schema_version_(find_schema_version(*this, *table_)) {
   generation_->add_user();
 }
 
@@ -191,9 +206,6 @@ AbiClass::~AbiClass() {
   generation_->remove_user();
 }
 
-std::string_view AbiClass::name() const {
-  return entry_.name;
-}
 std::string_view AbiClass::version() const {
   return entry_.version;
 }
@@ -222,17 +234,17 @@ std::string_view AbiClass::methods() const {
 }
 
 bool AbiClass::checks_state() const {
-  return (entry_.table->flags & HEARTH_CLASS_CHECKS_STATE) != 0;
+  return (table_->flags & HEARTH_CLASS_CHECKS_STATE) != 0;
 }
 
 bool AbiClass::watches_state() const {
-  return (entry_.table->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
+  return (table_->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
 }
 
 Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext& host,
                                                         std::string_view name,
                                                         std::string_view options) const {
-  const hearth_class& table = *entry_.table;
+  const hearth_class& table = *table_;
   // The host's name of the agent: for a sub-agent it has the agents above.
   const auto label = diagnosis::AgentLabel::with_digest(host.key().name);
   void* instance = nullptr;
@@ -259,8 +271,8 @@ Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
 
 void AbiClass::report_exception(std::string_view function) const noexcept {
   generation_->host().services().logger.write_limited(
-      LogLevel::kError, "plugin.exception", {entry_.name, function},
-      {{"library", generation_->origin()}, {"class", entry_.name}, {"function", function}});
+      LogLevel::kError, "plugin.exception", {name_, function},
+      {{"library", generation_->origin()}, {"class", name_}, {"function", function}});
 }
 
 }  // namespace hearth::plugins

@@ -1,5 +1,5 @@
 #pragma once
-// A class of a loaded library, for the runtime.
+// A class that runs the code of a class of a loaded library, for the runtime.
 
 #include "diagnosis/call_records.hpp"
 #include "plugins/generation/plugin_entry.hpp"
@@ -25,13 +25,15 @@ class PluginGeneration;
 // Threads   As runtime::AgentClass. Made on the loader's thread; destroyed on any.
 class AbiClass final : public runtime::AgentClass {
  public:
-  // `entry` is one of the generation's classes. `sha256` and `number` as in
-  // PluginGeneration::make_classes.
-  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry,
+  // `entry` is one of the generation's classes, whose code the class `name` runs. If that is
+  // another name, the code sees it: create() gets a copy of the library's table with this name.
+  // `sha256` and `number` as in LibraryContent.
+  AbiClass(std::shared_ptr<PluginGeneration> generation, const EntryClass& entry, std::string name,
            std::string sha256, std::uint64_t number);
   ~AbiClass() override;
 
-  [[nodiscard]] std::string_view name() const override;
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view code() const override { return entry_.name; }
   [[nodiscard]] std::string_view version() const override;
   [[nodiscard]] std::string_view origin() const override;
   [[nodiscard]] std::string_view sha256() const override { return owner_.sha256; }
@@ -61,6 +63,9 @@ class AbiClass final : public runtime::AgentClass {
  private:
   std::shared_ptr<PluginGeneration> generation_;
   const EntryClass& entry_;  // in the generation
+  const std::string name_;
+  const hearth_class own_table_;     // has its name; used only if that is another one
+  const hearth_class* const table_;  // in the library, or own_table_
   const diagnosis::CallOwner owner_;
   const hearth_offload_v1* const offload_;  // in the library, or null
   const std::uint32_t schema_version_;

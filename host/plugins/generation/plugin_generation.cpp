@@ -179,12 +179,14 @@ Checked<std::shared_ptr<PluginGeneration>> PluginGeneration::load(
   return generation;
 }
 
-std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes() {
+std::vector<std::shared_ptr<const runtime::AgentClass>> PluginGeneration::make_classes(
+    const NamesFor& names) {
   std::vector<std::shared_ptr<const runtime::AgentClass>> made;
-  made.reserve(classes_.size());
   for (const EntryClass& entry : classes_) {
-    made.push_back(
-        std::make_shared<AbiClass>(shared_from_this(), entry, content_.sha256, content_.number));
+    for (std::string& name : names ? names(entry.name) : std::vector{entry.name}) {
+      made.push_back(std::make_shared<AbiClass>(shared_from_this(), entry, std::move(name),
+                                                content_.sha256, content_.number));
+    }
   }
   return made;
 }

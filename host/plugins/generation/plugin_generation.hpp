@@ -79,8 +79,12 @@ class PluginGeneration : public std::enable_shared_from_this<PluginGeneration> {
   [[nodiscard]] const std::vector<EntryClass>& classes() const { return classes_; }
   [[nodiscard]] const extensions::AbiHost& host() const;
 
-  // One object for each class, for the runtime's registry.
-  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes();
+  // The names of the classes that run the code of a class of the library. Each is_class_name().
+  using NamesFor = std::function<std::vector<std::string>(std::string_view library_class)>;
+  // One object for each class that runs the library's code, for the runtime's registry. `names`
+  // empty: the library's own classes.
+  [[nodiscard]] std::vector<std::shared_ptr<const runtime::AgentClass>> make_classes(
+      const NamesFor& names = {});
 
   // Calls deinit() and unmaps the library, if none of its AbiClass objects lives. Calls
   // `before_unmapping` after deinit(), also if deinit() is busy.

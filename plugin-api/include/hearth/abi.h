@@ -313,7 +313,9 @@ typedef struct hearth_class {
 
   /* Makes the instance of one agent. `name`: the agent's name. `options`: the `options` mapping of
    * the class's YAML file as JSON ("{}" if it has none). May use the host's direct functions, but
-   * not submit() (FORBIDDEN). On error nothing was made, and *instance is not read. [instance] */
+   * not submit() (FORBIDDEN). On error nothing was made, and *instance is not read.
+   * `self`: this table. If a class file gives the code to a class of another name, a copy of it up
+   * to get_extension with that `name`, valid as long as the instance. [instance] */
   hearth_status (*create)(const struct hearth_class* self, const hearth_host* host,
                           hearth_agent agent, hearth_bytes name, hearth_bytes options,
                           void** instance);

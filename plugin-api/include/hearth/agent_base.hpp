@@ -172,6 +172,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // ---- the agent itself -------------------------------------------------------------------------
 
   [[nodiscard]] const std::string& name() const { return live().name(); }
+  // The class under which the server has the agent: if a class file has `code`, not that of C++.
   [[nodiscard]] std::string_view class_name() const { return live().definition().name; }
   // The `options` of the class's YAML file. A class with a struct Options and a constructor that
   // takes one gets them typed and checked instead.

@@ -219,6 +219,27 @@ TEST_F(AbiClassTest, SaysWhatItIs) {
   EXPECT_TRUE(class_->runs_jobs());
 }
 
+TEST_F(AbiClassTest, AClassOfAnotherNameRunsTheSameCode) {
+  open("plain");
+  const auto made = generation_->make_classes([](std::string_view library_class) {
+    EXPECT_EQ(library_class, "Plain");
+    return std::vector<std::string>{"first", "second"};
+  });
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_EQ(made[0]->name(), "first");
+  EXPECT_EQ(class_->code(), "Plain");
+  class_ = made[1];
+  EXPECT_EQ(class_->name(), "second");
+  EXPECT_EQ(class_->code(), "Plain");
+  EXPECT_EQ(class_->version(), "1.2.3");
+  EXPECT_TRUE(class_->watches_state());
+  make_instance();
+  diagnosis::RunningCall seen;
+  agent_.when_told = [&seen] { EXPECT_TRUE(diagnosis::find_running_call(seen)); };
+  ASSERT_TRUE(call("echo", "[1]"));
+  EXPECT_EQ(seen.owner->agent_class, "second") << "its crashes count for it";
+}
+
 TEST_F(AbiClassTest, EventsReachTheInstanceAndAnswersComeBack) {
   open("plain");
   make_instance();
