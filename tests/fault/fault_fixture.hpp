@@ -21,8 +21,6 @@
 
 namespace hearth::testing {
 
-inline constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
-
 // The rows of a query on a database file, their columns joined by '|'. The query runs on a copy of
 // the file and its log: it changes nothing, and may run after a kill. No file: no rows.
 inline std::vector<std::string> rows_of(const std::filesystem::path& file,

@@ -153,8 +153,6 @@ class FiberKillTest : public ProcessTest {
   }
 };
 
-constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
-
 TEST_F(FiberKillTest, ARunGoesOnFromItsCheckpointThoughNobodyAsks) {
   auto server = serve_workers();
   {

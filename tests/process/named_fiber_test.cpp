@@ -18,7 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
 constexpr Ending kCrashed{.status = -1, .signal = SIGSEGV};
 
 class NamedFiberProcessTest : public ProcessTest {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -83,5 +84,6 @@ class ProcessTest : public ::testing::Test {
 inline constexpr Ending kClean{.status = 0, .signal = 0};
 inline constexpr Ending kFailed{.status = 1, .signal = 0};
 inline constexpr Ending kBadUsage{.status = 2, .signal = 0};
+inline constexpr Ending kKilled{.status = -1, .signal = SIGKILL};
 
 }  // namespace hearth::testing
