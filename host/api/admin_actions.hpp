@@ -71,6 +71,7 @@ struct ClassView {
   std::vector<std::string> aliases = {};
   std::string version;
   std::string library;
+  std::string code = {};     // the class of the library whose code it runs
   std::string refusal;       // not empty: why no agent of it is woken
   std::uint64_t agents = 0;  // that exist, in memory or not
   std::uint64_t live = 0;    // in memory

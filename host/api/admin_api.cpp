@@ -115,6 +115,7 @@ Json to_json(const ClassView& view) {
           {"aliases", std::move(aliases)},
           {"version", view.version},
           {"library", view.library},
+          {"code", view.code},
           {"refusal", text_or_null(view.refusal)},
           {"agents", view.agents},
           {"live", view.live}};

@@ -24,6 +24,29 @@ using std::chrono::seconds;
 using runtime::ClassSettings;
 
 constexpr std::string_view kAliases = "aliases";
+constexpr std::string_view kCode = "code";
+constexpr std::string_view kNameForm =
+    "a name of up to 64 letters, digits, _ and -, the first a letter or _";
+
+Setting<ClassSettings> code_setting() {
+  auto setting = row(
+      std::string(kCode), "name", "", at(&ClassSettings::code),
+      [](const Reading& in, std::string& out) {
+        const YamlNode* const node = in.reader.find_scalar(in.key, kNameForm);
+        if (node == nullptr) return;
+        if (is_class_name(node->text)) {
+          out = node->text;
+        } else {
+          in.reader.complain(
+              in.key, node->at,
+              "expected " + std::string(kNameForm) + ", found " + quote_text(node->text));
+        }
+      },
+      [](const std::string& value) { return value; },
+      "the class of a library whose [code](#several-classes-with-one-code) the agents run");
+  setting.default_words = "the class itself";
+  return setting;
+}
 
 // An object, or null for an empty one. Errors do not show the value, which may be secret.
 void read_options(const Reading& in, std::string& out) {
@@ -93,6 +116,7 @@ Settings<ClassSettings> make_own_settings() {
   using runtime::Durability;
   using storage::PluginSqlLimits;
   return {
+      code_setting(),
       texts(std::string(kAliases), at(&Class::aliases),
             "URL segments such as [\"my-chat\"] (lower-case letters, digits and -)", is_class_alias,
             "further URL segments of the class: clients reach the same agents at "
@@ -229,19 +253,18 @@ void fill_in_object_defaults(ClassConfig& config, bool have_key) {
 }
 
 void read_name(MappingReader& reader, const YamlNode& root, ClassFile& file, Report& report) {
-  constexpr std::string_view kForm =
-      "a name of up to 64 letters, digits, _ and -, the first a letter or _";
   // If the key is missing, the mistake stands at the beginning of the file.
   const bool is_missing =
       std::ranges::find(root.entries, "class", &YamlEntry::key) == root.entries.end();
   if (is_missing && root.kind != YamlNode::Kind::kRefused) {
     report.add({.line = 1, .column = 1}, "the key \"class\" is missing: which class is this for?");
   }
-  const YamlNode* const node = reader.find_scalar("class", kForm);
+  const YamlNode* const node = reader.find_scalar("class", kNameForm);
   if (node == nullptr) return;
   if (!is_class_name(node->text)) {
-    return reader.complain("class", node->at,
-                           "expected " + std::string(kForm) + ", found " + quote_text(node->text));
+    return reader.complain(
+        "class", node->at,
+        "expected " + std::string(kNameForm) + ", found " + quote_text(node->text));
   }
   file.name = node->text;
   file.name_at = node->at;
@@ -266,7 +289,7 @@ std::vector<std::string> changed_keys(const ClassConfig& before, const ClassConf
 }
 
 bool is_untried(std::string_view key) {
-  return key == kAliases || key == "list_methods" || key.starts_with("auth.") ||
+  return key == kCode || key == kAliases || key == "list_methods" || key.starts_with("auth.") ||
          key.starts_with("cors.") || key.starts_with("egress.");
 }
 
@@ -296,6 +319,33 @@ Result<ClassSettings> read_settings_text(std::string_view text) {
   }
   if (report.empty()) return settings;
   return Error{Errc::kInvalidArgument, report.take().front().message};
+}
+
+Diagnostics wrong_codes(const ClassConfigs& files,
+                        const std::function<std::string(std::string_view)>& segment) {
+  const auto segment_of = [&segment](const std::string& name) {
+    return segment ? segment(name) : name;
+  };
+  std::map<std::string, std::string> codes;  // of the classes that have one, by segment
+  for (const auto& [name, config] : files) {
+    if (!config.settings.code.empty()) codes.emplace(segment_of(name), config.settings.code);
+  }
+  Diagnostics mistakes;
+  for (const auto& [name, config] : files) {
+    const std::string& code = config.settings.code;
+    if (code.empty()) continue;
+    const auto next = codes.find(segment_of(code));
+    if (next == codes.end()) continue;
+    const bool is_itself = next->first == segment_of(name);
+    mistakes.push_back(
+        {.file = config.file,
+         .at = config.sources.at(std::string(kCode)).at,
+         .message = "code: the class " + quote_text(name) +
+                    (is_itself ? " cannot name itself: leave `code` out"
+                               : " names " + quote_text(code) + ", which runs the code of " +
+                                     quote_text(next->second) + " itself: name that")});
+  }
+  return mistakes;
 }
 
 Position alias_at(const ClassConfig& config, std::string_view alias) {

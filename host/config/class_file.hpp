@@ -51,8 +51,8 @@ inline constexpr int kMaxClassCrashes = 3;
                                                     const ClassConfig& after);
 
 // Whether a key of changed_keys() needs no trial: the rules of access (aliases, and the fields of
-// EntryRules) and of requests to other servers (egress). A change takes effect at once, and agents
-// continue.
+// EntryRules) and of requests to other servers (egress), with which agents continue, and `code`,
+// with which they leave memory. A change takes effect at once.
 [[nodiscard]] bool is_untried(std::string_view key);
 
 // The values that differ from the defaults, without those of is_untried(), on one line. Settings
@@ -62,6 +62,11 @@ inline constexpr int kMaxClassCrashes = 3;
 // The settings of a text of settings_text().
 //   Failure   kInvalidArgument: it is no such text, or it comes from a version with other settings.
 [[nodiscard]] Result<runtime::ClassSettings> read_settings_text(std::string_view text);
+
+// Mistakes of `code` over all files: it names its own class, or a class that has `code` too.
+// `segment` as in parse.hpp.
+[[nodiscard]] Diagnostics wrong_codes(const ClassConfigs& files,
+                                      const std::function<std::string(std::string_view)>& segment);
 
 // Where an alias of the class stands in its file. And the message about an alias that already leads
 // to a class.

@@ -173,6 +173,7 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
   } else {
     append(all, report);
   }
+  std::ranges::move(wrong_codes(config.classes, segment), std::back_inserter(all));
   if (!all.empty()) return all;
   make_absolute(config.server);
   return config;
@@ -212,6 +213,7 @@ ClassFilesResult load_class_files(const fs::path& directory, bool must_exist,
   }
   append(all, report);
   for (const fs::path& path : files) load_class_file(path, drafts, read, all);
+  std::ranges::move(wrong_codes(read.classes, segment), std::back_inserter(all));
   if (!all.empty()) return all;
   return std::move(read.classes);
 }

@@ -74,6 +74,10 @@ struct ClassSettings {
   // MiB. The parts below have a limit each; an operator sets all of them together.
   static constexpr std::size_t kMaxValue = std::size_t{2} << 20;
 
+  // The class of a library whose code the agents run; empty: the class of the same name. Only the
+  // loader uses it (LoaderOptions::names).
+  std::string code;
+
   // Further URL segments under which clients find the class. Agents do not see them. Clients are
   // routed by the table of all aliases (runtime/class_registry.hpp).
   std::vector<std::string> aliases;

@@ -281,6 +281,7 @@ Result<std::vector<api::ClassView>> AdminDesk::list_classes() {
                      .aliases = runtime_.classes().aliases_of(served->segment),
                      .version = std::string(served->agent_class->version()),
                      .library = std::string(served->agent_class->origin()),
+                     .code = std::string(served->agent_class->code()),
                      .refusal = served->refusal,
                      .agents = static_cast<std::uint64_t>(directory().count(name))});
   }

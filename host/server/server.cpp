@@ -13,6 +13,7 @@
 #include "net/http_server.hpp"
 #include "net/tls_context.hpp"
 #include "plugins/admission/required_check.hpp"
+#include "plugins/versions/class_news.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
 #include "plugins/versions/version_ledger.hpp"
@@ -270,6 +271,9 @@ Result<void> Server::Parts::load_plugins() {
   options.max_pinned = config.server.reload.max_pinned;
   options.news = runtime->classes().news();
   options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
+  options.names = [this](std::string_view library_class) {
+    return configuration->classes_of(library_class);
+  };
   options.aliased = [this](std::string_view alias) { return runtime->classes().aliased(alias); };
   const extensions::AbiServices services{*runtime, clock, random, logger};
   plugins = std::make_unique<plugins::PluginLoader>(services, *ledger, std::move(options));
@@ -347,29 +351,12 @@ void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>
   const bool added = runtime->classes().add(served);
   // The loader refuses a library with a class whose segment is taken.
   HEARTH_ASSERT(added, "two classes with one segment were loaded");
-  if (!served.refusal.empty()) {
-    logger.write(LogLevel::kError, "class.not_served",
-                 {{"class", agent_class->name()},
-                  {"library", agent_class->origin()},
-                  {"sha256", agent_class->sha256()},
-                  {"reason", served.refusal}});
-    return;
-  }
-  logger.write(LogLevel::kInfo, "class.served",
-               {{"class", agent_class->name()},
-                {"version", agent_class->version()},
-                {"library", agent_class->origin()},
-                {"path", configuration->paths(served.segment)},
-                {"settings", file.empty() ? "defaults" : file}});
+  plugins::tell_served(logger, served, configuration->paths(served.segment), file);
 }
 
 void Server::Parts::warn_of_unused_settings() {
   for (const auto& [name, settings] : config.classes) {
-    if (used_settings.contains(settings.file)) continue;
-    logger.write(LogLevel::kWarn, "class.not_found",
-                 {{"class", name},
-                  {"file", settings.file},
-                  {"advice", "no library that is served has this class: its settings are unused"}});
+    if (!used_settings.contains(settings.file)) plugins::tell_not_found(logger, name, settings);
   }
 }
 

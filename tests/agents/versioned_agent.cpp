@@ -7,6 +7,7 @@
 //   FAILS_TO_MIGRATE  with SCHEMA: the migration fails half-way
 //
 //   methods   version() -> VERSION
+//             identity() -> the agent's class and its option `label`
 //             add() -> how often it was called, over all versions
 //             slow(ms) -> VERSION, after a while
 //             slow_get(ms): the same, idempotent, and without a wait the second time
@@ -21,7 +22,8 @@
 //             steps() -> [{"step", "version"}]
 //   messages  every frame is answered with VERSION and the frame
 //   requests  are answered with VERSION; with ?until=FILE once that file is there
-//   options   gate: the start waits until this file is there, and fails then
+//   options   label: a text for identity()
+//             gate: the start waits until this file is there, and fails then
 //             evict_ms: on_evict takes so long
 //             evict_gate: on_evict waits until this file is there. With either option, it logs
 //                 "leaving" when it begins
@@ -64,14 +66,16 @@ class Versioned : public hearth::Agent {
 #endif
 
   struct Options {
+    std::string label;
     std::string gate;
     int evict_ms = 0;
     std::string evict_gate;
     std::string migrate_gate;
-    HEARTH_FIELDS(gate, evict_ms, evict_gate, migrate_gate)
+    HEARTH_FIELDS(label, gate, evict_ms, evict_gate, migrate_gate)
   };
   explicit Versioned(Options options)
-      : gate_(std::move(options.gate)),
+      : label_(std::move(options.label)),
+        gate_(std::move(options.gate)),
         evict_time_(options.evict_ms),
         evict_gate_(std::move(options.evict_gate)),
         migrate_gate_(std::move(options.migrate_gate)) {
@@ -87,6 +91,7 @@ class Versioned : public hearth::Agent {
 
   static void methods(hearth::Methods<Versioned>& m) {
     m.add("version", &Versioned::version);
+    m.add("identity", &Versioned::identity);
     m.add("add", &Versioned::add);
 #ifdef SCHEMA
     m.add("marks", &Versioned::marks);
@@ -151,6 +156,7 @@ class Versioned : public hearth::Agent {
   }
 
   std::string version() { return VERSION; }
+  std::string identity() { return std::string(class_name()) + " " + label_; }
   int add() {
     sql("INSERT INTO calls (n) VALUES (1)");
     return sql("SELECT count(*) FROM calls").value<int>();
@@ -216,6 +222,7 @@ class Versioned : public hearth::Agent {
     }
   }
 
+  const std::string label_;
   const std::string gate_;
   const std::chrono::milliseconds evict_time_;
   const std::string evict_gate_;

@@ -304,12 +304,13 @@ TEST_F(AdminApiTest, ListsTheClasses) {
                      .aliases = {"my-chat"},
                      .version = "1.0.0",
                      .library = "/p/c.so",
+                     .code = "Room",
                      .refusal = "it is in quarantine",
                      .agents = 3,
                      .live = 1}};
   EXPECT_EQ(
       as_admin("GET", "/admin/classes").body,
-      R"({"classes":[{"agents":3,"aliases":["/agents/my-chat"],"class":"ChatRoom","library":"/p/c.so","live":1,)"
+      R"({"classes":[{"agents":3,"aliases":["/agents/my-chat"],"class":"ChatRoom","code":"Room","library":"/p/c.so","live":1,)"
       R"("path":"/agents/chat-room","refusal":"it is in quarantine","version":"1.0.0"}]})");
 }
 

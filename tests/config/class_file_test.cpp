@@ -116,6 +116,7 @@ options:
 TEST_F(ClassFileTest, AChangeOfAKeyIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
   const std::vector<std::pair<std::string, std::string>> keys = {
+      {"code", "assistant"},
       {"aliases", "[assistant]"},
       {"send_identity", "false"},
       {"list_methods", "true"},

@@ -146,6 +146,44 @@ TEST_F(LoadConfigTest, AnAliasOfAnotherClassesSegmentIsAMistakeWhicheverFileIsRe
                          path("classes/a.yaml").native() + "\": remove one of the two");
 }
 
+TEST_F(LoadConfigTest, TheCodeOfAClassIsAClassWithoutCode) {
+  const auto lower = [](std::string_view name) {
+    return name == "Room" ? std::string("room") : std::string(name);
+  };
+  constexpr const char* kForm =
+      ":2:7: code: expected a name of up to 64 letters, digits, _ and -, the first a letter or _, "
+      "found ";
+  struct Row {
+    std::string code;  // of the class a
+    std::string mistake;
+  };
+  const std::vector<Row> table = {
+      {"no-class-of-a-file", ""},
+      {"Room", ""},
+      {"a", ":2:7: code: the class \"a\" cannot name itself: leave `code` out"},
+      {"b",
+       ":2:7: code: the class \"a\" names \"b\", which runs the code of \"room\" itself: name "
+       "that"},
+      {"../b", std::string(kForm) + "\"../b\""},
+      {"[b]", std::string(kForm) + "a list"},
+  };
+  put("classes/b.yaml", "class: b\ncode: room\n");
+  put("classes/room.yaml", "class: Room\n");
+  for (const auto& [code, mistake] : table) {
+    put("classes/a.yaml", "class: a\ncode: " + code + "\n");
+    const ClassFilesResult read = load_class_files(path("classes"), true, lower);
+    EXPECT_EQ(load_config(std::nullopt, path(""), lower).has_value(), mistake.empty()) << code;
+    if (mistake.empty()) {
+      ASSERT_TRUE(read) << code;
+      EXPECT_EQ(read->at("a").settings.code, code);
+      continue;
+    }
+    ASSERT_FALSE(read) << code;
+    ASSERT_EQ(read.error().size(), 1U) << code;
+    EXPECT_EQ(to_string(read.error()[0]), path("classes/a.yaml").native() + mistake);
+  }
+}
+
 TEST_F(LoadConfigTest, TwoFilesForOneClassNameBoth) {
   put("server.yaml", "");
   put("classes/a.yaml", "class: c\n");

@@ -73,6 +73,7 @@ void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts
     (void)ledger_.note(SettingsSettled{segment});
     return;
   }
+  before->code = said->settings.code;
   before->aliases = said->settings.aliases;
   before->list_methods = said->settings.list_methods;
   before->auth = said->settings.auth;
@@ -105,6 +106,19 @@ std::string ClassConfiguration::name_of(const std::string& segment) const {
 
 ClassConfiguration::Settings ClassConfiguration::of(std::string_view class_name) const {
   return held(protocol::kebab_case(class_name));
+}
+
+std::vector<std::string> ClassConfiguration::classes_of(std::string_view library_class) const {
+  const std::string segment = protocol::kebab_case(library_class);
+  std::vector<std::string> names;
+  const auto own = said_.find(segment);
+  if (own == said_.end() || own->second.settings->settings.code.empty())
+    names.emplace_back(library_class);
+  for (const auto& [its, said] : said_) {
+    const std::string& code = said.settings->settings.code;
+    if (!code.empty() && protocol::kebab_case(code) == segment) names.push_back(said.name);
+  }
+  return names;
 }
 
 config::Diagnostics ClassConfiguration::none_is_left() const {
@@ -187,17 +201,25 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   return reading;
 }
 
+std::string ClassConfiguration::said_code(const std::string& segment) const {
+  const auto said = said_.find(segment);
+  if (said == said_.end() || said->second.settings->settings.code.empty()) return {};
+  return said->second.name + " " + said->second.settings->settings.code;
+}
+
 // `next` has no settings if no file names the class any more.
 void ClassConfiguration::consider(const std::string& segment, Held next, bool by_person,
                                   Reading& reading) {
   const Settings now = held(segment);
   const Settings then = next.settings ? next.settings : defaults_;
   std::string name = next.name.empty() ? name_of(segment) : next.name;
+  const std::string code = said_code(segment);
   if (next.settings) {
     said_[segment] = next;
   } else {
     said_.erase(segment);
   }
+  reading.other_codes = reading.other_codes || said_code(segment) != code;
   std::vector<std::string> keys = config::changed_keys(*now, *then);
   const auto known = ledger_.find_settings(segment);
   if (known && known->taken_back) {

@@ -27,8 +27,8 @@ namespace hearth::plugins {
 //                  changes.
 //  P3 Not twice    Settings that were taken back hold again only after their values change, after
 //                  try_again(), or after read_again() with `by_person`.
-//  P4 In and out   Aliases, entry rules and egress are always those that were read last, whatever
-//                  is taken back.
+//  P4 In and out   Aliases, codes, entry rules and egress are always those that were read last,
+//                  whatever is taken back.
 //
 // P1: the same goes for a directory that has no class file any more (a volume that is not mounted),
 // unless `by_person`. P3: a restart or another change does not bring them back. P4: no agent fails
@@ -57,6 +57,10 @@ class ClassConfiguration {
   // use the class name or its URL segment: `ChatRoom` and `chat-room` are one class here.
   [[nodiscard]] Settings of(std::string_view class_name) const;
 
+  // The classes that run the code of a library's class: that class, unless its file has `code`, and
+  // all whose files name it there. Their names as the files spell them, each is_class_name().
+  [[nodiscard]] std::vector<std::string> classes_of(std::string_view library_class) const;
+
   // A class whose settings have changed.
   struct Change {
     std::string agent_class;  // as its file names it
@@ -69,6 +73,7 @@ class ClassConfiguration {
     // Of these classes, and of classes whose settings that were taken back are not in the file any
     // more or may be tried again.
     std::set<std::string> segments;
+    bool other_codes = false;  // classes_of() may have changed
     config::Diagnostics mistakes;
   };
   // The names of served classes, by segment. An alias must not be one of these segments.
@@ -133,6 +138,8 @@ class ClassConfiguration {
   void go_back(const std::string& segment, const SettingsFacts::Proven& proven);
   // The name of a class as its file spells it, or did before.
   [[nodiscard]] std::string name_of(const std::string& segment) const;
+  // The class's name and its `code` in its file; empty: it has none.
+  [[nodiscard]] std::string said_code(const std::string& segment) const;
   void consider(const std::string& segment, Held next, bool by_person, Reading& reading);
 
   const std::filesystem::path directory_;

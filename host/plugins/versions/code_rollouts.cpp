@@ -1,5 +1,7 @@
 #include "plugins/versions/code_rollouts.hpp"
 
+#include "plugins/versions/class_news.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -82,11 +84,8 @@ void CodeRollouts::release(const std::string& segment) {
     found->second = next;
     parts_.runtime.classes().put(next.served);
     parts_.runtime.class_is_back(segment);
-    parts_.logger.write(LogLevel::kInfo, "class.served",
-                        {{"class", next.served->agent_class->name()},
-                         {"version", next.served->agent_class->version()},
-                         {"library", next.served->agent_class->origin()},
-                         {"path", parts_.configuration.paths(segment)}});
+    tell_served(parts_.logger, *next.served, parts_.configuration.paths(segment),
+                next.settings->file);
   }
 }
 
@@ -123,7 +122,9 @@ ReloadOutcome CodeRollouts::unchanged(const std::filesystem::path& file) const {
   ReloadOutcome outcome;
   outcome.file = file;
   const auto found = parts_.libraries.by_file().find(file);
-  if (found == parts_.libraries.by_file().end() || !found->second.coming) return outcome;
+  if (found == parts_.libraries.by_file().end() || !found->second.coming ||
+      found->second.coming->next().empty())
+    return outcome;
   outcome.what = What::kNewVersion;
   outcome.version = found->second.coming->next().begin()->second.served->agent_class->version();
   outcome.generation = found->second.generation;
@@ -195,6 +196,7 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
   library.hash = plugin.sha256;
   library.on_trial = plugin.on_trial;
   library.first_wakes.end();
+  library.has_its_classes = true;
   const ClassVersions before = std::exchange(library.classes, {});
   ClassVersions left_out = before;
   library.coming = std::make_unique<Rollout>(parts_.runtime, parts_.clock, before);
@@ -202,6 +204,10 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
   for (const auto& agent_class : plugin.classes) {
     const ClassVersion next = parts_.libraries.version_of(agent_class);
     const std::string& segment = next.served->segment;
+    if (is_of_another(segment, file)) {  // its class file has changed: follow_class_files()
+      library.has_its_classes = false;
+      continue;
+    }
     left_out.erase(segment);
     library.classes[segment] = next;
     if (const auto old = before.find(segment); old != before.end())
@@ -240,7 +246,7 @@ void CodeRollouts::gone(const std::filesystem::path& file) {
 }
 
 void CodeRollouts::remove(const std::filesystem::path& file, const ClassVersions& classes) {
-  removed_.remove(file, classes);
+  removed_.remove(file, classes, "its agents keep their data; put the library back to serve them");
   for (const auto& [segment, version] : classes) {
     settings_.end_probation(segment);
     parts_.libraries.leave(file, version.served);
@@ -343,6 +349,7 @@ void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& l
 
 ClassVersions CodeRollouts::restore_before(ServedLibrary& library, const Rollout& failed) {
   library.generation = library.generation_before;
+  library.has_its_classes = false;  // class files may have changed since
   ClassVersions added = std::exchange(library.classes, failed.before());
   std::erase_if(library.classes, [&](const auto& each) {
     const auto& [segment, version] = each;

@@ -49,6 +49,11 @@ class CodeRollouts {
   void gone(const std::filesystem::path& file);
   // Serves a class that was held back, with the code that it has. No agent of it is in memory.
   void release(const std::string& segment);
+  // Each library serves the classes that class files give its code now. A class with other code
+  // moves at once, without a trial, and with all settings of its file. A class whose code no
+  // library has is removed as with its library. A library whose version comes in waits until that
+  // is in or taken back.
+  void follow_class_files();
   // Does the next step of each rollout, probation and removal.
   void drive();
   // Unloads versions that no agent has. Requires  No rollout is in progress, of code or settings.
@@ -76,6 +81,16 @@ class CodeRollouts {
                                                   ServedLibrary& library);
   void expel_earlier(const std::filesystem::path& file);
   void remove(const std::filesystem::path& file, const ClassVersions& classes);
+  // ---- the steps of follow_class_files() ----
+  [[nodiscard]] bool is_of_another(const std::string& segment,
+                                   const std::filesystem::path& file) const;
+  // Moves classes that are not wanted from the library to `leaving`.
+  void give_up_others(const std::filesystem::path& file, ServedLibrary& library,
+                      const PluginLoader::Classes& wanted, ClassVersions& leaving);
+  // The agents of its version in `leaving`, if it is there, move.
+  void serve_if_new(const std::filesystem::path& file,
+                    const std::shared_ptr<const runtime::AgentClass>& agent_class,
+                    ClassVersions& leaving);
   void drive(const std::filesystem::path& file, ServedLibrary& library);
   void finish(const std::filesystem::path& file, ServedLibrary& library);
 

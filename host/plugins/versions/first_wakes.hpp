@@ -27,6 +27,8 @@ class FirstWakes {
   void end() { watch({}, false); }
   // Stops watching: agents that fail from now on may have another reason.
   void excuse() { untried_.clear(); }
+  // The class does not run this code any more.
+  void forget(const std::string& segment) { untried_.erase(segment); }
   [[nodiscard]] bool expects_any() const { return !untried_.empty(); }
 
   enum class Verdict {

@@ -178,7 +178,7 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
                       .sha256 = candidate.sha256,
                       .generation = copy->generation(),
                       .warnings = std::move(inspection.findings),
-                      .classes = (*generation)->make_classes()};
+                      .classes = (*generation)->make_classes(options_.names)};
   if (Loaded* const before = current_of(candidate.file)) before->current = false;
   loaded_.push_back({.file = candidate.file,
                      .sha256 = candidate.sha256,
@@ -272,6 +272,15 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
     // Another file may have claimed classes that the later version lacked.
     claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
   });
+}
+
+std::optional<PluginLoader::Classes> PluginLoader::classes_of(const std::filesystem::path& file) {
+  std::optional<Classes> classes;
+  thread_.run([&] {
+    if (const Loaded* const served = current_of(file))
+      classes = served->generation->make_classes(options_.names);
+  });
+  return classes;
 }
 
 void PluginLoader::forgive(const std::string& sha256) {

@@ -45,6 +45,9 @@ struct LoaderOptions {
   std::shared_ptr<runtime::VersionNews> news;
   ClassSegment class_segment;  // how a class is spelled in a URL; empty: as its name
   AliasedSegment aliased;      // called on the loader's thread; empty: there are no aliases
+  // The classes that run the code of a library's class, as class files say now. Called on the
+  // loader's thread, while the caller of the loader waits; empty: each library's own classes.
+  PluginGeneration::NamesFor names;
   std::function<void(std::chrono::milliseconds)> pause;  // empty: really sleeps
 };
 
@@ -170,6 +173,11 @@ class PluginLoader {
   // claimed meanwhile. The ledger condemns the version, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation,
                  const std::string& reason);
+
+  // The classes that run the code of the file's current version, made anew, as class files say now;
+  // absent: no version is current.
+  using Classes = std::vector<std::shared_ptr<const runtime::AgentClass>>;
+  [[nodiscard]] std::optional<Classes> classes_of(const std::filesystem::path& file);
 
   // The version on trial has failed: loads the version that was kept beside it, and makes that one
   // current. The report is empty if there is no such version (plugin.no_version_before says why),

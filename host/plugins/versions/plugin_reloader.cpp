@@ -1,5 +1,6 @@
 #include "plugins/versions/plugin_reloader.hpp"
 
+#include "base/escape.hpp"
 #include "base/files.hpp"
 #include "config/parse.hpp"
 
@@ -136,9 +137,10 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   if (!changes) {
     // A class that no library serves has settings too: a library that comes later gets them.
     (void)of_settings_.read(errand, outcomes);
+    of_code_.follow_class_files();
     const bool is_refused = std::ranges::any_of(
         outcomes, [](const Outcome& each) { return each.what == Outcome::What::kRefused; });
-    if (!is_refused) return changes.error();
+    if (!is_refused && !runtime_.classes().find(errand.segment)) return changes.error();
     return outcomes;
   }
   const auto is_class_file = [](const auto& file) { return !is_library(file); };
@@ -147,7 +149,9 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
       std::ranges::any_of(changes->gone, is_class_file)) {
     forgive(errand, of_settings_.read(errand, outcomes), *changes);
   }
+  of_code_.follow_class_files();
   take(*changes, outcomes);
+  of_code_.follow_class_files();  // a class may go to a library that has come
   of_settings_.begin(outcomes);
   if (errand.answer) of_settings_.tell(errand, outcomes);
   return outcomes;
@@ -201,7 +205,14 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
   for (const auto& [file, stamp] : image) {
     if (is_library(file) && is_meant(file)) changes.changed.push_back(file);
   }
-  if (!found) return Error{Errc::kNotFound, "no library that is served has a class of this name"};
+  if (!found) {
+    const std::string& code = settings_.configuration->of(errand.segment)->settings.code;
+    if (code.empty())
+      return Error{Errc::kNotFound, "no library that is served has a class of this name"};
+    return Error{Errc::kNotFound, "the class is not served: no library that is served has " +
+                                      quote_text(code) +
+                                      ", the class of its code, or a version of it comes in"};
+  }
   return changes;
 }
 

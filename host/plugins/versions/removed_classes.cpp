@@ -2,7 +2,8 @@
 
 namespace hearth::plugins {
 
-void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersions& classes) {
+void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersions& classes,
+                            std::string_view advice) {
   Removed& removed = removed_[file];
   removed.give_up_at = clock_.steady_now() + grace_;
   for (const auto& [segment, version] : classes) {
@@ -12,7 +13,7 @@ void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersio
     logger_.record(LogLevel::kWarn, "reload.removed",
                    {{"class", version.served->agent_class->name()},
                     {"file", file.native()},
-                    {"advice", "its agents keep their data; put the library back to serve them"}});
+                    {"advice", advice}});
   }
 }
 

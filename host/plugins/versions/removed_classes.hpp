@@ -1,5 +1,6 @@
 #pragma once
-// Classes whose library was removed, while their clients wait for it to come back.
+// Classes that lost their code, mostly because their library was removed, while their clients wait
+// for it to come back.
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
@@ -11,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::plugins {
@@ -26,7 +28,9 @@ class RemovedClasses {
                  std::chrono::milliseconds grace)
       : runtime_(runtime), clock_(clock), logger_(logger), grace_(grace) {}
 
-  void remove(const std::filesystem::path& file, const ClassVersions& classes);
+  // `file`: that went, or in which `code` names no class of a served library any more.
+  void remove(const std::filesystem::path& file, const ClassVersions& classes,
+              std::string_view advice);
   // The library is back: its clients stay, whatever it serves now.
   void end(const std::filesystem::path& file) { removed_.erase(file); }
   // Closes the clients of libraries whose grace is over.

@@ -28,6 +28,9 @@ struct ServedLibrary {
   // The ledger has the latest version on trial, and keeps a version to go back to.
   bool on_trial = false;
   FirstWakes first_wakes;
+  // Whether `classes` are those that class files give its code. Otherwise CodeRollouts looks again
+  // when no version comes in.
+  bool has_its_classes = true;
   // Segments of the version that was taken back last. Other settings of these may mend it.
   std::set<std::string> failed_classes;
   // By segment: how many agents tried what was put off or taken back a moment ago. They judge what

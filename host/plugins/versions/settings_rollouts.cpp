@@ -2,6 +2,7 @@
 
 #include "base/close_codes.hpp"
 #include "config/class_file.hpp"
+#include "plugins/versions/class_news.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <algorithm>
@@ -68,14 +69,23 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
          .agent_class = served ? std::string(served->agent_class->name()) : change.agent_class,
          .keys = change.keys});
     if (served || !has_settings) continue;
-    parts_.logger.write(
-        LogLevel::kWarn, "class.not_found",
-        {{"class", change.agent_class},
-         {"file", change.file},
-         {"advice", "no library that is served has this class: its settings are unused"}});
+    const std::string& code = its->settings.code;
+    if (code.empty() || !has_code(code)) tell_not_found(parts_.logger, change.agent_class, *its);
+  }
+  if (reading.other_codes) {
+    for (auto& [file, library] : parts_.libraries.by_file()) library.has_its_classes = false;
   }
   parts_.board.set_mistakes({});
   return std::move(reading.segments);
+}
+
+bool SettingsRollouts::has_code(std::string_view code) const {
+  const std::string segment = protocol::kebab_case(code);
+  return std::ranges::any_of(parts_.libraries.by_file(), [&](const auto& each) {
+    return std::ranges::any_of(each.second.classes, [&](const auto& served) {
+      return protocol::kebab_case(served.second.served->agent_class->code()) == segment;
+    });
+  });
 }
 
 void SettingsRollouts::ask_clients_anew(const runtime::ClassRegistry::EntryTable& before) {
@@ -275,10 +285,10 @@ void SettingsRollouts::put_off(const std::filesystem::path& file, ServedLibrary&
   });
 }
 
-void SettingsRollouts::hurry(const std::filesystem::path& file) {
+void SettingsRollouts::hurry(const std::filesystem::path& file, const std::string& only) {
   std::erase_if(moves_, [&](const auto& each) {
     const auto& [segment, move] = each;
-    if (move.library != file) return false;
+    if (move.library != file || (!only.empty() && segment != only)) return false;
     move.rollout->hurry();
     parts_.libraries.leave(file, move.before().served);
     changes_.add();

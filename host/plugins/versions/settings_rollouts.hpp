@@ -63,7 +63,8 @@ class SettingsRollouts {
   // tried again together with the version.
   void put_off(const std::filesystem::path& file, ServedLibrary& library);
   // A newer version comes, or the library goes: rollouts of its settings end at once.
-  void hurry(const std::filesystem::path& file);
+  // `only`: of this class, by its segment, which gets other code.
+  void hurry(const std::filesystem::path& file, const std::string& only = {});
   // Tells the ledger that `next` is about to replace `before`. Call it before any agent has `next`.
   void begin_trial(const ClassVersion& next, const ClassVersion& before);
   // All agents have the settings of `version`. Does nothing if those are not on trial.
@@ -79,6 +80,8 @@ class SettingsRollouts {
     [[nodiscard]] const ClassVersion& next() const { return rollout->next().begin()->second; }
   };
 
+  // Whether a class is served that runs this code.
+  [[nodiscard]] bool has_code(std::string_view code) const;
   // `before`: the rules by which clients were let in.
   void ask_clients_anew(const runtime::ClassRegistry::EntryTable& before);
   void refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes);

@@ -54,6 +54,7 @@ class ClassConfigurationTest : public ::testing::Test {
     EXPECT_EQ(idle_timeout(), seconds(10));
   }
   using Aliases = ClassConfiguration::Aliases;
+  using Names = std::vector<std::string>;
   [[nodiscard]] seconds idle_timeout(const std::string& name = "counter") const {
     return std::chrono::duration_cast<seconds>(configuration_->of(name)->settings.idle_timeout);
   }
@@ -410,6 +411,19 @@ TEST_F(OnTrialTest, AliasesHoldWhateverIsTakenBack) {
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}}));
 }
 
+TEST_F(OnTrialTest, TheCodeHoldsWhateverIsTakenBack) {
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\ncode: tally\n");
+  read();
+  crash();
+  start();
+  EXPECT_EQ(idle_timeout(), seconds(10));
+  EXPECT_EQ(configuration_->of("counter")->settings.code, "tally");
+  EXPECT_EQ(configuration_->classes_of("Tally"), (Names{"Tally", "counter"}));
+  put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
+  EXPECT_TRUE(read().other_codes);
+  EXPECT_EQ(configuration_->classes_of("Tally"), Names{"Tally"});
+}
+
 TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
   const std::string closed =
       "auth: {type: jwt, name: '{sub}'}\ncors: {origins: ['https://app.example']}\n"
@@ -484,6 +498,21 @@ TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
   EXPECT_TRUE(read().changes.empty());
   ASSERT_EQ(configuration_->taken_back().size(), 1U);
   EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
+}
+
+TEST_F(ClassConfigurationTest, KnowsTheClassesThatRunTheCodeOfAClass) {
+  EXPECT_EQ(configuration_->classes_of("Counter"), Names{"Counter"}) << "as the library spells it";
+  put("one.yaml", "class: OneTally\ncode: counter\n");
+  put("two.yaml", "class: two-tally\ncode: Counter\n");
+  const ClassConfiguration::Reading reading = read();
+  EXPECT_TRUE(reading.other_codes);
+  EXPECT_EQ(reading.segments, (std::set<std::string>{"one-tally", "two-tally"}));
+  EXPECT_EQ(configuration_->classes_of("Counter"), (Names{"Counter", "OneTally", "two-tally"}));
+  EXPECT_EQ(configuration_->classes_of("TwoTally"), Names{}) << "it has other code";
+  EXPECT_FALSE(read().other_codes);
+  put("one.yaml", "class: one-tally\ncode: counter\n");
+  EXPECT_TRUE(read().other_codes) << "its agents are stored under its name";
+  EXPECT_EQ(configuration_->classes_of("Counter"), (Names{"Counter", "one-tally", "two-tally"}));
 }
 
 TEST_F(ClassConfigurationTest, AliasesComeAndGoWithTheFileThatHasThem) {
