@@ -50,7 +50,7 @@ struct Life {
   Life() { note("load"); }
   ~Life() { note("unload"); }
 };
-const Life life;
+const Life kLife;
 
 }  // namespace
 

@@ -96,6 +96,7 @@ TEST(SocketsTest, AClientThatConnectsIsOfferedWhatStreams) {
   for (const SocketRow& row : rows) {
     const SocketStep step = connect_socket(row.view);
     EXPECT_EQ(step.frames, row.frames) << row.name;
+    EXPECT_EQ(step.needs_messages, !row.view.streaming && row.view.waiting.empty()) << row.name;
     EXPECT_EQ(show(step.socket), show(row.after)) << row.name;
   }
 }

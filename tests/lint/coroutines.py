@@ -20,7 +20,7 @@ FLAGS = ["--", "-std=c++20", f"-I{ROOT}/plugin-api/include", f"-I{ROOT}/plugin-a
          f"-I{ROOT}/plugins", "-DHEARTH_NO_ENTRY", '-DVERSION="1"']
 # Their sources may be read as one, which saves most of the time: their includes cost more than
 # they do.
-TOGETHER = ["tests/plugin-api"]
+TOGETHER = ["tests/plugin-api", "plugin-api/chat/src"]
 EACH = ["plugins", "tests/agents"]
 
 

@@ -19,6 +19,7 @@ TESTED_ELSEWHERE = {
     "chat/chat_completions": "tests/chat/provider_test.cpp",
     "chat/openai_responses": "tests/chat/provider_test.cpp",
     "chat/parts": "tests/chat/message_test.cpp",
+    "chat/running_turn": "tests/chat/run_turn_test.cpp",
     "chat/transcript_list": "tests/chat/transcript_test.cpp",
     "cli/admin_command": "tests/process/admin_test.cpp",
     "cli/admin_options": "tests/cli/command_line_test.cpp",

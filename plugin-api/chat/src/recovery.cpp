@@ -1,4 +1,5 @@
 #include "lenient.hpp"
+#include "unix_time.hpp"
 
 #include <hearth/chat/recovery.hpp>
 
@@ -6,13 +7,6 @@
 
 namespace hearth::chat {
 namespace {
-
-std::int64_t unix_ms(Time time) {
-  return time.time_since_epoch().count();
-}
-Time unix_time(std::int64_t milliseconds) {
-  return Time(std::chrono::milliseconds(milliseconds));
-}
 
 // 1, 2, 4, 8, 16, 30, 30, ... seconds.
 std::chrono::milliseconds backoff(int failed_calls) {

@@ -82,6 +82,8 @@ SocketStep connect_socket(const ChatView& view) {
     step = offered(view.streaming->id);
   else if (!view.waiting.empty())
     step = parked(view.waiting);
+  else
+    step.needs_messages = true;  // a turn may have ended while it was away
   if (!view.recovering.empty()) step.frames.push_back(recovering_frame(true, view.recovering));
   return step;
 }

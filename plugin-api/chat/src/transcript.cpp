@@ -3,6 +3,7 @@
 #include <hearth/agent_base.hpp>
 #include <hearth/chat/transcript.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <tuple>
@@ -127,6 +128,22 @@ std::string Transcript::text_of(std::uint64_t seq) const {
 std::optional<Json> Transcript::message_of(std::optional<std::uint64_t> seq) const {
   if (!seq) return std::nullopt;
   return parse_json(text_of(*seq));
+}
+
+std::vector<Json> Transcript::newest(std::size_t max_bytes) const {
+  std::vector<Json> messages;
+  std::size_t bytes = 0;
+  std::vector<std::uint64_t> seqs;
+  Query rows = agent_.sql("SELECT seq FROM chat_messages ORDER BY seq DESC");
+  while (const auto seq = rows.optional<std::uint64_t>()) seqs.push_back(*seq);
+  for (const std::uint64_t seq : seqs) {
+    const std::string text = text_of(seq);
+    bytes += text.size();
+    if (bytes > max_bytes && !messages.empty()) break;
+    messages.push_back(parse_json(text));
+  }
+  std::ranges::reverse(messages);
+  return messages;
 }
 
 // ---- writing ------------------------------------------------------------------------------------

@@ -1,3 +1,5 @@
+#include "unix_time.hpp"
+
 #include <hearth/agent_base.hpp>
 #include <hearth/chat/message.hpp>
 #include <hearth/chat/turns.hpp>
@@ -19,7 +21,8 @@ constexpr std::array kTurnTables = {
     "not_before INTEGER NOT NULL, created INTEGER NOT NULL, began INTEGER, ended INTEGER, "
     "stopping INTEGER NOT NULL DEFAULT 0, step INTEGER NOT NULL DEFAULT 0, "
     "work INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, "
-    "spent TEXT NOT NULL DEFAULT '{}', incident TEXT NOT NULL DEFAULT '{}', stash TEXT, "
+    "spent TEXT NOT NULL DEFAULT '{}', plan TEXT NOT NULL DEFAULT '{}', incident TEXT NOT NULL "
+    "DEFAULT '{}', stash TEXT, "
     "error TEXT NOT NULL DEFAULT '')",
     "CREATE INDEX IF NOT EXISTS chat_turns_line ON chat_turns(seq) "
     "WHERE state IN ('queued', 'running')",
@@ -42,7 +45,7 @@ constexpr std::array<std::pair<TurnKind, std::string_view>, 4> kKindTexts = {{
 
 constexpr const char* kColumns =
     "SELECT id, kind, state, origin_ids, body, client_tools, owner, message_id, not_before, "
-    "created, ended, stopping, step, work, progress, spent, incident, stash, error "
+    "created, ended, stopping, step, work, progress, spent, plan, incident, stash, error "
     "FROM chat_turns ";
 
 struct TurnRow {
@@ -62,19 +65,13 @@ struct TurnRow {
   std::int64_t work = 0;
   std::int64_t progress = 0;
   std::string spent;
+  std::string plan;
   std::string incident;
   std::optional<std::string> stash;
   std::string error;
   HEARTH_FIELDS(id, kind, state, origin_ids, body, client_tools, owner, message_id, not_before,
-                created, ended, stopping, step, work, progress, spent, incident, stash, error)
+                created, ended, stopping, step, work, progress, spent, plan, incident, stash, error)
 };
-
-Time time_of(std::int64_t unix_ms) {
-  return Time(std::chrono::milliseconds(unix_ms));
-}
-std::int64_t unix_ms(Time time) {
-  return time.time_since_epoch().count();
-}
 
 std::optional<std::string> stored(const Json& value) {
   return value.is_null() ? std::nullopt : std::optional(to_text(value));
@@ -93,14 +90,15 @@ TurnRecord record_of(TurnRow row) {
   turn.client_tools = loaded(row.client_tools);
   turn.owner = std::move(row.owner);
   turn.message_id = std::move(row.message_id);
-  turn.not_before = time_of(row.not_before);
-  turn.created = time_of(row.created);
-  if (row.ended) turn.ended = time_of(*row.ended);
+  turn.not_before = unix_time(row.not_before);
+  turn.created = unix_time(row.created);
+  if (row.ended) turn.ended = unix_time(*row.ended);
   turn.is_stopping = row.stopping;
   turn.step = row.step;
   turn.work = row.work;
   turn.progress = row.progress;
   turn.spent = read_json<Spent>(parse_json(row.spent), "spent");
+  turn.plan = read_json<CallPlan>(parse_json(row.plan), "plan");
   turn.incident = read_json<Incident>(parse_json(row.incident), "incident");
   turn.stash = loaded(row.stash);
   turn.error = std::move(row.error);
@@ -224,7 +222,7 @@ std::optional<Head> Turns::head() const {
                            "IN ('queued', 'running') ORDER BY seq LIMIT 1")
                        .optional<std::tuple<std::string, bool, std::int64_t>>();
   if (!row) return std::nullopt;
-  return Head{std::get<0>(*row), std::get<1>(*row), time_of(std::get<2>(*row))};
+  return Head{std::get<0>(*row), std::get<1>(*row), unix_time(std::get<2>(*row))};
 }
 
 // ---- one turn -----------------------------------------------------------------------------------
@@ -258,9 +256,11 @@ bool Turns::save(const TurnRecord& turn) {
   if (stash && stash->size() > kMaxStashBytes)
     throw Error(HEARTH_E_LIMIT, "The stash of the turn is too large.");
   const Query saved = agent_.sql(
-      "UPDATE chat_turns SET message_id = ?, step = ?, spent = ?, incident = ?, stash = ? "
+      "UPDATE chat_turns SET message_id = ?, step = ?, spent = ?, plan = ?, incident = ?, "
+      "stash = ? "
       "WHERE id = ? AND state = 'running'",
-      turn.message_id, turn.step, Json(turn.spent), Json(turn.incident), stash, turn.id);
+      turn.message_id, turn.step, Json(turn.spent), Json(turn.plan), Json(turn.incident), stash,
+      turn.id);
   return saved.changes() != 0;
 }
 

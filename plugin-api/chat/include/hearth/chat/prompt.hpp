@@ -64,6 +64,8 @@ struct SettledCall {
   bool is_executed_by_provider = false;
   const Json* output = nullptr;  // null if it has none
 };
+// Of the messages of a prompt, where the model's window is not known.
+inline constexpr std::size_t kMaxHistoryBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxResult = std::size_t{64} << 10;
 
 [[nodiscard]] bool is_text(const Json& part);

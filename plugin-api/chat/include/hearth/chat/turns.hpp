@@ -15,6 +15,8 @@
 #include <hearth/chat/line.hpp>
 #include <hearth/chat/recovery.hpp>
 #include <hearth/chat/spending.hpp>
+#include <hearth/chat/usage.hpp>
+#include <hearth/fields.hpp>
 #include <hearth/json.hpp>
 
 #include <cstdint>
@@ -46,8 +48,25 @@ struct TurnRequest {
   Json body = nullptr;
   Json client_tools = nullptr;
   std::string key = {};         // a second turn with it is none; empty: there is none
-  std::string owner = {};       // of a continuation: the id of the connection that gets it first
+  std::string owner = {};       // the id of the connection that has begun it; a continuation is
+                                // offered to this one first
   std::string message_id = {};  // of a continuation: the answer in which it goes on
+};
+
+// What the calls of the model so far have left for the next one.
+struct CallPlan {
+  int whole_calls = 0;                     // answers that were whole
+  bool is_cut = false;                     // the last one was not: the next call goes on in it ...
+  std::string open_text;                   // ... in this part of text, which is open
+  bool is_paused = false;                  // the model has only paused
+  std::string finish_reason;               // of the last whole answer
+  Usage usage;                             // of the last answer
+  std::optional<Reservation> reservation;  // of a call that is not over
+  int generated = 0;                       // Turn::generate() that are over
+  std::uint64_t base_parts = 0;            // parts of the message before the turn
+  bool is_handed_over = false;             // the agent has left memory between two calls, in order
+  HEARTH_FIELDS(whole_calls, is_cut, open_text, is_paused, finish_reason, usage, reservation,
+                generated, base_parts, is_handed_over)
 };
 
 struct TurnRecord {
@@ -70,6 +89,7 @@ struct TurnRecord {
   std::string message_id;  // of the answer; empty: it has none yet
   int step = 0;            // calls of the model that are over
   Spent spent;
+  CallPlan plan;
   Incident incident;
   Json stash = nullptr;  // of the author
 };

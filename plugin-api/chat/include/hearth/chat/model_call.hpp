@@ -1,0 +1,85 @@
+#pragma once
+// One call of a model, as an operation of the ledger (operations.hpp): a request, and its answer
+// as chunks. What was paid is used: an answer that a crash has cut is decoded from the ledger, and
+// fetched on where the provider can do that.
+//
+//     kind                    after a crash in the answer
+//     chat.model              the stored part is decoded to its end, and the call is over as `cut`
+//     chat.model.resumable    OpenAI's background answers: the stored part, then the rest
+//
+// The same call is the same `turn` and `number`. Chunks that the log has are not made again.
+
+#include <hearth/chat/options.hpp>
+#include <hearth/chat/usage.hpp>
+#include <hearth/fields.hpp>
+#include <hearth/method.hpp>
+#include <hearth/task.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+
+inline constexpr const char* kModelKind = "chat.model";
+inline constexpr const char* kResumableKind = "chat.model.resumable";
+
+struct ModelCall {
+  std::string turn;
+  int number = 0;
+  std::string base_url;
+  std::string credential;
+  HttpCall request;
+  bool is_resumable = false;
+  std::string open_text;          // of ModelAnswer
+  std::uint64_t used_events = 0;  // of this call's answer, whose chunks are in the log
+  std::stop_token stop;
+  std::chrono::milliseconds stall_timeout{};  // 0: off
+};
+
+// How a call was, as the ledger keeps it. It has been paid for, in part or whole, unless it has not
+// left (NotCalled).
+struct CallOutcome {
+  std::string failure;  // failure_name(); empty: the answer is whole
+  std::string text;     // of the failure, for the log
+  std::optional<std::int64_t> retry_after_ms;
+  bool is_stalled = false;
+  bool has_content = false;  // ModelAnswer::has_content()
+  bool is_paused = false;
+  std::string finish_reason;
+  Usage usage;
+  HEARTH_FIELDS(failure, text, retry_after_ms, is_stalled, has_content, is_paused, finish_reason,
+                usage)
+
+  [[nodiscard]] Failure as_failure() const;
+};
+
+// The provider has refused the request, or it has not reached the provider: no answer was made.
+class NotCalled : public NotExecuted {
+ public:
+  explicit NotCalled(Failure failure) : NotExecuted(failure.text), failure_(std::move(failure)) {}
+  [[nodiscard]] const Failure& failure() const noexcept { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+// Takes the chunks of one read of the answer, and how many of its events are used then.
+using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t events)>;
+
+// In a fiber. The outcome, and the last chunks, are one commit with what the caller writes before
+// it waits again.
+// Failure   NotCalled; FetchError: of a resumable call, whose rest the same call asks for later;
+//           HostError(LIMIT): operations.kinds of the class forbids the call.
+[[nodiscard]] Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall call,
+                                           TakeChunks take);
+
+// The kinds of operations above.
+[[nodiscard]] OperationKind model_kind();
+[[nodiscard]] OperationKind resumable_model_kind();
+
+}  // namespace hearth::chat

@@ -1,0 +1,115 @@
+#pragma once
+// What ChatAgent::on_turn gets: one turn of the chat, from the user's message to the end of the
+// answer. on_turn runs again from its beginning after an interruption, with the same turn:
+// generate() goes on where it was, and what has to happen once is marked or stashed.
+
+#include <hearth/chat/model_call.hpp>
+#include <hearth/chat/running_turn.hpp>
+#include <hearth/chat/tool.hpp>
+#include <hearth/json.hpp>
+#include <hearth/task.hpp>
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+class Agent;
+class FiberContext;
+}  // namespace hearth
+
+namespace hearth::chat {
+
+struct Chat;
+
+// The turn was stopped, by the user or by the agent's code.
+class TurnStopped : public Error {
+ public:
+  TurnStopped() : Error(HEARTH_E_CANCELLED, "the turn was stopped") {}
+};
+
+// Ends the turn as failed, with a sentence for the user. So does any hearth::Error that leaves
+// on_turn; of another exception the user only gets to know that the answer has failed.
+class TurnFailed : public Error {
+ public:
+  // `reason`: for the log, such as max_attempts_exceeded
+  explicit TurnFailed(const std::string& text, std::string reason = {})
+      : Error(HEARTH_E_FINAL, text, true), reason_(std::move(reason)) {}
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
+class Turn {
+ public:
+  Turn(Chat& chat, RunningTurn& running, FiberContext& fiber);
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  [[nodiscard]] const std::string& id() const { return running_.record().id; }
+  [[nodiscard]] TurnKind kind() const { return running_.record().kind; }
+  // The turn was interrupted before, and goes on.
+  [[nodiscard]] bool is_recovered() const { return running_.record().incident.attempt > 0; }
+  // The other fields of the client's request; null: there are none.
+  [[nodiscard]] const Json& body() const { return running_.record().body; }
+  // The answer so far, a UIMessage, and its text.
+  [[nodiscard]] const Json& message() const { return running_.message(); }
+  [[nodiscard]] std::string text() const { return running_.text(); }
+  // Requested when the user stops the turn.
+  [[nodiscard]] std::stop_token stop_token() const { return running_.stop().get_token(); }
+
+  // ---- before generate()
+
+  void system(std::string text) { system_ = std::move(text); }
+  // Those of the class's file, to be changed.
+  [[nodiscard]] ModelOptions& model() noexcept { return model_; }
+  void tool(Tool tool) { tools_.push_back(std::move(tool)); }
+  // A member function of the agent, see tool.hpp.
+  template <class Class, class Result, class... Parameters>
+  void tool(std::string name, std::string description, Effect effect,
+            Result (Class::*function)(Parameters...), ToolOptions options = {}) {
+    tool(tools::member_tool(std::move(name), std::move(description), effect, agent(), function,
+                            std::move(options)));
+  }
+
+  // Asks the model, runs its tools, and asks again, until it has answered, or a client has to
+  // answer (a tool of the client, an approval): then the reply makes a turn of its own, which goes
+  // on in the same message.
+  // Failure   TurnStopped, TurnFailed, TurnGone: let them pass
+  [[nodiscard]] Task<void> generate();
+
+  // Writes a chunk of the AI SDK into the answer, once for each mark over all interruptions.
+  void write(std::string_view mark, Json chunk);
+  // Kept with the turn, such as for on_chat_recovery.
+  // Failure   Error(LIMIT): over kMaxStashBytes
+  void stash(Json value);
+  [[nodiscard]] const Json& stash() const { return running_.record().stash; }
+
+ private:
+  [[nodiscard]] Agent& agent() const;
+  [[nodiscard]] const Tool* find_tool(std::string_view name) const;
+  [[nodiscard]] bool awaits_client() const;
+  [[nodiscard]] bool is_done() const;
+  [[nodiscard]] Task<void> run_calls();
+  [[nodiscard]] Task<void> run_call(std::string call, const Tool& tool, Json input);
+  [[nodiscard]] Task<Json> call_output(std::string call, const Tool& tool, Json input);
+  void ask_approval(const std::string& call);
+  [[nodiscard]] Prompt prompt();
+  [[nodiscard]] Task<void> ask();
+  [[nodiscard]] Task<void> ask_once(HttpCall request);
+  void take_outcome(const CallOutcome& outcome);
+  [[nodiscard]] Task<void> recover(Failure failure, bool is_stalled, bool is_called);
+
+  Chat& chat_;
+  RunningTurn& running_;
+  FiberContext& fiber_;
+  std::string system_;
+  ModelOptions model_;
+  std::vector<Tool> tools_;
+  int generated_ = 0;  // calls of generate() in this run
+};
+
+}  // namespace hearth::chat

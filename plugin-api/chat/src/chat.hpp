@@ -1,0 +1,108 @@
+#pragma once
+// The parts of a chat, which its agent owns.
+
+#include <hearth/chat/chat_agent.hpp>
+
+#include <list>
+
+namespace hearth::chat {
+
+// Events that are handled one after the other, also across their waits.
+class InOrder {
+ public:
+  explicit InOrder(Agent& agent) : changed_(agent) {}
+
+  class Place {
+   public:
+    explicit Place(InOrder& order) : order_(order), at_(order.line_.insert(order.line_.end(), 0)) {}
+    ~Place() {
+      order_.line_.erase(at_);
+      order_.changed_.notify();
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    [[nodiscard]] bool is_first() const { return at_ == order_.line_.begin(); }
+
+   private:
+    InOrder& order_;
+    std::list<int>::iterator at_;
+  };
+  [[nodiscard]] Task<void> reach(const Place& place) {
+    while (!place.is_first()) co_await changed_.wait();
+  }
+
+ private:
+  Signal changed_;
+  std::list<int> line_;
+};
+
+struct Chat {
+  Chat(ChatAgent& owner, ChatOptions given, std::unique_ptr<const Provider> model)
+      : agent(owner),
+        options(std::move(given)),
+        provider(std::move(model)),
+        transcript(owner),
+        turns(owner),
+        log(owner),
+        streams(owner, transcript, turns, log),
+        order(owner),
+        changed(owner) {}
+  Chat(const Chat&) = delete;
+  Chat& operator=(const Chat&) = delete;
+
+  // ---- frames (frames.cpp)
+
+  Task<void> handle(Connection client, ClientFrame frame);
+  Task<void> accept(Connection client, ChatRequest request);
+  Task<void> set_messages(Connection client, SetMessages frame);
+  void handle_now(const Connection& client, const ClientFrame& frame);
+  void refuse(const Connection& client, const Refusal& refusal);
+  // The first turn of the line runs, if none does.
+  void start_head();
+  // A turn is over, of whatever outcome, and clients get to know.
+  void show_skipped(const std::vector<TurnInLine>& turns);
+  bool cancel(std::string_view id);
+  void clear(const std::optional<Connection>& except);
+  // Sanitises a message as it is stored.
+  void clean(Json& message);
+  // Changes a call's part in the running answer, or in a stored message.
+  void answer(const Connection& client, const std::string& call, bool auto_continue,
+              const Json& tools, const std::function<Answer(Json&)>& change);
+  std::string start(TurnRequest request, std::vector<Json> messages);
+
+  // ---- the turn that runs (run_turn.cpp)
+
+  Task<void> run(std::string id, FiberContext& fiber);
+  Task<void> go_on(RunningTurn& turn, FiberContext& fiber);
+  void end(RunningTurn& turn, TurnState state, const std::string& text);
+  void drop_old_logs(std::string_view id);
+  void drop_text(RunningTurn& turn);
+  // A fiber of a turn has ended otherwise than with its turn.
+  void give_up(const TurnRecord& turn, std::string_view why);
+  Task<void> exhaust(RunningTurn& turn, GiveUp reason);
+  Task<void> after_interruption(RunningTurn& turn, const Verdict& verdict, bool asks_author);
+  Task<void> rest_until(RunningTurn& turn, Time at);
+  RecoveryContext context_of(const RunningTurn& turn);
+  Json history_for(const TurnRecord& turn);
+
+  // Names of the tools that the clients of this turn have.
+  static std::vector<ToolSpec> client_tools(const TurnRecord& turn);
+
+  ChatAgent& agent;
+  ChatOptions options;
+  std::unique_ptr<const Provider> provider;
+  Transcript transcript;
+  Turns turns;
+  ChunkLog log;
+  Streams streams;
+  InOrder order;
+  Signal changed;  // a turn has ended
+  RunningTurn* running = nullptr;
+  bool is_leaving = false;  // the agent leaves memory: no call of the model begins
+  Time last_refusal = {};
+};
+
+// Whether a client has to answer a call of this message.
+[[nodiscard]] bool awaits_client(const Json& message, const std::vector<ToolSpec>& client_tools);
+
+}  // namespace hearth::chat

@@ -1,0 +1,243 @@
+#include "chat.hpp"
+#include "parts.hpp"
+
+#include <utility>
+
+namespace hearth {
+
+namespace {
+
+constexpr std::size_t kParsedHere = std::size_t{256} << 10;  // longer frames are parsed elsewhere
+constexpr std::size_t kPage = std::size_t{256} << 10;
+constexpr const char* kNotRegistered =
+    "this class is a ChatAgent: call chat_methods(m) in its methods()";
+
+chat::TurnEnd end_of(const chat::TurnRecord& turn, const chat::Transcript& transcript) {
+  return {.request_id = turn.id,
+          .status = std::string(chat::state_text(turn.state)),
+          .error = turn.error,
+          .is_continuation = turn.kind == chat::TurnKind::kContinuation,
+          .message = transcript.find(turn.message_id).value_or(Json())};
+}
+
+}  // namespace
+
+ChatAgent::ChatAgent() = default;
+ChatAgent::~ChatAgent() = default;
+
+// ---- hooks --------------------------------------------------------------------------------------
+
+Task<void> ChatAgent::on_turn(chat::Turn& turn) {
+  auto generating = turn.generate();
+  co_await std::move(generating);
+}
+
+chat::ChatOptions ChatAgent::chat_options() {
+  const Json given = options();
+  return given.is_null() ? chat::ChatOptions() : read_json<chat::ChatOptions>(given, "options");
+}
+
+std::unique_ptr<const chat::Provider> ChatAgent::make_provider(const chat::ChatOptions& options) {
+  return chat::make_provider(options);
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+std::string ChatAgent::start_turn(const std::vector<Json>& messages,
+                                  const chat::StartTurn& options) {
+  if (messages.empty()) throw Error(HEARTH_E_INVALID, "a turn begins with a message");
+  return chat_->start(
+      {.id = {}, .kind = chat::TurnKind::kProgram, .body = options.body, .key = options.key},
+      messages);
+}
+
+std::string ChatAgent::start_turn(std::string_view text, const chat::StartTurn& options) {
+  Json message{{"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}};
+  std::vector<Json> messages;
+  messages.push_back(std::move(message));
+  return start_turn(messages, options);
+}
+
+std::string ChatAgent::continue_last_turn(Json body) {
+  const std::optional<Json> last = chat_->transcript.last();
+  if (!last || chat::parts::text(*last, "role") != "assistant") return {};
+  return chat_->start({.id = {},
+                       .kind = chat::TurnKind::kContinuation,
+                       .body = std::move(body),
+                       .message_id = chat::parts::text(*last, "id")},
+                      {});
+}
+
+Task<chat::TurnEnd> ChatAgent::wait_turn(std::string id, TimeOption timeout) {
+  const std::chrono::nanoseconds until = uptime() + timeout;
+  for (;;) {
+    const std::optional<chat::TurnRecord> turn = chat_->turns.find(id);
+    if (!turn) throw Error(HEARTH_E_NOT_FOUND, "there is no such turn");
+    if (turn->ended) co_return end_of(*turn, chat_->transcript);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - uptime());
+    if (left.count() <= 0) throw Error(HEARTH_E_TIMEOUT, "the turn has not ended yet");
+    auto waiting = with_timeout(chat_->changed.wait(), left);
+    co_await std::move(waiting);
+  }
+}
+
+bool ChatAgent::cancel_turn(std::string_view id) {
+  return chat_->cancel(id);
+}
+
+void ChatAgent::clear_chat() {
+  chat_->clear(std::nullopt);
+}
+
+void ChatAgent::persist_messages(const std::vector<Json>& messages) {
+  for (Json message : messages) {
+    if (const std::string fault = chat::message_fault(message); !fault.empty())
+      throw Error(HEARTH_E_INVALID, fault);
+    chat_->clean(message);
+    chat_->transcript.put(message);
+  }
+  chat_->streams.show_messages();
+}
+
+std::optional<Json> ChatAgent::last_message() const {
+  return chat_->transcript.last();
+}
+
+std::string ChatAgent::partial_text() const {
+  return chat_->running == nullptr ? std::string() : chat_->running->text();
+}
+
+bool ChatAgent::has_pending_interaction() const {
+  if (chat_->running != nullptr) return false;
+  const std::optional<Json> last = chat_->transcript.last();
+  if (!last) return false;
+  for (const Json& part : chat::parts::of(*last)) {
+    const std::string& state = chat::parts::text(part, "state");
+    if (chat::is_tool_part(part) && (state == "input-available" || state == "approval-requested"))
+      return true;
+  }
+  return false;
+}
+
+Task<bool> ChatAgent::wait_until_stable(std::chrono::milliseconds timeout) {
+  const std::chrono::nanoseconds until = uptime() + timeout;
+  for (;;) {
+    if (!chat_->turns.head() && !has_pending_interaction()) co_return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - uptime());
+    if (left.count() <= 0) co_return false;
+    bool is_late = false;
+    try {
+      auto waiting = with_timeout(chat_->changed.wait(), left);
+      co_await std::move(waiting);
+    } catch (const Error& error) {
+      if (error.code() != HEARTH_E_TIMEOUT) throw;
+      is_late = true;
+    }
+    if (is_late) co_return false;
+  }
+}
+
+// ---- for the chat -------------------------------------------------------------------------------
+
+Task<void> ChatAgent::on_start() {
+  try {
+    std::ignore = detail::listed_operation(activation(), chat::kModelKind);
+  } catch (const Error&) {
+    throw Error(HEARTH_E_INVALID, kNotRegistered);
+  }
+  chat::ChatOptions options = chat_options();
+  chat::check_options(options);
+  std::unique_ptr<const chat::Provider> provider = make_provider(options);
+  chat_ = std::make_unique<chat::Chat>(*this, std::move(options), std::move(provider));
+  auto starting = on_other_start();
+  co_await std::move(starting);
+  chat_->streams.start();
+  chat_->start_head();
+}
+
+Task<void> ChatAgent::on_connect(Connection client) {
+  chat_->streams.connect(client);
+  return on_other_connect(client);
+}
+
+Task<void> ChatAgent::on_message(Connection client, Message message) {
+  std::optional<chat::ClientFrame> frame;
+  {
+    const chat::InOrder::Place place(chat_->order);
+    auto reaching = chat_->order.reach(place);
+    co_await std::move(reaching);
+    if (message.is_text() && message.text().size() > kParsedHere) {
+      auto reading = offload([text = message.text()] { return chat::read_client_frame(text); });
+      frame = co_await reading;
+    } else if (message.is_text()) {
+      frame = chat::read_client_frame(message.text());
+    }
+    if (frame) {
+      auto handling = chat_->handle(client, std::move(*frame));
+      co_await std::move(handling);
+    }
+  }
+  if (frame) co_return;
+  auto other = on_other_message(client, std::move(message));
+  co_await std::move(other);
+}
+
+Task<void> ChatAgent::on_close(Connection client, unsigned code, std::string reason, bool clean) {
+  chat_->streams.leave(client);
+  return on_other_close(client, code, std::move(reason), clean);
+}
+
+Task<Response> ChatAgent::on_request(const Request& request) {
+  if (request.method() != "GET" || !request.path().ends_with("/get-messages")) {
+    auto other = on_other_request(request);
+    co_return co_await std::move(other);
+  }
+  Response head;
+  head.add_header("Content-Type", "application/json");
+  ResponseStream out = request.stream(head);
+  for (chat::TranscriptPage page; !page.is_last;) {
+    page = chat_->transcript.page(page.cursor, kPage);
+    auto writing = out.write(page.text);
+    const bool is_read = co_await writing;
+    if (!is_read) break;
+  }
+  co_return out.end();
+}
+
+Task<void> ChatAgent::on_evict(EvictReason reason) {
+  chat_->is_leaving = true;
+  while (chat_->running != nullptr && !chat_->running->record().plan.is_handed_over) {
+    auto waiting = chat_->changed.wait();
+    co_await std::move(waiting);
+  }
+  auto other = on_other_evict(reason);
+  co_await std::move(other);
+}
+
+Task<void> ChatAgent::run_chat_turn(Json input, FiberContext& fiber) {
+  auto running = chat_->run(input.at("turn").get<std::string>(), fiber);
+  co_await std::move(running);
+}
+
+Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
+  if (fiber.name != "chat.turn") {
+    auto other = on_other_fiber_complete(fiber);
+    co_await std::move(other);
+    co_return;
+  }
+  const std::string id(chat::parts::text(fiber.input, "turn"));
+  if (const auto turn = chat_->turns.find(id); turn && !turn->ended)
+    chat_->give_up(*turn, fiber.error.value_or(""));
+  chat_->start_head();
+  if (const auto turn = chat_->turns.find(id); turn && turn->ended) {
+    auto telling = on_turn_end(end_of(*turn, chat_->transcript));
+    co_await std::move(telling);
+  }
+  FiberFilter old;
+  old.statuses = {FiberStatus::kCompleted, FiberStatus::kError, FiberStatus::kAborted};
+  old.name = "chat.turn";
+  old.before = now() - std::chrono::hours(1);
+  delete_fibers(old);
+}
+
+}  // namespace hearth

@@ -1,0 +1,263 @@
+// What clients send, and what the agent's code begins.
+#include "chat.hpp"
+#include "parts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+constexpr const char* kReadonly = "This client may only read.";
+constexpr const char* kFull = "Too many messages wait for an answer.";
+
+std::vector<std::string> trailing_user_ids(const Json& messages) {
+  std::vector<std::string> ids;
+  for (auto message = messages.rbegin();
+       message != messages.rend() && parts::text(*message, "role") == "user"; ++message)
+    ids.insert(ids.begin(), parts::text(*message, "id"));
+  return ids;
+}
+
+// Some call of the message has no result yet.
+bool is_pending(const Json& message) {
+  return std::ranges::any_of(parts::of(message), [](const Json& part) {
+    const std::string& state = parts::text(part, "state");
+    return is_tool_part(part) && !parts::is_true(part, "providerExecuted") &&
+           (state == "input-available" || state == "approval-requested");
+  });
+}
+
+std::string skipped_frame(const std::string& id, const std::vector<std::string>& messages) {
+  return response_frame({.id = id, .is_done = true, .message_ids = messages, .outcome = "skipped"});
+}
+
+// Sanitises the messages and hashes them.
+struct Prepared {
+  Json messages;
+  std::vector<std::int64_t> hashes;
+};
+Prepared prepare(Json messages) {
+  for (Json& message : messages) sanitize(message);
+  Prepared prepared{std::move(messages), {}};
+  prepared.hashes = hash_messages(prepared.messages);
+  return prepared;
+}
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+}  // namespace
+
+void Chat::clean(Json& message) {
+  chat::sanitize(message);
+  agent.sanitize(message);
+}
+
+// ---- the line -----------------------------------------------------------------------------------
+
+void Chat::start_head() {
+  const std::optional<Head> head = turns.head();
+  if (!head || head->is_running) return;
+  FiberOptions fiber;
+  fiber.key = head->id.size() > 250 ? head->id : "chat:" + head->id;
+  fiber.keep_record = true;  // only then a dead one is reported
+  agent.start_fiber("chat.turn", Json{{"turn", head->id}}, fiber);
+}
+
+void Chat::show_skipped(const std::vector<TurnInLine>& skipped) {
+  for (const TurnInLine& turn : skipped) streams.show_skipped(turn);
+  if (!skipped.empty()) changed.notify();
+}
+
+bool Chat::cancel(std::string_view id) {
+  const std::optional<TurnRecord> turn = turns.find(id);
+  switch (turns.cancel(id, agent.now())) {
+    case Cancelled::kNothing: return false;
+    case Cancelled::kSkipped:
+      if (turn) show_skipped({TurnInLine{turn->id, turn->kind, false, turn->origin_ids}});
+      start_head();
+      return true;
+    case Cancelled::kStopping: break;
+  }
+  if (running != nullptr && running->record().id == id) running->stop().request_stop();
+  return true;
+}
+
+void Chat::clear(const std::optional<Connection>& except) {
+  const std::vector<TurnInLine> gone = turns.clear();
+  transcript.clear();
+  drop_old_logs({});
+  if (running != nullptr) running->stop().request_stop();
+  streams.show_clear(except);
+  for (const TurnInLine& turn : gone) {
+    if (turn.is_running)
+      streams.end({.id = turn.id,
+                   .is_continuation = turn.kind == TurnKind::kContinuation,
+                   .outcome = "aborted",
+                   .message_ids = turn.origin_ids},
+                  except);
+    else
+      streams.show_skipped(turn);
+  }
+  changed.notify();
+}
+
+std::string Chat::start(TurnRequest request, std::vector<Json> messages) {
+  for (Json& message : messages) {
+    if (!message.contains("id")) message["id"] = agent.uuid();
+    if (const std::string fault = message_fault(message); !fault.empty())
+      throw Error(HEARTH_E_INVALID, fault);
+    clean(message);
+    if (parts::text(message, "role") == "user") request.origin_ids.push_back(message["id"]);
+  }
+  if (request.id.empty()) request.id = agent.uuid();
+  const Accepted accepted = turns.accept(request, options.line(), agent.now());
+  if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kFull);
+  if (accepted.place == Place::kKnown) return accepted.id;
+  for (const Json& message : messages) transcript.put(message);
+  show_skipped(accepted.skipped);
+  if (!messages.empty()) streams.show_messages();
+  start_head();
+  return accepted.id;
+}
+
+// ---- frames -------------------------------------------------------------------------------------
+
+Task<void> Chat::accept(Connection client, ChatRequest request) {
+  for (Json& message : request.messages) agent.sanitize(message);
+  const std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
+  auto preparing = agent.offload(
+      [messages = std::move(request.messages)]() mutable { return prepare(std::move(messages)); });
+  Prepared prepared = co_await preparing;
+  TurnRequest turn{.id = request.id,
+                   .kind = request.is_regenerate ? TurnKind::kRegenerate : TurnKind::kSubmit,
+                   .origin_ids = origin_ids,
+                   .body = std::move(request.body),
+                   .client_tools = std::move(request.client_tools),
+                   .owner = client.id()};
+  const Accepted accepted = turns.accept(turn, options.line(), agent.now());
+  if (accepted.place == Place::kFull) {
+    client.send(refusal_frame({request.id, kFull}));
+    co_return;
+  }
+  if (accepted.place == Place::kDropped) {
+    streams.show_messages_to(client);
+    client.send(skipped_frame(request.id, origin_ids));
+    co_return;
+  }
+  if (accepted.place == Place::kKnown) {
+    streams.acknowledge(client, accepted.id);
+    co_return;
+  }
+  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
+                    request.is_regenerate);
+  if (!accepted.joined.empty()) transcript.join(accepted.joined);
+  show_skipped(accepted.skipped);
+  streams.show_messages(client);
+  start_head();
+}
+
+Task<void> Chat::set_messages(Connection client, SetMessages frame) {
+  auto preparing = agent.offload(
+      [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
+  Prepared prepared = co_await preparing;
+  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false);
+  streams.show_messages(client);
+}
+
+void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,
+                  const Json& tools, const std::function<Answer(Json&)>& change) {
+  std::optional<Json> message;
+  Answer answered = Answer::kNoCall;
+  if (running != nullptr) answered = change(running->message());
+  if (answered == Answer::kTaken) {
+    running->store_message([this](Json& stored) { clean(stored); });
+    message = transcript.find(running->record().message_id);
+  } else if (answered == Answer::kNoCall) {
+    message = transcript.find_call(call);
+    if (message) answered = change(*message);
+    if (answered == Answer::kTaken) transcript.put(*message);
+  }
+  if (answered == Answer::kNoCall) agent.log.info("chat: an answer to a call that does not exist");
+  if (answered != Answer::kTaken || !message) return;
+  streams.show_update(*message);
+  // A turn that runs goes on with the answer itself.
+  if (!auto_continue || is_pending(*message)) return;
+  TurnRequest turn{.id = agent.uuid(),
+                   .kind = TurnKind::kContinuation,
+                   .client_tools = tools,
+                   .owner = client.id(),
+                   .message_id = parts::text(*message, "id")};
+  turns.accept(turn, options.line(), agent.now());
+  start_head();
+}
+
+Task<void> Chat::handle(Connection client, ClientFrame frame) {
+  const bool only_reads = std::holds_alternative<ResumeRequest>(frame) ||
+                          std::holds_alternative<ResumeAck>(frame) ||
+                          std::holds_alternative<Refusal>(frame);
+  if (client.readonly() && !only_reads) {
+    if (const auto* const request = std::get_if<ChatRequest>(&frame))
+      client.send(refusal_frame({request->id, kReadonly}));
+    co_return;
+  }
+  if (auto* const request = std::get_if<ChatRequest>(&frame)) {
+    const std::string id = request->id;
+    std::string refusal;
+    try {
+      auto accepting = accept(client, std::move(*request));
+      co_await std::move(accepting);
+    } catch (const HostError&) {
+      throw;
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+    if (!refusal.empty()) client.send(refusal_frame({id, refusal}));
+  } else if (auto* const messages = std::get_if<SetMessages>(&frame)) {
+    auto setting = set_messages(client, std::move(*messages));
+    co_await std::move(setting);
+  } else {
+    handle_now(client, frame);
+  }
+}
+
+void Chat::handle_now(const Connection& client, const ClientFrame& frame) {
+  std::visit(
+      Overloaded{
+          [&](const ClearChat&) { clear(client); },
+          [&](const CancelRequest& cancelled) { cancel(cancelled.id); },
+          [&](const ResumeRequest& resume) { streams.resume(client, resume.probe_id); },
+          [&](const ResumeAck& ack) { streams.acknowledge(client, ack.id); },
+          [&](const ToolResult& result) {
+            answer(client, result.call, result.auto_continue, result.client_tools,
+                   [&](Json& message) {
+                     return result.is_failure ? fail_call(message, result.call, result.error_text)
+                                              : answer_call(message, result.call, result.output);
+                   });
+          },
+          [&](const ToolApproval& approval) {
+            answer(client, approval.call, approval.auto_continue, nullptr, [&](Json& message) {
+              return approve_call(message, approval.call, approval.is_approved);
+            });
+          },
+          [&](const Refusal& refusal) { refuse(client, refusal); }, [](const ChatRequest&) {},
+          [](const SetMessages&) {}},
+      frame);
+}
+
+void Chat::refuse(const Connection& client, const Refusal& refusal) {
+  if (!refusal.id.empty()) {
+    client.send(refusal_frame(refusal));
+    return;
+  }
+  const Time now = agent.now();
+  if (now - last_refusal < std::chrono::seconds(1)) return;
+  last_refusal = now;
+  agent.log.info("chat: a frame was dropped: ", refusal.text);
+}
+
+}  // namespace hearth::chat

@@ -1,0 +1,318 @@
+#include <hearth/agent_base.hpp>
+#include <hearth/chat/answer.hpp>
+#include <hearth/chat/chunk.hpp>
+#include <hearth/chat/model_call.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A model may read a long prompt for minutes; the watchdog has the shorter limit.
+constexpr std::chrono::minutes kIdle{10};
+constexpr std::size_t kMaxErrorBody = std::size_t{64} << 10;
+constexpr milliseconds kPollDelay{2'000};
+constexpr int kPolls = 300;  // OpenAI keeps an answer for ten minutes
+
+// Makes chunks from the bytes of an answer, without those that the log has.
+class AnswerReader {
+ public:
+  AnswerReader(const Provider& provider, const ModelCall& call, const TakeChunks& take)
+      : provider_(provider),
+        take_(take),
+        answer_(std::to_string(detail::hash_of(call.turn)) + "_" + std::to_string(call.number),
+                call.open_text),
+        used_(call.used_events) {}
+
+  // Whether there were chunks, also if the log has them.
+  bool feed(std::string_view bytes) {
+    try {
+      parser_.feed(bytes);
+    } catch (const Error& error) {
+      answer_.fail({FailureKind::kTransient, error.what()});
+    }
+    bool has_chunks = false;
+    while (const auto event = parser_.take()) {
+      provider_.read(*event, answer_);
+      has_chunks = count() || has_chunks;
+    }
+    hand_on();
+    return has_chunks;
+  }
+  // An answer, or the state of one, that is one JSON body.
+  void feed_whole(std::string_view body) {
+    Json json = Json::parse(body, nullptr, false);
+    if (json.is_discarded())
+      answer_.fail({FailureKind::kTransient, "the answer is no JSON"});
+    else
+      provider_.read_whole(json, answer_);
+    count();
+    hand_on();
+  }
+  void end(std::string_view how) {
+    answer_.end(how);
+    count();
+    hand_on();
+  }
+  [[nodiscard]] bool is_over() const { return answer_.is_whole() || answer_.failure(); }
+  [[nodiscard]] const ModelAnswer& answer() const { return answer_; }
+
+  [[nodiscard]] CallOutcome outcome(bool is_stalled = false) const {
+    CallOutcome outcome;
+    if (const auto& failure = answer_.failure(); failure && !answer_.is_whole()) {
+      outcome.failure = failure_name(failure->kind);
+      outcome.text = failure->text;
+      if (failure->retry_after) outcome.retry_after_ms = failure->retry_after->count();
+    }
+    outcome.is_stalled = is_stalled;
+    outcome.has_content = answer_.has_content();
+    outcome.is_paused = answer_.is_paused();
+    outcome.finish_reason = answer_.finish_reason();
+    outcome.usage = answer_.usage();
+    return outcome;
+  }
+
+ private:
+  bool count() {
+    ++events_;
+    std::vector<Json> chunks = answer_.take();
+    for (Json& chunk : chunks)
+      if (events_ > used_) append_chunk(chunks_, std::move(chunk));
+    return !chunks.empty();
+  }
+  void hand_on() {
+    if (!chunks_.empty()) take_(std::exchange(chunks_, {}), events_);
+  }
+
+  const Provider& provider_;
+  const TakeChunks& take_;
+  SseParser parser_;
+  ModelAnswer answer_;
+  std::uint64_t used_;
+  std::uint64_t events_ = 0;
+  std::vector<Json> chunks_;
+};
+
+// Stops a request whose answer has no chunk for some time. Pings are no chunks.
+struct Watch {
+  std::stop_source stop;
+  std::chrono::nanoseconds last{};
+  bool is_over = false;
+  bool is_stalled = false;
+};
+
+Task<void> watch_answer(Agent& agent, std::shared_ptr<Watch> watch, milliseconds limit) {
+  while (!watch->is_over) {
+    const auto left = std::chrono::ceil<milliseconds>(watch->last + limit - agent.uptime());
+    if (left <= milliseconds(0)) {
+      watch->is_stalled = true;
+      watch->stop.request_stop();
+      co_return;
+    }
+    co_await agent.sleep(left);
+  }
+}
+
+FetchRequest fetch_request(const ModelCall& call, HttpCall http) {
+  FetchRequest request;
+  request.method = std::move(http.method);
+  request.url = call.base_url + http.path;
+  request.headers = std::move(http.headers);
+  request.json = std::move(http.body);
+  request.idle_timeout = kIdle;
+  request.credential = call.credential;
+  return request;
+}
+
+Failure failure_of(const FetchError& error) {
+  const bool may_pass = !error.is_final() || error.code() == HEARTH_E_CANCELLED;
+  return {may_pass ? FailureKind::kTransient : FailureKind::kInvalid, error.what()};
+}
+
+// A request to the provider beside the call. Nothing: it has failed.
+Task<std::optional<std::string>> ask_aside(Agent& agent, const ModelCall& call, HttpCall http) {
+  try {
+    FetchResponse response = co_await agent.fetch(fetch_request(call, std::move(http)));
+    const std::string body = co_await response.text();
+    if (response.ok()) co_return body;
+  } catch (const FetchError&) {  // the caller has another way
+  }
+  co_return std::nullopt;
+}
+
+// ---- the call -----------------------------------------------------------------------------------
+
+class Asking {
+ public:
+  Asking(Agent& agent, const Provider& provider, const ModelCall& call, const TakeChunks& take)
+      : agent_(agent),
+        provider_(provider),
+        call_(call),
+        reader_(provider, call, take),
+        watch_(std::make_shared<Watch>()),
+        stops_(call.stop, [watch = watch_] { watch->stop.request_stop(); }) {}
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+  ~Asking() { watch_->is_over = true; }
+
+  Task<CallOutcome> run(OperationAttempt attempt) {
+    begin_watch();
+    FetchRequest request = fetch_request(call_, call_.request);
+    request.op = attempt.id;
+    request.stop = watch_->stop.get_token();
+    try {
+      FetchResponse response = co_await agent_.fetch(std::move(request));
+      if (response.status() >= 400) co_await refuse(response);
+      co_await read(response);
+    } catch (const FetchError& error) {
+      if (!error.sent() && error.phase() < FetchPhase::kBody) throw NotCalled(failure_of(error));
+      const bool was_stopped = watch_->stop.stop_requested();
+      if (call_.is_resumable && !was_stopped) throw;
+      reader_.end(error.what());
+    }
+    if (call_.is_resumable && call_.stop.stop_requested()) {
+      if (auto stop = provider_.follow_up(FollowUp::kStop, reader_.answer())) {
+        auto asked = ask_aside(agent_, call_, std::move(*stop));
+        co_await std::move(asked);
+      }
+    }
+    co_return reader_.outcome(watch_->is_stalled);
+  }
+
+ private:
+  void begin_watch() {
+    watch_->last = agent_.uptime();
+    if (call_.stall_timeout <= milliseconds(0)) return;
+    Agent& agent = agent_;
+    agent_.after_turn([&agent, watch = watch_, limit = call_.stall_timeout] {
+      return watch_answer(agent, watch, limit);
+    });
+  }
+  Task<void> refuse(FetchResponse& response) {
+    std::string body;
+    while (auto piece = co_await response.next()) {
+      body += *piece;
+      if (body.size() > kMaxErrorBody) break;
+    }
+    throw NotCalled(provider_.failure(response.status(), response.headers(), body, agent_.now()));
+  }
+  Task<void> read(FetchResponse& response) {
+    const bool is_one_body =
+        response.header("Content-Type").value_or("").starts_with("application/json");
+    std::string body;
+    while (!reader_.is_over()) {
+      const auto piece = co_await response.next();
+      if (!piece) break;
+      if (is_one_body)
+        body += *piece;
+      else
+        feed(*piece);
+    }
+    if (is_one_body) reader_.feed_whole(body);
+    if (!reader_.is_over()) reader_.end("the stream ended without its last event");
+  }
+  void feed(std::string_view piece) {
+    if (reader_.feed(piece)) watch_->last = agent_.uptime();
+  }
+
+  Agent& agent_;
+  const Provider& provider_;
+  const ModelCall& call_;
+  AnswerReader reader_;
+  std::shared_ptr<Watch> watch_;
+  std::stop_callback<std::function<void()>> stops_;
+};
+
+Task<CallOutcome> ask_model(Agent& agent, const Provider& provider, const ModelCall& call,
+                            const TakeChunks& take, OperationAttempt attempt) {
+  Asking asking(agent, provider, call, take);
+  co_return co_await asking.run(std::move(attempt));
+}
+
+// After a crash: what the ledger has of the answer, and what the provider still gives.
+Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
+                  const TakeChunks& take, OperationAttempt attempt) {
+  AnswerReader reader(provider, call, take);
+  const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
+  if (stored && stored->status >= 400) co_return Probed::not_executed();
+  if (stored) reader.feed(stored->body);
+  for (int i = 0; call.is_resumable && i < kPolls && !reader.is_over(); ++i) {
+    std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
+    if (!poll) break;
+    auto asking = ask_aside(agent, call, std::move(*poll));
+    const std::optional<std::string> body = co_await std::move(asking);
+    if (!body) break;
+    reader.feed_whole(*body);
+    if (!reader.is_over()) co_await agent.sleep(kPollDelay);
+  }
+  if (!reader.is_over()) reader.end("the server stopped in the middle of the answer");
+  co_return Probed::completed(Json(reader.outcome()));
+}
+
+ResumedFetch ask_for_rest(const FetchRequest& request, const PartialAnswer& answer) {
+  const OpenAiResponses provider;
+  ModelAnswer decoded;
+  for (const ServerSentEvent& event : read_events(answer.body)) provider.read(event, decoded);
+  std::optional<HttpCall> rest = provider.follow_up(FollowUp::kResume, decoded);
+  if (!rest)
+    throw FetchError(HEARTH_E_BUSY, "the answer was cut off before it had an id", FetchPhase::kBody,
+                     true);
+  ResumedFetch resumed{.request = request, .from = whole_events(answer.body).bytes};
+  resumed.request.method = std::move(rest->method);
+  const std::size_t end = request.url.rfind("/responses");
+  resumed.request.url = request.url.substr(0, end) + rest->path;
+  resumed.request.json = nullptr;
+  resumed.request.body.clear();
+  return resumed;
+}
+
+}  // namespace
+
+Failure CallOutcome::as_failure() const {
+  Failure result{FailureKind::kTransient, text};
+  for (const FailureKind kind :
+       {FailureKind::kCut, FailureKind::kTransient, FailureKind::kRateLimit,
+        FailureKind::kContextOverflow, FailureKind::kRefused, FailureKind::kAuth,
+        FailureKind::kBilling, FailureKind::kInvalid})
+    if (failure_name(kind) == failure) result.kind = kind;
+  if (retry_after_ms) result.retry_after = milliseconds(*retry_after_ms);
+  return result;
+}
+
+Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall call,
+                             TakeChunks take) {
+  OperationCall operation;
+  operation.kind = call.is_resumable ? kResumableKind : kModelKind;
+  operation.args = {{"turn", call.turn}, {"call", call.number}};
+  const auto ask = [&](OperationAttempt attempt) -> Task<CallOutcome> {
+    return ask_model(agent, provider, call, take, std::move(attempt));
+  };
+  const auto look_at = [&](OperationAttempt attempt) {
+    return look(agent, provider, call, take, std::move(attempt));
+  };
+  auto running = agent.operation(std::move(operation), ask, look_at);
+  co_return co_await std::move(running);
+}
+
+OperationKind model_kind() {
+  return {.effect = Effect::kProbe,
+          .same = "the turn, and the number of the call in it",
+          .interrupted = "uses what has arrived, and goes on with another call, which counts",
+          .upstream = "makes another answer, and charges for it",
+          .unknown = "cannot be: what has arrived is the answer",
+          .acts_by_request = true};
+}
+
+OperationKind resumable_model_kind() {
+  OperationKind kind = model_kind();
+  kind.resume = &ask_for_rest;
+  return kind;
+}
+
+}  // namespace hearth::chat

@@ -1,0 +1,308 @@
+// A turn from the begin of its fiber to its last frame.
+#include "chat.hpp"
+#include "parts.hpp"
+
+#include <hearth/chat/chunk.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLookAgain{1'000};
+constexpr const char* kAnswerFailed = "The answer failed.";
+
+struct Ending {
+  TurnState state = TurnState::kCompleted;
+  std::string text = {};  // of an error
+  bool is_gone = false;
+};
+
+// The exception that has left a turn, as its end.
+Ending ending_of(const std::exception_ptr& thrown, RunningTurn& turn, const Log& log) {
+  if (!thrown) return {};
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Unreadable&) {
+    throw;  // the fiber waits for code that can read it
+  } catch (const TurnGone&) {
+    return {.is_gone = true};
+  } catch (const TurnStopped&) {
+    return {.state = TurnState::kAborted};
+  } catch (const std::exception& error) {
+    if (turn.stop().stop_requested()) return {.state = TurnState::kAborted};
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    const bool is_for_clients =
+        known != nullptr && dynamic_cast<const HostError*>(&error) == nullptr;
+    if (!is_for_clients) log.error("chat: turn ", turn.record().id, " failed: ", error.what());
+    return {.state = TurnState::kError, .text = is_for_clients ? error.what() : kAnswerFailed};
+  }
+}
+
+}  // namespace
+
+Task<void> Chat::run(std::string id, FiberContext& fiber) {
+  bool has_run = false;
+  for (;;) {
+    const std::optional<TurnRecord> turn = turns.find(id);
+    if (!turn || turn->ended) co_return;
+    has_run = turn->state == TurnState::kRunning;
+    if (turns.begin(id, agent.now())) break;
+    co_await agent.sleep(std::clamp(turn->not_before - agent.now(), milliseconds(1), kLookAgain));
+  }
+  const std::optional<TurnRecord> record = turns.find(id);
+  if (!record) co_return;
+  RunningTurn turn(agent, transcript, turns, log, streams, *record);
+  turn.save();
+  running = &turn;
+  const auto leave = [this](RunningTurn*) { running = nullptr; };
+  const std::unique_ptr<RunningTurn, decltype(leave)> left(&turn, leave);
+  std::exception_ptr thrown;
+  try {
+    if (record->is_stopping) throw TurnStopped();
+    if (has_run) {
+      auto going_on = go_on(turn, fiber);
+      co_await std::move(going_on);
+    } else {
+      drop_old_logs(id);
+    }
+    Turn given(*this, turn, fiber);
+    auto work = agent.on_turn(given);
+    co_await std::move(work);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  const Ending ending = ending_of(thrown, turn, agent.log);
+  if (ending.is_gone) co_return;
+  end(turn, ending.state, ending.text);
+}
+
+// The log of a turn that has failed is kept until the next one begins.
+void Chat::drop_old_logs(std::string_view id) {
+  std::vector<std::string> old;
+  Query rows = agent.sql("SELECT DISTINCT stream FROM chat_log WHERE stream <> ?", id);
+  while (auto stream = rows.optional<std::string>()) old.push_back(std::move(*stream));
+  for (const std::string& stream : old) log.drop(stream);
+}
+
+void Chat::end(RunningTurn& turn, TurnState state, const std::string& text) {
+  TurnRecord& record = turn.record();
+  if (!turns.save(record)) return;  // cleared meanwhile
+  std::vector<Json> chunks = closing_chunks(turn.message(), Closing::kTurn);
+  if (state == TurnState::kCompleted) {
+    const std::string& reason = record.plan.finish_reason;
+    chunks.push_back({{"type", "finish"}, {"finishReason", reason.empty() ? "other" : reason}});
+  }
+  if (state == TurnState::kCompleted || turn.has_begun()) turn.write(std::move(chunks));
+  turn.store_message([this](Json& message) { clean(message); });
+  if (options.max_persisted_messages)
+    transcript.keep_newest(
+        static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)));
+  if (!turns.end(record.id, state, text, agent.now())) return;
+  if (state != TurnState::kError) log.drop(record.id);
+  if (record.incident.attempt > 0) streams.show_recovering(false, record.id);
+  record.state = state;
+  record.error = text;
+  // The sender of a message has seen it all, unless something was taken back on the way.
+  std::optional<Connection> sender;
+  if (!turn.is_continuation() && record.incident.attempt == 0 && !record.owner.empty())
+    sender = agent.connection(record.owner);
+  streams.end(ended_turn(record), sender);
+  running = nullptr;
+  changed.notify();
+  start_head();
+}
+
+// A fiber that the host has given up, or that an administrator has ended.
+void Chat::give_up(const TurnRecord& record, std::string_view why) {
+  agent.log.error("chat:recovery:exhausted turn=", record.id,
+                  " reason=max_attempts_exceeded: ", why);
+  RunningTurn turn(agent, transcript, turns, log, streams, record);
+  end(turn, TurnState::kError, options.recovery.terminal_message);
+}
+
+// ---- recovery -----------------------------------------------------------------------------------
+
+Task<void> Chat::go_on(RunningTurn& turn, FiberContext& fiber) {
+  TurnRecord& record = turn.record();
+  if (std::exchange(record.plan.is_handed_over, false)) {
+    turn.save();
+    co_return;
+  }
+  // Before the host counts to its own limit: a checkpoint that differs begins its count anew.
+  const Json& runs = fiber.snapshot();
+  fiber.stash(runs.is_number_integer() ? runs.get<std::int64_t>() + 1 : 1);
+  if (!options.recover) throw TurnFailed(options.recovery.terminal_message, "recovery_off");
+  const Interruption interruption{
+      .trigger = Trigger::kRestart,
+      .work = record.work,
+      .progress = record.progress,
+      .awaits_client = awaits_client(turn.message(), client_tools(record))};
+  const Verdict verdict = judge(record.incident, interruption, options.recovery, agent.now());
+  record.incident = verdict.incident;
+  turn.save();
+  agent.log.info("chat:recovery:detected turn=", record.id, " attempt=", record.incident.attempt);
+  if (interruption.awaits_client) co_return;
+  auto going_on = after_interruption(turn, verdict, true);
+  co_await std::move(going_on);
+}
+
+RecoveryContext Chat::context_of(const RunningTurn& turn) {
+  const TurnRecord& record = turn.record();
+  RecoveryContext context;
+  context.incident_id =
+      record.id + ":" + (record.origin_ids.empty() ? "" : record.origin_ids.back());
+  context.attempt = record.incident.attempt;
+  context.max_attempts = options.recovery.max_attempts;
+  context.partial_text = turn.text();
+  context.partial_parts = parts::of(turn.message());
+  context.recovery_kind = context.partial_parts.empty() ? "retry" : "continue";
+  context.recovery_root_request_id = record.id;
+  context.request_id = record.id;
+  if (turn.has_begun()) context.stream_id = record.id;
+  context.recovery_data = record.stash;
+  context.messages = history_for(record);
+  context.last_body = record.body;
+  context.last_client_tools = record.client_tools;
+  context.created_at = record.created;
+  context.work = record.work - record.incident.first_work;
+  return context;
+}
+
+// `is_of_turn`: something of the answer may be there, so that the author and the clients get to
+// know; else only a call was refused.
+Task<void> Chat::after_interruption(RunningTurn& turn, const Verdict& verdict, bool is_of_turn) {
+  if (verdict.give_up) {
+    auto exhausting = exhaust(turn, *verdict.give_up);
+    co_await std::move(exhausting);
+  }
+  if (verdict.asks_hook) {
+    bool keeps_on = true;
+    try {
+      auto asking = agent.should_keep_recovering(context_of(turn));
+      keeps_on = co_await std::move(asking);
+    } catch (const std::exception& error) {
+      agent.log.warn("chat: should_keep_recovering failed: ", error.what());
+    }
+    if (!keeps_on) {
+      auto exhausting = exhaust(turn, GiveUp::kRecoveryAborted);
+      co_await std::move(exhausting);
+    }
+  }
+  if (is_of_turn) {
+    streams.show_recovering(true, turn.record().id);
+    agent.log.info("chat:recovery:attempt turn=", turn.record().id,
+                   " attempt=", turn.record().incident.attempt);
+    auto choosing = agent.on_chat_recovery(context_of(turn));
+    const RecoveryChoice choice = co_await std::move(choosing);
+    if (!choice.persist) drop_text(turn);
+    if (!choice.proceed) throw TurnStopped();
+  }
+  auto resting = rest_until(turn, verdict.at);
+  co_await std::move(resting);
+}
+
+// Takes back what the last call has said; results of tools stay.
+void Chat::drop_text(RunningTurn& turn) {
+  std::vector<Json> chunks;
+  chunks.push_back({{"type", "reset-step"}});
+  const bool has_results = std::ranges::any_of(parts::of(turn.message()), [](const Json& part) {
+    return is_tool_part(part) && is_settled(part);
+  });
+  if (turn.has_begun() && !has_results) turn.write(std::move(chunks));
+  turn.record().plan.is_cut = false;
+  turn.record().plan.open_text.clear();
+  turn.save();
+}
+
+Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
+  RecoveryContext context = context_of(turn);
+  context.reason = reason_text(reason);
+  agent.log.error("chat:recovery:exhausted turn=", turn.record().id, " reason=", context.reason);
+  try {
+    auto telling = agent.on_exhausted(context);
+    co_await std::move(telling);
+  } catch (const std::exception& error) {
+    agent.log.warn("chat: on_exhausted failed: ", error.what());
+  }
+  throw TurnFailed(options.recovery.terminal_message, context.reason);
+}
+
+Task<void> Chat::rest_until(RunningTurn& turn, Time at) {
+  const milliseconds left = at - agent.now();
+  if (left <= milliseconds(0)) co_return;
+  Signal never(agent);
+  bool is_over = false;
+  try {
+    auto resting = agent.with_timeout(never.wait(turn.stop().get_token()), left);
+    co_await std::move(resting);
+  } catch (const Error& error) {
+    is_over = error.code() == HEARTH_E_TIMEOUT;
+  }
+  if (!is_over) throw TurnStopped();
+}
+
+// ---- what the model gets ------------------------------------------------------------------------
+
+std::vector<ToolSpec> Chat::client_tools(const TurnRecord& turn) {
+  std::vector<ToolSpec> specs;
+  if (!turn.client_tools.is_array()) return specs;
+  for (const Json& tool : turn.client_tools) {
+    ToolSpec spec{parts::text(tool, "name"), parts::text(tool, "description")};
+    if (const Json* const schema = parts::find(tool, "parameters");
+        schema != nullptr && schema->is_object())
+      spec.schema = *schema;
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+// All messages but the answer itself and what waits in the line; the turn's own come last, since
+// others may have come between.
+Json Chat::history_for(const TurnRecord& turn) {
+  std::vector<std::string> waiting;
+  for (const TurnInLine& each : turns.line())
+    if (!each.is_running)
+      waiting.insert(waiting.end(), each.origin_ids.begin(), each.origin_ids.end());
+  const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
+    return std::ranges::find(ids, id) != ids.end();
+  };
+  std::vector<std::string> of_client;
+  for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
+  std::size_t room = kMaxHistoryBytes;
+  if (options.context_tokens > 0) {
+    const std::int64_t answer = options.max_output_tokens.value_or(options.context_tokens / 8);
+    room =
+        static_cast<std::size_t>(std::max<std::int64_t>(options.context_tokens - answer, 256)) * 3;
+  }
+  Json before = Json::array();
+  Json own = Json::array();
+  bool has_changed = false;
+  std::vector<Json> newest = transcript.newest(room);
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    Json& message = newest[i];
+    const std::string& id = parts::text(message, "id");
+    if (id == turn.message_id || (has(waiting, id) && !has(turn.origin_ids, id))) continue;
+    RepairRules rules;
+    rules.is_last = i + 1 == newest.size();
+    rules.client_tools = of_client;
+    rules.replace = [this](const Json& part) { return agent.repair_tool_part(part); };
+    if (repair(message, rules)) {
+      transcript.put(message);
+      has_changed = true;
+      agent.log.info("chat:transcript:repaired message=", id);
+    }
+    (has(turn.origin_ids, id) ? own : before).push_back(std::move(message));
+  }
+  if (has_changed) streams.show_messages();
+  while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")
+    before.erase(0);
+  for (Json& message : own) before.push_back(std::move(message));
+  return before;
+}
+
+}  // namespace hearth::chat

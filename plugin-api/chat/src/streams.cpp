@@ -1,0 +1,236 @@
+#include <hearth/agent_base.hpp>
+#include <hearth/chat/streams.hpp>
+#include <hearth/chat/wire.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+constexpr const char* kMember = "chat";  // of an attachment
+constexpr std::size_t kSnapshotPage = std::size_t{1} << 20;
+
+bool is_continuation(const TurnRecord& turn) {
+  return turn.kind == TurnKind::kContinuation;
+}
+
+}  // namespace
+
+EndedTurn ended_turn(const TurnRecord& turn) {
+  return {.id = turn.id,
+          .is_continuation = is_continuation(turn),
+          .outcome = std::string(state_text(turn.state)),
+          .error = turn.state == TurnState::kError ? turn.error : std::string(),
+          .message_ids = turn.origin_ids};
+}
+
+// ---- the state of the sockets -------------------------------------------------------------------
+
+ChatView Streams::view() const {
+  ChatView view;
+  for (const TurnInLine& turn : turns_.line()) {
+    if (turn.kind != TurnKind::kContinuation && !turn.is_running) {
+      view.waiting = turn.id;
+      continue;
+    }
+    const std::optional<TurnRecord> record = turns_.find(turn.id);
+    if (!record) continue;
+    OpenTurn open{turn.id, is_continuation(*record), {}};
+    if (open.is_continuation && agent_.connection(record->owner)) open.owner = record->owner;
+    if (turn.is_running && record->incident.attempt > 0) view.recovering = turn.id;
+    if (turn.is_running && log_.tally(turn.id).chunks > 0)
+      view.streaming = std::move(open);
+    else if (open.is_continuation)
+      view.continuation = std::move(open);
+    else
+      view.waiting = turn.id;
+  }
+  if (const std::optional<TurnRecord> failed = turns_.failed()) view.failed = ended_turn(*failed);
+  return view;
+}
+
+Socket Streams::socket_of(const Connection& client) const {
+  const auto found = not_live_.find(client.number());
+  return found == not_live_.end() ? Socket{} : found->second;
+}
+
+void Streams::keep(const Connection& client, const Socket& socket) {
+  if (socket == socket_of(client)) return;
+  if (socket.state == SocketState::kLive)
+    not_live_.erase(client.number());
+  else
+    not_live_[client.number()] = socket;
+  Json kept = client.attachment();
+  if (!kept.is_object()) kept = Json::object();
+  Json value = write_socket(socket);
+  if (value.is_null())
+    kept.erase(kMember);
+  else
+    kept[kMember] = std::move(value);
+  client.set_attachment(kept);
+}
+
+void Streams::apply(const Connection& client, const SocketStep& step) {
+  for (const std::string& frame : step.frames) {
+    if (!client.send(frame)) return leave(client);
+  }
+  keep(client, step.socket);
+  if (step.needs_messages) show_messages_to(client);
+}
+
+std::vector<Connection> Streams::not_live() const {
+  std::vector<Connection> clients;
+  for (const auto& [number, socket] : not_live_) clients.emplace_back(agent_.activation(), number);
+  return clients;
+}
+
+void Streams::step_all(const std::function<SocketStep(const Socket&)>& next) {
+  for (const Connection& client : not_live()) apply(client, next(socket_of(client)));
+}
+
+void Streams::start() {
+  for (const Connection& client : agent_.connections()) {
+    const Json kept = client.attachment();
+    const auto member = kept.find(kMember);
+    if (member == kept.end()) continue;
+    const Socket socket = read_socket(*member);
+    if (socket.state == SocketState::kLive) continue;
+    not_live_[client.number()] = socket;
+    if (socket.state == SocketState::kBehind) read_behind(client);
+  }
+}
+
+void Streams::connect(Connection client) {
+  SocketStep step = connect_socket(view());
+  if (std::exchange(step.needs_messages, false)) client.send(snapshot(true));
+  apply(client, step);
+}
+
+void Streams::leave(const Connection& client) {
+  not_live_.erase(client.number());
+}
+
+void Streams::resume(Connection client, std::string_view probe_id) {
+  apply(client, resume_socket(socket_of(client), view(), client.id(), probe_id));
+}
+
+void Streams::acknowledge(Connection client, std::string_view id) {
+  std::optional<EndedTurn> ended;
+  const std::optional<TurnRecord> turn = turns_.find(id);
+  if (turn && turn->ended) ended = ended_turn(*turn);
+  apply(client, acknowledge_stream(socket_of(client), view(), id, log_.tally(id).chunks, ended));
+  if (socket_of(client).state == SocketState::kBehind) read_behind(client);
+}
+
+// ---- sockets that are behind --------------------------------------------------------------------
+
+void Streams::read_behind(const Connection& client) {
+  const std::uint64_t number = client.number();
+  if (!reading_.insert(number).second) return;
+  agent_.after_turn([this, number] { return read_to_the_end(number); });
+}
+
+Task<void> Streams::read_to_the_end(std::uint64_t number) {
+  const Connection client(agent_.activation(), number);
+  bool is_open = true;
+  while (is_open && read_page(client)) is_open = co_await client.drained();
+  reading_.erase(number);
+}
+
+// False: it is not behind any more.
+bool Streams::read_page(const Connection& client) {
+  const Socket socket = socket_of(client);
+  if (socket.state != SocketState::kBehind) return false;
+  const std::optional<TurnRecord> turn = turns_.find(socket.turn);
+  std::optional<EndedTurn> ended;
+  if (turn && turn->ended) ended = ended_turn(*turn);
+  apply(client, read_stream(socket, view(), log_.page(socket.turn, socket.cursor),
+                            turn && is_continuation(*turn), ended));
+  return socket_of(client).state == SocketState::kBehind;
+}
+
+// ---- the turn that runs -------------------------------------------------------------------------
+
+void Streams::write(const TurnRecord& turn, std::span<const std::string> chunks,
+                    std::optional<ChunkSource> source) {
+  if (chunks.empty()) return;
+  std::uint64_t seq = log_.append(turn.id, chunks, source);
+  if (seq == 0) step_all([&](const Socket& socket) { return begin_stream(socket, turn.id); });
+  const std::vector<Connection> except = not_live();
+  for (const std::string& chunk : chunks)
+    agent_.broadcast(
+        response_frame(
+            {.id = turn.id, .body = chunk, .is_continuation = is_continuation(turn), .seq = seq++}),
+        std::span(except));
+}
+
+void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender) {
+  const ChatView now = view();
+  std::vector<Connection> missed;
+  for (const Connection& client : not_live()) {
+    SocketStep step = end_stream(socket_of(client), now, turn.id);
+    // The snapshot below is for it, too.
+    if (std::exchange(step.needs_messages, false) && sender && client == *sender)
+      missed.push_back(client);
+    apply(client, step);
+  }
+  show_messages(sender);
+  for (const Connection& client : missed) show_messages_to(client);
+  const bool is_failed = !turn.error.empty();
+  agent_.broadcast(response_frame({.id = turn.id,
+                                   .body = turn.error,
+                                   .is_done = true,
+                                   .is_error = is_failed,
+                                   .is_continuation = turn.is_continuation,
+                                   .message_ids = turn.message_ids,
+                                   .outcome = turn.outcome}));
+}
+
+// ---- for all clients ----------------------------------------------------------------------------
+
+std::string Streams::snapshot(bool is_connect) const {
+  std::string all;
+  for (TranscriptPage page; !page.is_last;) {
+    page = transcript_.page(page.cursor, kSnapshotPage);
+    all += page.text;
+  }
+  return messages_frame(all, is_connect);
+}
+
+void Streams::show_messages(const std::optional<Connection>& except) {
+  const std::vector<Connection> clients = agent_.connections();
+  const bool is_seen = std::ranges::any_of(
+      clients, [&](const Connection& client) { return !except || !(client == *except); });
+  if (!is_seen) return;
+  agent_.broadcast(snapshot(), except ? std::span(&*except, 1) : std::span<const Connection>());
+}
+
+void Streams::show_messages_to(const Connection& client) const {
+  client.send(snapshot());
+}
+
+void Streams::show_update(const Json& message) {
+  agent_.broadcast(message_updated_frame(to_text(message)));
+}
+
+void Streams::show_recovering(bool is_recovering, std::string_view turn) {
+  agent_.broadcast(recovering_frame(is_recovering, turn));
+}
+
+void Streams::show_clear(const std::optional<Connection>& except) {
+  agent_.broadcast(clear_frame(), except ? std::span(&*except, 1) : std::span<const Connection>());
+}
+
+void Streams::show_skipped(const TurnInLine& turn) {
+  const ChatView now = view();
+  step_all([&](const Socket& socket) { return end_stream(socket, now, turn.id); });
+  agent_.broadcast(response_frame({.id = turn.id,
+                                   .is_done = true,
+                                   .is_continuation = turn.kind == TurnKind::kContinuation,
+                                   .message_ids = turn.origin_ids,
+                                   .outcome = "skipped"}));
+}
+
+}  // namespace hearth::chat

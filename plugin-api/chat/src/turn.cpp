@@ -1,0 +1,338 @@
+#include "chat.hpp"
+#include "parts.hpp"
+
+#include <hearth/agent_base.hpp>
+#include <hearth/chat/chunk.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+constexpr const char* kDayKey = "hearth.chat.day";
+constexpr std::size_t kMaxErrorText = 1'000;
+
+// Whether the model has asked for something in its last step.
+bool last_step_has_calls(const Json& message) {
+  const Json& all = parts::of(message);
+  for (auto part = all.rbegin(); part != all.rend(); ++part) {
+    if (parts::text(*part, "type") == "step-start") return false;
+    if (is_tool_part(*part) && !parts::is_true(*part, "providerExecuted")) return true;
+  }
+  return false;
+}
+
+std::string open_text(const Json& message) {
+  const Json& all = parts::of(message);
+  for (auto part = all.rbegin(); part != all.rend(); ++part)
+    if (parts::text(*part, "type") == "text" && parts::text(*part, "state") == "streaming")
+      return parts::text(*part, "id");
+  return {};
+}
+
+bool is_approved(const Json& part) {
+  const Json* const approval = parts::find(part, "approval");
+  return approval != nullptr && parts::is_true(*approval, "approved");
+}
+
+Json call_error(const std::string& call, std::string_view text) {
+  return {{"type", "tool-output-error"},
+          {"toolCallId", call},
+          {"errorText", text.substr(0, kMaxErrorText)}};
+}
+
+}  // namespace
+
+bool awaits_client(const Json& message, const std::vector<ToolSpec>& client_tools) {
+  return std::ranges::any_of(parts::of(message), [&](const Json& part) {
+    if (!is_tool_part(part)) return false;
+    const std::string& state = parts::text(part, "state");
+    return state == "approval-requested" ||
+           (state == "input-available" &&
+            std::ranges::any_of(client_tools,
+                                [&](const ToolSpec& tool) { return tool.name == tool_of(part); }));
+  });
+}
+
+Turn::Turn(Chat& chat, RunningTurn& running, FiberContext& fiber)
+    : chat_(chat),
+      running_(running),
+      fiber_(fiber),
+      system_(chat.options.system),
+      model_(chat.options.model_options()) {}
+
+Agent& Turn::agent() const {
+  return chat_.agent;
+}
+
+void Turn::write(std::string_view mark, Json chunk) {
+  if (!fiber_.once("chat:" + std::string(mark))) return;
+  std::vector<Json> chunks;
+  chunks.push_back(std::move(chunk));
+  running_.write(std::move(chunks));
+}
+
+void Turn::stash(Json value) {
+  running_.record().stash = std::move(value);
+  running_.save();
+}
+
+const Tool* Turn::find_tool(std::string_view name) const {
+  const auto found = std::ranges::find(
+      tools_, name, [](const Tool& tool) -> std::string_view { return tool.spec.name; });
+  return found == tools_.end() ? nullptr : &*found;
+}
+
+bool Turn::awaits_client() const {
+  std::vector<ToolSpec> specs = Chat::client_tools(running_.record());
+  for (const Tool& tool : tools_)
+    if (!tool.run) specs.push_back(tool.spec);
+  return chat::awaits_client(running_.message(), specs);
+}
+
+// ---- tools --------------------------------------------------------------------------------------
+
+void Turn::ask_approval(const std::string& call) {
+  std::vector<Json> chunks;
+  chunks.push_back({{"type", "tool-approval-request"}, {"approvalId", call}, {"toolCallId", call}});
+  running_.write(std::move(chunks));
+  running_.store_message([this](Json& message) { chat_.clean(message); });
+}
+
+Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
+  OperationCall operation;
+  operation.kind = tool.options.kind.empty() ? tool_kind_name(tool.effect) : tool.options.kind;
+  operation.args = {{"turn", id()}, {"id", call}, {"tool", tool.spec.name}, {"input", input}};
+  const auto act = [&](OperationAttempt attempt) {
+    return tool.run(input, ToolCall{call, id(), std::move(attempt.id), stop_token()});
+  };
+  auto running = agent().operation(std::move(operation), act);
+  co_return co_await std::move(running);
+}
+
+Task<void> Turn::run_call(std::string call, const Tool& tool, Json input) {
+  Json chunk;
+  try {
+    auto calling = call_output(call, tool, std::move(input));
+    Json output = co_await std::move(calling);
+    if (parts::is_deeper(output, kMaxValueDepth)) output = to_text(output);
+    if (to_text(output).size() > kMaxToolOutputBytes)
+      chunk = call_error(call, "The result of the tool is too large.");
+    else
+      chunk = {
+          {"type", "tool-output-available"}, {"toolCallId", call}, {"output", std::move(output)}};
+  } catch (const OperationUnknown&) {
+    chunk = call_error(call, "This call may have been executed; verify before it is repeated.");
+  } catch (const Unreadable&) {
+    throw;
+  } catch (const Error& error) {
+    chunk = call_error(call, error.what());
+  } catch (const std::exception& error) {
+    agent().log.error("chat: the tool ", tool.spec.name, " failed: ", error.what());
+    chunk = call_error(call, "The tool failed.");
+  }
+  std::vector<Json> chunks;
+  chunks.push_back(std::move(chunk));
+  running_.write(std::move(chunks));
+}
+
+// Runs what the model has asked for, and what a user has approved; asks for approvals.
+Task<void> Turn::run_calls() {
+  std::vector<Task<void>> calls;
+  const std::vector<ToolSpec> of_client = Chat::client_tools(running_.record());
+  const Json all = parts::of(running_.message());  // writing changes the message
+  for (const Json& part : all) {
+    if (!is_tool_part(part) || parts::is_true(part, "providerExecuted")) continue;
+    const std::string& state = parts::text(part, "state");
+    const bool is_asked = state == "input-available";
+    if (!is_asked && !(state == "approval-responded" && is_approved(part))) continue;
+    const std::string call = parts::text(part, "toolCallId");
+    const Tool* const tool = find_tool(tool_of(part));
+    if (tool == nullptr) {
+      if (std::ranges::find(of_client, tool_of(part), &ToolSpec::name) != of_client.end()) continue;
+      std::vector<Json> chunks;
+      chunks.push_back(call_error(call, "There is no tool of this name."));
+      running_.write(std::move(chunks));
+    } else if (is_asked && tool->options.approval) {
+      ask_approval(call);
+    } else if (tool->run) {
+      calls.push_back(run_call(call, *tool, parts::as_input(part.value("input", Json::object()))));
+    }
+  }
+  co_await when_all(std::move(calls));
+}
+
+// ---- the model ----------------------------------------------------------------------------------
+
+Prompt Turn::prompt() {
+  Prompt prompt;
+  prompt.system = system_;
+  prompt.messages = chat_.history_for(running_.record());
+  if (!parts::of(running_.message()).empty()) prompt.messages.push_back(running_.message());
+  chat_.agent.history(prompt.messages);
+  prompt.options = model_;
+  for (const Tool& tool : tools_) prompt.tools.push_back(tool.spec);
+  for (ToolSpec& tool : Chat::client_tools(running_.record()))
+    if (find_tool(tool.name) == nullptr) prompt.tools.push_back(std::move(tool));
+  return prompt;
+}
+
+bool Turn::is_done() const {
+  const CallPlan& plan = running_.record().plan;
+  return plan.whole_calls > 0 && !plan.is_cut && !plan.is_paused &&
+         !last_step_has_calls(running_.message());
+}
+
+Task<void> Turn::generate() {
+  if (generated_++ < running_.record().plan.generated) co_return;
+  // The turn before has used the client's answer itself.
+  if (running_.is_continuation() && !running_.record().owner.empty() && !running_.has_begun() &&
+      !last_step_has_calls(running_.message()))
+    co_return;
+  running_.keeps_all = model_.is_resumable;
+  for (;;) {
+    auto calls = run_calls();
+    co_await std::move(calls);
+    const CallPlan& plan = running_.record().plan;
+    if (awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
+    auto asking = ask();
+    co_await std::move(asking);
+  }
+  CallPlan& plan = running_.record().plan;
+  ++plan.generated;
+  plan.whole_calls = 0;
+  plan.is_paused = false;
+  running_.save();
+}
+
+Task<void> Turn::ask() {
+  if (stop_token().stop_requested()) throw TurnStopped();
+  TurnRecord& turn = running_.record();
+  if (chat_.is_leaving) {
+    turn.plan.is_handed_over = true;
+    running_.save();
+    chat_.changed.notify();
+    Signal never(chat_.agent);
+    auto waiting = never.wait(stop_token());
+    co_await std::move(waiting);
+  }
+  HttpCall request = chat_.provider->request(prompt());
+  if (!turn.plan.reservation) {
+    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+    const Estimate estimate{estimate_tokens(to_text(request.body).size()),
+                            model_.max_output_tokens.value_or(0)};
+    const Reserved reserved =
+        reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
+    if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
+    turn.plan.reservation = reserved.reservation;
+    chat_.agent.kv().put(kDayKey, Json(day));
+    running_.save();
+  }
+  auto asking = ask_once(std::move(request));
+  co_await std::move(asking);
+}
+
+Task<void> Turn::ask_once(HttpCall request) {
+  TurnRecord& turn = running_.record();
+  const int number = turn.step;
+  ModelCall call{.turn = turn.id,
+                 .number = number,
+                 .base_url = chat_.options.base_url,
+                 .credential = chat_.options.credential,
+                 .request = std::move(request),
+                 .is_resumable = model_.is_resumable,
+                 .open_text = turn.plan.open_text,
+                 .used_events = running_.used_events(number),
+                 .stop = stop_token(),
+                 .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
+  const auto take = [this, number](std::vector<Json> chunks, std::uint64_t events) {
+    running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
+  };
+  std::optional<CallOutcome> outcome;
+  Failure failure;
+  bool is_called = true;
+  try {
+    auto calling = call_model(chat_.agent, *chat_.provider, std::move(call), take);
+    outcome = co_await std::move(calling);
+  } catch (const NotCalled& error) {
+    failure = error.failure();
+    is_called = false;
+  } catch (const FetchError& error) {  // its rest is asked for by the same call
+    failure = {FailureKind::kCut, error.what()};
+  } catch (const HostError& error) {
+    if (error.code() != HEARTH_E_LIMIT) throw;
+    chat_.agent.log.warn("chat: no call of the model: ", error.what());
+    throw TurnFailed("This server has reached its daily limit of calls to the model.", "limit");
+  }
+  if (outcome) {
+    take_outcome(*outcome);
+    if (outcome->failure.empty()) co_return;
+    failure = outcome->as_failure();
+  } else if (!is_called && turn.plan.reservation) {
+    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+    release(turn.spent, day, *turn.plan.reservation);
+    chat_.agent.kv().put(kDayKey, Json(day));
+    turn.plan.reservation.reset();
+  }
+  running_.save();
+  if (stop_token().stop_requested()) throw TurnStopped();
+  auto recovering = recover(std::move(failure), outcome && outcome->is_stalled, is_called);
+  co_await std::move(recovering);
+}
+
+// The call is over, and in the ledger: this is the same commit.
+void Turn::take_outcome(const CallOutcome& outcome) {
+  TurnRecord& turn = running_.record();
+  CallPlan& plan = turn.plan;
+  if (plan.reservation) {
+    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+    settle(turn.spent, day, chat_.options.budget.price, *plan.reservation, outcome.usage);
+    chat_.agent.kv().put(kDayKey, Json(day));
+    plan.reservation.reset();
+  }
+  ++turn.step;
+  plan.usage = outcome.usage;
+  plan.is_cut = false;
+  plan.open_text.clear();
+  plan.is_paused = outcome.is_paused;
+  if (outcome.failure.empty()) {
+    ++plan.whole_calls;
+    plan.finish_reason = outcome.finish_reason;
+  } else if (outcome.has_content) {
+    running_.write(closing_chunks(running_.message(), Closing::kContinuation));
+    plan.is_cut = true;
+    plan.open_text = open_text(running_.message());
+  } else if (running_.used_events(turn.step - 1) > 0) {
+    std::vector<Json> chunks;
+    chunks.push_back({{"type", "reset-step"}});
+    running_.write(std::move(chunks));
+    plan.is_cut = !open_text(running_.message()).empty();
+    plan.open_text = open_text(running_.message());
+  }
+  running_.save();
+}
+
+// Waits for the next call, or ends the turn.
+Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
+  TurnRecord& turn = running_.record();
+  failure.kind = chat_.agent.classify_error(failure);
+  chat_.agent.log.warn("chat:request:failed turn=", turn.id, " kind=", failure_name(failure.kind),
+                       is_stalled ? " stalled" : "", ": ", failure.text);
+  if (!may_pass(failure.kind))
+    throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
+  const Interruption interruption{.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
+                                  .work = turn.work,
+                                  .progress = turn.progress,
+                                  .retry_after = failure.retry_after};
+  const Verdict verdict =
+      judge(turn.incident, interruption, chat_.options.recovery, chat_.agent.now());
+  turn.incident = verdict.incident;
+  running_.save();
+  auto going_on = chat_.after_interruption(running_, verdict, is_called);
+  co_await std::move(going_on);
+}
+
+}  // namespace hearth::chat

@@ -1,0 +1,55 @@
+// A class that is a ChatAgent.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+namespace hearth::chat {
+namespace {
+
+class Forgetful : public ChatAgent {
+ public:
+  static void methods(Methods<Forgetful>& /*m*/) {}
+};
+
+TEST(ChatAgentTest, AClassWithoutChatMethodsDoesNotStart) {
+  testing::Host host;
+  try {
+    host.create<Forgetful>("a");
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("call chat_methods(m)"), std::string::npos);
+  }
+}
+
+class Plain : public ChatAgent {
+ public:
+  static void methods(Methods<Plain>& m) { chat_methods(m); }
+  Task<Response> on_other_request(const Request& request) override {
+    co_return Response::text(request.method());
+  }
+  Task<void> on_other_message(Connection client, Message message) override {
+    client.send("you said " + message.text());
+    return {};
+  }
+};
+
+TEST(ChatAgentTest, WhatIsNotOfTheChatGoesToTheAuthor) {
+  testing::Host host;
+  auto agent = host.create<Plain>("a");
+  EXPECT_EQ(agent.request("POST", "/agents/plain/a/other").body, "POST");
+  EXPECT_EQ(agent.request("GET", "/agents/plain/a/get-messages?token=x").body, "[]");
+  auto client = agent.connect();
+  std::ignore = client.take_received();  // the transcript
+  client.send("hello");
+  client.send(R"({"type":"mine"})");
+  ASSERT_EQ(client.received().size(), 2U);
+  EXPECT_EQ(client.received()[0], "you said hello");
+  EXPECT_EQ(client.received()[1], R"(you said {"type":"mine"})");
+}
+
+}  // namespace
+}  // namespace hearth::chat

@@ -1,0 +1,205 @@
+// Interrupted turns, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class RunTurnTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, RunTurnTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+// A kill at each moment of a turn with two calls of the model and a tool: nothing that a client saw
+// is lost or comes twice, and each call beyond the two is because one was cut.
+TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
+  for (int moment = 0; moment < 16; ++moment) {
+    SCOPED_TRACE(moment);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    Scripted call;
+    call.says = {{.text = "I "}, {.text = "look. "}, {.tool = "look", .input = {{"id", "o1"}}}};
+    call.between = seconds(1);
+    scripted.then(call);
+    Scripted last;
+    last.says = {{.text = "It "}, {.text = "costs "}, {.text = "5."}};
+    last.between = seconds(1);
+    // Any number of answers may be needed: what is asked again is what it says again.
+    ChatClient client(agent, "tab");
+    for (int i = 0; i < 3; ++i) scripted.then(last);
+    client.say("r1", "what does o1 cost?");
+    own.advance(std::chrono::milliseconds(500 + moment * 1'000));
+    client.read();
+    const std::string before = client.shown("r1");
+    agent.kill();
+    ChatClient back(agent, "tab");
+    own.advance(seconds(120));
+    back.read();
+    own.advance(seconds(1));
+    back.read();
+    const Json stored = transcript_of(agent);
+    ASSERT_EQ(stored.size(), 2U);
+    const std::string text = text_of(stored[1]);
+    EXPECT_TRUE(text.starts_with(before)) << before << " / " << text;
+    EXPECT_LE(scripted.requests().size(), 3U);
+    if (back.done("r1").is_object() && back.done("r1").value("outcome", "") == "completed" &&
+        !back.shown("r1").empty())
+      EXPECT_EQ(back.shown("r1"), text);
+    EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+  }
+}
+
+class RecoveryOfTurnsTest : public OneConversation {};
+
+TEST_F(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
+  auto agent = make({{"recovery", {{"no_progress_timeout_ms", 10'000'000}}}});
+  Scripted hangs;  // thoughts that are lost with the call are no progress
+  hangs.says.push_back({.reasoning = "hm"});
+  hangs.between = std::chrono::hours(1'000);
+  model.then(hangs);
+  ChatClient first(agent);
+  first.say("r1", "hi");
+  for (int i = 0; i < 12; ++i) {
+    wait(seconds(40));
+    agent.kill();
+  }
+  ChatClient client(agent);
+  client.resume();
+  wait(seconds(40));
+  client.read();
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"max_attempts_exceeded"}));
+  EXPECT_EQ(client.done("r1").at("error"), true);
+  EXPECT_EQ(client.done("r1").at("body"), RecoveryConfig().terminal_message);
+  EXPECT_LE(model.requests().size(), 13U);
+}
+
+TEST_F(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
+  auto agent = make();
+  Scripted dies = cut(says({}));
+  dies.says.push_back({.reasoning = "hm"});
+  model.then(dies);
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(std::chrono::hours(1));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("error"), true);
+  EXPECT_LE(model.requests().size(), 40U);
+  EXPECT_EQ(agent.call("notes", "exhausted").size(), 1U);
+}
+
+TEST_F(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
+  auto agent = make();
+  std::vector<std::string> words;
+  for (int i = 0; i < 30; ++i) words.push_back("w" + std::to_string(i) + " ");
+  model.then(says(words, std::chrono::minutes(1)));
+  ChatClient client(agent);
+  client.say("r1", "tell me all");
+  for (int i = 0; i < 18; ++i) {
+    wait(std::chrono::minutes(20));
+    agent.kill();
+  }
+  wait(std::chrono::minutes(40));
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
+  EXPECT_EQ(model.requests().size(), 19U);
+}
+
+TEST_F(RecoveryOfTurnsTest, APendingApprovalCostsNothingOverTwentyRestarts) {
+  auto agent = make();
+  model.then(asks("refund", {{"id", "o1"}}));
+  model.then({"done"});
+  {
+    ChatClient client(agent);
+    client.say("r1", "refund");
+    wait(seconds(1));
+  }
+  for (int i = 0; i < 20; ++i) {
+    agent.kill();
+    wait(std::chrono::minutes(10));
+    agent.wake();
+  }
+  EXPECT_EQ(agent.call("is_stable", 0), false);
+  ChatClient client(agent);
+  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), true);
+  wait(seconds(2));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
+  EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
+  EXPECT_EQ(agent.call("is_stable", 0), true);
+}
+
+TEST_F(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
+  auto agent = make({{"proceed", false}});
+  model.then(says({"one ", "two ", "three "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  agent.kill();
+  ChatClient back(agent);
+  wait(seconds(60));
+  back.read();
+  EXPECT_EQ(model.requests().size(), 1U);
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two ");
+  EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
+}
+
+TEST_F(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
+  auto agent = make();
+  Scripted busy;
+  busy.status = 429;
+  busy.headers = {{"retry-after", "50"}};
+  model.then(busy);
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(5));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  agent.kill();
+  wait(seconds(100));
+  EXPECT_EQ(model.requests().size(), 1U);
+}
+
+TEST_F(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
+  auto agent = make();
+  Scripted call = asks("look", {{"id", "o1"}});
+  call.between = seconds(5);
+  model.then(call);
+  model.then({"It costs 5."});
+  ChatClient client(agent, "tab");
+  client.say("r1", "what does it cost?");
+  wait(seconds(1));
+  agent.evict(EvictReason::kCodeUpdate, seconds(60));
+  wait(seconds(60));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "It costs 5.");
+  EXPECT_EQ(agent.activations(), 2);
+  EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
+}
+
+TEST_F(RecoveryOfTurnsTest, ATurnOfTheAgentsCodeHasAKeyAndCanBeWaitedFor) {
+  auto agent = make();
+  model.then(says({"one ", "two"}, seconds(5)));
+  const std::string id = agent.call("start", "count", "k1");
+  EXPECT_EQ(agent.call("start", "count", "k1"), id);
+  wait(seconds(3));
+  agent.kill();
+  auto waiting = agent.start("wait", id);
+  wait(seconds(60));
+  EXPECT_EQ(waiting.value(), "completed one one two");
+  EXPECT_FALSE(agent.call("go_on").get<std::string>().empty());
+  wait(seconds(60));
+  EXPECT_EQ(transcript_of(agent).size(), 2U);
+}
+
+}  // namespace
+}  // namespace hearth::chat

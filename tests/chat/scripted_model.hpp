@@ -1,0 +1,238 @@
+#pragma once
+// A model on the mock host: what it says is a list of steps, in each of the three dialects.
+#include <hearth/chat/options.hpp>
+#include <hearth/testing/host.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::chat {
+
+// What a model says in one event, or a few that belong together.
+struct Said {
+  std::string text = {};
+  std::string reasoning = {};
+  std::string tool = {};  // a call, with this input
+  Json input = nullptr;
+};
+
+// One answer of the model.
+struct Scripted {
+  std::vector<Said> says = {};
+  bool is_cut = false;  // the connection ends behind the last of them
+  unsigned status = 200;
+  std::string error = {};  // the body of a status of 400 or more
+  testing::Headers headers = {};
+  int input_tokens = 10;
+  int output_tokens = 5;
+  std::chrono::milliseconds between{0};
+};
+
+class ScriptedModel {
+ public:
+  static constexpr const char* kDialects[] = {"openai-responses", "chat-completions", "anthropic"};
+
+  ScriptedModel(testing::Host& host, std::string dialect) : dialect_(std::move(dialect)) {
+    host.on_fetch([this](const testing::SentRequest& request) { return reply(request); });
+  }
+
+  // The answers to the next requests; the last one is given again and again.
+  void then(Scripted answer) { answers_.push_back(std::move(answer)); }
+  void then(std::vector<std::string> words) {
+    Scripted answer;
+    for (std::string& word : words) answer.says.push_back({.text = std::move(word)});
+    then(std::move(answer));
+  }
+  [[nodiscard]] const std::vector<testing::SentRequest>& requests() const { return requests_; }
+  [[nodiscard]] Json options() const {
+    return {{"provider", dialect_}, {"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}};
+  }
+  [[nodiscard]] const std::string& dialect() const { return dialect_; }
+
+ private:
+  testing::FetchReply reply(const testing::SentRequest& request) {
+    requests_.push_back(request);
+    testing::FetchReply reply;
+    if (answers_.empty()) {
+      reply.status = 500;
+      return reply;
+    }
+    if (request.method == "GET") return rest_of(request);
+    if (request.url.ends_with("/cancel")) return reply;
+    const Scripted& answer = answers_.at(std::min(next_, answers_.size() - 1));
+    ++next_;
+    reply.status = answer.status;
+    reply.headers = answer.headers;
+    if (answer.status >= 400) {
+      reply.body = answer.error;
+      return reply;
+    }
+    reply.headers.emplace_back("Content-Type", "text/event-stream");
+    reply.between = answer.between;
+    if (dialect_ == "openai-responses")
+      responses(answer, reply);
+    else if (dialect_ == "anthropic")
+      messages(answer, reply);
+    else
+      completions(answer, reply);
+    if (answer.is_cut) {
+      testing::FetchReply::Failure failure;
+      failure.phase = HEARTH_FETCH_PHASE_BODY;
+      failure.sent = true;
+      reply.failure = failure;
+    }
+    return reply;
+  }
+
+  // The rest of the last background answer.
+  testing::FetchReply rest_of(const testing::SentRequest& request) {
+    testing::FetchReply reply;
+    reply.headers.emplace_back("Content-Type", "text/event-stream");
+    responses(answers_.at(next_ - 1), reply);
+    const std::string mark = "starting_after=";
+    const std::size_t at = request.url.find(mark);
+    const int seen = at == std::string::npos ? -1 : std::stoi(request.url.substr(at + mark.size()));
+    reply.pieces.erase(reply.pieces.begin(), reply.pieces.begin() + seen + 1);
+    return reply;
+  }
+
+  static void event(testing::FetchReply& reply, const Json& data) {
+    reply.pieces.push_back("data: " + to_text(data) + "\n\n");
+  }
+
+  void responses(const Scripted& answer, testing::FetchReply& reply) {
+    const std::string id = "resp_" + std::to_string(next_);
+    int number = 0;
+    const auto send = [&](Json data) {
+      data["sequence_number"] = number++;
+      event(reply, data);
+    };
+    send({{"type", "response.created"}, {"response", {{"id", id}, {"status", "in_progress"}}}});
+    int at = 0;
+    for (std::size_t i = 0; i < answer.says.size(); ++i, ++at) {
+      const Said& said = answer.says[i];
+      const std::string item = "item_" + std::to_string(at);
+      if (!said.tool.empty()) {
+        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(at);
+        Json added{{"id", item}, {"type", "function_call"}, {"call_id", call}, {"name", said.tool}};
+        added["arguments"] = "";
+        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", added}});
+        added["arguments"] = to_text(said.input);
+        send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", added}});
+      } else if (!said.reasoning.empty()) {
+        send({{"type", "response.output_item.added"},
+              {"output_index", at},
+              {"item", {{"id", item}, {"type", "reasoning"}}}});
+        send({{"type", "response.reasoning_summary_text.delta"},
+              {"item_id", item},
+              {"output_index", at},
+              {"summary_index", 0},
+              {"delta", said.reasoning}});
+      } else {
+        // One item for adjacent texts.
+        const bool is_first = i == 0 || answer.says[i - 1].text.empty();
+        if (!is_first) --at;
+        const std::string text_item = "item_" + std::to_string(at);
+        if (is_first)
+          send({{"type", "response.output_item.added"},
+                {"output_index", at},
+                {"item", {{"id", text_item}, {"type", "message"}}}});
+        send({{"type", "response.output_text.delta"},
+              {"item_id", text_item},
+              {"output_index", at},
+              {"content_index", 0},
+              {"delta", said.text}});
+      }
+    }
+    if (answer.is_cut) return;
+    send({{"type", "response.completed"},
+          {"response",
+           {{"id", id},
+            {"status", "completed"},
+            {"output", Json::array()},
+            {"usage",
+             {{"input_tokens", answer.input_tokens}, {"output_tokens", answer.output_tokens}}}}}});
+  }
+
+  void completions(const Scripted& answer, testing::FetchReply& reply) const {
+    int calls = 0;
+    const auto send = [&](const Json& delta, const Json& reason) {
+      event(reply, {{"choices",
+                     Json::array({{{"index", 0}, {"delta", delta}, {"finish_reason", reason}}})}});
+    };
+    for (const Said& said : answer.says) {
+      if (!said.tool.empty()) {
+        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(calls);
+        Json tool{{"index", calls++}, {"id", call}, {"type", "function"}};
+        tool["function"] = {{"name", said.tool}, {"arguments", to_text(said.input)}};
+        send({{"tool_calls", Json::array({tool})}}, nullptr);
+      } else if (!said.reasoning.empty()) {
+        send({{"reasoning_content", said.reasoning}}, nullptr);
+      } else {
+        send({{"content", said.text}}, nullptr);
+      }
+    }
+    if (answer.is_cut) return;
+    send(Json::object(), calls > 0 ? "tool_calls" : "stop");
+    event(
+        reply,
+        {{"choices", Json::array()},
+         {"usage",
+          {{"prompt_tokens", answer.input_tokens}, {"completion_tokens", answer.output_tokens}}}});
+    reply.pieces.emplace_back("data: [DONE]\n\n");
+  }
+
+  void messages(const Scripted& answer, testing::FetchReply& reply) const {
+    event(reply, {{"type", "message_start"},
+                  {"message",
+                   {{"usage", {{"input_tokens", answer.input_tokens}, {"output_tokens", 1}}}}}});
+    int at = -1;
+    bool has_calls = false;
+    std::string open;
+    const auto close = [&] {
+      if (!open.empty()) event(reply, {{"type", "content_block_stop"}, {"index", at}});
+      open.clear();
+    };
+    const auto begin = [&](const std::string& kind, const Json& block) {
+      if (open == kind && kind != "tool_use") return;
+      close();
+      ++at;
+      open = kind;
+      event(reply, {{"type", "content_block_start"}, {"index", at}, {"content_block", block}});
+    };
+    const auto send = [&](const Json& delta) {
+      event(reply, {{"type", "content_block_delta"}, {"index", at}, {"delta", delta}});
+    };
+    for (const Said& said : answer.says) {
+      if (!said.tool.empty()) {
+        has_calls = true;
+        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(at + 1);
+        begin("tool_use",
+              {{"type", "tool_use"}, {"id", call}, {"name", said.tool}, {"input", Json::object()}});
+        send({{"type", "input_json_delta"}, {"partial_json", to_text(said.input)}});
+      } else if (!said.reasoning.empty()) {
+        begin("thinking", {{"type", "thinking"}, {"thinking", ""}});
+        send({{"type", "thinking_delta"}, {"thinking", said.reasoning}});
+      } else {
+        begin("text", {{"type", "text"}, {"text", ""}});
+        send({{"type", "text_delta"}, {"text", said.text}});
+      }
+    }
+    if (answer.is_cut) return;
+    close();
+    event(reply, {{"type", "message_delta"},
+                  {"delta", {{"stop_reason", has_calls ? "tool_use" : "end_turn"}}},
+                  {"usage", {{"output_tokens", answer.output_tokens}}}});
+    event(reply, {{"type", "message_stop"}});
+  }
+
+  std::string dialect_;
+  std::vector<Scripted> answers_;
+  std::size_t next_ = 0;
+  std::vector<testing::SentRequest> requests_;
+};
+
+}  // namespace hearth::chat

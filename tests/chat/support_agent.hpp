@@ -1,0 +1,140 @@
+#pragma once
+// The agent of the tests of whole conversations, on the mock host.
+#include "chat_client.hpp"
+#include "scripted_model.hpp"
+
+#include <hearth/chat/chat_agent.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::chat {
+
+struct Order {
+  std::string id;
+  int cents = 0;
+  HEARTH_FIELDS(id, cents)
+};
+
+// Keeps in its tables what its hooks were told.
+class Support : public ChatAgent {
+ public:
+  static void methods(Methods<Support>& m) {
+    chat_methods(m);
+    m.add("notes", &Support::notes);
+    m.add("start", &Support::start);
+    m.add("wait", &Support::wait);
+    m.add("go_on", &Support::go_on);
+    m.add("is_stable", &Support::is_stable);
+  }
+  Task<void> on_other_start() override {
+    sql("CREATE TABLE IF NOT EXISTS notes(what TEXT, text TEXT)");
+    return {};
+  }
+  Task<void> on_turn(Turn& turn) override {
+    turn.system("You help customers of Acme.");
+    turn.tool("refund", "Refunds an order.", Effect::kKeyed, &Support::refund, {.approval = true});
+    turn.tool("look", "Finds an order.", Effect::kRead, &Support::look);
+    turn.tool("send", "Sends an order.", Effect::kUnsafe, &Support::send);
+    turn.write("begun", {{"type", "data-begun"}, {"data", turn.id()}});
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+  Json refund(Order order, ToolCall /*call*/) {
+    note("refund", order.id);
+    return {{"refunded", order.id}};
+  }
+  Json look(Order order) { return {{"order", order.id}, {"cents", 500}}; }
+  Task<Json> send(Order order) {
+    note("send", order.id);
+    co_await sleep(std::chrono::seconds(10));
+    co_return Json{{"sent", order.id}};
+  }
+  Task<void> on_turn_end(TurnEnd end) override {
+    note("end", end.status);
+    return {};
+  }
+  Task<RecoveryChoice> on_chat_recovery(RecoveryContext context) override {
+    note("recovery", context.recovery_kind + " " + std::to_string(context.attempt) + " " +
+                         context.partial_text);
+    const Json choice = options();
+    co_return RecoveryChoice{choice.value("persist", true), choice.value("proceed", true)};
+  }
+  Task<void> on_exhausted(RecoveryContext context) override {
+    note("exhausted", context.reason);
+    return {};
+  }
+  void sanitize(Json& message) override {
+    if (options().value("shout", false) && message.at("role") == "assistant")
+      for (Json& part : message.at("parts"))
+        if (part.at("type") == "text") part["text"] = part.at("text").get<std::string>() + "!";
+  }
+  void note(const std::string& what, const std::string& text) {
+    sql("INSERT INTO notes VALUES (?, ?)", what, text);
+  }
+  std::vector<std::string> notes(std::string what) {
+    std::vector<std::string> all;
+    Query rows = sql("SELECT text FROM notes WHERE what = ? ORDER BY rowid", what);
+    while (auto row = rows.optional<std::string>()) all.push_back(*row);
+    return all;
+  }
+  std::string start(std::string text, std::string key) { return start_turn(text, {.key = key}); }
+  Task<std::string> wait(std::string id) {
+    auto waiting = wait_turn(id, std::chrono::hours(1));
+    const TurnEnd end = co_await std::move(waiting);
+    co_return end.status + " " + text_of(end.message);
+  }
+  std::string go_on() { return continue_last_turn(); }
+  Task<bool> is_stable(int ms) {
+    auto waiting = wait_until_stable(std::chrono::milliseconds(ms));
+    co_return co_await std::move(waiting);
+  }
+};
+
+class Conversation : public ::testing::TestWithParam<const char*> {
+ protected:
+  explicit Conversation(std::string dialect = GetParam()) : model(host, std::move(dialect)) {}
+
+  testing::AgentHandle make(const Json& more = Json::object()) {
+    Json options = model.options();
+    options.update(more);
+    return host.create<Support>("a", options);
+  }
+  void wait(std::chrono::milliseconds time) { host.advance(time); }
+  testing::Host host;
+  ScriptedModel model;
+};
+
+// Where the providers do not matter.
+class OneConversation : public Conversation {
+ protected:
+  OneConversation() : Conversation("chat-completions") {}
+};
+
+inline std::string provider_name(const ::testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+
+inline Scripted says(std::vector<std::string> words, std::chrono::milliseconds between = {}) {
+  Scripted answer;
+  for (std::string& word : words) answer.says.push_back({.text = std::move(word)});
+  answer.between = between;
+  return answer;
+}
+inline Scripted cut(Scripted answer) {
+  answer.is_cut = true;
+  return answer;
+}
+inline Scripted asks(const std::string& tool, const Json& input) {
+  Scripted answer;
+  answer.says.push_back({.tool = tool, .input = input});
+  return answer;
+}
+
+}  // namespace hearth::chat

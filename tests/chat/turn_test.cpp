@@ -1,0 +1,214 @@
+// Turns on the mock host: answers, tools, approvals, with each provider.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class TurnTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, TurnTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(TurnTest, AnAnswerStreamsToItsSenderAndToOtherTabs) {
+  auto agent = make();
+  model.then({"Hel", "lo"});
+  ChatClient sender(agent);
+  ChatClient other(agent);
+  sender.say("r1", "hi");
+  host.advance(seconds(1));
+  sender.read();
+  other.read();
+  EXPECT_EQ(sender.shown("r1"), "Hello");
+  EXPECT_EQ(other.shown("r1"), "Hello");
+  const Json done = sender.done("r1");
+  ASSERT_TRUE(done.is_object());
+  EXPECT_EQ(done.at("outcome"), "completed");
+  EXPECT_EQ(done.at("messageIds"), Json::array({"u-r1"}));
+  EXPECT_EQ(sender.snapshots(), 0U);
+  EXPECT_EQ(other.snapshots(), 2U);
+  const Json stored = transcript_of(agent);
+  ASSERT_EQ(stored.size(), 2U);
+  EXPECT_EQ(text_of(stored[1]), "Hello");
+  const Json first =
+      parse_json(sender.frames("cf_agent_use_chat_response").at(0).at("body").get<std::string>());
+  EXPECT_EQ(first.at("messageId"), stored[1].at("id"));
+  EXPECT_EQ(model.requests().size(), 1U);
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+TEST_P(TurnTest, AToolRunsAndItsResultGoesToTheModel) {
+  auto agent = make();
+  Scripted call;
+  call.says = {{.text = "I look. "}, {.tool = "look", .input = {{"id", "o1"}}}};
+  model.then(call);
+  model.then({"It costs 5."});
+  ChatClient client(agent);
+  client.say("r1", "what does o1 cost?");
+  host.advance(seconds(1));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "I look. It costs 5.");
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("500"), std::string::npos);
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+}
+
+TEST_P(TurnTest, AnApprovalSurvivesARestartAndRunsTheToolOnce) {
+  auto agent = make();
+  Scripted call;
+  call.says = {{.tool = "refund", .input = {{"id", "o1"}, {"cents", 5}}}};
+  model.then(call);
+  model.then({"Refunded."});
+  {
+    ChatClient client(agent);
+    client.say("r1", "refund o1");
+    host.advance(seconds(1));
+    client.read();
+    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  }
+  agent.kill();
+  host.advance(std::chrono::hours(24));
+  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
+  const Json asked = transcript_of(agent)[1].at("parts").back();
+  EXPECT_EQ(asked.at("state"), "approval-requested");
+  ChatClient client(agent, "back");
+  client.approve(asked.at("toolCallId"), true);
+  client.resume();
+  host.advance(seconds(2));
+  client.read();
+  host.advance(seconds(2));
+  client.read();
+  EXPECT_EQ(agent.call("notes", "refund"), Json::array({"o1"}));
+  const Json stored = transcript_of(agent);
+  ASSERT_EQ(stored.size(), 2U);
+  EXPECT_EQ(text_of(stored[1]), "Refunded.");
+  EXPECT_EQ(model.requests().size(), 2U);
+}
+
+TEST_P(TurnTest, ADeniedCallHasAResultForTheModel) {
+  auto agent = make();
+  Scripted call;
+  call.says = {{.tool = "refund", .input = {{"id", "o1"}, {"cents", 5}}}};
+  model.then(call);
+  model.then({"As you like."});
+  ChatClient client(agent);
+  client.say("r1", "refund o1");
+  host.advance(seconds(1));
+  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
+  host.advance(seconds(2));
+  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "As you like.");
+}
+
+TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
+  auto agent = make();
+  Scripted calls;
+  calls.says = {{.tool = "where", .input = {{"a", 1}}},
+                {.tool = "where", .input = {{"a", 2}}},
+                {.tool = "where", .input = {{"a", 3}}}};
+  model.then(calls);
+  model.then({"You are in Rome."});
+  ChatClient client(agent);
+  client.ask("r1", Json::array({user_message("u1", "where am I?")}),
+             {{"clientTools", Json::array({{{"name", "where"}}})}});
+  host.advance(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  const Json asked = transcript_of(agent)[1].at("parts");
+  std::vector<std::string> ids;
+  for (const Json& part : asked)
+    if (part.contains("toolCallId")) ids.push_back(part.at("toolCallId"));
+  ASSERT_EQ(ids.size(), 3U);
+  for (const std::string& id : ids) {
+    EXPECT_EQ(model.requests().size(), 1U);
+    client.answer(id, {{"city", "Rome"}});
+    client.answer(id, {{"city", "Paris"}});  // the first one stays
+    host.advance(seconds(1));
+  }
+  client.resume();
+  host.advance(seconds(1));
+  EXPECT_EQ(model.requests().size(), 2U);
+  EXPECT_EQ(model.requests()[1].body.find("Paris"), std::string::npos);
+  const Json stored = transcript_of(agent);
+  ASSERT_EQ(stored.size(), 2U);
+  EXPECT_EQ(text_of(stored[1]), "You are in Rome.");
+}
+
+class BudgetTest : public OneConversation {};
+
+TEST_F(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
+  auto agent = make({{"budget", {{"day", {{"tokens", 2'000}}}}}, {"max_output_tokens", 500}});
+  Scripted answer = says({"ok"});
+  answer.input_tokens = 900;
+  answer.output_tokens = 300;
+  model.then(answer);
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  agent.kill();  // what is spent is kept
+  ChatClient back(agent);
+  back.say("r2", "hi");
+  wait(seconds(1));
+  back.read();
+  EXPECT_EQ(back.done("r2").at("outcome"), "completed");
+  back.say("r3", "hi");
+  wait(seconds(1));
+  back.read();
+  EXPECT_EQ(back.done("r3").at("outcome"), "error");
+  EXPECT_EQ(back.done("r3").at("body"), "This chat has reached its daily limit of tokens (2000).");
+  EXPECT_EQ(model.requests().size(), 2U);
+  wait(std::chrono::hours(25));
+  back.say("r4", "hi");
+  wait(seconds(1));
+  back.read();
+  EXPECT_EQ(back.done("r4").at("outcome"), "completed");
+}
+
+TEST_F(BudgetTest, ATurnHasAtMostSoManySteps) {
+  auto agent = make({{"max_steps", 3}});
+  model.then(asks("look", {{"id", "o1"}}));  // again and again
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(model.requests().size(), 3U);
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+}
+
+class ToolsTest : public OneConversation {};
+
+TEST_F(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
+  auto agent = make();
+  model.then(asks("send", {{"id", "o1"}}));
+  model.then({"I cannot tell."});
+  ChatClient client(agent);
+  client.say("r1", "send o1");
+  wait(seconds(3));
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "send"), Json::array({"o1"}));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("may have been executed; verify"), std::string::npos);
+}
+
+TEST_F(ToolsTest, WhatTheModelMakesUpHasAResult) {
+  auto agent = make();
+  model.then(asks("no_such_tool", {{"a", 1}}));
+  model.then(asks("look", {{"cents", "text"}}));
+  model.then({"sorry"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 3U);
+  EXPECT_NE(model.requests()[1].body.find("There is no tool of this name."), std::string::npos);
+  EXPECT_NE(model.requests()[2].body.find("input.cents: expected integer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::chat
