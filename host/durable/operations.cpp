@@ -21,8 +21,6 @@ constexpr std::size_t kMaxKindBytes = 64;
 constexpr std::size_t kMaxOperationKeyBytes = 256;
 constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
-// So small that a day's sum cannot overflow.
-constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
 
 Error bad_operation(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
@@ -46,7 +44,7 @@ Result<void> check_operation(const OperationRequest& request) {
     return bad_operation("the header for an operation's key is a name such as Idempotency-Key");
   if (request.arguments.size() > Operations::kMaxArgumentBytes)
     return Error{Errc::kLimitExceeded, "the arguments of an operation have at most 65536 bytes"};
-  if (request.cost > kMostCost)
+  if (request.cost > Operations::kMostCost)
     return bad_operation("the cost of an operation is at most 1,000,000,000,000,000");
   return {};
 }

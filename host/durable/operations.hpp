@@ -234,6 +234,8 @@ class Operations final : public WorkPart {
   // A caller that is no fiber begins an interrupted operation again within a day, or never.
   static constexpr std::chrono::milliseconds kLongestInterruption = std::chrono::hours(24);
   static constexpr std::chrono::milliseconds kMostSkew = std::chrono::minutes(5);
+  // So small that a day's sum cannot overflow.
+  static constexpr std::uint64_t kMostCost = 1'000'000'000'000'000;
 
   // The references outlive this object.
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
@@ -278,6 +280,9 @@ class Operations final : public WorkPart {
   // `wait` is cancelled.
   void waits_for(std::uint64_t operation, std::uint64_t wait);
   void cancelled(std::uint64_t wait);
+  // What a running operation has cost, in place of the cost that it began with, for P7 too.
+  // kNotFound: it does not run. kInvalidArgument: above kMostCost.
+  Result<void> set_cost(std::string_view id, std::uint64_t cost);
   // The path of a running operation's file: its id, in the agent's directory of files, which is
   // made. It is the same in each attempt. The file is removed with the operation's row. kNotFound:
   // the operation does not run. kUnavailable: the directory cannot be made.

@@ -84,6 +84,25 @@ Result<std::optional<std::int64_t>> Operations::spend(std::string_view kind, std
   return std::optional(spent.day);
 }
 
+Result<void> Operations::set_cost(std::string_view id, std::uint64_t cost) {
+  const Running* const running = find_running(id);
+  const auto row = running == nullptr ? std::nullopt : find(running->id);
+  if (!row) return Error{Errc::kNotFound, "no operation of this id runs"};
+  if (cost > kMostCost) return Error{Errc::kInvalidArgument, "a cost is at most 10^15"};
+  const auto its_cost = static_cast<std::int64_t>(cost);
+  prepare_write();
+  kept("UPDATE cf_agents_operations SET cost = ?2 WHERE seq = ?1")
+      .execute(std::array{Param(row->seq), Param(its_cost)});
+  if (!row->day) return {};
+  const std::int64_t most_others = std::numeric_limits<std::int64_t>::max() - its_cost;
+  kept(
+      "UPDATE cf_agents_operation_days SET cost = min(max(cost - ?3, 0), ?4) + ?5 "
+      "WHERE kind = ?1 AND day = ?2")
+      .execute(std::array{Param(std::string_view(row->kind)), Param(*row->day), Param(row->cost),
+                          Param(most_others), Param(its_cost)});
+  return {};
+}
+
 void Operations::give_back(const Row& row) {
   if (!row.day) return;
   kept(

@@ -86,6 +86,11 @@ Result<void> OperationsExtension::drop_answer(std::string_view id) {
   return agent_.work().operations().drop_answer(id);
 }
 
+Result<void> OperationsExtension::set_cost(std::string_view id, std::uint64_t cost) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return agent_.work().operations().set_cost(id, cost);
+}
+
 Result<std::string> OperationsExtension::inspect(std::string_view id) {
   return agent_.work().operations().inspect(id);
 }
@@ -392,6 +397,15 @@ hearth_status drop_operation_answer(const hearth_host* host, hearth_agent agent,
   });
 }
 
+hearth_status set_operation_cost(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                                 std::uint64_t cost) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto its_id = text_of(id);
+    if (!its_id) return bad_slice(it);
+    return status_of(it, OperationsExtension(it).set_cost(*its_id, cost));
+  });
+}
+
 constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
                                               .settle = settle_operation,
                                               .inspect = inspect_operation,
@@ -399,7 +413,8 @@ constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
                                               .resolve = resolve_operation,
                                               .answer = operation_answer,
                                               .path = operation_path,
-                                              .drop_answer = drop_operation_answer};
+                                              .drop_answer = drop_operation_answer,
+                                              .set_cost = set_operation_cost};
 
 }  // namespace
 

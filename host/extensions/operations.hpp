@@ -41,6 +41,7 @@ class OperationsExtension {
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,
                                          std::string_view body);
   Result<void> drop_answer(std::string_view id);
+  Result<void> set_cost(std::string_view id, std::uint64_t cost);
   Result<std::string> inspect(std::string_view id);
   Result<std::string> list(const durable::OperationFilter& filter);
   Result<void> resolve(std::string_view id, durable::OperationOutcome outcome,

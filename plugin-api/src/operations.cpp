@@ -18,6 +18,13 @@ void OperationAttempt::drop_answer() const {
              "drop an answer");
 }
 
+void OperationAttempt::set_cost(std::uint64_t cost) const {
+  const detail::Activation& live = activation_of(*this);
+  live.check(detail::operation_table(live).set_cost(live.host(), live.id(),
+                                                    detail::slice(std::string_view(id)), cost),
+             "set a cost");
+}
+
 std::string OperationAttempt::path() const {
   const detail::Activation& live = activation_of(*this);
   hearth_bytes path = {nullptr, 0};

@@ -65,6 +65,38 @@ TEST_F(OperationBudgetTest, WhatWouldExceedTheDaysCostDoesNotBegin) {
   EXPECT_TRUE(may_begin(0));
 }
 
+TEST_F(OperationBudgetTest, ACostThatIsSetCountsInPlaceOfTheReservedOne) {
+  ledger_settings_.kinds["charge"].cost_per_day = 100;
+  OperationRequest request = charge(fiber_);
+  request.cost = 90;
+  const OperationBegun begun = begin(request);
+  arguments_ = "2";
+  EXPECT_FALSE(may_begin(30));
+  ASSERT_TRUE(ledger_->set_cost(begun.id, 40));
+  EXPECT_TRUE(may_begin(30));
+  EXPECT_FALSE(may_begin(31)) << "40 and 30 are used";
+  ASSERT_TRUE(ledger_->set_cost(begun.id, 500));
+  EXPECT_FALSE(may_begin(0)) << "it has cost more than a day allows";
+  settle(begun, kNotExecuted);
+  EXPECT_TRUE(may_begin(70)) << "what was not executed has cost nothing";
+  EXPECT_FALSE(may_begin(1));
+  EXPECT_EQ(ledger_->set_cost(begun.id, 1).error().code, Errc::kNotFound) << "it is over";
+}
+
+TEST_F(OperationBudgetTest, AnOperationThatIsKilledBeforeItsCostIsSetKeepsTheReservedOne) {
+  ledger_settings_.kinds["charge"].cost_per_day = 100;
+  OperationRequest request = charge(fiber_);
+  request.cost = 90;
+  const std::string id = begin(request).id;
+  database_->commit();
+  ASSERT_TRUE(ledger_->set_cost(id, 10));
+  EXPECT_EQ(count("SELECT cost FROM cf_agents_operation_days"), 10);
+  EXPECT_EQ(ledger_->set_cost(id, Operations::kMostCost + 1).error().code, Errc::kInvalidArgument);
+  crash_all();
+  EXPECT_EQ(count("SELECT cost FROM cf_agents_operations"), 90);
+  EXPECT_EQ(count("SELECT cost FROM cf_agents_operation_days"), 90);
+}
+
 TEST_F(OperationBudgetTest, AClockThatJumpsAheadAndBackGivesNoFreshBudget) {
   ledger_settings_.kinds["charge"].per_day = 1;
   const auto today = clock_.wall_now();

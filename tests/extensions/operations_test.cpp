@@ -72,6 +72,10 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
        [&](Host host, hearth_agent agent) {
          return operations_.drop_answer(host, agent, slice("i"));
        }},
+      {"set_cost", true,
+       [&](Host host, hearth_agent agent) {
+         return operations_.set_cost(host, agent, slice("i"), 1);
+       }},
       {"answer", false,
        [&](Host host, hearth_agent agent) {
          return operations_.answer(host, agent, slice("i"), &record_, &body_);

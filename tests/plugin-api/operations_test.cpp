@@ -68,6 +68,8 @@ class Shop : public hearth::Agent {
     m.add("ledger", &Shop::ledger);
     m.add("undeclared", &Shop::undeclared);
     m.add("nothing", &Shop::nothing);
+    m.add("measure", &Shop::measure);
+    m.fiber("measure", &Shop::run_measure);
     m.fiber("order", &Shop::run_order);
     m.fiber("twice", &Shop::run_twice);
     for (const auto& [name, effect] :
@@ -121,6 +123,19 @@ class Shop : public hearth::Agent {
   Task<Json> order(std::string kind) {
     Json input{{"kind", kind}};
     co_return co_await run_fiber<Json>("order", std::move(input));
+  }
+  void measure() { start_fiber("measure"); }
+  // Reserves 10, and knows a second later that it is 3.
+  Task<int> run_measure(hearth::FiberContext&) {
+    OperationCall call{.kind = "keyed", .cost = 10};
+    const auto count = [this](OperationAttempt attempt) { return use(std::move(attempt)); };
+    co_return co_await operation(std::move(call), count);
+  }
+  Task<int> use(OperationAttempt attempt) {
+    co_await sleep(seconds(1));
+    attempt.set_cost(3);
+    co_await sleep(seconds(1));
+    co_return 1;
   }
   Task<int> twice() { return run_fiber<int>("twice"); }
   Task<Json> pay(std::string key, int cents) {
@@ -315,6 +330,24 @@ TEST_F(OperationsSdkTest, ClientsThatSpeakTheProtocolAreTold) {
   for (const auto& frame : frames)
     was_told = was_told || frame.payload.find("cf_agent_operation_unknown") != std::string::npos;
   EXPECT_TRUE(was_told);
+}
+
+TEST_F(OperationsSdkTest, ACostThatTheRunShowsReplacesTheReservedOne) {
+  const auto cost = [&] { return agent_.sql("SELECT cost FROM cf_agents_operations")[0][0]; };
+  agent_.call("measure");
+  EXPECT_EQ(cost(), 10);
+  agent_.kill();
+  agent_.wake();
+  host_.advance(seconds(1) / 2);
+  EXPECT_EQ(cost(), 10) << "it was killed before it knew";
+  host_.advance(seconds(1));
+  EXPECT_EQ(cost(), 3);
+  agent_.kill();
+  agent_.wake();
+  EXPECT_EQ(cost(), 3);
+  host_.advance(seconds(10));
+  EXPECT_EQ(agent_.as<Shop>().list_operations().at(0).state, OperationState::kCompleted);
+  EXPECT_EQ(cost(), 3);
 }
 
 }  // namespace

@@ -101,6 +101,10 @@ struct OperationAttempt {
   // itself, if the kind's Effect allows another one.
   // Failure   HostError: NOT_FOUND once the operation has ended
   void drop_answer() const;
+  // It has cost so much, in place of OperationCall::cost, which is reserved until then: for a cost
+  // that only the run shows, such as tokens. Written with the running turn.
+  // Failure   HostError: NOT_FOUND once the operation has ended, INVALID (above 10^15)
+  void set_cost(std::uint64_t cost) const;
 };
 
 // The result of a probe.

@@ -121,16 +121,16 @@ enum {
 
 typedef struct hearth_operation_start {
   uint32_t struct_size;
-  uint32_t effect;        /* HEARTH_EFFECT_* */
-  hearth_fiber fiber;     /* the running fiber of hearth.fibers/1; 0: none */
-  uint64_t horizon_ms;    /* KEYED: how long the other system knows a key, 1 at least; else 0 */
-  uint32_t can_probe;     /* 1: the caller can ask the other system */
-  uint32_t can_resume;    /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
-  hearth_bytes kind;      /* 1 to 64 bytes of UTF-8 */
-  hearth_bytes arguments; /* JSON; empty: null */
-  hearth_bytes key;       /* at most 256 bytes; empty: none, and then a fiber is needed */
-  hearth_bytes id;        /* an id that begin() has given: that operation again; or empty */
-  uint64_t cost;          /* in the author's unit, at most 10^15; for the limits of the class */
+  uint32_t effect;         /* HEARTH_EFFECT_* */
+  hearth_fiber fiber;      /* the running fiber of hearth.fibers/1; 0: none */
+  uint64_t horizon_ms;     /* KEYED: how long the other system knows a key, 1 at least; else 0 */
+  uint32_t can_probe;      /* 1: the caller can ask the other system */
+  uint32_t can_resume;     /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
+  hearth_bytes kind;       /* 1 to 64 bytes of UTF-8 */
+  hearth_bytes arguments;  /* JSON; empty: null */
+  hearth_bytes key;        /* at most 256 bytes; empty: none, and then a fiber is needed */
+  hearth_bytes id;         /* an id that begin() has given: that operation again; or empty */
+  uint64_t cost;           /* in the author's unit, at most 10^15; for the limits of the class */
   hearth_bytes key_header; /* of its request (hearth.fetch/1), for its id; empty: Idempotency-Key */
   uint32_t acts_by_request; /* 1: its request is all that it does (Request, above) */
   uint32_t reserved;        /* 0 */
@@ -231,9 +231,15 @@ typedef struct hearth_operations_v1 {
   /* The stored answer is of no use: nothing asks for its rest, and another request is sent instead
    * if the effect's class allows one. NOT_FOUND: no operation of this id runs. [instance] */
   hearth_status (*drop_answer)(const hearth_host* host, hearth_agent agent, hearth_bytes id);
+
+  /* The operation has cost so much, in place of hearth_operation_start.cost, for the limits of the
+   * class too: for a cost that only the run shows. With the running turn; a later attempt begins
+   * with it. NOT_FOUND: no operation of this id runs. INVALID: above 10^15. [instance] */
+  hearth_status (*set_cost)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                            uint64_t cost);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 64, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 72, "layout");
 
 /* ---- what a class says about its kinds ---- */
 
