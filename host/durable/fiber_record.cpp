@@ -108,6 +108,7 @@ std::string record_json(const FiberRecord& record) {
   if (record.waits_for_code) json += R"(,"waits_for_code":true)";
   if (record.keeping == FiberKeeping::kBrief) json += R"(,"brief":true)";
   if (record.is_turn) json += R"(,"turn":true)";
+  if (record.lane) members.text("lane", record.lane);
   return json + "}";
 }
 

@@ -59,6 +59,7 @@ struct FiberRecord {
   std::optional<std::string> parent;  // the id of the fiber that asked for it
   bool waits_for_code = false;        // for another version of the class
   bool is_turn = false;
+  std::optional<std::string> lane;
 
   // JSON; nothing: null.
   std::optional<std::string> input;
@@ -68,8 +69,9 @@ struct FiberRecord {
   std::optional<std::string> error;  // a text
 
   [[nodiscard]] bool settled() const { return completed_at_ms.has_value(); }
-  // By its values on disk: the work has failed, and is retried at next_at_ms.
-  [[nodiscard]] bool is_retry() const { return status == FiberStatus::kPending && failures > 0; }
+  // By its values on disk: no run was interrupted. The work begins when its lane is free, or has
+  // failed and is retried at next_at_ms.
+  [[nodiscard]] bool is_pending() const { return status == FiberStatus::kPending; }
 };
 
 // JSON, as in hearth/ext/fibers.h.

@@ -20,10 +20,10 @@ constexpr std::size_t kMaxFiberNameBytes = 256;
 // The same time as for the crashes of a class (plugins/versions/version_facts.hpp).
 constexpr std::int64_t kProvenAfterMs = std::int64_t{5} * 60'000;
 
-// Whether the next run or offer of the fiber counts in Job::claims. A retry of a turn does not:
-// retries have a bound of their own, and clients see the numbers of recoveries.
+// Whether the next run or offer of the fiber counts in Job::claims. The first run or a retry of a
+// turn does not: retries have a bound of their own, and clients see the numbers of recoveries.
 bool is_counted(const Job& job) {
-  return !job.is_turn() || job.failures == 0 || job.status != "pending";
+  return !job.is_turn() || job.status != "pending";
 }
 
 // Takes back the count of a recovery that is no fault of the work.
@@ -57,11 +57,12 @@ void Fibers::load() {
   has_rows_ = true;
   jobs_.release(JobKind::kManaged, JobState::kWaiting, now_ms());
   jobs_.restart_waits(JobKind::kManaged, JobState::kWaiting, now_ms());
-  jobs_.each("WHERE kind = 2 AND state = 0 ORDER BY due_at, seq", {}, [this](const Job& job) {
-    const bool is_retry = job.failures > 0 && job.status == "pending";
-    left_over_.push_back(LeftOver{job.id, job.name, !job.has_failed && !is_retry});
-    return true;
-  });
+  jobs_.each("WHERE kind = 2 AND state = 0 AND started_at IS NOT NULL ORDER BY due_at, seq", {},
+             [this](const Job& job) {
+               const bool was_running = !job.has_failed && job.status != "pending";
+               left_over_.push_back(LeftOver{job.id, job.name, was_running});
+               return true;
+             });
 }
 
 void Fibers::close() {
@@ -191,7 +192,8 @@ std::optional<Job> Fibers::next_to_offer() const {
   if (!line_.due()) return std::nullopt;
   for (; !plan_.empty(); plan_.pop_front()) {
     auto job = jobs_.find(JobKind::kManaged, plan_.front());
-    if (job && job->state == JobState::kWaiting && job->due_at_ms <= until_ms()) return job;
+    if (job && job->state == JobState::kWaiting && job->due_at_ms && *job->due_at_ms <= until_ms())
+      return job;
   }
   return first_waiting();
 }
@@ -335,11 +337,27 @@ FiberHandle Fibers::start_managed(Job& job) {
   return add_running(job);
 }
 
+void Fibers::park(Job& job) {
+  has_rows_ = true;
+  job.kind = JobKind::kManaged;
+  job.state = JobState::kWaiting;
+  job.due_at_ms.reset();
+  jobs_.insert(job);
+}
+
+void Fibers::forget_first_offer(Job& job) {
+  if (job.started_at_ms) return;
+  job.attempts = job.interruptions = job.claims = 0;
+  job.next_at_ms = 0;
+  write(job);
+}
+
 Result<FiberHandle> Fibers::resume(std::string_view id) {
   if (line_.is_claimed(id) && running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
   std::optional<Job> taken = line_.take(id);
   if (!taken) return Error{Errc::kNotFound, "no fiber of this id is being recovered"};
+  forget_first_offer(*taken);
   return add_running(*std::move(taken));
 }
 
@@ -354,11 +372,12 @@ Result<std::optional<Fibers::TakenUp>> Fibers::take_up(std::string_view id) {
   auto job = jobs_.find(JobKind::kManaged, id);
   if (!job || job->state != JobState::kWaiting || !line_.why_given_up(*job).empty())
     return std::optional<TakenUp>();
-  const std::int64_t due_at = job->due_at_ms.value_or(0);
-  if (due_at > now_ms() && !is_next_version(due_at)) return std::optional<TakenUp>();
+  const auto due_at = job->due_at_ms;
+  if (!due_at || (*due_at > now_ms() && !is_next_version(*due_at))) return std::optional<TakenUp>();
   if (running_.size() >= settings_.max_running)
     return Error{Errc::kLimitExceeded, "too many fibers run in this agent"};
   claim(*job);
+  forget_first_offer(*job);
   return std::optional(TakenUp{add_running(std::move(*job)), false});
 }
 

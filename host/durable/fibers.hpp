@@ -179,8 +179,12 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   [[nodiscard]] Result<void> may_start(std::string_view name) const;
   // Writes the row of a fiber that may_start() allows, and begins it. Sets the job's seq.
   FiberHandle start_managed(Job& job);
+  // The same for one that waits for its lane: it has not begun, and is not offered until its row
+  // gets a due_at.
+  void park(Job& job);
   // A recovering fiber runs again, under its id. Its attempts count on until the next checkpoint,
-  // its recoveries for ever. Writes nothing. kNotFound, kLimitExceeded.
+  // its recoveries for ever. The first begin of one that was parked does not count. kNotFound,
+  // kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
   // Runs a fiber that is due, recovering or waiting for code; this counts as a recovery.
   // Nothing: it runs already, must wait, or is beyond a bound of P7 or P8.
@@ -226,6 +230,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
   FiberHandle add_running(Job job);
+  void forget_first_offer(Job& job);
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);
   [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;

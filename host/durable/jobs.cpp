@@ -19,7 +19,7 @@ namespace {
 #define HEARTH_JOB_COLUMNS                                                                       \
   "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, set_at, " \
   "attempts, claims, failures, interruptions, fatal_attempts, max_attempts, retry_base, "        \
-  "retry_cap, dead, has_failed, status, tell_failures, keep, parent, type"
+  "retry_cap, dead, has_failed, status, tell_failures, keep, parent, type, lane"
 
 template <class Number>
 Param number_of(Number value) {
@@ -57,6 +57,7 @@ Job job_of(const Rows& rows) {
   job.keep = text_or_none(rows, column++);
   job.parent = text_or_none(rows, column++);
   job.type = text_or_none(rows, column++);
+  job.lane = text_or_none(rows, column++);
   return job;
 }
 
@@ -163,13 +164,14 @@ void Jobs::insert(Job& job) {
                           number_of(job.fatal_attempts),
                           nullable(job.parent),
                           nullable(job.type),
-                          number_of(job.interruptions)};
+                          number_of(job.interruptions),
+                          nullable(job.lane)};
   Rows rows =
       kept(
           "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
           "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
-          "retry_cap, status, fatal_attempts, parent, type, interruptions) "
-          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+          "retry_cap, status, fatal_attempts, parent, type, interruptions, lane) "
+          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
           .query(params);
   if (rows.next()) job.seq = rows.integer(0);
   while (rows.next()) {  // SQLite completes the insert only at the end of the rows

@@ -99,6 +99,7 @@ struct Job {
   std::optional<std::string> keep{};
   std::optional<std::string> parent{};  // the id of the fiber that asked for this one
   std::optional<std::string> type{};    // of a fiber: see ManagedFibers
+  std::optional<std::string> lane{};    // of a fiber
 
   // For fibers. Brief: the record is removed when the fiber is settled.
   [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }

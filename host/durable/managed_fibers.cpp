@@ -66,12 +66,14 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
   if (request.name.empty()) return bad_request("a fiber's name is 1 to 256 bytes of UTF-8");
   for (const auto& checked :
        {check_label("name", request.name), check_label("id", request.id),
-        check_label("key", request.key), check_json("input", request.input, max_json_bytes),
+        check_label("key", request.key), check_label("lane", request.lane), check_json("input", request.input, max_json_bytes),
         check_json("metadata", request.metadata, max_json_bytes), check_retry(request)}) {
     if (checked.has_error()) return checked.error();
   }
   if (request.is_turn && !request.parent.empty())
     return bad_request("a fiber that another one waits for is no turn of its own");
+  if (!request.lane.empty() && !request.parent.empty())
+    return bad_request("a fiber that another one waits for has no lane");
   return {};
 }
 
@@ -129,6 +131,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
   record.keeping = job.is_brief() ? FiberKeeping::kBrief : FiberKeeping::kKept;
   record.parent = job.parent;
   record.is_turn = job.is_turn();
+  record.lane = job.lane;
   record.created_at_ms = job.created_at_ms;
   record.started_at_ms = job.started_at_ms;
   record.completed_at_ms = job.ended_at_ms;
@@ -230,13 +233,15 @@ Result<ManagedFibers::Started> ManagedFibers::take_up(FiberRecord record) {
   if (!taken) return taken.error();
   const auto begin = *taken;
   if (begin) {
-    const bool is_retry = record.is_retry();
+    const bool was_pending = record.is_pending();
     record.status = FiberStatus::kRunning;
     record.next_at_ms = 0;
-    jobs().run("UPDATE cf_agents_jobs SET status = 'running' WHERE seq = ?",
-               std::array{Param(record.seq)});
+    jobs().run(
+        "UPDATE cf_agents_jobs SET status = 'running', started_at = coalesce(started_at, ?2) "
+        "WHERE seq = ?1",
+        std::array{Param(record.seq), Param(now_ms())});
     parents_.insert(record.id);  // an earlier instance may have left values of its children
-    if (!is_retry) note_turn(record.id);
+    if (!was_pending) note_turn(record.id);
   }
   ManagedChange found = change_of(std::move(record));
   Started started{.id = std::move(found.id), .record = std::move(found.record)};
@@ -277,7 +282,16 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   job.retry.cap =
       std::chrono::milliseconds(request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms);
   if (request.is_turn) pass_given_up_turns();
-  const FiberHandle handle = fibers_.start_managed(job);
+  job.lane = none_if_empty(request.lane);
+  const bool is_parked = is_taken(job.lane);
+  FiberHandle handle = 0;
+  if (is_parked) {
+    job.started_at_ms.reset();
+    job.status = to_string(FiberStatus::kPending);
+    fibers_.park(job);
+  } else {
+    handle = fibers_.start_managed(job);
+  }
   if (!request.input.empty()) jobs().put(job.seq, JobPart::kInput, request.input);
   if (!request.metadata.empty()) jobs().put(job.seq, JobPart::kMetadata, request.metadata);
   count().added();
@@ -285,7 +299,26 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   FiberRecord record = record_of(job);
   record.status = FiberStatus::kPending;
   record.started_at_ms.reset();
-  return Started{.fiber = handle, .id = record.id, .record = record_json(record)};
+  Started started{.fiber = handle, .id = record.id, .record = record_json(record)};
+  started.is_parked = is_parked;
+  if (is_parked) started.record.insert(started.record.size() - 1, R"(,"accepted":true)");
+  return started;
+}
+
+bool ManagedFibers::is_taken(const std::optional<std::string>& lane) {
+  return lane && jobs().first("WHERE lane = ? AND ended_at IS NULL LIMIT 1",
+                              std::array{Param(std::string_view(*lane))});
+}
+
+// The first one that is still open has its turn.
+void ManagedFibers::pass_lane(const std::optional<std::string>& lane) {
+  if (!lane) return;
+  jobs().run(
+      "UPDATE cf_agents_jobs SET due_at = min(created_at, ?2), set_at = ?2 WHERE seq = (SELECT "
+      "min(seq) FROM cf_agents_jobs WHERE lane = ?1 AND ended_at IS NULL) "
+      "AND state = 0 AND due_at IS NULL",
+      std::array{Param(std::string_view(*lane)), Param(now_ms())});
+  fibers_.forget_moment();
 }
 
 Result<FiberHandle> ManagedFibers::resume(std::string_view id) {
@@ -386,6 +419,7 @@ ManagedChange ManagedFibers::settle_alone(FiberRecord record, FiberOutcome outco
   const bool is_needed = record.parent && is_open(*record.parent);
   if (goes && !is_needed) {
     erase_record(record.seq, record.id);
+    pass_lane(record.lane);
     return change_of(std::move(record));
   }
   if (is_needed && record.parent)
@@ -393,6 +427,7 @@ ManagedChange ManagedFibers::settle_alone(FiberRecord record, FiberOutcome outco
   // A fiber that may be revived needs the values of its children.
   if (!dead && record.status != FiberStatus::kInterrupted) remove_children(record.id);
   store(record, goes ? JobState::kSettled : JobState::kUntold);
+  pass_lane(record.lane);
   return change_of(std::move(record));
 }
 
@@ -443,7 +478,12 @@ Result<void> ManagedFibers::retry(std::string_view id) {
       "UPDATE cf_agents_jobs SET claims = 0, interruptions = 0, fatal_attempts = 0, "
       "has_failed = 0 WHERE seq = ?",
       std::array{Param(record->seq)});
+  const bool is_parked = is_taken(record->lane);
   store(*record, JobState::kWaiting);
+  if (is_parked) {
+    jobs().run("UPDATE cf_agents_jobs SET due_at = NULL WHERE seq = ?",
+               std::array{Param(record->seq)});
+  }
   return {};
 }
 
@@ -451,17 +491,17 @@ Result<void> ManagedFibers::retry(std::string_view id) {
 
 bool ManagedFibers::is_planned_alone(std::string_view id) {
   const auto record = find_record(id);
-  return record && !record->is_retry();
+  return record && !record->is_pending();
 }
 
 ManagedFibers::Members ManagedFibers::begin_recovery(std::string_view id) {
   std::optional<FiberRecord> record = find_record(id);
   HEARTH_ASSERT(record, "a fiber without a record is recovered");
-  const bool is_retry = record->is_retry();
-  if (!is_retry) note_turn(id);
-  const std::string reason = is_retry ? "retry" : "interrupted";
+  const bool is_pending = record->is_pending();
+  if (!is_pending) note_turn(id);
+  const std::string reason = !is_pending ? "interrupted" : record->failures > 0 ? "retry" : "lane";
   return {R"("record":)" + change_of(std::move(*record)).record + R"(,"reason":")" + reason + "\"",
-          is_retry};
+          is_pending};
 }
 
 // A counted recovery of the fiber begins.

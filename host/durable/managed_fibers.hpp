@@ -43,6 +43,7 @@ struct ManagedRequest {
   std::string_view parent{};  // the id of the fiber that waits for this one's value; or empty
   bool take_up = false;       // the caller can go on with the work of an interrupted fiber
   bool is_turn = false;       // then without a parent
+  std::string_view lane{};    // the same; empty: none
 };
 
 // News of a turn for clients.
@@ -96,6 +97,7 @@ struct ManagedChange {
 //  P8 Turns        Each recovery of a turn, and its giving up, is in take_turn_news().
 //  P9 Once         once() is true one time for each mark of a fiber, over all its recoveries.
 //  P10 Inner       An aborted fiber ends its inner fibers, however deep, and none begins below it.
+//  P11 Lanes       Of the open fibers of a lane only the first accepted one runs or is offered.
 //
 // P1: load() settles the fibers whose recovery was given up.
 // P3: Retention does not remove a record before it was told. A telling is claimed before it begins:
@@ -105,6 +107,8 @@ struct ManagedChange {
 // loses its key at the same moment if the key begins with the parent's id and a slash.
 // P10: inner fibers are the open ones whose parent it is, and theirs.
 // P9: The mark is written in the turn that does the thing. A fiber has at most kMostMarks.
+// P11: The others are parked, also a revived one. Once the first one is settled, the next one is
+// offered, as a retry is. While it waits for a retry or for code, a fiber holds its lane, too.
 //
 // Savepoints      No member may be called while a savepoint of the agent's code is open: a rollback
 //                 would not reach the state in memory here.
@@ -126,6 +130,7 @@ class ManagedFibers final : public CountedJobs {
     std::string record;
     bool was_there = false;    // the record existed, and its work goes on with `fiber`
     bool was_offered = false;  // to a hook, whose end has no effect any more
+    bool is_parked = false;    // it is new, and begins when its lane is free
   };
   // kInvalidArgument, kConflict, kLimitExceeded, kNotFound (the parent is over): nothing was
   // written.
@@ -141,6 +146,7 @@ class ManagedFibers final : public CountedJobs {
   // status does not settle, or the result is no JSON; kLimitExceeded: the result is too large.
   Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body,
                                bool is_final = false);
+
 
   // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.
   Result<std::string> inspect(std::string_view id, std::string_view key);
@@ -173,7 +179,7 @@ class ManagedFibers final : public CountedJobs {
   // it is now, also if it was cancelled in between.
   struct Members {
     std::string json;
-    bool is_retry = false;  // the work has failed, and is retried
+    bool is_pending = false;  // see FiberRecord
   };
   Members begin_recovery(std::string_view id);
   // The hook has ended well. `outcome_json`: the body that completed the event, or empty.
@@ -242,6 +248,8 @@ class ManagedFibers final : public CountedJobs {
   // P10, once `outer` is settled.
   void abort_inner(ManagedChange& outer, const std::optional<std::string>& reason);
   Result<Started> take_up(FiberRecord record);
+  [[nodiscard]] bool is_taken(const std::optional<std::string>& lane);
+  void pass_lane(const std::optional<std::string>& lane);
   [[nodiscard]] bool is_open(std::string_view id);
   void remove_children(std::string_view parent);
   void note_turn(std::string_view id);

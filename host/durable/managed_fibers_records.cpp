@@ -53,7 +53,7 @@ Error bad_query(const char* why) {
 
 void ManagedFibers::complete(FiberRecord& record) {
   if (record.settled()) return;
-  const bool failed = record.is_retry();
+  const bool is_pending = record.is_pending();
   record.status = FiberStatus::kRecovering;
   record.next_at_ms = 0;
   const auto standing = fibers_.find(record.id);
@@ -63,7 +63,7 @@ void ManagedFibers::complete(FiberRecord& record) {
   if (standing->running != 0) {
     record.status = FiberStatus::kRunning;
   } else if (!standing->recovering) {
-    if (failed) record.status = FiberStatus::kPending;
+    if (is_pending) record.status = FiberStatus::kPending;
     record.next_at_ms = standing->next_at_ms;
   }
 }

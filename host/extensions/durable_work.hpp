@@ -186,7 +186,7 @@ class DurableWork {
   struct Offer {
     std::string id;
     std::uint64_t number;  // tells apart two offers of one fiber: an older hook may still run
-    bool is_retry;         // its work has failed and is retried, which is no recovery
+    bool is_pending;       // its work begins, or is retried, which is no recovery
   };
 
   [[nodiscard]] bool is_of_fibers(const durable::EndedProcess& ended);

@@ -97,8 +97,8 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += R"(,"attempt":)" + std::to_string(fiber.attempt);
   const auto members = managed_->begin_recovery(fiber.id);
   body += "," + members.json + "}";
-  const bool is_retry = members.is_retry;
-  offers_.push_back({fiber.id, ++last_offer_, is_retry});
+  const bool is_pending = members.is_pending;
+  offers_.push_back({fiber.id, ++last_offer_, is_pending});
   return DueWork{
       .kind = EventKind::kFiberRecovered,
       .id = fiber.id,
@@ -107,7 +107,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
       .name = std::move(fiber.name),
       .body = std::move(body),
       .timeout = settings_.fibers.recovery_timeout,
-      .step = is_retry ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
+      .step = is_pending ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
 }
 
 // ---- what becomes of it -------------------------------------------------------------------------
@@ -142,7 +142,7 @@ void DurableWork::skip(const std::string& id) {
 void DurableWork::continued(std::string_view fiber_id) {
   const auto offer = std::ranges::find(offers_, fiber_id, &Offer::id);
   if (offer == offers_.end()) return;
-  if (!offer->is_retry) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
+  if (!offer->is_pending) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
   offers_.erase(offer);
 }
 

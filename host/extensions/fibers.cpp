@@ -22,12 +22,13 @@ Result<durable::ManagedFibers::Started> FiberExtension::start(
     const durable::ManagedRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto started = agent_.work().managed().start(request);
-  if (started.has_error() || started->fiber == 0) return started;
+  if (started.has_error() || (started->fiber == 0 && !started->is_parked)) return started;
   agent_.work().keep_trace(durable::JobKind::kManaged, started->id, agent_.calls().trace());
   const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   agent_.commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
+  if (started->is_parked) return started;
   agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
   if (started->was_offered) agent_.fiber_continued(started->id);
   tell_clients_of_turns(agent_.clients(), agent_.work());
@@ -197,7 +198,8 @@ hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
     const auto parent = text_of(given->parent);
     const auto input = text_of(given->input);
     const auto metadata = text_of(given->metadata);
-    if (!name || !id || !key || !parent || !input || !metadata) return bad_slice(it);
+    const auto lane = text_of(given->lane);
+    if (!name || !id || !key || !parent || !input || !metadata || !lane) return bad_slice(it);
     if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
     if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
       return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
@@ -209,6 +211,7 @@ hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
     wanted.parent = *parent;
     wanted.input = *input;
     wanted.metadata = *metadata;
+    wanted.lane = *lane;
     wanted.max_retries = given->max_retries;
     wanted.retry_base_ms = given->retry_base_ms;
     wanted.retry_max_ms = given->retry_max_ms;

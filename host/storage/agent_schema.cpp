@@ -23,7 +23,7 @@ constexpr std::array kJobTables = {
     "parent TEXT, type TEXT, length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER, "
     "misfire INTEGER, misfire_limit INTEGER, overlap INTEGER, paused INTEGER, missing INTEGER, "
     "running INTEGER, scheduled_for INTEGER, owed INTEGER, missed INTEGER, begun_at INTEGER, "
-    "catch_up_until INTEGER, last_run INTEGER)",
+    "catch_up_until INTEGER, last_run INTEGER, lane TEXT)",
     "CREATE TABLE IF NOT EXISTS cf_agents_job_documents("
     "job INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(job, part)) "
     "WITHOUT ROWID",
@@ -41,6 +41,8 @@ constexpr std::array kJobTables = {
     "WHERE kind = 2 AND ended_at IS NULL",
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_parent ON cf_agents_jobs(parent) "
     "WHERE parent IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS cf_agents_jobs_lane ON cf_agents_jobs(lane) "
+    "WHERE lane IS NOT NULL AND ended_at IS NULL",
     // The order of a list of schedules.
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_time ON "
     "cf_agents_jobs(coalesce(next_at, 9223372036854775807)) WHERE kind = 3 AND parent IS NULL",

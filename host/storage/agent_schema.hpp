@@ -16,8 +16,8 @@ namespace hearth::storage {
 //   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled and
 //                not told, 4 settled
 //   due_at       the time at which this row wakes the agent; NULL: it does not. A claimed row has
-//                NULL, also a queue item behind another one and a paused schedule. The agent's wake
-//                time is the smallest due_at.
+//                NULL, also a queue item or a fiber behind another one and a paused schedule. The
+//                agent's wake time is the smallest due_at.
 //   id, name     `name` is a fiber's name or a callback
 //   key          of a fiber: its idempotency key; of a schedule: equal for equal requests; of a
 //                notification: the callee; of an alarm: its method
@@ -32,6 +32,7 @@ namespace hearth::storage {
 //   type         of a fiber: 'kept', or 'brief' if its record is removed when it ends; of a turn:
 //                'kept turn' or 'turn'
 //   next_at      the next try does not begin before; `set_at`: when that was set
+//   lane         of a fiber: it begins when the earlier ones of its lane are settled
 //   from `length_ms` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: values that may be large, one row each, by `part`:

@@ -208,10 +208,14 @@ hearth_status dispatch_recovery(Activation& activation, const Context& outer,
   Context context = outer;
   auto recovery = std::make_unique<Recovery>(read_recovery(view(event.name), view(event.body)));
   if (resume_kept(activation, context, recovery->fiber)) return HEARTH_OK;
-  if (!has_recovery_hook(activation)) {
-    if (!continue_named(activation, context, recovery->fiber)) return HEARTH_E_NOT_FOUND;
-    activation.complete(context.call, HEARTH_OK, {});
-    return HEARTH_OK;
+  // A fiber whose lane is free begins. Nothing was interrupted that a hook could decide about.
+  const bool has_hook = has_recovery_hook(activation);
+  if (!has_hook || recovery->fiber.reason == "lane") {
+    if (continue_named(activation, context, recovery->fiber)) {
+      activation.complete(context.call, HEARTH_OK, {});
+      return HEARTH_OK;
+    }
+    if (!has_hook) return HEARTH_E_NOT_FOUND;
   }
   context.recovery = recovery.get();
   if (activation.tables().operations != nullptr)

@@ -24,6 +24,7 @@ FiberRecord read_fiber(const Json& record) {
   fiber.next_at = find_time(record, "next_at");
   fiber.waits_for_code = find_number(record, "waits_for_code", false);
   fiber.brief = find_number(record, "brief", false);
+  fiber.lane = find_text(record, "lane");
   return fiber;
 }
 
@@ -69,6 +70,7 @@ void to_json(Json& json, const FiberRecord& fiber) {
           {"next_at", detail::to_json_time(fiber.next_at)}};
   if (fiber.waits_for_code) json["waits_for_code"] = true;
   if (fiber.brief) json["brief"] = true;
+  if (fiber.lane) json["lane"] = *fiber.lane;
 }
 
 }  // namespace hearth

@@ -7,6 +7,7 @@ void check_fiber_options(const FiberOptions& options) {
   // For the host an empty id means none.
   if (options.id && options.id->empty()) refuse("a fiber's id must not be empty");
   if (options.key && options.key->empty()) refuse("a fiber's key must not be empty");
+  if (options.lane && options.lane->empty()) refuse("a fiber's lane must not be empty");
   if (options.max_retries < 0) refuse("max_retries must be >= 0");
   if (options.retry_delay.count() <= 0) refuse("retry_delay must be > 0");
   if (options.retry_delay > options.max_retry_delay)

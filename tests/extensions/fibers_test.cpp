@@ -115,7 +115,8 @@ TEST_F(AbiFibersTest, EveryFieldOfAStartArrives) {
                                       .input = slice("[1]"),
                                       .metadata = slice(R"({"m":2})"),
                                       .retry_base_ms = 4,
-                                      .retry_max_ms = 5};
+                                      .retry_max_ms = 5,
+                                      .lane = kNothing};
   EXPECT_EQ(fibers_.start(host_, kAgent, &request, nullptr, &record_), HEARTH_E_INVALID)
       << "work that nobody can settle must not begin";
   EXPECT_EQ(start(request), HEARTH_E_GONE) << "no fiber has the parent's id";

@@ -86,7 +86,9 @@ struct RecoveredFiber {
   std::optional<std::string> key;
   Time created_at;
   int attempt = 1;  // from 1; counts from 1 again after a checkpoint that differs from the last
-  std::string reason = "interrupted";  // or "retry": its work failed, and begins again
+  // Or "retry": its work failed, and begins again; "lane": it begins, by a function that is not
+  // listed and was given in another instance.
+  std::string reason = "interrupted";
   // Its effects outside, by operation().
   RecoveredOperations ops;
   // The whole record.

@@ -192,9 +192,9 @@ class FiberCalls {
     Activation& live = activation_of_self();
     const auto bound = need_named(live, name, input);
     OpenedFiber opened = open_fiber(live, name, input, options, {}, true);
-    const bool accepted = opened.row.handle != 0;
-    if (accepted) leave_alone(live, bound->begin(live, fiber_context(live), std::move(opened.row)));
-    return {accepted, std::move(opened.record)};
+    if (opened.row.handle != 0)
+      leave_alone(live, bound->begin(live, fiber_context(live), std::move(opened.row)));
+    return {opened.is_new, std::move(opened.record)};
   }
   template <class Function>
   StartedFiber start_function(std::string_view name, Function function,
@@ -205,13 +205,12 @@ class FiberCalls {
           "the result of a fiber becomes JSON: list its members with HEARTH_FIELDS(a, b)");
       Activation& live = activation_of_self();
       OpenedFiber opened = open_fiber(live, name, options.input, options);
-      const bool accepted = opened.row.handle != 0;
-      if (accepted)
+      if (opened.row.handle != 0)
         leave_alone(live, begin_fiber<false>(live, fiber_context(live), std::move(opened.row),
                                              std::move(function)));
       else
         keep_for_later(live, opened, {}, std::move(function));
-      return {accepted, std::move(opened.record)};
+      return {opened.is_new, std::move(opened.record)};
     } else {
       return {};
     }

@@ -62,6 +62,10 @@ struct FiberOptions {
   // clients that speak the protocol get frames about it (hearth/ext/fibers.h, "Turns"). Not for a
   // fiber that another fiber waits for.
   FlagOption turn = false;
+  // Of the fibers of a lane one runs at a time, in the order in which they were started, also after
+  // a restart. The next one begins when this one has ended, its retries and recoveries included. 1
+  // to 256 bytes; nullopt: no lane. Not for a fiber that another fiber waits for.
+  TextOption lane = std::nullopt;
   NumberOption<int> max_retries = 0;  // how often the work begins again after a failure
   // The wait before a retry doubles with each failure, plus up to a quarter at random.
   TimeOption retry_delay = std::chrono::seconds(1);

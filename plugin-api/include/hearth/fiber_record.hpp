@@ -17,7 +17,7 @@ namespace hearth {
 
 // ext/fibers.h has the table of the statuses and their successors.
 enum class FiberStatus : std::uint32_t {
-  kPending = HEARTH_FIBER_PENDING,  // accepted; or failed, and to begin again at next_at
+  kPending = HEARTH_FIBER_PENDING,  // accepted; waits for its lane; or begins again at next_at
   kRunning = HEARTH_FIBER_RUNNING,  // its work runs
   kRecovering =
       HEARTH_FIBER_RECOVERING,  // interrupted; it is offered to on_fiber_recovered, or will be
@@ -47,6 +47,7 @@ struct FiberRecord {
   std::optional<Time> next_at;
   bool waits_for_code = false;  // this version of the class does not know its name
   bool brief = false;           // the record is removed at the end of the work
+  std::optional<std::string> lane;
 
   // Only resolve_fiber() and revive_fiber() change it any more.
   [[nodiscard]] bool settled() const noexcept {

@@ -305,7 +305,7 @@ structs! {
         remove: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
     }
 
-    hearth_fiber_start 128 => FiberStart {
+    hearth_fiber_start 144 => FiberStart {
         struct_size: u32,
         policy: u32,
         flags: u32,
@@ -318,6 +318,7 @@ structs! {
         metadata: Bytes,
         retry_base_ms: u64,
         retry_max_ms: u64,
+        lane: Bytes,
     }
 
     hearth_fiber_filter 56 => FiberFilter {

@@ -201,6 +201,7 @@ impl HostAgent {
             metadata: Bytes::EMPTY,
             retry_base_ms: 0,
             retry_max_ms: 0,
+            lane: Bytes::EMPTY,
         };
         let start = self.tables.fibers.start;
         let mut handle = 0;

@@ -33,8 +33,9 @@ bool has_recovery_hook(const Activation& activation) noexcept;
 
 // The host's answer to a start.
 struct OpenedFiber {
-  FiberRow row;  // handle 0: the work is not the caller's
+  FiberRow row;  // handle 0: the work is not the caller's, or begins later
   FiberRecord record;
+  bool is_new = false;  // the caller's, or begins later, in its lane
 };
 
 // Continues the interrupted fiber, under its id and with its checkpoint.
@@ -62,6 +63,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   if (const auto* const continued = continued_by(activation, name, input, options, is_listed)) {
     opened.row = resume_fiber(activation, *continued);
     opened.record = find_record(activation, opened.row.id, {}).value_or(FiberRecord());
+    opened.is_new = true;
     return opened;
   }
   const std::string input_text = to_text(input);
@@ -76,6 +78,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   request.name = slice(name);
   if (options.id) request.id = slice(std::string_view(*options.id));
   if (options.key) request.key = slice(std::string_view(*options.key));
+  if (options.lane) request.lane = slice(std::string_view(*options.lane));
   request.parent = slice(parent);
   request.input = slice(std::string_view(input_text));
   request.metadata = slice(std::string_view(metadata));
@@ -89,7 +92,9 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
       fiber_table(activation)
           .start(activation.host(), activation.id(), &request, &opened.row.handle, &record),
       "start fiber");
-  opened.record = read_fiber(parse_record(view(record)));
+  const Json receipt = parse_record(view(record));
+  opened.record = read_fiber(receipt);
+  opened.is_new = opened.row.handle != 0 || find_number(receipt, "accepted", false);
   opened.row.id = opened.record.id;
   opened.row.name = name;
   opened.row.snapshot = opened.record.snapshot;
@@ -102,7 +107,7 @@ void keep_for_later(Activation& activation, const OpenedFiber& opened, std::stri
                     Function function) {
   const FiberRecord& record = opened.record;
   if (record.settled() || record.status == FiberStatus::kRunning) return;
-  if (parent.empty() && has_recovery_hook(activation)) return;
+  if (parent.empty() && !opened.is_new && has_recovery_hook(activation)) return;
   activation.kept_work()[record.id] =
       std::make_unique<KeptFunction<Function>>(fiber_context(activation), std::move(function));
 }

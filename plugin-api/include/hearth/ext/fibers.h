@@ -9,8 +9,9 @@
  * gets the record at once, looks it up later, and waits for it.
  *
  *   status       what is true                           leaves it by
- *   pending      accepted; its work begins, or begins   the work begins -> running
- *                again after a failure at next_at       cancel -> aborted
+ *   pending      accepted; its work begins, or waits    the work begins -> running
+ *                for its lane, or begins again after    cancel -> aborted
+ *                a failure at next_at
  *   running      its work runs in this instance         settle -> completed, error, aborted, or
  *                                                         pending while retries are left
  *                                                       cancel -> aborted
@@ -71,6 +72,12 @@
  *           A client that connects later gets the last of these frames of each turn that goes on.
  *           It also gets those of each turn that was given up and is still on record, unless a
  *           later turn has begun; at most 20 turns of each kind.
+ * Lanes     Of the fibers of a lane ("lane" in the record) one runs at a time, in the order in which
+ *           they were started, also after a restart. start() accepts one whose lane is taken with
+ *           the handle 0 and "accepted": true in the receipt. It is offered as a retry is, with the
+ *           reason "lane", once all earlier ones are settled; that costs no attempt. A fiber holds
+ *           its lane until it is settled: also while it is recovered, or waits for a retry or for
+ *           another version. A revived fiber waits for its lane.
  * Unknown   If the event is refused with NOT_FOUND or UNSUPPORTED, or completed with NOT_FOUND,
  *           this version of the code does not know the name, or does not want to decide; with
  *           UNREADABLE, or if the work settles as NEEDS_CODE, it cannot read what an earlier
@@ -84,8 +91,9 @@
  *
  * HEARTH_EVENT_FIBER_RECOVERED: asynchronous. name: the fiber's name; body: JSON
  *   {"id": "...", "snapshot": <the last checkpoint or null>, "created_at": <ms>,
- *   "attempt": <1, 2, ...>, "record": <the record>, "reason": "interrupted" | "retry"}
- * ("retry": the work failed in this or an earlier instance and is to begin again.) Completed with
+ *   "attempt": <1, 2, ...>, "record": <the record>, "reason": "interrupted" | "retry" | "lane"}
+ * ("retry": the work failed in this or an earlier instance and is to begin again; "lane": it is to
+ * begin.) Completed with
  * an outcome: {"status": "completed" | "error" | "aborted" | "interrupted", "result": <JSON>,
  * "error": "...", "snapshot": <JSON>, "metadata": <JSON>}; only status is required. While a
  * savepoint of hearth.sql/1 is open the event cannot be completed (INVALID). Once the fiber was
@@ -178,9 +186,10 @@ typedef struct hearth_fiber_start {
   /* 0: 1000; the wait doubles with each failure, plus up to a quarter at random */
   uint64_t retry_base_ms;
   uint64_t retry_max_ms; /* 0: 300000 */
+  hearth_bytes lane;     /* 1 to 256 bytes; empty: none. Not with a parent */
 } hearth_fiber_start;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_start) == 128, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_start) == 144, "layout");
 
 /* The filter of list() and remove(). A zero or empty field does not restrict. */
 typedef struct hearth_fiber_filter {
@@ -200,7 +209,7 @@ HEARTH_STATIC_ASSERT(sizeof(hearth_fiber_filter) == 56, "layout");
 typedef struct hearth_fibers_v1 {
   /* Accepts a fiber. On disk when it returns.
    *   *fiber    the work that the plugin begins, or continues, before the turn ends; 0 if id or key
-   *             named an existing fiber whose work is not the caller's
+   *             named an existing fiber whose work is not the caller's, or its lane is taken
    *   *record   the existing fiber's record; of a new fiber the receipt, with status pending; of a
    *             fiber that was taken up, its record with the checkpoint
    * Errors:
