@@ -141,6 +141,7 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   // that dies right after it would be tried for ever.
   if (job.attempts > 0 && jobs_.document(job.seq, JobPart::kSnapshot) == json) return job.id;
   jobs_.put(job.seq, JobPart::kSnapshot, json);
+  reset_retries(job);
   const bool is_proven = job.fatal_attempts > 0 && now_ms() - job.runs_since_ms >= kProvenAfterMs;
   if (job.attempts == 0 && !is_proven && job.next_at_ms == 0 && !job.has_failed) return job.id;
   if (std::exchange(job.has_failed, false)) jobs_.put(job.seq, JobPart::kLastError, std::nullopt);
@@ -149,6 +150,17 @@ Result<std::string> Fibers::stash(FiberHandle fiber, std::string_view json) {
   job.next_at_ms = 0;
   write(job);
   return job.id;
+}
+
+// After progress.
+void Fibers::reset_retries(Job& job) {
+  const bool has_recovered = job.is_turn() && job.claims > 0;
+  if (job.failures == 0 && !has_recovered) return;
+  if (!jobs_.document(job.seq, JobPart::kResets)) return;
+  job.failures = 0;
+  if (has_recovered) job.claims = 0;
+  jobs_.run("UPDATE cf_agents_jobs SET failures = 0, claims = ?2 WHERE seq = ?1",
+            std::array{Param(job.seq), Param(std::int64_t{job.claims})});
 }
 
 void Fibers::give_back(Job& job) {

@@ -113,6 +113,7 @@ struct FiberStanding {
 // always differ, such as by the time. If a fiber was interrupted on purpose or postponed, the
 // recovery that follows does not count; but the first recovery of its life does. A retry of a turn
 // (Job::is_turn()) neither raises nor lowers the turn's count.
+// With JobPart::kResets progress resets the failures of the work, and the recoveries of a turn.
 // P8: Jobs::count_crash() counts, for no fiber in a plan of several. A checkpoint by a run that is
 // five minutes old resets the count.
 //
@@ -230,6 +231,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
   FiberHandle add_running(Job job);
+  void reset_retries(Job& job);
   void forget_first_offer(Job& job);
   Job end_running(std::map<FiberHandle, Job>::iterator running);
   void write(const Job& job);

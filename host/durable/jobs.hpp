@@ -47,6 +47,7 @@ enum class JobPart : std::int64_t {
   kError = 5,
   kLastError = 6,  // of the host's last try
   kScope = 7,      // of a fiber: see Operations::keep_scope()
+  kResets = 9,     // empty; of a fiber: see ManagedRequest::resets_by_progress
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
 };
 // Documents from this part on are marks: see ManagedFibers::once().

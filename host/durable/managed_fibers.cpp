@@ -294,6 +294,7 @@ Result<ManagedFibers::Started> ManagedFibers::begin(const ManagedRequest& reques
   }
   if (!request.input.empty()) jobs().put(job.seq, JobPart::kInput, request.input);
   if (!request.metadata.empty()) jobs().put(job.seq, JobPart::kMetadata, request.metadata);
+  if (request.resets_by_progress) jobs().put(job.seq, JobPart::kResets, "");
   count().added();
   // The caller gets a receipt: the fiber is accepted, and about to begin.
   FiberRecord record = record_of(job);

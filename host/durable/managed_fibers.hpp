@@ -44,6 +44,8 @@ struct ManagedRequest {
   bool take_up = false;       // the caller can go on with the work of an interrupted fiber
   bool is_turn = false;       // then without a parent
   std::string_view lane{};    // the same; empty: none
+  // Progress (Fibers) resets the count of max_retries, and of a turn's recoveries.
+  bool resets_by_progress = false;
 };
 
 // News of a turn for clients.

@@ -184,7 +184,7 @@ constexpr std::size_t kRemovedByDefault = 100;
 constexpr std::size_t kMostRemoved = 500;
 constexpr std::uint32_t kAllStatuses = 127;
 constexpr std::uint32_t kStartFlags =
-    HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN;
+    HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN | HEARTH_FIBER_RESET;
 
 hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
                           const hearth_fiber_start* request, hearth_fiber* fiber,
@@ -219,6 +219,7 @@ hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
         (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
     wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
     wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
+    wanted.resets_by_progress = (given->flags & HEARTH_FIBER_RESET) != 0;
     auto started = FiberExtension(it).start(wanted);
     if (!started) return fail(it, started.error(), HEARTH_E_GONE);
     *fiber = started->fiber;

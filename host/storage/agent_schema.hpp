@@ -41,6 +41,7 @@ namespace hearth::storage {
 //   6    the error of the host's last try
 //   7    of a fiber: the work that its operations belong to
 //   8    of a turn that was given up: a later turn has begun
+//   9    empty; of a fiber: its progress resets its retries
 //   16+  marks of steps that a fiber does only once
 //
 // A trigger removes a job's documents with the job.

@@ -260,5 +260,58 @@ TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) 
   EXPECT_EQ(status("x"), "completed");
 }
 
+// ---- counts that progress resets ----------------------------------------------------------------
+
+TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
+  for (const bool resets : {true, false}) {
+    const std::string id = resets ? "resets" : "counts";
+    ManagedRequest wanted = request(id);
+    wanted.max_retries = 2;
+    wanted.resets_by_progress = resets;
+    FiberHandle fiber = start(wanted).fiber;
+    int runs = 1;
+    for (; runs < 6; ++runs) {  // each run gets a step further
+      ASSERT_TRUE(fibers_->stash(fiber, std::to_string(runs)));
+      if (settle(fiber, FiberStatus::kError, "no").status != FiberStatus::kPending) break;
+      if (runs == 4) crash();
+      clock_.advance(std::chrono::hours(1));
+      ASSERT_TRUE(recover());
+      fiber = *managed_->resume(id);
+    }
+    EXPECT_EQ(runs, resets ? 6 : 3);
+    if (!resets) continue;
+    // The checkpoint that it began with is no progress.
+    ASSERT_TRUE(fibers_->stash(fiber, "5"));
+    EXPECT_EQ(settle(fiber, FiberStatus::kError, "no").status, FiberStatus::kPending);
+    clock_.advance(std::chrono::hours(1));
+    ASSERT_TRUE(recover());
+    fiber = *managed_->resume(id);
+    ASSERT_TRUE(fibers_->stash(fiber, "5"));
+    EXPECT_EQ(settle(fiber, FiberStatus::kError, "no").status, FiberStatus::kError);
+  }
+}
+
+TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo) {
+  for (const bool resets : {true, false}) {
+    const std::string id = resets ? "resets" : "counts";
+    ManagedRequest wanted = request(id);
+    wanted.is_turn = true;
+    wanted.resets_by_progress = resets;
+    FiberHandle fiber = start(wanted).fiber;
+    int recoveries = 0;
+    for (; recoveries < 12; ++recoveries) {
+      ASSERT_TRUE(fibers_->stash(fiber, std::to_string(recoveries)));
+      database_->commit();
+      crash();
+      clock_.advance(std::chrono::hours(1));
+      if (!recover()) break;
+      fiber = *managed_->resume(id);
+      database_->commit();
+    }
+    EXPECT_EQ(recoveries, resets ? 12 : 5);
+    if (resets) settle(fiber, FiberStatus::kCompleted);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::durable

@@ -192,7 +192,7 @@ TEST_F(AbiFibersTest, NumbersThatNameNothingAreRefused) {
   request.policy = HEARTH_FIBER_REPLACE_FAILED + 1;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
   request = good_request();
-  request.flags = 8;
+  request.flags = 16;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
   for (const std::uint32_t status : {0U, 1U, 2U, 4U, 8U, 17U, 48U, 512U})
     EXPECT_EQ(settle(status, ""), HEARTH_E_INVALID) << status;

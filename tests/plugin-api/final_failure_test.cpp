@@ -41,6 +41,8 @@ class Worker : public hearth::Agent {
     m.add("work", &Worker::work);
     m.fiber("work", &Worker::fiber_work);
     m.fiber("asked", &Worker::fiber_work, unless_told);
+    m.fiber("steps", &Worker::steps);
+    m.add("begin_steps", &Worker::begin_steps);
     m.add("begin", &Worker::begin);
     m.add("try_all", &Worker::try_all);
     m.add("asks", &Worker::asks);
@@ -76,6 +78,20 @@ class Worker : public hearth::Agent {
       co_await operation(std::move(call), charge);
     }
     work();
+  }
+  // Fails once in each of its five steps.
+  Task<int> steps(FiberContext& fiber) {
+    int step = fiber.snapshot<int>().value_or(0);
+    while (step < 5) {
+      fiber.stash(++step);
+      throw std::runtime_error("odd");
+    }
+    co_return step;
+  }
+  std::string begin_steps(bool reset) {
+    return start_fiber("steps", nullptr,
+                       {.keep_record = true, .max_retries = 1, .reset_by_progress = reset})
+        .id();
   }
   std::string begin(const std::string& name) {
     return start_fiber(name, nullptr, {.keep_record = true, .max_retries = 3}).id();
@@ -171,6 +187,16 @@ TEST_F(FinalFailureTest, ShouldRetryDecidesAboutAllOthers) {
   host_.advance(minutes(1));
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(done, Lines({"odd, next 2"}));
+}
+
+TEST_F(FinalFailureTest, RetriesCountFromTheLastProgressIfAskedTo) {
+  auto agent = host_.create<Worker>("a");
+  for (const bool reset : {true, false}) {
+    const std::string id = agent.call("begin_steps", reset);
+    host_.advance(minutes(10));
+    EXPECT_EQ(agent.as<Worker>().inspect_fiber(id)->status,
+              reset ? hearth::FiberStatus::kCompleted : hearth::FiberStatus::kError);
+  }
 }
 
 TEST_F(FinalFailureTest, TheCallerOfAMethodReadsTheText) {

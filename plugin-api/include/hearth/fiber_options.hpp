@@ -67,6 +67,9 @@ struct FiberOptions {
   // to 256 bytes; nullopt: no lane. Not for a fiber that another fiber waits for.
   TextOption lane = std::nullopt;
   NumberOption<int> max_retries = 0;  // how often the work begins again after a failure
+  // A checkpoint that differs from the one before resets the count of max_retries, and that of a
+  // turn's recoveries: they are bounds for work that does not get on.
+  FlagOption reset_by_progress = false;
   // The wait before a retry doubles with each failure, plus up to a quarter at random.
   TimeOption retry_delay = std::chrono::seconds(1);
   TimeOption max_retry_delay = std::chrono::minutes(5);

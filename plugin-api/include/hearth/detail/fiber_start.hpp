@@ -73,6 +73,7 @@ inline OpenedFiber open_fiber(Activation& activation, std::string_view name, con
   request.policy = static_cast<std::uint32_t>(FiberPolicy(options.policy));
   if (options.keep_record) request.flags |= HEARTH_FIBER_KEEP_RECORD;
   if (options.turn) request.flags |= HEARTH_FIBER_TURN;
+  if (options.reset_by_progress) request.flags |= HEARTH_FIBER_RESET;
   // The caller can do the work, but a class with the hook decides first.
   if (!parent.empty() || !has_recovery_hook(activation)) request.flags |= HEARTH_FIBER_TAKE_UP;
   request.name = slice(name);

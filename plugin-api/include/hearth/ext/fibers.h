@@ -61,7 +61,8 @@
  *           offer that the end of the process interrupts without a crash of its work counts only
  *           among the second.
  * Turns     A fiber with HEARTH_FIBER_TURN ("turn" in its record) is dead after
- *           fibers.max_turn_recoveries (5); a checkpoint does not reset the count. The agent's
+ *           fibers.max_turn_recoveries (5); a checkpoint does not reset the count, except
+ *           with HEARTH_FIBER_RESET. The agent's
  *           clients that speak the protocol get a frame for each recovery:
  *             {"type":"session.status_rescheduled","turn":"...","reason":"recovery 2 of 5"}
  *           and two frames when the turn is dead:
@@ -169,7 +170,10 @@ enum {
    * and need not wait, it goes on in this instance, as if it had been offered and resumed. */
   HEARTH_FIBER_TAKE_UP = 2,
   /* A turn: work that a client waits for, and that must not begin again without end. No parent. */
-  HEARTH_FIBER_TURN = 4
+  HEARTH_FIBER_TURN = 4,
+  /* Progress, a checkpoint that differs from the one before, resets the count of max_retries, and
+   * of a turn's recoveries. */
+  HEARTH_FIBER_RESET = 8
 };
 
 typedef struct hearth_fiber_start {
