@@ -55,6 +55,8 @@ class Members {
   std::string& out_;
 };
 
+constexpr std::size_t kMaxReasonBytes = 256;
+
 std::optional<std::string> present(std::string_view json) {
   if (json.empty()) return std::nullopt;
   return std::string(json);
@@ -108,6 +110,7 @@ std::string record_json(const FiberRecord& record) {
   if (record.waits_for_code) json += R"(,"waits_for_code":true)";
   if (record.keeping == FiberKeeping::kBrief) json += R"(,"brief":true)";
   if (record.is_turn) json += R"(,"turn":true)";
+  if (record.reason) members.text("reason", record.reason);
   if (record.lane) members.text("lane", record.lane);
   return json + "}";
 }
@@ -116,9 +119,13 @@ Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_b
   FiberOutcome outcome;
   outcome.status = FiberStatus::kInterrupted;
   if (json.empty()) return outcome;
-  enum { kStatus, kResult, kError, kSnapshot, kMetadata };
-  std::array<WantedMember, 5> wanted{
-      {{"status", {}}, {"result", {}}, {"error", {}}, {"snapshot", {}}, {"metadata", {}}}};
+  enum { kStatus, kResult, kError, kSnapshot, kMetadata, kReason };
+  std::array<WantedMember, 6> wanted{{{"status", {}},
+                                      {"result", {}},
+                                      {"error", {}},
+                                      {"snapshot", {}},
+                                      {"metadata", {}},
+                                      {"reason", {}}}};
   if (!scan_unbounded_json_object(json, wanted)) return no_outcome("not a JSON object");
 
   if (!is_text(wanted[kStatus].json)) return no_outcome("it has no status");
@@ -132,6 +139,12 @@ Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_b
     outcome.error = decode_json_string(error);
   } else if (!error.empty() && error != "null") {
     return no_outcome("its error is no text");
+  }
+  const std::string_view reason = wanted[kReason].json;
+  if (!reason.empty() && reason != "null") {
+    outcome.reason = is_text(reason) ? decode_json_string(reason) : std::string();
+    if (outcome.reason->empty() || outcome.reason->size() > kMaxReasonBytes)
+      return no_outcome("its reason is no text of 1 to 256 bytes");
   }
   for (const auto member : {kResult, kSnapshot, kMetadata}) {
     if (wanted[member].json.size() > max_json_bytes) {

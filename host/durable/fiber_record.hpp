@@ -66,7 +66,8 @@ struct FiberRecord {
   std::optional<std::string> metadata;
   std::optional<std::string> snapshot;
   std::optional<std::string> result;
-  std::optional<std::string> error;  // a text
+  std::optional<std::string> error;   // a text
+  std::optional<std::string> reason;  // of its end: a word of the author's
 
   [[nodiscard]] bool settled() const { return completed_at_ms.has_value(); }
   // By its values on disk: no run was interrupted. The work begins when its lane is free, or has
@@ -83,6 +84,7 @@ struct FiberOutcome {
   FiberStatus status{};
   std::optional<std::string> result;    // JSON
   std::optional<std::string> error;     // a text
+  std::optional<std::string> reason;    // 1 to 256 bytes
   std::optional<std::string> snapshot;  // JSON
   std::optional<std::string> metadata;  // JSON
 };

@@ -184,7 +184,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // gets a due_at.
   void park(Job& job);
   // A recovering fiber runs again, under its id. Its attempts count on until the next checkpoint,
-  // its recoveries for ever. The first begin of one that was parked does not count. kNotFound,
+  // its recoveries for ever. Offers of a parked one before its first run do not count. kNotFound,
   // kLimitExceeded.
   Result<FiberHandle> resume(std::string_view id);
   // Runs a fiber that is due, recovering or waiting for code; this counts as a recovery.

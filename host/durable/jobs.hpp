@@ -49,6 +49,7 @@ enum class JobPart : std::int64_t {
   kScope = 7,      // of a fiber: see Operations::keep_scope()
   kResets = 9,     // empty; of a fiber: see ManagedRequest::resets_by_progress
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
+  kReason = 10,    // of the end of a fiber
 };
 // Documents from this part on are marks: see ManagedFibers::once().
 inline constexpr std::int64_t kFirstMark = 16;

@@ -66,7 +66,8 @@ Result<void> check_request(const ManagedRequest& request, std::size_t max_json_b
   if (request.name.empty()) return bad_request("a fiber's name is 1 to 256 bytes of UTF-8");
   for (const auto& checked :
        {check_label("name", request.name), check_label("id", request.id),
-        check_label("key", request.key), check_label("lane", request.lane), check_json("input", request.input, max_json_bytes),
+        check_label("key", request.key), check_label("lane", request.lane),
+        check_json("input", request.input, max_json_bytes),
         check_json("metadata", request.metadata, max_json_bytes), check_retry(request)}) {
     if (checked.has_error()) return checked.error();
   }
@@ -147,6 +148,7 @@ FiberRecord ManagedFibers::record_of(const Job& job) {
     if (part == JobPart::kSnapshot) record.snapshot = body;
     if (part == JobPart::kResult) record.result = body;
     if (part == JobPart::kError) record.error = body;
+    if (part == JobPart::kReason) record.reason = body;
   });
   return record;
 }
@@ -363,6 +365,18 @@ Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, FiberStatus statu
   return settle_as(std::move(*record), std::move(outcome), false);
 }
 
+Result<ManagedChange> ManagedFibers::settle(FiberHandle fiber, std::string_view outcome_json) {
+  const std::string* const id = fibers_.managed_id(fiber);
+  std::optional<FiberRecord> record = id == nullptr ? std::nullopt : find_record(*id);
+  if (!record || record->settled()) return Error{Errc::kNotFound, "the fiber has ended"};
+  auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
+  if (outcome.has_error()) return outcome.error();
+  if (outcome->status == FiberStatus::kInterrupted)
+    return bad_request("work ends as completed, with an error, or aborted");
+  if (outcome->status == FiberStatus::kError) ++record->failures;
+  return settle_as(std::move(*record), std::move(*outcome), false);
+}
+
 Result<ManagedChange> ManagedFibers::wait_for_code(FiberHandle fiber) {
   const std::string* const id = fibers_.managed_id(fiber);
   std::optional<FiberRecord> record = id == nullptr ? std::nullopt : find_record(*id);
@@ -405,7 +419,9 @@ ManagedChange ManagedFibers::settle_alone(FiberRecord record, FiberOutcome outco
   record.next_at_ms = 0;
   record.result = std::move(outcome.result);
   record.error = std::move(outcome.error);
+  record.reason = std::move(outcome.reason);
   jobs().put(record.seq, JobPart::kResult, record.result);
+  jobs().put(record.seq, JobPart::kReason, record.reason);
   jobs().put(record.seq, JobPart::kError, record.error);
   if (outcome.snapshot) {
     record.snapshot = std::move(outcome.snapshot);
@@ -473,7 +489,7 @@ Result<void> ManagedFibers::retry(std::string_view id) {
   record->attempts = 0;
   record->completed_at_ms.reset();
   for (const JobPart part :
-       {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed})
+       {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed, JobPart::kReason})
     jobs().put(record->seq, part, std::nullopt);
   jobs().run(
       "UPDATE cf_agents_jobs SET claims = 0, interruptions = 0, fatal_attempts = 0, "

@@ -149,6 +149,8 @@ class ManagedFibers final : public CountedJobs {
   Result<ManagedChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body,
                                bool is_final = false);
 
+  // The same with an outcome, which is final. kInvalidArgument: also if it is none.
+  Result<ManagedChange> settle(FiberHandle fiber, std::string_view outcome_json);
 
   // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.
   Result<std::string> inspect(std::string_view id, std::string_view key);

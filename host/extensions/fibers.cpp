@@ -104,16 +104,26 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
 Result<std::string> FiberExtension::settle(std::uint64_t fiber, FiberStatus status,
                                            std::string_view body, bool is_final) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().managed().settle(fiber, status, body, is_final);
+  return settled(agent_.work().managed().settle(fiber, status, body, is_final), body);
+}
+
+Result<std::string> FiberExtension::settle(std::uint64_t fiber, std::string_view outcome_json) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  return settled(agent_.work().managed().settle(fiber, outcome_json), outcome_json);
+}
+
+Result<std::string> FiberExtension::settled(Result<durable::ManagedChange> change,
+                                            std::string_view why) {
   if (change.has_error()) return change.error();
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
-  agent_.work().report(status == FiberStatus::kCompleted         ? DurableEvent::kFiberRunCompleted
-                       : status == FiberStatus::kAborted         ? DurableEvent::kFiberCancelled
-                       : change->status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
-                                                                 : DurableEvent::kFiberRunFailed,
-                       change->id, status == FiberStatus::kCompleted ? std::string_view() : body);
-  report_inner(*change, body);
+  const FiberStatus status = change->status;
+  agent_.work().report(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
+                       : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
+                       : status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
+                                                         : DurableEvent::kFiberRunFailed,
+                       change->id, status == FiberStatus::kCompleted ? std::string_view() : why);
+  report_inner(*change, why);
   return std::move(change->record);
 }
 
@@ -255,13 +265,21 @@ hearth_status settle_fiber(const hearth_host* host, hearth_agent agent, hearth_f
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto bytes = bytes_of(body);
     if (!bytes) return bad_slice(it);
+    if (status == HEARTH_FIBER_OUTCOME) {
+      if (!is_valid_utf8(*bytes)) return bad_slice(it);
+      auto ended = FiberExtension(it).settle(fiber, *bytes);
+      if (!ended) return fail(it, ended.error(), HEARTH_E_GONE);
+      lend(it, std::move(ended.value()), record);
+      return hearth_status{HEARTH_OK};
+    }
     const bool is_final = status == HEARTH_FIBER_FINAL_ERROR;
     const bool waits = status == HEARTH_FIBER_NEEDS_CODE;
     const auto end = is_final ? FiberStatus::kError : static_cast<FiberStatus>(status);
     const bool failed = end == FiberStatus::kError || end == FiberStatus::kAborted;
     if (!failed && !waits && end != FiberStatus::kCompleted)
       return fail(it, HEARTH_E_INVALID,
-                  "work ends as COMPLETED, ERROR, FINAL_ERROR or ABORTED, or waits: NEEDS_CODE");
+                  "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
+                  "NEEDS_CODE");
     if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
     const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
     FiberExtension fibers(it);

@@ -29,6 +29,8 @@ class FiberExtension {
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
                              std::string_view body, bool is_final = false);
   // The work cannot read `what` of the fiber, which waits for another version of the class.
+  // With an outcome, as ManagedFibers::settle().
+  Result<std::string> settle(std::uint64_t fiber, std::string_view outcome_json);
   Result<std::string> wait_for_code(std::uint64_t fiber, std::string_view what);
   Result<std::string> inspect(std::string_view id, std::string_view key);
   Result<std::string> list(const durable::ManagedFilter& filter);
@@ -39,6 +41,7 @@ class FiberExtension {
   Result<std::uint64_t> remove(const durable::ManagedFilter& filter);
 
  private:
+  Result<std::string> settled(Result<durable::ManagedChange> change, std::string_view why);
   void report_inner(const durable::ManagedChange& outer, std::string_view reason);
 
   AgentContext& agent_;

@@ -42,6 +42,7 @@ namespace hearth::storage {
 //   7    of a fiber: the work that its operations belong to
 //   8    of a turn that was given up: a later turn has begun
 //   9    empty; of a fiber: its progress resets its retries
+//   10   of a fiber: the reason that its author gives for its end
 //   16+  marks of steps that a fiber does only once
 //
 // A trigger removes a job's documents with the job.

@@ -200,6 +200,7 @@ void DeliverRecovered::operator()(Activation& activation, const Context& context
   settled.status = outcome.status;
   settled.result = outcome.result;
   if (!outcome.error.empty()) settled.error = outcome.error;
+  if (!outcome.reason.empty()) settled.reason = outcome.reason;
   fiber_settled(activation, settled);
 }
 

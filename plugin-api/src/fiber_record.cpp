@@ -14,6 +14,7 @@ FiberRecord read_fiber(const Json& record) {
   fiber.snapshot = find_json(record, "snapshot");
   fiber.result = find_json(record, "result");
   fiber.error = find_text(record, "error");
+  fiber.reason = find_text(record, "reason");
   fiber.dead = find_number(record, "dead", false);
   fiber.created_at = read_time(record.at("created_at"));
   fiber.started_at = find_time(record, "started_at");
@@ -32,6 +33,7 @@ std::string outcome_text(const FiberOutcome& outcome) {
   Json json = {{"status", std::string(word_of(kFiberStatuses, outcome.status))}};
   if (outcome.status == FiberStatus::kCompleted) json["result"] = outcome.result;
   if (!outcome.error.empty()) json["error"] = outcome.error;
+  if (!outcome.reason.empty()) json["reason"] = outcome.reason;
   if (outcome.snapshot) json["snapshot"] = *outcome.snapshot;
   if (outcome.metadata) json["metadata"] = *outcome.metadata;
   return to_text(json);
@@ -69,6 +71,7 @@ void to_json(Json& json, const FiberRecord& fiber) {
           {"max_retries", fiber.max_retries},
           {"next_at", detail::to_json_time(fiber.next_at)}};
   if (fiber.waits_for_code) json["waits_for_code"] = true;
+  if (fiber.reason) json["reason"] = *fiber.reason;
   if (fiber.brief) json["brief"] = true;
   if (fiber.lane) json["lane"] = *fiber.lane;
 }

@@ -77,7 +77,13 @@ void FiberRoot::settle() noexcept {
       error_ = std::current_exception();
     }
   }
-  if (error_) status = settle_as(kind_of_failure(), why(), record);
+  if (error_) {
+    const std::string outcome = outcome_of_failure();
+    if (!outcome.empty()) status = settle_as(HEARTH_FIBER_OUTCOME, outcome, record);
+    // (Invalid: the reason is too long.)
+    if (outcome.empty() || status == HEARTH_E_INVALID)
+      status = settle_as(kind_of_failure(), why(), record);
+  }
   settled_before_ = status == HEARTH_E_GONE;
   if (settled_before_) return;
   if (status < 0)
@@ -86,6 +92,22 @@ void FiberRoot::settle() noexcept {
   if (record_->settled()) return fiber_settled(live, *record_);
   if (record_->waits_for_code) return;
   if (auto kept = keep()) live.kept_work()[record_->id] = std::move(kept);
+}
+
+// Of a Final with a reason; empty: another failure.
+std::string FiberRoot::outcome_of_failure() const noexcept {
+  try {
+    std::rethrow_exception(error_);
+  } catch (const Final& end) {
+    if (end.reason().empty()) return {};
+    try {
+      return outcome_text(FiberOutcome::failed(why(), end.reason()));
+    } catch (...) {
+      return {};  // its text is not UTF-8
+    }
+  } catch (...) {
+    return {};
+  }
 }
 
 std::uint32_t FiberRoot::kind_of_failure() noexcept {

@@ -394,5 +394,32 @@ TEST_F(ManagedFibersTest, WhatWaitsForItsRetryCanBeCancelled) {
   EXPECT_TRUE(fibers_->wake().none());
 }
 
+TEST_F(ManagedFibersTest, WorkMayEndWithAnOutcomeThatHasAReason) {
+  ManagedRequest wanted = request("x");
+  wanted.max_retries = 3;
+  const FiberHandle fiber = start(wanted).fiber;
+  for (const char* const bad : {R"({"status":"interrupted"})", R"({"status":"error","reason":""})",
+                                R"({"status":"error","reason":7})", "{", ""})
+    EXPECT_EQ(managed_->settle(fiber, bad).error().code, Errc::kInvalidArgument) << bad;
+  const std::string too_long = R"({"status":"error","reason":")" + std::string(257, 'x') + "\"}";
+  EXPECT_EQ(managed_->settle(fiber, too_long).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(status("x"), "running");
+  ASSERT_TRUE(managed_->settle(
+      fiber, R"({"status":"error","error":"no tokens are left today","reason":"budget"})"));
+  EXPECT_EQ(managed_->settle(fiber, R"({"status":"error"})").error().code, Errc::kNotFound);
+  database_->commit();
+  crash();
+  const Json record = inspect("x");
+  EXPECT_EQ(record["status"], "error") << "it is final";
+  EXPECT_EQ(record["error"], "no tokens are left today");
+  EXPECT_EQ(record["reason"], "budget");
+  EXPECT_EQ(record["failures"], 1);
+  const auto told = managed_->next_untold();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(parse_json(told->record)->at("reason"), "budget");
+  settle(start("y").fiber, FiberStatus::kError, "no");
+  EXPECT_FALSE(inspect("y").contains("reason"));
+}
+
 }  // namespace
 }  // namespace hearth::durable

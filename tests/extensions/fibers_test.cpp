@@ -131,6 +131,32 @@ TEST_F(AbiFibersTest, EveryFieldOfAStartArrives) {
   EXPECT_FALSE(has(record_, "brief"));
 }
 
+TEST_F(AbiFibersTest, AFiberWhoseLaneIsTakenIsAcceptedWithoutAHandle) {
+  auto request = good_request();
+  request.flags = HEARTH_FIBER_RESET;
+  request.lane = slice("x");
+  request.id = slice("a");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  const hearth_fiber first = fiber_;
+  EXPECT_NE(first, 0U);
+  EXPECT_FALSE(has(record_, "accepted"));
+  request.id = slice("b");
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_EQ(fiber_, 0U);
+  EXPECT_TRUE(has(record_, R"("lane":"x")"));
+  EXPECT_TRUE(has(record_, R"("accepted":true)"));
+  ASSERT_EQ(start(request), HEARTH_OK);
+  EXPECT_FALSE(has(record_, "accepted")) << "it was there";
+  const auto settle = [&](const char* outcome) {
+    return fibers_.settle(host_, kAgent, first, HEARTH_FIBER_OUTCOME, slice(outcome), &record_);
+  };
+  EXPECT_EQ(settle("no outcome"), HEARTH_E_INVALID);
+  ASSERT_EQ(settle(R"({"status":"aborted","error":"no tokens","reason":"budget"})"), HEARTH_OK);
+  EXPECT_TRUE(has(record_, R"("status":"aborted")"));
+  EXPECT_TRUE(has(record_, R"("reason":"budget")"));
+  EXPECT_EQ(settle(R"({"status":"error"})"), HEARTH_E_GONE);
+}
+
 TEST_F(AbiFibersTest, ACancelNamesTheInnerFibersThatEndWithIt) {
   auto request = brief();
   request.id = slice("outer");
@@ -194,7 +220,7 @@ TEST_F(AbiFibersTest, NumbersThatNameNothingAreRefused) {
   request = good_request();
   request.flags = 16;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
-  for (const std::uint32_t status : {0U, 1U, 2U, 4U, 8U, 17U, 48U, 512U})
+  for (const std::uint32_t status : {0U, 1U, 2U, 4U, 8U, 17U, 48U, 1024U})
     EXPECT_EQ(settle(status, ""), HEARTH_E_INVALID) << status;
   hearth_fiber_filter filter = good_filter();
   filter.limit = 101;

@@ -29,6 +29,7 @@ using Lines = std::vector<std::string>;
 int attempts = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the work
 std::string how;   // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): it fails
 Lines done;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+Lines ends;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): on_fiber_complete
 
 class Worker : public hearth::Agent {
  public:
@@ -61,6 +62,8 @@ class Worker : public hearth::Agent {
     if (how == "busy") throw hearth::CallError(HEARTH_E_BUSY, "not now");
     if (how == "timeout") throw hearth::HostError(HEARTH_E_TIMEOUT, "too late");
     if (how == "final") throw hearth::Final("refused");
+    if (how == "budget") throw hearth::Final("no tokens are left today", "budget");
+    if (how == "wordy") throw hearth::Final("refused", std::string(257, 'x'));
     if (how == "invalid") throw hearth::HostError(HEARTH_E_INVALID, "wrong");
     if (how == "no such agent") throw hearth::CallError(HEARTH_E_NOT_FOUND, "nobody");
     if (how == "forbidden") throw hearth::CallError(HEARTH_E_FORBIDDEN, "not you");
@@ -93,6 +96,10 @@ class Worker : public hearth::Agent {
                        {.keep_record = true, .max_retries = 1, .reset_by_progress = reset})
         .id();
   }
+  Task<void> on_fiber_complete(const hearth::FiberRecord& fiber) override {
+    ends.push_back(fiber.reason.value_or("no reason") + ": " + fiber.error.value_or(""));
+    co_return;
+  }
   std::string begin(const std::string& name) {
     return start_fiber(name, nullptr, {.keep_record = true, .max_retries = 3}).id();
   }
@@ -123,6 +130,7 @@ class FinalFailureTest : public ::testing::Test {
     attempts = 0;
     how.clear();
     done.clear();
+    ends.clear();
   }
   // How often the work is tried.
   int tries(const std::string& kind, const std::string& failure) {
@@ -187,6 +195,18 @@ TEST_F(FinalFailureTest, ShouldRetryDecidesAboutAllOthers) {
   host_.advance(minutes(1));
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(done, Lines({"odd, next 2"}));
+}
+
+TEST_F(FinalFailureTest, TheRecordOfAFiberKeepsTheReasonOfItsEnd) {
+  auto agent = host_.create<Worker>("a");
+  for (const char* const failure : {"budget", "final", "wordy"}) {
+    how = failure;
+    agent.call("begin", "work");
+    host_.advance(minutes(1));
+  }
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(ends, Lines({"budget: no tokens are left today", "no reason: refused",
+                         "no reason: refused"}));
 }
 
 TEST_F(FinalFailureTest, RetriesCountFromTheLastProgressIfAskedTo) {

@@ -34,12 +34,20 @@ class Error : public std::runtime_error {
 // A failure that no retry mends: a card that was refused, an order that does not exist.
 //
 //     throw hearth::Final("the card was refused");
+//     throw hearth::Final("no tokens are left today", "budget");
 //
 // Fibers, queue items, schedules, alarms and retry() make no other attempt. In the function of an
 // operation it also says that the operation was certainly not executed (NotExecuted).
 class Final : public Error {
  public:
-  explicit Final(const std::string& text) : Error(HEARTH_E_FINAL, text, true) {}
+  // `reason`: a word for programs, which the record of a fiber keeps beside the text; at most 256
+  // bytes.
+  explicit Final(const std::string& text, std::string reason = {})
+      : Error(HEARTH_E_FINAL, text, true), reason_(std::move(reason)) {}
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+ private:
+  std::string reason_;
 };
 
 // This version of the code cannot read what an earlier version has stored. A fiber, a queue item or

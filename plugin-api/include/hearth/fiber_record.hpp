@@ -36,7 +36,8 @@ struct FiberRecord {
   Json metadata;
   Json snapshot;  // the last checkpoint
   Json result;
-  std::optional<std::string> error;  // of an aborted one: the reason
+  std::optional<std::string> error;   // of an aborted one: the reason
+  std::optional<std::string> reason;  // a word of the author's: Final, FiberOutcome
   bool dead = false;
   Time created_at;
   std::optional<Time> started_at;
@@ -66,6 +67,7 @@ struct FiberOutcome {
   FiberStatus status = FiberStatus::kInterrupted;
   Json result = nullptr;
   std::string error = {};
+  std::string reason = {};  // a word for programs, which the record keeps; at most 256 bytes
   std::optional<Json> snapshot = std::nullopt;  // nullopt: as it was
   std::optional<Json> metadata = std::nullopt;
 
@@ -75,7 +77,11 @@ struct FiberOutcome {
     outcome.result = std::move(value);
     return outcome;
   }
-  static FiberOutcome failed(std::string why) { return ended(FiberStatus::kError, std::move(why)); }
+  static FiberOutcome failed(std::string why, std::string reason = {}) {
+    FiberOutcome outcome = ended(FiberStatus::kError, std::move(why));
+    outcome.reason = std::move(reason);
+    return outcome;
+  }
   static FiberOutcome aborted(std::string why) {
     return ended(FiberStatus::kAborted, std::move(why));
   }

@@ -85,6 +85,7 @@ class FiberRoot : public Root {
   [[nodiscard]] std::string why() const noexcept;
   // How settle() reports the failure: HEARTH_FIBER_ERROR, _FINAL_ERROR or _NEEDS_CODE.
   [[nodiscard]] std::uint32_t kind_of_failure() noexcept;
+  [[nodiscard]] std::string outcome_of_failure() const noexcept;
   void settle() noexcept;  // in fiber_waits.cpp
 
   FiberContext fiber_;

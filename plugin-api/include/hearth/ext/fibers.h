@@ -73,9 +73,9 @@
  *           A client that connects later gets the last of these frames of each turn that goes on.
  *           It also gets those of each turn that was given up and is still on record, unless a
  *           later turn has begun; at most 20 turns of each kind.
- * Lanes     Of the fibers of a lane ("lane" in the record) one runs at a time, in the order in which
- *           they were started, also after a restart. start() accepts one whose lane is taken with
- *           the handle 0 and "accepted": true in the receipt. It is offered as a retry is, with the
+ * Lanes     Of the fibers of a lane ("lane" in the record) one runs at a time, in the order of
+ *           their starts, also after a restart. start() accepts one whose lane is taken with the
+ *           handle 0 and "accepted": true in the receipt. It is offered as a retry is, with the
  *           reason "lane", once all earlier ones are settled; that costs no attempt. A fiber holds
  *           its lane until it is settled: also while it is recovered, or waits for a retry or for
  *           another version. A revived fiber waits for its lane.
@@ -96,7 +96,9 @@
  * ("retry": the work failed in this or an earlier instance and is to begin again; "lane": it is to
  * begin.) Completed with
  * an outcome: {"status": "completed" | "error" | "aborted" | "interrupted", "result": <JSON>,
- * "error": "...", "snapshot": <JSON>, "metadata": <JSON>}; only status is required. While a
+ * "error": "...", "reason": "...", "snapshot": <JSON>, "metadata": <JSON>}; only status is
+ * required. "reason", 1 to 256 bytes, is a word for programs, where "error" is for people; it is a
+ * member of the record. While a
  * savepoint of hearth.sql/1 is open the event cannot be completed (INVALID). Once the fiber was
  * resumed, the event has no deadline any more, and its outcome does not matter.
  *
@@ -151,6 +153,8 @@ enum {
   HEARTH_FIBER_ABORTED = 64,
   /* For settle alone: */
   HEARTH_FIBER_FINAL_ERROR = 128, /* ERROR, and no retry can end better: none is made */
+  HEARTH_FIBER_OUTCOME = 512,     /* the body is an outcome, as HEARTH_EVENT_FIBER_RECOVERED is
+                                     completed with, but not "interrupted". No retry is made */
   HEARTH_FIBER_NEEDS_CODE = 256   /* the work cannot read its input, its checkpoint or a stored
                                      result: the fiber waits (Unknown) */
 };
@@ -240,8 +244,8 @@ typedef struct hearth_fibers_v1 {
                          hearth_bytes json);
 
   /* The work has ended. status: COMPLETED (body: the result, JSON or empty), ERROR or FINAL_ERROR
-   * (body: a text), ABORTED (body: the reason), or NEEDS_CODE (body: what cannot be read, for the
-   * log). With the running turn. *record: the new record (status pending after ERROR with retries
+   * (body: a text), ABORTED (body: the reason), OUTCOME (body: JSON), or NEEDS_CODE (body: what
+   * cannot be read, for the log). With the running turn. *record: the new record (status pending after ERROR with retries
    * left, recovering after NEEDS_CODE).
    * GONE: a cancel has settled it before: nothing is changed. INVALID (no JSON), LIMIT (the result
    * is too large): it still runs. */
