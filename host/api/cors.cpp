@@ -79,6 +79,9 @@ class CorsExchange final : public net::HttpExchange {
   void when_drained(std::function<void()> notice) override {
     inner_->when_drained(std::move(notice));
   }
+  void read_body(std::size_t bytes, net::BodyListener listener) override {
+    inner_->read_body(bytes, std::move(listener));
+  }
   void on_abort(std::function<void()> notice) override { inner_->on_abort(std::move(notice)); }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 // HTTP/1.1 for the layers above: plain values, and one exchange at a time.
 
+#include "base/error.hpp"
 #include "net/address_limits.hpp"
 #include "net/web_socket.hpp"
 
@@ -38,7 +39,20 @@ struct HttpRequest {
   std::string peer;  // "127.0.0.1:50312"
   // The limits of the client's address; null: it has none.
   std::shared_ptr<const ClientAddress> address = nullptr;
+  // The handler has asked to read the body as it arrives (HttpHandler::reads_body()): `body` is
+  // empty, and HttpExchange::read_body() gives it.
+  bool has_unread_body = false;
 };
+
+// The next bytes of a body that is read as it arrives, or its end.
+struct BodyPart {
+  std::string bytes = {};
+  bool is_end = false;
+  // Of an end: why the body is not complete. kNotFound (the client has left, or the request is
+  // over), kTooLarge, kTimeout (too slow), kLimitExceeded (the client's address), kInvalidArgument.
+  std::optional<Error> failure = {};
+};
+using BodyListener = std::function<void(BodyPart part)>;
 
 struct HttpResponse {
   int status = 200;
@@ -96,6 +110,14 @@ class HttpExchange {
   // of a streamed answer waits for the client. Also if the client leaves, or no answer is streamed.
   virtual void when_drained(std::function<void()> notice) = 0;
 
+  // For a request with `has_unread_body`: gives `bytes` more of credit. While the credit is
+  // positive, the body is read from the client and passed to the listener, a few KiB at a time; the
+  // last part may use more than there is. The first call has the listener, later calls none
+  // (null). It is called on the connection's loop, never inside a call of this class, and gets one
+  // end. If the client waits for "100 Continue", the first credit sends it. An answer that begins
+  // before the body has ended closes the connection behind it.
+  virtual void read_body(std::size_t bytes, BodyListener listener) = 0;
+
   // Calls `notice` once on the connection's loop if the client leaves before the answer is
   // complete; at once if it already has.
   virtual void on_abort(std::function<void()> notice) = 0;
@@ -130,6 +152,10 @@ class HttpHandler {
   HttpHandler(const HttpHandler&) = delete;
   HttpHandler& operator=(const HttpHandler&) = delete;
 
+  // Whether on_request() gets the request when its head has arrived, to read the body itself. Asked
+  // for a request with a body that is within its limit, as far as its length is known. Otherwise
+  // on_request() gets the whole body.
+  [[nodiscard]] virtual bool reads_body(const HttpRequest& /*head*/) const { return false; }
   // May answer inside the call or any time later. An exception is logged, and the answer is 500.
   virtual void on_request(std::shared_ptr<HttpExchange> exchange) = 0;
   // Called before the network itself answers a request: it is too long, too slow or one too many,

@@ -57,6 +57,12 @@ class LoopExchange final : public HttpExchange {
     });
   }
 
+  void read_body(std::size_t bytes, BodyListener listener) override {
+    on_loop([sink = sink_, number = number_, bytes, listener = std::move(listener)]() mutable {
+      sink->read_body(number, bytes, std::move(listener));
+    });
+  }
+
   void on_abort(std::function<void()> notice) override {
     on_loop([sink = sink_, number = number_, notice = std::move(notice)]() mutable {
       sink->on_abort(number, std::move(notice));

@@ -33,6 +33,7 @@ class AnswerSink {
   // The exchange was dropped before its answer to `request` was complete.
   virtual void abandon(std::uint64_t number, const HttpRequest& request) = 0;
   virtual void when_drained(std::uint64_t number, std::function<void()> notice) = 0;
+  virtual void read_body(std::uint64_t number, std::size_t bytes, BodyListener listener) = 0;
   virtual void on_abort(std::uint64_t number, std::function<void()> notice) = 0;
 };
 

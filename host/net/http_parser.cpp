@@ -278,6 +278,18 @@ bool HttpParser::is_http_1_0() const {
   return parts_->parser.get().version() < 11;
 }
 
+bool HttpParser::has_body() const {
+  return !parts_->parser.is_done();
+}
+
+// Beast has reserved the declared length. A copy lets that go.
+std::string HttpParser::take_body() {
+  std::string& body = parts_->parser.get().body();
+  std::string taken(body);
+  std::string().swap(body);
+  return taken;
+}
+
 std::size_t HttpParser::body_size() const {
   return parts_->parser.get().body().size();
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace hearth::net {
@@ -46,9 +47,12 @@ class HttpParser {
   [[nodiscard]] bool keep_alive() const;        // the client wants the connection to stay open
   [[nodiscard]] bool expects_continue() const;  // waits for "100 Continue" before it sends the body
   [[nodiscard]] bool is_http_1_0() const;
+  [[nodiscard]] bool has_body() const;  // of at least one byte, or chunked
 
   // Bytes of the body that were kept so far.
   [[nodiscard]] std::size_t body_size() const;
+  // The bytes that were kept so far, which are not kept any longer.
+  [[nodiscard]] std::string take_body();
 
   // The request without its body; nothing if the head is not complete or not valid.
   [[nodiscard]] std::optional<HttpRequest> head() const;

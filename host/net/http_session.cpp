@@ -50,7 +50,10 @@ void HttpSession::on_peer_ended() {
     case State::kHead:
     case State::kBody:
       return refuse(error_response(400, "bad_request", "the request is not complete"));
-    case State::kAnswering: keep_alive_ = false; return;  // the client may still wait for it
+    case State::kAnswering:  // the client may still wait for the answer
+      keep_alive_ = false;
+      if (body_) end_body(Error{Errc::kNotFound, "the client has ended the body too early"});
+      return;
     case State::kStreaming: return lost();  // it is unknown whether the client still reads
     default: return end(Linger::kUntilSent);
   }
@@ -62,7 +65,7 @@ void HttpSession::parse() {
   if (state_ == State::kIdle && skip_empty_lines() && !may_have_sent()) return refuse_too_many();
   bool more = !incoming_.empty() && incoming_ != "\r";  // the parser may continue without new bytes
   bool starved = !more;
-  while (more && state_ <= State::kBody) {
+  while (more && (state_ <= State::kBody || wants_body())) {
     if (state_ == State::kIdle) {
       state_ = State::kHead;
       set_deadline(share_.options.handshake_timeout);
@@ -71,6 +74,12 @@ void HttpSession::parse() {
     const HttpParser::Step step = parser().feed(incoming_, used);
     incoming_.erase(0, used);
     if (state_ == State::kHead) head_size_ += used;
+    if (body_) {
+      pass_body(step);
+      starved = step == HttpParser::Step::kMore;
+      more = !starved && step != HttpParser::Step::kDone;
+      continue;
+    }
     if (!may_have_sent()) return refuse_too_many();  // on_refusal() gets the head, if there is one
     switch (step) {
       case HttpParser::Step::kMore:
@@ -80,6 +89,7 @@ void HttpSession::parse() {
         break;
       case HttpParser::Step::kHeadDone:
         state_ = State::kBody;
+        if (handler_reads_body()) dispatch_head();
         break;  // the body may be empty: feed again
       case HttpParser::Step::kDone:
         dispatch();
@@ -126,24 +136,27 @@ void HttpSession::want_more() {
 }
 
 void HttpSession::dispatch() {
-  const bool is_1_0 = parser().is_http_1_0();
-  keep_alive_ = parser().keep_alive() && !share_.table.stopping();
-  framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
   HttpRequest request = parser().take();
-  request.peer = arrival_.peer;
-  request.address = arrival_.address;
-  is_head_ = request.method == "HEAD";
-  ++number_;
-  deadline_ = SocketTime::max();  // the handler takes the time it needs
-  state_ = State::kAnswering;
-
+  begin_request(request);
   if (!may_send(1, 0)) {
     has_sent_too_much_ = true;
     return refuse(request, too_many_response("requests"));
   }
+  request.peer = arrival_.peer;
+  request.address = arrival_.address;
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
+}
+
+void HttpSession::begin_request(const HttpRequest& head) {
+  const bool is_1_0 = parser().is_http_1_0();
+  keep_alive_ = parser().keep_alive() && !share_.table.stopping();
+  framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
+  is_head_ = head.method == "HEAD";
+  ++number_;
+  deadline_ = SocketTime::max();  // the handler takes the time it needs
+  state_ = State::kAnswering;
 }
 
 void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {

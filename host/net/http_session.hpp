@@ -47,8 +47,18 @@ struct HttpServices {
       hand_over;
 };
 
-// Requests come in in http_session.cpp, answers go out in http_session_answers.cpp; deadlines and the
-// end of the connection are in http_session_end.cpp.
+// A body that the handler reads, until its end.
+struct UnreadBody {
+  BodyListener listener;  // null: nothing was asked for yet
+  std::int64_t credit = 0;
+  std::uint64_t received = 0;
+};
+
+// Requests come in in http_session.cpp, bodies that the handler reads in http_session_body.cpp;
+// answers go out in http_session_answers.cpp; deadlines and the end of the connection are in
+// http_session_end.cpp.
+//
+// Bounded   Of a body that the handler reads, at most one read from the socket waits here.
 //
 // Threads   The connection's loop.
 class HttpSession final : public Session,
@@ -78,6 +88,7 @@ class HttpSession final : public Session,
   void finish(std::uint64_t number) override;
   void abandon(std::uint64_t number, const HttpRequest& request) override;
   void when_drained(std::uint64_t number, std::function<void()> notice) override;
+  void read_body(std::uint64_t number, std::size_t bytes, BodyListener listener) override;
   void on_abort(std::uint64_t number, std::function<void()> notice) override;
 
  private:
@@ -108,6 +119,13 @@ class HttpSession final : public Session,
   void on_peer_ended();
   void want_more();
   void dispatch();
+  void dispatch_head();
+  void begin_request(const HttpRequest& head);
+  [[nodiscard]] bool handler_reads_body();
+  [[nodiscard]] bool wants_body() const { return body_ && body_->credit > 0; }
+  void pass_body(HttpParser::Step step);
+  void end_body(std::optional<Error> failure);
+  void continue_body();
   void ask_handler(std::shared_ptr<HttpExchange> exchange);
   void upgrade(HttpRequest request);
   void answer(HttpResponse response);
@@ -145,6 +163,7 @@ class HttpSession final : public Session,
   std::size_t head_size_ = 0;  // what the parser has used of the head
   std::array<char, 8192> chunk_;
   std::function<void()> abort_notice_;
+  std::optional<UnreadBody> body_;  // while kAnswering or kStreaming
   SocketTime deadline_ = SocketTime::max();
   MinimumRate rate_in_;       // of the request's body
   MinimumRate rate_out_;      // of answers

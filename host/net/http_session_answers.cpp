@@ -19,7 +19,7 @@ void HttpSession::respond(std::uint64_t number, HttpResponse response) {
 
 void HttpSession::answer(HttpResponse response) {
   if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
-  if (share_.table.stopping()) keep_alive_ = false;
+  if (share_.table.stopping() || body_) keep_alive_ = false;
   ResponseHead head;
   head.keep_alive = keep_alive_;
   head.date = share_.date.now();
@@ -46,7 +46,7 @@ void HttpSession::answer(HttpResponse response) {
 void HttpSession::start(std::uint64_t number, HttpResponse response) {
   if (state_ != State::kAnswering || !answering(number)) return;
   if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
-  if (share_.table.stopping() || framing_ == BodyFraming::kToEnd) keep_alive_ = false;
+  if (share_.table.stopping() || body_ || framing_ == BodyFraming::kToEnd) keep_alive_ = false;
   if (response.status == 204 || response.status == 304) framing_ = BodyFraming::kNone;
   std::string text;
   if (!append_head(text, response, ResponseHead{framing_, 0, keep_alive_, share_.date.now()})) {

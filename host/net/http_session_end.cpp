@@ -12,6 +12,7 @@ void HttpSession::end(Linger linger) {
   state_ = State::kEnding;
   set_deadline(share_.options.close_timeout);
   if (has_sent_too_much_ && linger == Linger::kUntilPeerEnds) linger = Linger::kBriefly;
+  if (body_) end_body(Error{Errc::kNotFound, "the request is over"});
   const std::shared_ptr<HttpSession> self = shared_from_this();
   stream_->finish(
       linger, [self] { self->gone(); },
@@ -21,6 +22,7 @@ void HttpSession::end(Linger linger) {
 }
 
 void HttpSession::lost() {
+  if (body_) end_body(Error{Errc::kNotFound, "the client has left"});
   end();
   stream_->abort();
 }
@@ -53,9 +55,11 @@ void HttpSession::on_sweep(SocketTime now) {
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     return drop(DropReason::kReadsSlowly);
   }
-  const bool sends = state_ == State::kBody && !stream_->backed_up();
-  if (rate_in_.too_slow(share_.options, sends, sends ? parser().body_size() : 0, now)) {
+  const bool sends = (state_ == State::kBody || wants_body()) && !stream_->backed_up();
+  const std::uint64_t sent = body_ ? body_->received : sends ? parser().body_size() : 0;
+  if (rate_in_.too_slow(share_.options, sends, sent, now)) {
     share_.note_drop(DropReason::kSendsSlowly);
+    if (body_) return end_body(Error{Errc::kTimeout, "the request's body came too slowly"});
     return refuse(error_response(408, "timeout", "the request's body came too slowly"));
   }
   // TLS may read many bytes without any to parse, also while half a head waits. Bytes that wait

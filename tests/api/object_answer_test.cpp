@@ -23,6 +23,7 @@ class KeptExchange final : public net::HttpExchange {
   void write(std::string /*part*/) override {}
   void finish() override {}
   void when_drained(std::function<void()> /*notice*/) override {}
+  void read_body(std::size_t /*bytes*/, net::BodyListener /*listener*/) override {}
   void on_abort(std::function<void()> /*notice*/) override {}
 
  private:
