@@ -6,6 +6,7 @@
 #include "api/expiring_socket.hpp"
 #include "api/http_errors.hpp"
 #include "api/new_agents.hpp"
+#include "api/request_body.hpp"
 #include "base/escape.hpp"
 #include "base/secret.hpp"
 #include "protocol/agent_address.hpp"
@@ -35,7 +36,8 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
 // A request that passed all checks, with what the agent sees of it.
 struct Delivery {
   std::shared_ptr<net::HttpExchange> exchange;
-  std::string segment;  // the class of the agent
+  std::string segment;       // the class of the agent
+  runtime::ShardLoop* loop;  // the agent's
   std::string target;
   std::string claims;
   std::function<bool()> is_withdrawn;  // as open_gated_socket()
@@ -59,6 +61,7 @@ void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery
   head->target = delivery.target;
   head->headers = runtime_headers(request.headers);
   head->claims = delivery.claims;
+  if (request.has_unread_body) head->body = body_reader(delivery.exchange, *delivery.loop);
   shard.request(key, delivery.segment, request.method, request.body, std::move(head),
                 make_agent_response(delivery.exchange, key, logger));
 }
@@ -151,6 +154,23 @@ void AgentsEndpoint::add_routes(Routes& routes) {
   }
 }
 
+// The class does not depend on the client, so the name in a route's rule may be any.
+bool AgentsEndpoint::reads_body(const net::HttpRequest& head) const {
+  std::string target = head.target;
+  const auto parsed = protocol::parse_agent_address(target, max_name_bytes_);
+  const auto* const error = std::get_if<protocol::AddressError>(&parsed);
+  if (error != nullptr && error->fault == protocol::AddressFault::kNotOurs) {
+    const RouteRule* const found = find_route(edge_, path_of(target));
+    if (found == nullptr || found->status != 0) return false;
+    RouteRule rule = *found;
+    rule.name = "any";
+    target = routed_target(rule, head.target, {}, {}).value_or("");
+  }
+  const auto resolved = resolve(target);
+  const auto* const to = std::get_if<Destination>(&resolved);
+  return to != nullptr && to->served->agent_class->reads_bodies();
+}
+
 void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
   if (const auto listed = listed_class(request)) {
@@ -170,8 +190,12 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const unsigned index = runtime_.shard_index(to.key);
   runtime::Shard& shard = runtime_.shard(index);
   runtime::ShardLoop& loop = runtime_.loop(index);
-  Delivery delivery{std::move(exchange), to.served->segment, std::move(guest.target),
-                    std::move(guest.visitor.claims), std::move(is_withdrawn)};
+  Delivery delivery{std::move(exchange),
+                    to.served->segment,
+                    &loop,
+                    std::move(guest.target),
+                    std::move(guest.visitor.claims),
+                    std::move(is_withdrawn)};
   if (!to.gates.empty()) {
     loop.post(
         [&shard, &loop, &logger = logger_, gates = std::move(to.gates),

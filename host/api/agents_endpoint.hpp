@@ -92,6 +92,9 @@ class AgentsEndpoint {
   // write them. A path with empty segments means the same, and has no row.
   void add_routes(Routes& routes);
 
+  // Whether the request is for an agent whose class reads bodies.
+  [[nodiscard]] bool reads_body(const net::HttpRequest& head) const;
+
   // Answers in this call or later, on the agent's loop or this one.
   void on_request(std::shared_ptr<net::HttpExchange> exchange);
 

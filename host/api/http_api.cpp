@@ -116,6 +116,14 @@ void HttpApi::add_pages() {
   }
 }
 
+bool HttpApi::reads_body(const net::HttpRequest& head) const {
+  const std::string_view target = head.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (admin_ != nullptr && AdminApi::is_ours(path)) return false;
+  const bool is_page = routes_.find(head.method, path).is_path && !is_at_or_below("/agents", path);
+  return !is_page && agents_.reads_body(head);
+}
+
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
   const std::string_view target = request.target;

@@ -80,6 +80,7 @@ class HttpApi final : public net::HttpHandler {
   // All routes, including those of the parts.
   [[nodiscard]] const Routes& routes() const { return routes_; }
 
+  [[nodiscard]] bool reads_body(const net::HttpRequest& head) const override;
   void on_request(std::shared_ptr<net::HttpExchange> exchange) override;
   void on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const override;
   net::UpgradePlan on_upgrade(const net::HttpRequest& request) override;

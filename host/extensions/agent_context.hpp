@@ -48,6 +48,7 @@ struct RequestView {
   const Headers* headers = nullptr;
   ResponseHead* response = nullptr;  // null after the first part has left: then it cannot change
   std::string_view claims = {};      // as Client::claims
+  BodyReader* body = nullptr;        // null or empty: the body came whole, or is already read
 };
 
 // Data of an event that the host does not give to the agent's code.
@@ -100,6 +101,8 @@ class AgentCalls {
   [[nodiscard]] virtual LineOrigin current() const { return {}; }
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
+  // A piece of its body is about to reach the agent's code: the deadline of the event begins again.
+  virtual void body_came(CallId /*call*/) {}
 };
 
 // Gets the changes of an agent's state.

@@ -3,7 +3,9 @@
 #include "base/http_token.hpp"
 #include "extensions/abi_call.hpp"
 
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace hearth::extensions {
 namespace {
@@ -98,11 +100,50 @@ hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint6
   });
 }
 
+static_assert(kUnreadBody == HEARTH_REQUEST_UNREAD_BODY);
+
+constexpr std::uint64_t kBodyWindow = std::uint64_t{256} << 10U;
+
+// Each piece begins the deadline of its event again.
+class TimedBody final : public RemoteOperation {
+ public:
+  TimedBody(AgentCalls& calls, CallId call, std::unique_ptr<RemoteOperation> body)
+      : calls_(calls), call_(call), body_(std::move(body)) {}
+
+  void start(RemoteListener& listener) override { body_->start(listener); }
+  void credit(std::uint64_t bytes) override { body_->credit(bytes); }
+  void telling(const Result<std::string>& /*outcome*/, bool /*is_end*/,
+               std::uint32_t /*flags*/) override {
+    calls_.body_came(call_);
+  }
+
+ private:
+  AgentCalls& calls_;
+  const CallId call_;
+  const std::unique_ptr<RemoteOperation> body_;
+};
+
+hearth_status read_body(const hearth_host* host, hearth_agent agent, std::uint64_t call,
+                        std::uint64_t window, std::uint64_t token, std::uint64_t* id) noexcept {
+  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
+    if (id == nullptr) return no_place(it);
+    if (request.body == nullptr || !*request.body)
+      return fail(it, HEARTH_E_FORBIDDEN, "the body came whole, or is already read");
+    auto body = (*request.body)(window == 0 ? kBodyWindow : window);
+    const auto started = it.calls().submit(
+        HEARTH_OP_BODY, std::make_unique<TimedBody>(it.calls(), call, std::move(body)), token);
+    if (started) *request.body = nullptr;
+    if (started) *id = *started;
+    return status_of(it, started);
+  });
+}
+
 constexpr hearth_http_v1 kHttp = {.target = request_target,
                                   .header = request_header,
                                   .header_at = request_header_at,
                                   .set_status = set_status,
-                                  .add_header = add_header};
+                                  .add_header = add_header,
+                                  .read_body = read_body};
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include "base/error.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 namespace hearth::extensions {
@@ -52,5 +54,9 @@ class RemoteOperation {
   virtual void telling(const Result<std::string>& /*outcome*/, bool /*is_end*/,
                        std::uint32_t /*flags*/) {}
 };
+
+// Makes the operation that reads the body of a request, with this first credit. Its parts have no
+// flags. Call it once. Its errors: net/http.hpp, BodyPart.
+using BodyReader = std::function<std::unique_ptr<RemoteOperation>(std::uint64_t window)>;
 
 }  // namespace hearth::extensions

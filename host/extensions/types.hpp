@@ -53,6 +53,9 @@ enum class EventKind : std::uint32_t {
 // Lower-case words for logs: "start", "message". Takes any value.
 std::string_view to_string(EventKind kind) noexcept;
 
+// The flag of a request whose body has not arrived: HEARTH_REQUEST_UNREAD_BODY.
+inline constexpr std::uint32_t kUnreadBody = 1;
+
 enum class FrameKind : std::uint32_t { kText = 0, kBinary = 1 };
 
 // Why an agent is evicted. The values are those of HEARTH_EVICT_* in hearth/abi.h.

@@ -187,7 +187,8 @@ constexpr auto kWatchedHttp =
           Member<&hearth_http_v1::header, "hearth.http/1 header">,
           Member<&hearth_http_v1::header_at, "hearth.http/1 header_at">,
           Member<&hearth_http_v1::set_status, "hearth.http/1 set_status">,
-          Member<&hearth_http_v1::add_header, "hearth.http/1 add_header">>();
+          Member<&hearth_http_v1::add_header, "hearth.http/1 add_header">,
+          Member<&hearth_http_v1::read_body, "hearth.http/1 read_body">>();
 
 constexpr auto kWatchedKeepAlive =
     watch<hearth_keep_alive_v1, &keep_alive_extension,

@@ -398,7 +398,8 @@ Result<extensions::RequestView> LiveInstance::request(extensions::CallId id) {
   return extensions::RequestView{.target = call.event.target,
                                  .headers = &call.event.headers,
                                  .response = call.part_sent ? nullptr : &call.head,
-                                 .claims = call.event.claims};
+                                 .claims = call.event.claims,
+                                 .body = &call.event.reader};
 }
 
 // ---- state --------------------------------------------------------------------------------------

@@ -64,10 +64,11 @@ struct Incoming {
   std::string body{};
   std::uint32_t flags = 0;
   StateChain state_chain{};
-  std::string target{};            // of a request
-  extensions::Headers headers{};   // of a request
-  std::string claims{};            // of a request
-  extensions::OriginPtr origin{};  // null: the event came without one
+  std::string target{};             // of a request
+  extensions::Headers headers{};    // of a request
+  std::string claims{};             // of a request
+  extensions::BodyReader reader{};  // of a request whose body has not arrived
+  extensions::OriginPtr origin{};   // null: the event came without one
   std::unique_ptr<extensions::DueWork> work{};
   std::shared_ptr<CallRecord> record{};  // null: the test does not need it
   // For a call by another agent. Like `then`, none of them may enter the instance.

@@ -40,6 +40,9 @@ class StoredAgent final : public testing::detail::MockAgent {
   std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
                                             std::string_view body, testing::Headers headers,
                                             std::string claims) override;
+  std::shared_ptr<testing::detail::Upload> upload(std::string_view method, std::string_view path,
+                                                  testing::Headers headers,
+                                                  std::string claims) override;
   std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
                                         testing::Headers headers, std::string claims) override;
   void receive(const ClientRecord& client, std::string_view frame, bool binary) override;

@@ -104,6 +104,8 @@ class AgentClass {
   [[nodiscard]] virtual bool checks_state() const = 0;
   // Wants EventKind::kStateChanged.
   [[nodiscard]] virtual bool watches_state() const = 0;
+  // Takes requests whose body has not arrived (RequestHead::body).
+  [[nodiscard]] virtual bool reads_bodies() const { return false; }
 
   // Makes the instance of the agent called `name`. `options`: JSON object. `host` outlives the
   // instance.

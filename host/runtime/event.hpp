@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "extensions/call_key.hpp"
 #include "extensions/origin.hpp"
+#include "extensions/remote_operation.hpp"
 #include "runtime/types.hpp"
 
 #include <chrono>
@@ -27,6 +28,8 @@ struct RequestHead {
   Headers headers;
   std::string claims = {};             // as extensions::Client::claims
   std::optional<HeldBytes> held = {};  // for all texts above, from Shard::request() on
+  // Empty: the event has the body, or the body is already read. Only for a class that reads_bodies.
+  extensions::BodyReader body = {};
 };
 
 // How often an event was begun and then cut off by an eviction.

@@ -122,6 +122,9 @@ void LiveAgent::deliver(Event incoming) {
     return;
   }
   if (incoming.retry_key && answer_again(incoming)) return;
+  // The request was let in while another version of the class was served.
+  if (incoming.request && incoming.request->body && !class_->reads_bodies())
+    return incoming.sink->finish({}, Error{Errc::kUnavailable, "the class has just changed"});
   const auto [id, call] = calls_.begin(incoming.kind, span_of(incoming.origin));
   call.retry_key = std::move(incoming.retry_key);
   if (rule_of(call.kind).runs_method)

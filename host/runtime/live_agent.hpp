@@ -251,6 +251,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] extensions::Span span() const override { return code_.span(); }
   [[nodiscard]] extensions::LineOrigin current() const override;
   Result<extensions::RequestView> request(CallId call) override;
+  void body_came(CallId call) override;
 
   // OperationsOwner
   bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override;

@@ -161,7 +161,13 @@ Result<extensions::RequestView> LiveAgent::request(CallId id) {
   Call* call = calls_.find(id);
   if (call == nullptr || !call->request) return gone("request");
   return extensions::RequestView{call->request->target, &call->request->headers,
-                                 call->part_sent ? nullptr : &call->head, call->request->claims};
+                                 call->part_sent ? nullptr : &call->head, call->request->claims,
+                                 &call->request->body};
+}
+
+void LiveAgent::body_came(CallId id) {
+  Call* const call = calls_.find(id);
+  if (call != nullptr && call->deadline != 0) arm_deadline(id, *call, call->timeout);
 }
 
 }  // namespace hearth::runtime

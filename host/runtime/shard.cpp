@@ -233,6 +233,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
   incoming.kind = EventKind::kRequest;
   incoming.name = method;
   incoming.body = body;
+  if (head->body) incoming.flags = extensions::kUnreadBody;
   incoming.origin = traced_origin(head->headers);
   incoming.request = std::move(head);
   incoming.sink = std::move(sink);

@@ -40,7 +40,8 @@ void dispatch_call(Activation& activation, const Context& outer, const hearth_ev
 
 void dispatch_request(Activation& activation, const Context& context, const hearth_event& event) {
   auto request =
-      std::make_unique<Request>(activation, event.call, view(event.name), view(event.body));
+      std::make_unique<Request>(activation, event.call, view(event.name), view(event.body),
+                                (event.flags & HEARTH_REQUEST_UNREAD_BODY) != 0);
   const Request& borrowed = *request;
   drive(activation, context, activation.agent().on_request(borrowed),
         DeliverResponse(std::move(request)));

@@ -24,6 +24,20 @@ ResponseStream Request::stream(const Response& head) const {
   return {activation_, call_};
 }
 
+detail::NextBodyPiece Request::next() const {
+  if (!unread_) {
+    const bool is_over = std::exchange(given_, true) || body_.empty();
+    return {nullptr, is_over ? std::nullopt : std::optional(body_)};
+  }
+  if (!reading_) {
+    const auto begin = [this](std::uint64_t token, std::uint64_t* id) {
+      return table().read_body(activation_.host(), activation_.id(), call_, 0, token, id);
+    };
+    reading_ = std::make_unique<detail::PartsOperation>(activation_, "request body", begin);
+  }
+  return {reading_.get(), std::nullopt};
+}
+
 std::string Request::target() const {
   hearth_bytes target = {nullptr, 0};
   activation_.check(table().target(activation_.host(), activation_.id(), call_, &target),

@@ -9,6 +9,11 @@
 //                 Then "tidied" or "waited in vain" has ended
 //   HTTP      /pour?pieces=&bytes= the same as a body; /events streams "1", "2", ..., one a go();
 //             /tidy?file= as the method
+//
+// The class Reader reads the body of a request, and answers its length.
+//
+//   methods   seen() -> how many bytes were read; failure() -> why reading has failed; leave()
+//             evicts it
 #include <hearth/agent.hpp>
 
 #include <chrono>
@@ -109,4 +114,37 @@ class Streams : public hearth::Agent {
   std::vector<std::string> ended_;
 };
 
-HEARTH_PLUGIN("streams", "1.0.0", Streams)
+class Reader : public hearth::Agent {
+ public:
+  static constexpr bool kReadsBodies = true;
+
+  static void methods(hearth::Methods<Reader>& m) {
+    m.add("seen", &Reader::seen);
+    m.add("failure", &Reader::failure);
+    m.add("leave", &Reader::leave);
+  }
+
+  hearth::Task<hearth::Response> on_request(const hearth::Request& request) override {
+    std::size_t length = 0;
+    try {
+      while (auto piece = co_await request.next()) {
+        length += piece->size();
+        seen_ += piece->size();
+      }
+    } catch (const hearth::Error& error) {
+      failure_ = hearth::status_name(error.code());
+      throw;
+    }
+    co_return hearth::Response::text(std::to_string(length));
+  }
+
+  std::size_t seen() { return seen_; }
+  std::string failure() { return failure_; }
+  void leave() { request_eviction(); }
+
+ private:
+  std::size_t seen_ = 0;
+  std::string failure_;
+};
+
+HEARTH_PLUGIN("streams", "1.0.0", Streams, Reader)

@@ -57,6 +57,7 @@ class Research : public hearth::Agent {
   static void methods(hearth::Methods<Research>& m) {
 @  }
 };""",
+    ("plugin-api/README.md", "class Intake : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Kitchen : public hearth::Agent {"): "@",

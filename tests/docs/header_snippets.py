@@ -111,6 +111,8 @@ struct Input {
 @};""",
     ("http.hpp", "hearth::ResponseStream out"): in_method(
         "Lines", "hearth::Task<hearth::Response> on_request(const hearth::Request& request) override", "std::vector<std::string> lines;"),
+    ("http.hpp", "request.next()"): in_method(
+        "Archive", "hearth::Task<void> store(const hearth::Request& request)", "void write(const std::string& piece);"),
     ("kv.hpp", "kv().put"): """
 using hearth::KvEntry;
 class Drafts : public hearth::Agent {

@@ -41,6 +41,7 @@ class HostCalls {
               std::uint64_t token) {
     return agent_.calls().submit(operation, std::move(remote), token);
   }
+  void body_came(extensions::CallId call) { agent_.calls().body_came(call); }
   [[nodiscard]] const storage::AgentKey& key() const { return agent_.key(); }
   [[nodiscard]] auto handle() const { return agent_.handle(); }
   [[nodiscard]] extensions::SubAgents& sub_agents() { return *agent_.ports().sub_agents; }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -81,6 +82,30 @@ TEST_F(AbiHttpTest, TheHeadCannotChangeOnceItHasLeft) {
   agent_.view.response = nullptr;
   EXPECT_EQ(http_.set_status(host_, kAgent, 1, 404), HEARTH_E_FORBIDDEN);
   EXPECT_EQ(http_.add_header(host_, kAgent, 1, slice("x-a"), slice("1")), HEARTH_E_FORBIDDEN);
+}
+
+class NoBody final : public RemoteOperation {
+ public:
+  void start(RemoteListener& /*listener*/) override {}
+  void credit(std::uint64_t /*bytes*/) override {}
+};
+
+TEST_F(AbiHttpTest, ABodyIsReadOnce) {
+  std::uint64_t window = 0;
+  BodyReader body = [&window](std::uint64_t given) {
+    window = given;
+    return std::make_unique<NoBody>();
+  };
+  std::uint64_t id = 0;
+  EXPECT_EQ(http_.read_body(host_, kAgent, 1, 0, 7, &id), HEARTH_E_FORBIDDEN);
+  agent_.view.body = &body;
+  EXPECT_EQ(http_.read_body(host_, kAgent, 1, 0, 7, nullptr), HEARTH_E_INVALID);
+  EXPECT_EQ(http_.read_body(host_, kAgent, 1, 0, 7, &id), HEARTH_OK);
+  EXPECT_EQ(window, 256U << 10U);
+  ASSERT_NE(agent_.remote, nullptr);
+  agent_.remote->telling(std::string("piece"), false, 0);
+  EXPECT_EQ(agent_.told.back(), "body of 1");
+  EXPECT_EQ(http_.read_body(host_, kAgent, 1, 0, 7, &id), HEARTH_E_FORBIDDEN);
 }
 
 TEST_F(AbiHttpTest, ARequestThatIsOverIsGone) {

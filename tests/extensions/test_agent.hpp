@@ -201,6 +201,9 @@ class TestAgent final : public extensions::AgentContext,
     if (!done) return done.error();
     return view;
   }
+  void body_came(extensions::CallId call) override {
+    told.push_back("body of " + std::to_string(call));
+  }
   Result<void> may_change() override {
     if (answer) return *answer;
     return {};

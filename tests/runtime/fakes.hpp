@@ -200,6 +200,7 @@ struct Script {
   std::uint32_t schema_version = 0;
   bool checks_state = false;
   bool watches_state = false;
+  bool reads_bodies = false;
   std::vector<std::string> idempotent_methods;
   std::map<std::string, durable::Effect, std::less<>> operations;  // kinds that it lists
   std::vector<std::string> read_only_methods;
@@ -261,6 +262,7 @@ class ScriptedClass final : public AgentClass {
   }
   [[nodiscard]] bool checks_state() const override { return script_.checks_state; }
   [[nodiscard]] bool watches_state() const override { return script_.watches_state; }
+  [[nodiscard]] bool reads_bodies() const override { return script_.reads_bodies; }
   Result<std::unique_ptr<AgentInstance>> create(extensions::AgentContext& host, std::string_view,
                                                 std::string_view) const override {
     if (script_.on_create) {

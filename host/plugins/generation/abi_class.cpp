@@ -241,6 +241,10 @@ bool AbiClass::watches_state() const {
   return (table_->flags & HEARTH_CLASS_WATCHES_STATE) != 0;
 }
 
+bool AbiClass::reads_bodies() const {
+  return (table_->flags & HEARTH_CLASS_READS_BODIES) != 0;
+}
+
 Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext& host,
                                                         std::string_view name,
                                                         std::string_view options) const {

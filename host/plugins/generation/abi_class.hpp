@@ -45,6 +45,7 @@ class AbiClass final : public runtime::AgentClass {
   [[nodiscard]] std::string_view methods() const override;
   [[nodiscard]] bool checks_state() const override;
   [[nodiscard]] bool watches_state() const override;
+  [[nodiscard]] bool reads_bodies() const override;
 
   Result<std::unique_ptr<runtime::AgentInstance>> create(extensions::AgentContext& host,
                                                          std::string_view name,

@@ -157,7 +157,10 @@ enum {
    * hearth.methods/1. */
   HEARTH_EVENT_CALL = 6,
 
-  /* asynchronous. An HTTP request. name: method; body: the body; the rest through hearth.http/1. */
+  /* asynchronous. An HTTP request. name: method; body: the body; the rest through hearth.http/1.
+   * flags: HEARTH_REQUEST_UNREAD_BODY if the class has HEARTH_CLASS_READS_BODIES and the request
+   * has a body: it has not arrived yet, `body` is empty, and read_body() of hearth.http/1 gives it.
+   */
   HEARTH_EVENT_REQUEST = 7,
 
   /* synchronous. A client asks to replace the state. body: the new state (JSON); connection: the
@@ -297,8 +300,9 @@ typedef struct hearth_host {
 
 /* hearth_class.flags */
 enum {
-  HEARTH_CLASS_CHECKS_STATE = 1, /* wants HEARTH_EVENT_STATE_CHECK */
-  HEARTH_CLASS_WATCHES_STATE = 2 /* wants HEARTH_EVENT_STATE_CHANGED */
+  HEARTH_CLASS_CHECKS_STATE = 1,  /* wants HEARTH_EVENT_STATE_CHECK */
+  HEARTH_CLASS_WATCHES_STATE = 2, /* wants HEARTH_EVENT_STATE_CHANGED */
+  HEARTH_CLASS_READS_BODIES = 4   /* reads the bodies of requests as they arrive (hearth.http/1) */
 };
 
 /* One agent class. Constant data of the plugin, valid until the library is unloaded. */

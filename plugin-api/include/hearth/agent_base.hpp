@@ -110,7 +110,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
     return {};
   }
   // An HTTP request. `request` stays valid until this has ended. For an answer in parts see
-  // Request::stream() and EventStream.
+  // Request::stream() and EventStream; for a body that is read in pieces Request::next().
   virtual Task<Response> on_request(const Request& /*request*/) {
     throw Error(HEARTH_E_NOT_FOUND, "this agent answers no HTTP requests");
   }

@@ -4,9 +4,12 @@
 #include <hearth/detail/activation.hpp>
 #include <hearth/json.hpp>
 #include <hearth/operation.hpp>
+#include <hearth/parts.hpp>
 #include <hearth/url.hpp>
 
+#include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,19 +50,61 @@ class ResponseStream {
   std::uint64_t call_;
 };
 
+namespace detail {
+
+// co_await gives the next piece of a request's body; nothing at its end.
+class [[nodiscard]] NextBodyPiece {
+ public:
+  // `operation`: null: `whole` is the piece.
+  NextBodyPiece(PartsOperation* operation, std::optional<std::string> whole)
+      : whole_(std::move(whole)) {
+    if (operation != nullptr) next_.emplace(*operation);
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return !next_ || next_->await_ready(); }
+  void await_suspend(std::coroutine_handle<> waiting) { next_->await_suspend(waiting); }
+  std::optional<std::string> await_resume() {
+    if (!next_) return std::move(whole_);
+    Part part = next_->await_resume();
+    if (!part.is_end()) return std::move(part.body);
+    if (part.status != HEARTH_OK) throw HostError(part.status, part.body);
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<std::string> whole_;
+  std::optional<PartsOperation::Next> next_;
+};
+
+}  // namespace detail
+
 // Lifetime  Until on_request has ended, waits included.
 class Request {
  public:
+  // `unread`: the body has not arrived.
   Request(detail::Activation& activation, std::uint64_t call, std::string_view method,
-          std::string_view body)
-      : activation_(activation), call_(call), method_(method), body_(body) {}
+          std::string_view body, bool unread = false)
+      : activation_(activation), call_(call), method_(method), body_(body), unread_(unread) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
   [[nodiscard]] const std::string& method() const noexcept { return method_; }
+  // The whole body. Empty in a class with kReadsBodies, if the request has a body: see next().
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
   // Failure   Error(INVALID), which the client gets as 400.
   [[nodiscard]] Json json() const { return parse_json(body_); }
+
+  // The next piece of the body. A class with `static constexpr bool kReadsBodies = true;` gets each
+  // request when its head has arrived, and reads the body, as long as the server's limit allows:
+  //
+  //     while (auto piece = co_await request.next()) write(*piece);
+  //
+  // Pieces end anywhere. At most 256 KiB and one piece wait for it; more stay with the client. An
+  // answer before the end closes the connection. In other classes it gives body() once. One
+  // coroutine at a time.
+  // Failure   HostError: GONE (the client has left), LIMIT (the body is too long), TIMEOUT (the
+  //           client sends too slowly), INVALID (it is not HTTP).
+  [[nodiscard]] detail::NextBodyPiece next() const;
 
   // As sent: "/agents/counter/a/sub?x=1". Then the same without the query; and a value of the
   // query, decoded.
@@ -89,6 +134,9 @@ class Request {
   std::uint64_t call_;
   std::string method_;
   std::string body_;
+  bool unread_;
+  mutable bool given_ = false;                               // the whole body, by next()
+  mutable std::unique_ptr<detail::PartsOperation> reading_;  // from the first next() on
 };
 
 // The answer that on_request returns. The server adds Content-Length and Date.

@@ -192,13 +192,20 @@ const void* class_extension(const hearth_class*, const char* id) noexcept {
 }
 
 template <class T>
+constexpr bool reads_bodies() {
+  if constexpr (requires { T::kReadsBodies; }) return T::kReadsBodies;
+  return false;
+}
+
+template <class T>
 constexpr hearth_class class_table(const char* name, const char* version) {
   static_assert(std::is_base_of_v<Agent, T>,
                 "HEARTH_PLUGIN takes classes derived from hearth::Agent");
   const std::uint32_t hooks = hooks_of<T>();
   const std::uint32_t flags =
       ((hooks & kValidateState) != 0 ? std::uint32_t{HEARTH_CLASS_CHECKS_STATE} : 0U) |
-      ((hooks & kOnStateChanged) != 0 ? std::uint32_t{HEARTH_CLASS_WATCHES_STATE} : 0U);
+      ((hooks & kOnStateChanged) != 0 ? std::uint32_t{HEARTH_CLASS_WATCHES_STATE} : 0U) |
+      (reads_bodies<T>() ? std::uint32_t{HEARTH_CLASS_READS_BODIES} : 0U);
   static_assert(HasSchema<T> || (hooks & kOnMigrate) == 0,
                 "a class with on_migrate says which version it migrates to: schema_version");
   return {sizeof(hearth_class),

@@ -228,7 +228,7 @@ structs! {
         unset: unsafe extern "C" fn(*const Host, Agent, u64) -> Status,
     }
 
-    hearth_http_v1 40 => HttpV1 {
+    hearth_http_v1 48 => HttpV1 {
         target: unsafe extern "C" fn(*const Host, Agent, u64, *mut Bytes) -> Status,
         header: unsafe extern "C" fn(*const Host, Agent, u64, Bytes, *mut Bytes) -> Status,
         header_at: unsafe extern "C" fn(
@@ -236,6 +236,7 @@ structs! {
         ) -> Status,
         set_status: unsafe extern "C" fn(*const Host, Agent, u64, u32) -> Status,
         add_header: unsafe extern "C" fn(*const Host, Agent, u64, Bytes, Bytes) -> Status,
+        read_body: unsafe extern "C" fn(*const Host, Agent, u64, u64, u64, *mut u64) -> Status,
     }
 
     hearth_schedule_request 120 => ScheduleRequest {

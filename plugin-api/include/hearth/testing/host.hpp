@@ -218,6 +218,23 @@ class HttpCall {
   std::shared_ptr<const detail::CallRecord> call_;
 };
 
+// A request to a class with kReadsBodies, whose body the test sends. Copies are the same request.
+class HttpUpload : public HttpCall {
+ public:
+  explicit HttpUpload(std::shared_ptr<detail::Upload> upload)
+      : HttpCall(upload->record()), upload_(std::move(upload)) {}
+
+  void send(std::string_view piece) { upload_->send(piece); }
+  void end() { upload_->end(); }
+  // The client leaves before the end.
+  void cut() { upload_->cut(); }
+  // Bytes that were sent and that the agent has no room for yet.
+  [[nodiscard]] std::size_t unread() const { return upload_->unread(); }
+
+ private:
+  std::shared_ptr<detail::Upload> upload_;
+};
+
 // One agent, in memory or not. Copies are the same agent.
 class AgentHandle {
  public:
@@ -261,6 +278,11 @@ class AgentHandle {
                          const std::string& body = {}, Headers headers = {},
                          const Json& claims = {}) {
     return HttpCall(agent_->request(method, path, body, std::move(headers), claims_text(claims)));
+  }
+  // A request whose body follows: HttpUpload::send() and end(). Only for a class with kReadsBodies.
+  HttpUpload start_upload(std::string_view method, std::string_view path = {}, Headers headers = {},
+                          const Json& claims = {}) {
+    return HttpUpload(agent_->upload(method, path, std::move(headers), claims_text(claims)));
   }
 
   // The stored state, or the initial state.

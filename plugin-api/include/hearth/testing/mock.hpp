@@ -105,6 +105,21 @@ struct CallRecord {
   Headers response_headers;
 };
 
+// A request whose body the test sends. Each function returns when nothing is due any more.
+class Upload {
+ public:
+  Upload() = default;
+  virtual ~Upload() = default;
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
+  [[nodiscard]] virtual std::shared_ptr<const CallRecord> record() const = 0;
+  virtual void send(std::string_view piece) = 0;
+  virtual void end() = 0;
+  virtual void cut() = 0;
+  [[nodiscard]] virtual std::size_t unread() const = 0;
+};
+
 struct ClientRecord {
   std::uint64_t number = 0;
   std::string id;
@@ -143,6 +158,9 @@ class MockAgent {
   virtual std::shared_ptr<const CallRecord> request(std::string_view method, std::string_view path,
                                                     std::string_view body, Headers headers,
                                                     std::string claims) = 0;
+  // Throws logic_error: the class has no HEARTH_CLASS_READS_BODIES.
+  virtual std::shared_ptr<Upload> upload(std::string_view method, std::string_view path,
+                                         Headers headers, std::string claims) = 0;
   virtual std::shared_ptr<ClientRecord> connect(std::string_view query, std::string id,
                                                 Headers headers, std::string claims) = 0;
   virtual void receive(const ClientRecord& client, std::string_view frame, bool binary) = 0;

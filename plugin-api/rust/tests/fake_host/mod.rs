@@ -263,7 +263,7 @@ unsafe extern "C" fn get_extension(_: *const Host, id: *const c_char) -> *const 
             never,
             works_for
         ],
-        b"hearth.http/1" => table![target, never, never, never, add_header],
+        b"hearth.http/1" => table![target, never, never, never, add_header, never],
         b"hearth.log/1" => table![write],
         b"hearth.schedule/1" => {
             table![create_schedule, never, never, cancel_schedule, never, never]
