@@ -1,0 +1,117 @@
+// A chat with a model without writing code: the model, its limits and its tools are options of the
+// class's file (config/classes/assistant.yaml explains them). Clients use useAgentChat.
+//
+// A tool is a request to another server (http), a call of another agent (agent), or is run by the
+// client (client). A tool whose effect is not certain is not repeated: the model reads that it may
+// have been executed.
+
+#include "tools.hpp"
+
+#include <hearth/chat/chat_agent.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+class Assistant : public hearth::ChatAgent {
+ public:
+  static void methods(hearth::Methods<Assistant>& m) { chat_methods(m); }
+
+  hearth::chat::ChatOptions chat_options() override {
+    assistant::AssistantOptions options = assistant::read_assistant_options(this->options());
+    tools_ = std::move(options.tools);
+    return options;
+  }
+
+  hearth::Task<void> on_turn(hearth::chat::Turn& turn) override {
+    for (const assistant::ToolConfig& config : tools_) turn.tool(tool_of(config));
+    co_await turn.generate();
+  }
+
+ private:
+  static constexpr std::chrono::minutes kTimeout{5};
+
+  // Lifetime  `config` is in tools_.
+  hearth::chat::Tool tool_of(const assistant::ToolConfig& config) {
+    hearth::chat::Tool tool;
+    tool.spec = {config.name, config.description, config.schema};
+    tool.effect = config.effect();
+    tool.options.approval = config.approval;
+    if (config.http) {
+      tool.run = [this, &config](hearth::Json input, hearth::chat::ToolCall call) {
+        return send_request(config, std::move(input), std::move(call));
+      };
+    } else if (config.agent) {
+      tool.run = [this, &config](hearth::Json input, hearth::chat::ToolCall) {
+        return call_agent(config, std::move(input));
+      };
+    }
+    return tool;
+  }
+
+  hearth::Task<hearth::Json> send_request(const assistant::ToolConfig& config, hearth::Json input,
+                                          hearth::chat::ToolCall call) {
+    const hearth::Effect effect = config.effect();
+    hearth::FetchRequest request = assistant::http_request(config, std::move(input));
+    request.timeout = kTimeout;
+    request.stop = std::move(call.stop);
+    // Then the ledger knows whether it has left. Its key is of use to a keyed one.
+    if (effect == hearth::Effect::kKeyed || effect == hearth::Effect::kUnsafe)
+      request.op = std::move(call.op);
+    auto response = co_await fetch(std::move(request));
+    const unsigned status = response.status();
+    auto reading = read_body(response);
+    std::string body = co_await std::move(reading);
+    if (response.ok()) co_return assistant::answer_json(status, std::move(body));
+    const std::string text = assistant::error_sentence(status, std::move(body));
+    if (assistant::is_refusal(status, effect)) throw hearth::NotExecuted(text);
+    log.warn("the tool ", config.name, " failed: ", text);
+    throw hearth::Error(HEARTH_E_BUSY, text);
+  }
+
+  // One byte more than is wanted shows that there is more.
+  static hearth::Task<std::string> read_body(hearth::FetchResponse& response) {
+    const std::size_t wanted =
+        (response.ok() ? assistant::kMaxAnswerBytes : assistant::kMaxErrorBytes) + 1;
+    std::string body;
+    while (body.size() < wanted) {
+      auto next = response.next();
+      auto piece = co_await next;
+      if (!piece) break;
+      body += *piece;
+    }
+    if (body.size() > wanted) body.resize(wanted);
+    co_return body;
+  }
+
+  hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input) {
+    const assistant::AgentTool& target = *config.agent;
+    auto callee = agent(target.agent_class, assistant::agent_name(config, input),
+                        {.timeout = kTimeout});
+    try {
+      auto calling = callee.call(target.method, input);
+      co_return co_await calling;
+    } catch (const hearth::CallError& error) {
+      if (!error.began() || is_refusal(error)) throw hearth::NotExecuted(error.what(), error.code());
+      throw;
+    }
+  }
+
+  // The callee's own answer, not the end of its work.
+  static bool is_refusal(const hearth::CallError& error) {
+    switch (error.code()) {
+      case HEARTH_E_INVALID:
+      case HEARTH_E_NOT_FOUND:
+      case HEARTH_E_FORBIDDEN:
+      case HEARTH_E_CONFLICT:
+      case HEARTH_E_LIMIT:
+      case HEARTH_E_FINAL: return true;
+      default: return false;
+    }
+  }
+
+  std::vector<assistant::ToolConfig> tools_;
+};
+
+HEARTH_PLUGIN("assistant", "1.0.0", Assistant)
