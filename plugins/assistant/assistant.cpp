@@ -87,13 +87,14 @@ class Assistant : public hearth::ChatAgent {
 
   hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input) {
     const assistant::AgentTool& target = *config.agent;
-    auto callee = agent(target.agent_class, assistant::agent_name(config, input),
-                        {.timeout = kTimeout});
+    auto callee =
+        agent(target.agent_class, assistant::agent_name(config, input), {.timeout = kTimeout});
     try {
       auto calling = callee.call(target.method, input);
       co_return co_await calling;
     } catch (const hearth::CallError& error) {
-      if (!error.began() || is_refusal(error)) throw hearth::NotExecuted(error.what(), error.code());
+      if (!error.began() || is_refusal(error))
+        throw hearth::NotExecuted(error.what(), error.code());
       throw;
     }
   }

@@ -158,9 +158,7 @@ std::vector<std::string> query_names(std::string_view query) {
 
 // Why it is no template of a URL; empty: it is one.
 std::string url_fault(std::string_view url) {
-  const std::size_t scheme = url.starts_with("https://")  ? 8
-                             : url.starts_with("http://") ? 7
-                                                          : 0;
+  const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
   if (scheme == 0) return "expected a URL that begins with http:// or https://";
   const auto is_allowed = [](char c) {
     return c > ' ' && c < 0x7f && std::string_view("\\\"<>^`|#").find(c) == std::string_view::npos;
@@ -269,8 +267,7 @@ void check_tool(const std::string& place, const ToolConfig& tool) {
 
 // A model may make members up; they must not reach the other side.
 void check_input(const ToolConfig& tool, const Json& input) {
-  if (!input.is_object())
-    throw hearth::NotExecuted("input: expected an object", HEARTH_E_INVALID);
+  if (!input.is_object()) throw hearth::NotExecuted("input: expected an object", HEARTH_E_INVALID);
   const Json* const properties = find_properties(tool.schema);
   if (properties == nullptr) return;
   for (const auto& [name, value] : input.items())
@@ -305,8 +302,8 @@ Effect ToolConfig::effect() const {
 AssistantOptions read_assistant_options(const Json& given) {
   if (given.is_null()) return {};
   // read_options() would call the place "option tools".
-  auto options = hearth::detail::read_json<AssistantOptions>(
-      given, {nullptr, "options", 0}, hearth::detail::UnknownKeys::kRefused);
+  auto options = hearth::detail::read_json<AssistantOptions>(given, {nullptr, "options", 0},
+                                                             hearth::detail::UnknownKeys::kRefused);
   if (options.tools.size() > kMaxTools) refuse_option("options.tools", "at most 128 tools");
   for (std::size_t i = 0; i < options.tools.size(); ++i) {
     const ToolConfig& tool = options.tools[i];

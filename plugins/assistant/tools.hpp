@@ -44,7 +44,7 @@ struct AgentTool {
   }
 };
 
-// Exactly one of http, agent and client says who runs it.
+// One of http, agent and client, and no other, says where it runs.
 struct ToolConfig {
   std::string name;
   std::string description;

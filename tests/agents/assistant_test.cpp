@@ -2,9 +2,9 @@
 
 #include "assistant/assistant.cpp"  // NOLINT(bugprone-suspicious-include): an agent class needs no header
 
-#include <hearth/testing/host.hpp>
-
 #include "chat/chat_client.hpp"
+
+#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -84,15 +84,14 @@ Json all_tools() {
   keyed["effect"] = "keyed";
   const Json order = schema_of({"number", "why"});
   const Json notebook{{"class", "Notebook"}, {"name", "of-{customer}"}, {"method", "add"}};
-  return {
-      {{"name", "find"},
-       {"description", "Finds an order."},
-       {"schema", schema_of({"number"})},
-       {"http", {{"url", "https://shop.example/orders/{number}"}}}},
-      {{"name", "refund"}, {"schema", order}, {"approval", true}, {"http", keyed}},
-      {{"name", "refund_at_once"}, {"schema", order}, {"http", post}},
-      {{"name", "remember"}, {"schema", schema_of({"customer", "note"})}, {"agent", notebook}},
-      {{"name", "locate"}, {"client", true}}};
+  return {{{"name", "find"},
+           {"description", "Finds an order."},
+           {"schema", schema_of({"number"})},
+           {"http", {{"url", "https://shop.example/orders/{number}"}}}},
+          {{"name", "refund"}, {"schema", order}, {"approval", true}, {"http", keyed}},
+          {{"name", "refund_at_once"}, {"schema", order}, {"http", post}},
+          {{"name", "remember"}, {"schema", schema_of({"customer", "note"})}, {"agent", notebook}},
+          {{"name", "locate"}, {"client", true}}};
 }
 
 class AssistantTest : public ::testing::Test {
@@ -213,13 +212,25 @@ TEST_F(AssistantTest, TheModelReadsWhyAToolHasFailed) {
   const FetchReply::Failure cut{.phase = HEARTH_FETCH_PHASE_HEADERS, .sent = true, .text = "cut"};
   const char* const unknown = "This call may have been executed; verify before it is repeated.";
   const std::vector<Row> rows{
-      {"find", {{"number", "7"}}, {.status = 404, .body = "no such order"}, 1, "status 404: no such order"},
+      {"find",
+       {{"number", "7"}},
+       {.status = 404, .body = "no such order"},
+       1,
+       "status 404: no such order"},
       {"find", {{"number", "7"}}, {.status = 500, .body = "oh"}, 1, "status 500: oh"},
       {"find", {{"number", ".."}}, {}, 0, "input.number: expected a name"},
       {"find", {{"number", "7"}}, {.status = 0, .failure = refused}, 1, "connection refused"},
-      {"refund_at_once", {{"number", "7"}}, {.status = 422, .body = "paid back"}, 1, "status 422: paid back"},
+      {"refund_at_once",
+       {{"number", "7"}},
+       {.status = 422, .body = "paid back"},
+       1,
+       "status 422: paid back"},
       {"refund_at_once", {{"number", ""}}, {}, 0, "input.number: expected a name"},
-      {"refund_at_once", {{"number", "7"}}, {.status = 0, .failure = refused}, 1, "connection refused"},
+      {"refund_at_once",
+       {{"number", "7"}},
+       {.status = 0, .failure = refused},
+       1,
+       "connection refused"},
       {"refund_at_once", {{"number", "7"}}, {.status = 0, .failure = cut}, 1, unknown},
       {"refund_at_once", {{"number", "7"}}, {.status = 503, .body = "busy"}, 1, unknown},
       {"remember", {{"customer", "7"}, {"note", "rude"}}, {}, 0, "this note is rude"},

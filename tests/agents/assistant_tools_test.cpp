@@ -118,8 +118,7 @@ ToolConfig tool_with(const std::string& where, const Json& options,
                      const std::vector<std::string>& properties) {
   Json tool{{"name", "t"}, {where, options}};
   tool["schema"] = {{"type", "object"}, {"properties", Json::object()}};
-  for (const std::string& each : properties)
-    tool["schema"]["properties"][each] = Json::object();
+  for (const std::string& each : properties) tool["schema"]["properties"][each] = Json::object();
   if (properties.empty()) tool["schema"].erase("properties");
   return read_assistant_options({{"tools", {tool}}}).tools.front();
 }
@@ -261,7 +260,11 @@ TEST(AssistantToolsTest, AStatusSaysWhetherNothingWasDone) {
 TEST(AssistantToolsTest, AnAnswerIsItsJsonOrItsText) {
   EXPECT_EQ(answer_json(200, R"({"a":[1]})"), Json({{"a", {1}}}));
   EXPECT_EQ(answer_json(200, "Sunny."), "Sunny.");
-  EXPECT_EQ(answer_json(200, "a\xff" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(answer_json(200,
+                        "a\xff"
+                        "b"),
+            "a\xEF\xBF\xBD"
+            "b");
   EXPECT_EQ(answer_json(204, ""), Json({{"status", 204}}));
   EXPECT_EQ(answer_json(200, std::string(300, '[')), std::string(300, '['));  // too deep
 }
