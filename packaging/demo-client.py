@@ -4,10 +4,14 @@
     demo-client.py HOST:PORT /agents/counter/first \\
         '{"type":"rpc","id":"1","method":"increment","args":[]}'
     demo-client.py --until TEXT HOST:PORT /agents/research/desk [FRAME...]
+    demo-client.py --say TEXT HOST:PORT /agents/assistant/first
+    demo-client.py --take-up HOST:PORT /agents/assistant/first
 
     --until TEXT    also waits for a frame that holds TEXT
     --then FRAME    sends this call when that frame has come, and waits for its answer
     --only TEXT     shows answers, and other frames only if they hold TEXT
+    --say TEXT      says this to a chat, and shows the answer as it comes
+    --take-up       shows the answer that a chat is making
 
 Real clients use the npm package `agents`; this one needs no installation.
 """
@@ -65,6 +69,36 @@ def show(text):
     print(f"  server: {text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + '...'}", flush=True)
 
 
+def chat(connection, stream, text):
+    """Shows one answer, from its first word to its last frame."""
+    def send(frame):
+        send_frame(connection, TEXT, json.dumps(frame).encode())
+
+    if text:
+        message = {"id": "demo", "role": "user", "parts": [{"type": "text", "text": text}]}
+        body = json.dumps({"messages": [message]})
+        send({"type": "cf_agent_use_chat_request", "id": "demo", "init": {"method": "POST", "body": body}})
+    else:
+        send({"type": "cf_agent_stream_resume_request"})
+    while True:
+        opcode, payload = receive_frame(stream)
+        frame = json.loads(payload) if opcode == TEXT else {}
+        if frame.get("type") == "cf_agent_stream_resuming":
+            send({"type": "cf_agent_stream_resume_ack", "id": frame["id"]})
+        if frame.get("type") == "cf_agent_stream_resume_none":
+            raise SystemExit("there is no answer in progress")
+        if frame.get("type") != "cf_agent_use_chat_response":
+            continue
+        if frame.get("error"):
+            raise SystemExit(frame["body"])
+        chunk = json.loads(frame["body"]) if frame["body"] else {}
+        if chunk.get("type") == "text-delta":
+            print(chunk["delta"], end="", flush=True)
+        if frame["done"]:
+            print(flush=True)
+            return
+
+
 def main(arguments):
     host, port = arguments.address.rsplit(":", 1)
     try:
@@ -73,6 +107,9 @@ def main(arguments):
         raise SystemExit(f"no server answers at {arguments.address}: {error.strerror}") from None
     stream = connection.makefile("rb")
     handshake(connection, stream, arguments.address, arguments.path)
+    if arguments.say or arguments.take_up:
+        chat(connection, stream, arguments.say)
+        return
     waiting = set()
 
     def call(frame):
@@ -107,10 +144,12 @@ if __name__ == "__main__":
     parser.add_argument("--until", default="")
     parser.add_argument("--then", default="")
     parser.add_argument("--only", default="")
+    parser.add_argument("--say", default="")
+    parser.add_argument("--take-up", action="store_true")
     parser.add_argument("address")
     parser.add_argument("path")
     parser.add_argument("frames", nargs="*")
     given = parser.parse_args()
-    if not given.until and not given.frames:
+    if not given.until and not given.frames and not given.say and not given.take_up:
         parser.error("nothing to wait for: give a FRAME, or --until TEXT")
     main(given)

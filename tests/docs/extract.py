@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-DOCUMENTS = ("README.md", "plugin-api/README.md")
+DOCUMENTS = ("README.md", "plugin-api/README.md", "plugin-api/chat/README.md")
 
 # The first line of a snippet that contains this: the file that it becomes.
 WHOLE = {
@@ -24,6 +24,8 @@ WHOLE = {
     ("plugin-api/README.md", "// east-gate.mjs"): "east-gate.mjs",
     ("plugin-api/README.md", "class Translator : public hearth::Agent {"): "translator.inc",
     ("plugin-api/README.md", "class Storyteller : public hearth::Agent {"): "storyteller.inc",
+    ("plugin-api/chat/README.md", "class Support : public hearth::ChatAgent {"): "support.inc",
+    ("plugin-api/chat/README.md", "class Upper : public hearth::chat::Provider {"): "upper.inc",
 }
 
 # What a fragment leaves out, around it.
