@@ -35,9 +35,8 @@ TEST(SupportTest, TheChatAsPrintedAnswersWithTheProviderAsPrinted) {
   });
   auto agent = host.create<Loud>("a");
   auto client = agent.connect();
-  const Json message = {{"id", "m1"},
-                        {"role", "user"},
-                        {"parts", Json::array({{{"type", "text"}, {"text", "hi"}}})}};
+  const Json message = {
+      {"id", "m1"}, {"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", "hi"}}})}};
   const std::string body = hearth::to_text({{"messages", Json::array({message})}});
   client.send(hearth::to_text({{"type", "cf_agent_use_chat_request"},
                                {"id", "r1"},

@@ -20,13 +20,12 @@ chat::TurnEnd end_of(const chat::TurnRecord& turn, const chat::Transcript& trans
           .message = transcript.find(turn.message_id).value_or(Json())};
 }
 
-// A host may deliver events although the start has failed.
-chat::Chat& begun(const std::unique_ptr<chat::Chat>& chat) {
-  if (chat == nullptr) throw Error(HEARTH_E_BUSY, "the chat could not start");
-  return *chat;
-}
-
 }  // namespace
+
+chat::Chat& ChatAgent::begun() const {
+  if (chat_ == nullptr) throw Error(HEARTH_E_BUSY, "the chat could not start");
+  return *chat_;
+}
 
 ChatAgent::ChatAgent() = default;
 ChatAgent::~ChatAgent() = default;
@@ -52,7 +51,7 @@ std::unique_ptr<const chat::Provider> ChatAgent::make_provider(const chat::ChatO
 std::string ChatAgent::start_turn(const std::vector<Json>& messages,
                                   const chat::StartTurn& options) {
   if (messages.empty()) throw Error(HEARTH_E_INVALID, "a turn begins with a message");
-  return begun(chat_).start(
+  return begun().start(
       {.id = {}, .kind = chat::TurnKind::kProgram, .body = options.body, .key = options.key},
       messages);
 }
@@ -65,57 +64,57 @@ std::string ChatAgent::start_turn(std::string_view text, const chat::StartTurn& 
 }
 
 std::string ChatAgent::continue_last_turn(Json body) {
-  const std::optional<Json> last = begun(chat_).transcript.last();
+  const std::optional<Json> last = begun().transcript.last();
   if (!last || chat::parts::text(*last, "role") != "assistant") return {};
-  return begun(chat_).start({.id = {},
-                       .kind = chat::TurnKind::kContinuation,
-                       .body = std::move(body),
-                       .message_id = chat::parts::text(*last, "id")},
-                      {});
+  return begun().start({.id = {},
+                        .kind = chat::TurnKind::kContinuation,
+                        .body = std::move(body),
+                        .message_id = chat::parts::text(*last, "id")},
+                       {});
 }
 
 Task<chat::TurnEnd> ChatAgent::wait_turn(std::string id, TimeOption timeout) {
   const std::chrono::nanoseconds until = uptime() + timeout;
   for (;;) {
-    const std::optional<chat::TurnRecord> turn = begun(chat_).turns.find(id);
+    const std::optional<chat::TurnRecord> turn = begun().turns.find(id);
     if (!turn) throw Error(HEARTH_E_NOT_FOUND, "there is no such turn");
-    if (turn->ended) co_return end_of(*turn, begun(chat_).transcript);
+    if (turn->ended) co_return end_of(*turn, begun().transcript);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - uptime());
     if (left.count() <= 0) throw Error(HEARTH_E_TIMEOUT, "the turn has not ended yet");
-    auto waiting = with_timeout(begun(chat_).changed.wait(), left);
+    auto waiting = with_timeout(begun().changed.wait(), left);
     co_await std::move(waiting);
   }
 }
 
 bool ChatAgent::cancel_turn(std::string_view id) {
-  return begun(chat_).cancel(id);
+  return begun().cancel(id);
 }
 
 void ChatAgent::clear_chat() {
-  begun(chat_).clear(std::nullopt);
+  begun().clear(std::nullopt);
 }
 
 void ChatAgent::persist_messages(const std::vector<Json>& messages) {
   for (Json message : messages) {
     if (const std::string fault = chat::message_fault(message); !fault.empty())
       throw Error(HEARTH_E_INVALID, fault);
-    begun(chat_).clean(message);
-    begun(chat_).transcript.put(message);
+    begun().clean(message);
+    begun().transcript.put(message);
   }
-  begun(chat_).streams.show_messages();
+  begun().streams.show_messages();
 }
 
 std::optional<Json> ChatAgent::last_message() const {
-  return begun(chat_).transcript.last();
+  return begun().transcript.last();
 }
 
 std::string ChatAgent::partial_text() const {
-  return begun(chat_).running == nullptr ? std::string() : begun(chat_).running->text();
+  return begun().running == nullptr ? std::string() : begun().running->text();
 }
 
 bool ChatAgent::has_pending_interaction() const {
-  if (begun(chat_).running != nullptr) return false;
-  const std::optional<Json> last = begun(chat_).transcript.last();
+  if (begun().running != nullptr) return false;
+  const std::optional<Json> last = begun().transcript.last();
   if (!last) return false;
   for (const Json& part : chat::parts::of(*last)) {
     const std::string& state = chat::parts::text(part, "state");
@@ -128,12 +127,12 @@ bool ChatAgent::has_pending_interaction() const {
 Task<bool> ChatAgent::wait_until_stable(std::chrono::milliseconds timeout) {
   const std::chrono::nanoseconds until = uptime() + timeout;
   for (;;) {
-    if (!begun(chat_).turns.head() && !has_pending_interaction()) co_return true;
+    if (!begun().turns.head() && !has_pending_interaction()) co_return true;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - uptime());
     if (left.count() <= 0) co_return false;
     bool is_late = false;
     try {
-      auto waiting = with_timeout(begun(chat_).changed.wait(), left);
+      auto waiting = with_timeout(begun().changed.wait(), left);
       co_await std::move(waiting);
     } catch (const Error& error) {
       if (error.code() != HEARTH_E_TIMEOUT) throw;
@@ -157,20 +156,20 @@ Task<void> ChatAgent::on_start() {
   chat_ = std::make_unique<chat::Chat>(*this, std::move(options), std::move(provider));
   auto starting = on_other_start();
   co_await std::move(starting);
-  begun(chat_).streams.start();
-  begun(chat_).start_head();
+  begun().streams.start();
+  begun().start_head();
 }
 
 Task<void> ChatAgent::on_connect(Connection client) {
-  begun(chat_).streams.connect(client);
+  begun().streams.connect(client);
   return on_other_connect(client);
 }
 
 Task<void> ChatAgent::on_message(Connection client, Message message) {
   std::optional<chat::ClientFrame> frame;
   {
-    const chat::InOrder::Place place(begun(chat_).order);
-    auto reaching = begun(chat_).order.reach(place);
+    const chat::InOrder::Place place(begun().order);
+    auto reaching = begun().order.reach(place);
     co_await std::move(reaching);
     if (message.is_text() && message.text().size() > kParsedHere) {
       auto reading = offload([text = message.text()] { return chat::read_client_frame(text); });
@@ -179,7 +178,7 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
       frame = chat::read_client_frame(message.text());
     }
     if (frame) {
-      auto handling = begun(chat_).handle(client, std::move(*frame));
+      auto handling = begun().handle(client, std::move(*frame));
       co_await std::move(handling);
     }
   }
@@ -189,7 +188,7 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
 }
 
 Task<void> ChatAgent::on_close(Connection client, unsigned code, std::string reason, bool clean) {
-  begun(chat_).streams.leave(client);
+  begun().streams.leave(client);
   return on_other_close(client, code, std::move(reason), clean);
 }
 
@@ -202,7 +201,7 @@ Task<Response> ChatAgent::on_request(const Request& request) {
   head.add_header("Content-Type", "application/json");
   ResponseStream out = request.stream(head);
   for (chat::TranscriptPage page; !page.is_last;) {
-    page = begun(chat_).transcript.page(page.cursor, kPage);
+    page = begun().transcript.page(page.cursor, kPage);
     auto writing = out.write(page.text);
     const bool is_read = co_await writing;
     if (!is_read) break;
@@ -211,9 +210,9 @@ Task<Response> ChatAgent::on_request(const Request& request) {
 }
 
 Task<void> ChatAgent::on_evict(EvictReason reason) {
-  begun(chat_).is_leaving = true;
-  while (begun(chat_).running != nullptr && !begun(chat_).running->record().plan.is_handed_over) {
-    auto waiting = begun(chat_).changed.wait();
+  begun().is_leaving = true;
+  while (begun().running != nullptr && !begun().running->record().plan.is_handed_over) {
+    auto waiting = begun().changed.wait();
     co_await std::move(waiting);
   }
   auto other = on_other_evict(reason);
@@ -221,7 +220,7 @@ Task<void> ChatAgent::on_evict(EvictReason reason) {
 }
 
 Task<void> ChatAgent::run_chat_turn(Json input, FiberContext& fiber) {
-  auto running = begun(chat_).run(input.at("turn").get<std::string>(), fiber);
+  auto running = begun().run(input.at("turn").get<std::string>(), fiber);
   co_await std::move(running);
 }
 
@@ -232,11 +231,11 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
     co_return;
   }
   const std::string id(chat::parts::text(fiber.input, "turn"));
-  if (const auto turn = begun(chat_).turns.find(id); turn && !turn->ended)
-    begun(chat_).give_up(*turn, fiber.error.value_or(""));
-  begun(chat_).start_head();
-  if (const auto turn = begun(chat_).turns.find(id); turn && turn->ended) {
-    auto telling = on_turn_end(end_of(*turn, begun(chat_).transcript));
+  if (const auto turn = begun().turns.find(id); turn && !turn->ended)
+    begun().give_up(*turn, fiber.error.value_or(""));
+  begun().start_head();
+  if (const auto turn = begun().turns.find(id); turn && turn->ended) {
+    auto telling = on_turn_end(end_of(*turn, begun().transcript));
     co_await std::move(telling);
   }
   FiberFilter old;

@@ -158,6 +158,9 @@ class ChatAgent : public Agent {
   Task<void> run_chat_turn(Json input, FiberContext& fiber);
 
  private:
+  // A host may deliver events although the start has failed: Error(BUSY).
+  [[nodiscard]] chat::Chat& begun() const;
+
   std::unique_ptr<chat::Chat> chat_;
 };
 
