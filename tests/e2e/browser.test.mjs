@@ -3,21 +3,13 @@
 
 import assert from "node:assert/strict";
 import { copyFile, mkdir, rename } from "node:fs/promises";
-import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { connect, freshName, versions } from "./clients.mjs";
+import { launchBrowser, originOf, servePage } from "./pages.mjs";
 import { bundledPlugins, nextResearch, startServer } from "./server.mjs";
 import { guardedConfig, tokenFor } from "./tokens.mjs";
-
-// The page and its build have their own packages: browser/package.json.
-const directory = fileURLToPath(new URL("browser/", import.meta.url));
-const require = createRequire(path.join(directory, "package.json"));
-const { build } = require("esbuild");
-const { chromium } = require("playwright-core");
 
 const limits = { timeout: 40_000 };
 const WAIT_MS = 15_000; // after a restart the client waits 3 s before it tries again
@@ -26,25 +18,6 @@ const newest = versions.at(-1);
 let server;
 let pages; // the server of the page
 let browser;
-
-async function servePage() {
-  const { outputFiles } = await build({
-    entryPoints: [path.join(directory, "page.jsx")],
-    bundle: true,
-    format: "esm",
-    jsx: "automatic",
-    minify: true,
-    write: false,
-  });
-  const script = Buffer.from(outputFiles[0].contents);
-  const listening = createServer((request, response) => {
-    const isScript = request.url.startsWith("/page.js");
-    response.setHeader("Content-Type", isScript ? "text/javascript" : "text/html");
-    response.end(isScript ? script : '<div id="root"></div><script type="module" src="/page.js"></script>');
-  });
-  await new Promise((resolve) => listening.listen(0, "127.0.0.1", resolve));
-  return listening;
-}
 
 // As `install` does: a new file takes the old one's name.
 async function install(file) {
@@ -61,8 +34,8 @@ before(async () => {
     for (const name of ["counter.so", "research.so"]) await copyFile(path.join(bundledPlugins, name), path.join(plugins, name));
     return { plugins: [plugins] };
   });
-  pages = await servePage();
-  browser = await chromium.launch({ executablePath: process.env.HEARTH_CHROMIUM ?? "/usr/bin/chromium" });
+  pages = await servePage("page.jsx");
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser?.close();
@@ -87,7 +60,7 @@ class Page {
       await tab.close();
       assert.deepEqual(failures, []);
     });
-    await tab.goto(`http://127.0.0.1:${pages.address().port}/?${new URLSearchParams(address)}`);
+    await tab.goto(`${originOf(pages)}/?${new URLSearchParams(address)}`);
     return new Page(tab);
   }
 
@@ -196,8 +169,7 @@ describe("a page with React and useAgent", () => {
 describe("a page of another origin, with a token and behind a prefix", () => {
   let guarded;
   before(async () => {
-    const origin = `http://127.0.0.1:${pages.address().port}`;
-    guarded = await startServer((root) => guardedConfig(root, origin));
+    guarded = await startServer((root) => guardedConfig(root, originOf(pages)));
   });
   after(() => guarded?.dispose());
 

@@ -1,0 +1,104 @@
+// The model server of packaging/model_server for a test file, and servers whose class `assistant`
+// asks it.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { bundledPlugins, startServer } from "./server.mjs";
+
+const sources = process.env.HEARTH_SOURCES ?? fileURLToPath(new URL("../..", import.meta.url));
+export const KEY = "a-key-of-a-provider";
+const WAIT_MS = 10_000;
+const LOOK_EVERY_MS = 10;
+
+// The text of a message that tells the model what to answer (packaging/model_server --help).
+export const script = (name, ...steps) => `${name}\n\`\`\`json\n${JSON.stringify(steps)}\n\`\`\``;
+
+export class Model {
+  static async start() {
+    const program = path.join(sources, "packaging/model_server");
+    const child = spawn("python3", [program, "--words", "5", "--rate", "0", "--key", KEY], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+    return new Model(child, line.trim().split("//")[1]);
+  }
+
+  constructor(child, host) {
+    this.child = child;
+    this.host = host;
+  }
+
+  stop() {
+    this.child.kill();
+  }
+
+  async release(name) {
+    await fetch(`http://${this.host}/release/${name}`, { method: "POST" });
+  }
+
+  // What has happened since: the lines of its journal behind `from`.
+  async journal(from = 0) {
+    const text = await (await fetch(`http://${this.host}/journal`)).text();
+    const lines = text.split("\n").filter((line) => line !== "");
+    return lines.slice(from).map((line) => JSON.parse(line));
+  }
+
+  async requests(from) {
+    return (await this.journal(from)).filter(({ event }) => event === "request");
+  }
+
+  async until(holds, from) {
+    for (const end = performance.now() + WAIT_MS; ; ) {
+      const lines = await this.journal(from);
+      const found = lines.find(holds);
+      if (found) return found;
+      if (performance.now() > end) throw new Error(`no such line of the journal: ${JSON.stringify(lines)}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+  }
+}
+
+// The dialects, with how a server speaks them that is configured so.
+export const providers = [
+  { name: "OpenAI Responses", path: "/v1/responses", resumable: true, options: { provider: "openai-responses", background: true } },
+  { name: "chat/completions", path: "/v1/chat/completions", resumable: false, options: { provider: "chat-completions" } },
+  { name: "Anthropic Messages", path: "/v1/messages", resumable: false, options: { provider: "anthropic" } },
+];
+
+// `tools`: the address of the server of the tool `refund`. `origin`: of the pages.
+export function startAssistant(provider, model, { tools, origin }) {
+  return startServer(async (root) => {
+    const [classes, plugins] = ["classes", "plugins"].map((name) => path.join(root, name));
+    for (const directory of [classes, plugins]) await mkdir(directory);
+    await copyFile(path.join(bundledPlugins, "assistant.so"), path.join(plugins, "assistant.so"));
+    await writeFile(path.join(classes, "model.key"), KEY, { mode: 0o600 });
+    const settings = {
+      class: "assistant",
+      evict_grace: "100ms",
+      egress: { allow: [model.host, tools], secrets: { model: "model.key" } },
+      options: {
+        ...provider.options,
+        base_url: `http://${model.host}/v1`,
+        model: "scripted",
+        credential: "model",
+        system: "Answer in words.",
+        tools: [
+          {
+            name: "refund",
+            description: "Refunds an order.",
+            schema: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+            http: { method: "POST", url: `http://${tools}/refund/{order}`, effect: "unsafe" },
+            approval: true,
+          },
+        ],
+      },
+    };
+    await writeFile(path.join(classes, "assistant.yaml"), JSON.stringify(settings));
+    const config = `classes: classes\ncors: {origins: ["${origin}"]}\nreload: {quiet_time: 100ms}\n`;
+    return { plugins: [plugins], config };
+  });
+}
