@@ -101,6 +101,17 @@ TEST_F(BackgroundTest, StopEndsTheAnswerAtTheProvider) {
   EXPECT_TRUE(model.requests()[1].url.ends_with("/responses/resp_1/cancel"));
 }
 
+class CostTest : public OneConversation {};
+
+TEST_F(CostTest, TheLedgerHasTheTokensThatAreUsed) {
+  auto agent = make();
+  model.then({"ok"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  EXPECT_EQ(agent.call("costs"), Json::array({15}));
+}
+
 class StallTest : public OneConversation {};
 
 TEST_F(StallTest, AnAnswerWithoutChunksIsTakenAsCut) {

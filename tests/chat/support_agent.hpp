@@ -30,6 +30,7 @@ class Support : public ChatAgent {
     m.add("wait", &Support::wait);
     m.add("go_on", &Support::go_on);
     m.add("is_stable", &Support::is_stable);
+    m.add("costs", &Support::costs);
   }
   Task<void> on_other_start() override {
     sql("CREATE TABLE IF NOT EXISTS notes(what TEXT, text TEXT)");
@@ -80,6 +81,11 @@ class Support : public ChatAgent {
     std::vector<std::string> all;
     Query rows = sql("SELECT text FROM notes WHERE what = ? ORDER BY rowid", what);
     while (auto row = rows.optional<std::string>()) all.push_back(*row);
+    return all;
+  }
+  std::vector<std::uint64_t> costs() {
+    std::vector<std::uint64_t> all;
+    for (const OperationRecord& operation : list_operations()) all.push_back(operation.cost);
     return all;
   }
   std::string start(std::string text, std::string key) { return start_turn(text, {.key = key}); }

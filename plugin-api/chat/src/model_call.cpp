@@ -182,6 +182,8 @@ class Asking {
         co_await std::move(asked);
       }
     }
+    if (const auto used = reader_.answer().usage().total(); used && *used >= 0)
+      attempt.set_cost(static_cast<std::uint64_t>(*used));
     co_return reader_.outcome(watch_->is_stalled);
   }
 
@@ -290,6 +292,7 @@ Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall c
   OperationCall operation;
   operation.kind = call.is_resumable ? kResumableKind : kModelKind;
   operation.args = {{"turn", call.turn}, {"call", call.number}};
+  operation.cost = call.cost;
   const auto ask = [&](OperationAttempt attempt) -> Task<CallOutcome> {
     return ask_model(agent, provider, call, take, std::move(attempt));
   };

@@ -39,9 +39,11 @@ bool is_approved(const Json& part) {
 }
 
 Json call_error(const std::string& call, std::string_view text) {
-  return {{"type", "tool-output-error"},
-          {"toolCallId", call},
-          {"errorText", text.substr(0, kMaxErrorText)}};
+  std::size_t end = std::min(text.size(), kMaxErrorText);
+  // Not inside a character.
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return {{"type", "tool-output-error"}, {"toolCallId", call}, {"errorText", text.substr(0, end)}};
 }
 
 }  // namespace
@@ -248,6 +250,9 @@ Task<void> Turn::ask_once(HttpCall request) {
                  .used_events = running_.used_events(number),
                  .stop = stop_token(),
                  .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
+  if (turn.plan.reservation)
+    call.cost =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(turn.plan.reservation->tokens, 0));
   const auto take = [this, number](std::vector<Json> chunks, std::uint64_t events) {
     running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
   };

@@ -245,8 +245,8 @@ typedef struct hearth_fibers_v1 {
 
   /* The work has ended. status: COMPLETED (body: the result, JSON or empty), ERROR or FINAL_ERROR
    * (body: a text), ABORTED (body: the reason), OUTCOME (body: JSON), or NEEDS_CODE (body: what
-   * cannot be read, for the log). With the running turn. *record: the new record (status pending after ERROR with retries
-   * left, recovering after NEEDS_CODE).
+   * cannot be read, for the log). With the running turn. *record: the new record (status pending
+   * after ERROR with retries left, recovering after NEEDS_CODE).
    * GONE: a cancel has settled it before: nothing is changed. INVALID (no JSON), LIMIT (the result
    * is too large): it still runs. */
   hearth_status (*settle)(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,

@@ -35,6 +35,8 @@ struct ModelCall {
   std::string credential;
   HttpCall request;
   bool is_resumable = false;
+  // Tokens, at most: the operation's cost, until the provider has reported what it has used.
+  std::uint64_t cost = 0;
   std::string open_text;          // of ModelAnswer
   std::uint64_t used_events = 0;  // of this call's answer, whose chunks are in the log
   std::stop_token stop;
