@@ -196,5 +196,144 @@ TEST_F(ClientRulesTest, TheNewestMessagesAreKept) {
   EXPECT_EQ(text_of(stored[3]), "ok!");
 }
 
+class TwoThingsAtOnceTest : public OneConversation {};
+
+TEST_F(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
+  auto agent = make();
+  model.then({"fast"});
+  model.then(says({"one ", "two ", "three ", "four"}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  client.say("r2", "count");
+  wait(seconds(15));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r2"}});
+  wait(std::chrono::milliseconds(100));
+  client.read();
+  ASSERT_TRUE(client.done("r2").is_object());
+  EXPECT_EQ(client.done("r2").at("outcome"), "aborted");
+}
+
+TEST_F(TwoThingsAtOnceTest, AnAnswerAfterAClearBringsNothingBack) {
+  auto agent = make();
+  Scripted both = asks("refund", {{"id", "o1"}});
+  both.says.push_back({.tool = "send", .input = {{"id", "o1"}}});
+  model.then(both);
+  model.then(says({"one ", "two ", "three "}, seconds(10)));
+  ChatClient client(agent);
+  ChatClient other(agent);
+  client.say("r1", "refund and send");
+  wait(seconds(2));
+  const Json asked = transcript_of(agent)[1].at("parts");
+  std::string call;
+  for (const Json& part : asked)
+    if (part.value("state", "") == "approval-requested") call = part.at("toolCallId");
+  ASSERT_FALSE(call.empty());
+  client.send({{"type", "cf_agent_chat_clear"}});
+  other.approve(call, true);
+  wait(seconds(1));
+  EXPECT_EQ(transcript_of(agent), Json::array());
+  client.say("r2", "count");  // its stop works although the old tool ends meanwhile
+  wait(seconds(20));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r2"}});
+  wait(seconds(1));
+  client.read();
+  ASSERT_TRUE(client.done("r2").is_object());
+  EXPECT_EQ(client.done("r2").at("outcome"), "aborted");
+  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
+}
+
+TEST_F(TwoThingsAtOnceTest, ACallThatIsApprovedWhileAnotherRunsGoesToTheModelInTime) {
+  auto agent = make();
+  Scripted both = asks("refund", {{"id", "o1"}});
+  both.says.push_back({.tool = "send", .input = {{"id", "o1"}}});
+  model.then(both);
+  model.then({"done"});
+  ChatClient client(agent);
+  client.say("r1", "refund and send");
+  wait(seconds(3));
+  for (const Json& part : transcript_of(agent)[1].at("parts"))
+    if (part.value("state", "") == "approval-requested")
+      client.approve(part.at("toolCallId"), true);
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "refund"), Json::array({"o1"}));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("refunded"), std::string::npos);
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
+}
+
+TEST_F(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
+  auto agent = make();
+  Scripted slow = says({"hello"});
+  slow.after = seconds(10);
+  model.then(slow);
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  client.say("r1", "hi");
+  wait(seconds(1));
+  client.read();
+  EXPECT_TRUE(client.done("r1").is_null());
+  wait(seconds(60));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "hello");
+  EXPECT_EQ(model.requests().size(), 1U);
+}
+
+TEST_F(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
+  auto agent = make();
+  model.then({"ok"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  client.send({{"type", "cf_agent_chat_clear"}});
+  client.say("r1", "hi");
+  client.say("r2", "hi");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r2").at("outcome"), "completed");
+}
+
+TEST_F(TwoThingsAtOnceTest, AnAnswerWhileTheTurnStreamsIsUsedOnce) {
+  auto agent = make();
+  Scripted calls = asks("where", {{"a", 1}});
+  for (int i = 0; i < 5; ++i) calls.says.push_back({.text = "text "});
+  calls.between = seconds(5);
+  model.then(calls);
+  model.then({"You are in Rome."});
+  ChatClient client(agent);
+  client.ask("r1", Json::array({user_message("u1", "where am I?")}),
+             {{"clientTools", Json::array({{{"name", "where"}}})}});
+  wait(seconds(12));
+  client.read();
+  std::string call;
+  for (const Json& frame : client.frames("cf_agent_use_chat_response")) {
+    const std::string body = frame.value("body", "");
+    const Json chunk = body.empty() ? Json::object() : parse_json(body);
+    if (chunk.value("type", "") == "tool-input-available") call = chunk.at("toolCallId");
+  }
+  if (call.empty()) GTEST_FAIL() << "the call comes at the end";
+  client.answer(call, {{"city", "Rome"}});
+  wait(seconds(120));
+  EXPECT_EQ(model.requests().size(), 2U);
+  EXPECT_EQ(transcript_of(agent).size(), 2U);
+}
+
+TEST_F(TwoThingsAtOnceTest, ATranscriptThatIsTooLargeForAFrameStopsNothing) {
+  auto agent = make();
+  model.then({"ok"});
+  ChatClient client(agent);
+  ChatClient other(agent);
+  const std::string large(6'000'000, 'x');
+  Json history = Json::array();
+  for (const char* const id : {"u1", "u2", "u3"}) history.push_back(user_message(id, large));
+  client.ask("r1", history);
+  wait(seconds(1));
+  client.read();
+  other.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(other.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(transcript_of(agent).size(), 4U);
+}
+
 }  // namespace
 }  // namespace hearth::chat

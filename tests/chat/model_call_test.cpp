@@ -138,5 +138,55 @@ TEST_F(StallTest, AnAnswerThatHadArrivedIsUsed) {
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
+class CutAgainTest : public OneConversation {};
+
+TEST_F(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
+  Scripted thinks;
+  thinks.says.push_back({.reasoning = "hm"});
+  for (const Scripted& second : {cut(thinks), cut(says({}))}) {
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(cut(says({"one ", "two "})));
+    scripted.then(second);
+    scripted.then({"three"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(100));
+    client.read();
+    EXPECT_EQ(client.shown("r1"), "one two three");
+    int texts = 0;
+    for (const Json& part : transcript_of(agent)[1].at("parts"))
+      if (part.at("type") == "text") ++texts;
+    EXPECT_EQ(texts, 1);
+  }
+}
+
+TEST_F(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
+  testing::Host own;
+  ScriptedModel scripted(own, "openai-responses");
+  Json options = scripted.options();
+  options.update({{"background", true}, {"persist", false}});
+  auto agent = own.create<Support>("a", options);
+  scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  own.advance(seconds(35));
+  agent.kill();
+  own.advance(seconds(120));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+}
+
+TEST_F(CutAgainTest, ALargeInputOfAToolIsNoError) {
+  auto agent = make();
+  model.then(asks("look", {{"id", std::string(70'000, 'x')}}));
+  model.then({"ok"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("500"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -29,6 +29,7 @@ struct Scripted {
   int input_tokens = 10;
   int output_tokens = 5;
   std::chrono::milliseconds between{0};
+  std::chrono::milliseconds after{0};  // until its first byte
 };
 
 class ScriptedModel {
@@ -72,6 +73,7 @@ class ScriptedModel {
     }
     reply.headers.emplace_back("Content-Type", "text/event-stream");
     reply.between = answer.between;
+    reply.after = answer.after;
     if (dialect_ == "openai-responses")
       responses(answer, reply);
     else if (dialect_ == "anthropic")

@@ -7,6 +7,8 @@
 
 namespace hearth::chat {
 
+inline constexpr const char* kTooManyTurns = "Too many messages wait for an answer.";
+
 // Events that are handled one after the other, also across their waits.
 class InOrder {
  public:
@@ -46,7 +48,7 @@ struct Chat {
         log(owner),
         streams(owner, transcript, turns, log),
         order(owner),
-        changed(owner) {}
+        changed(streams.changed()) {}
   Chat(const Chat&) = delete;
   Chat& operator=(const Chat&) = delete;
 
@@ -70,11 +72,16 @@ struct Chat {
               const Json& tools, const std::function<Answer(Json&)>& change);
   std::string start(TurnRequest request, std::vector<Json> messages);
 
+  // ---- HTTP (door.cpp)
+
+  Task<Response> serve(const Request& request);
+  Task<Response> stream_turn(const Request& request, std::string id);
+
   // ---- the turn that runs (run_turn.cpp)
 
   Task<void> run(std::string id, FiberContext& fiber);
   Task<void> go_on(RunningTurn& turn, FiberContext& fiber);
-  void end(RunningTurn& turn, TurnState state, const std::string& text);
+  void end(RunningTurn& turn, TurnState state, std::string text);
   void drop_old_logs(std::string_view id);
   void drop_text(RunningTurn& turn);
   // A fiber of a turn has ended otherwise than with its turn.
@@ -96,7 +103,7 @@ struct Chat {
   ChunkLog log;
   Streams streams;
   InOrder order;
-  Signal changed;  // a turn has ended
+  Signal& changed;  // a turn has ended, or has more chunks
   RunningTurn* running = nullptr;
   bool is_leaving = false;  // the agent leaves memory: no call of the model begins
   Time last_refusal = {};

@@ -193,6 +193,10 @@ Task<void> ChatAgent::on_close(Connection client, unsigned code, std::string rea
 }
 
 Task<Response> ChatAgent::on_request(const Request& request) {
+  if (request.method() == "POST" && request.path().ends_with("/chat")) {
+    auto serving = begun().serve(request);
+    co_return co_await std::move(serving);
+  }
   if (request.method() != "GET" || !request.path().ends_with("/get-messages")) {
     auto other = on_other_request(request);
     co_return co_await std::move(other);
@@ -231,10 +235,15 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
     co_return;
   }
   const std::string id(chat::parts::text(fiber.input, "turn"));
-  if (const auto turn = begun().turns.find(id); turn && !turn->ended)
-    begun().give_up(*turn, fiber.error.value_or(""));
+  if (const auto turn = begun().turns.find(id); turn && !turn->ended) {
+    if (turn->state == chat::TurnState::kQueued)
+      begun().cancel(id);
+    else
+      begun().give_up(*turn, fiber.error.value_or(""));
+  }
   begun().start_head();
-  if (const auto turn = begun().turns.find(id); turn && turn->ended) {
+  if (const auto turn = begun().turns.find(id);
+      turn && turn->ended && turn->state != chat::TurnState::kSkipped) {
     auto telling = on_turn_end(end_of(*turn, begun().transcript));
     co_await std::move(telling);
   }

@@ -10,7 +10,6 @@ namespace hearth::chat {
 namespace {
 
 constexpr const char* kReadonly = "This client may only read.";
-constexpr const char* kFull = "Too many messages wait for an answer.";
 
 std::vector<std::string> trailing_user_ids(const Json& messages) {
   std::vector<std::string> ids;
@@ -63,7 +62,7 @@ void Chat::start_head() {
   const std::optional<Head> head = turns.head();
   if (!head || head->is_running) return;
   FiberOptions fiber;
-  fiber.key = head->id.size() > 250 ? head->id : "chat:" + head->id;
+  fiber.key = "chat:" + head->id;
   fiber.keep_record = true;  // only then a dead one is reported
   agent.start_fiber("chat.turn", Json{{"turn", head->id}}, fiber);
 }
@@ -88,10 +87,14 @@ bool Chat::cancel(std::string_view id) {
 }
 
 void Chat::clear(const std::optional<Connection>& except) {
-  const std::vector<TurnInLine> gone = turns.clear();
+  const std::vector<TurnInLine> gone = turns.clear(agent.now());
   transcript.clear();
   drop_old_logs({});
-  if (running != nullptr) running->stop().request_stop();
+  if (running != nullptr) {
+    const TurnRecord& turn = running->record();
+    if (turn.incident.attempt > 0) streams.show_recovering(false, turn.id);
+    std::exchange(running, nullptr)->stop().request_stop();
+  }
   streams.show_clear(except);
   for (const TurnInLine& turn : gone) {
     if (turn.is_running)
@@ -116,7 +119,7 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages) {
   }
   if (request.id.empty()) request.id = agent.uuid();
   const Accepted accepted = turns.accept(request, options.line(), agent.now());
-  if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kFull);
+  if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
   for (const Json& message : messages) transcript.put(message);
   show_skipped(accepted.skipped);
@@ -141,7 +144,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request) {
                    .owner = client.id()};
   const Accepted accepted = turns.accept(turn, options.line(), agent.now());
   if (accepted.place == Place::kFull) {
-    client.send(refusal_frame({request.id, kFull}));
+    client.send(refusal_frame({request.id, kTooManyTurns}));
     co_return;
   }
   if (accepted.place == Place::kDropped) {
@@ -174,8 +177,12 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   std::optional<Json> message;
   Answer answered = Answer::kNoCall;
   if (running != nullptr) answered = change(running->message());
-  if (answered == Answer::kTaken) {
-    running->store_message([this](Json& stored) { clean(stored); });
+  if (answered == Answer::kTaken) {  // if it is too large, the turn ends with that
+    try {
+      running->store_message([this](Json& stored) { clean(stored); });
+    } catch (const Error& error) {
+      if (error.code() != HEARTH_E_LIMIT) throw;
+    }
     message = transcript.find(running->record().message_id);
   } else if (answered == Answer::kNoCall) {
     message = transcript.find_call(call);

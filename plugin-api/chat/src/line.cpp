@@ -11,11 +11,12 @@ bool waits_submitted(const TurnInLine& turn) {
   return turn.kind == TurnKind::kSubmit && !turn.is_running;
 }
 
-Placement place_continuation(std::span<const TurnInLine> line, Time now) {
+Placement place_continuation(std::span<const TurnInLine> line, const TurnInLine& turn, Time now) {
   Placement placement;
   placement.not_before = now + kCoalesce;
-  const auto waiting = std::ranges::find_if(line, [](const TurnInLine& turn) {
-    return turn.kind == TurnKind::kContinuation && !turn.is_running;
+  const auto waiting = std::ranges::find_if(line, [&](const TurnInLine& each) {
+    return each.kind == TurnKind::kContinuation && !each.is_running &&
+           each.message_id == turn.message_id;
   });
   if (waiting != line.end()) {
     placement.place = Place::kJoins;
@@ -59,7 +60,7 @@ std::vector<std::string> messages_to_join(std::span<const TurnInLine> line,
 
 Placement place_turn(std::span<const TurnInLine> line, const TurnInLine& turn,
                      const LineConfig& config, Time now) {
-  if (turn.kind == TurnKind::kContinuation) return place_continuation(line, now);
+  if (turn.kind == TurnKind::kContinuation) return place_continuation(line, turn, now);
   Placement placement;
   placement.not_before = now;
   std::vector<TurnInLine> gone;

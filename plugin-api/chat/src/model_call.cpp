@@ -53,7 +53,8 @@ class AnswerReader {
     else
       provider_.read_whole(json, answer_);
     count();
-    hand_on();
+    // After a crash an unfinished one is asked for anew, under the same number.
+    if (is_over()) hand_on();
   }
   void end(std::string_view how) {
     answer_.end(how);

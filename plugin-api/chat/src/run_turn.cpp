@@ -59,7 +59,10 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   RunningTurn turn(agent, transcript, turns, log, streams, *record);
   turn.save();
   running = &turn;
-  const auto leave = [this](RunningTurn*) { running = nullptr; };
+  const auto leave = [this](RunningTurn* gone) {
+    if (running == gone) running = nullptr;
+    changed.notify();
+  };
   const std::unique_ptr<RunningTurn, decltype(leave)> left(&turn, leave);
   std::exception_ptr thrown;
   try {
@@ -81,7 +84,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   end(turn, ending.state, ending.text);
 }
 
-// The log of a turn that has failed is kept until the next one begins.
+// The log of a turn is kept until the next one begins: for clients that come late.
 void Chat::drop_old_logs(std::string_view id) {
   std::vector<std::string> old;
   Query rows = agent.sql("SELECT DISTINCT stream FROM chat_log WHERE stream <> ?", id);
@@ -89,7 +92,7 @@ void Chat::drop_old_logs(std::string_view id) {
   for (const std::string& stream : old) log.drop(stream);
 }
 
-void Chat::end(RunningTurn& turn, TurnState state, const std::string& text) {
+void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   TurnRecord& record = turn.record();
   if (!turns.save(record)) return;  // cleared meanwhile
   std::vector<Json> chunks = closing_chunks(turn.message(), Closing::kTurn);
@@ -98,12 +101,17 @@ void Chat::end(RunningTurn& turn, TurnState state, const std::string& text) {
     chunks.push_back({{"type", "finish"}, {"finishReason", reason.empty() ? "other" : reason}});
   }
   if (state == TurnState::kCompleted || turn.has_begun()) turn.write(std::move(chunks));
-  turn.store_message([this](Json& message) { clean(message); });
+  try {
+    turn.store_message([this](Json& message) { clean(message); });
+  } catch (const Error& error) {
+    if (error.code() != HEARTH_E_LIMIT) throw;
+    state = TurnState::kError;
+    text = "The answer is too large to be stored.";
+  }
   if (options.max_persisted_messages)
     transcript.keep_newest(
         static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)));
   if (!turns.end(record.id, state, text, agent.now())) return;
-  if (state != TurnState::kError) log.drop(record.id);
   if (record.incident.attempt > 0) streams.show_recovering(false, record.id);
   record.state = state;
   record.error = text;
@@ -112,7 +120,7 @@ void Chat::end(RunningTurn& turn, TurnState state, const std::string& text) {
   if (!turn.is_continuation() && record.incident.attempt == 0 && !record.owner.empty())
     sender = agent.connection(record.owner);
   streams.end(ended_turn(record), sender);
-  running = nullptr;
+  if (running == &turn) running = nullptr;
   changed.notify();
   start_head();
 }
@@ -208,14 +216,22 @@ Task<void> Chat::after_interruption(RunningTurn& turn, const Verdict& verdict, b
 
 // Takes back what the last call has said; results of tools stay.
 void Chat::drop_text(RunningTurn& turn) {
-  std::vector<Json> chunks;
-  chunks.push_back({{"type", "reset-step"}});
   const bool has_results = std::ranges::any_of(parts::of(turn.message()), [](const Json& part) {
     return is_tool_part(part) && is_settled(part);
   });
-  if (turn.has_begun() && !has_results) turn.write(std::move(chunks));
-  turn.record().plan.is_cut = false;
-  turn.record().plan.open_text.clear();
+  if (has_results) return;
+  TurnRecord& record = turn.record();
+  // What a resumed call would go on with is gone: the next call is another one, and may be a second
+  // one to be paid.
+  if (turn.used_events(record.step) > 0) {
+    ++record.step;
+    record.plan.reservation.reset();
+  }
+  record.plan.is_cut = false;
+  record.plan.open_text.clear();
+  std::vector<Json> chunks;
+  chunks.push_back({{"type", "reset-step"}});
+  if (turn.has_begun()) turn.write(std::move(chunks));
   turn.save();
 }
 

@@ -10,6 +10,7 @@ namespace hearth::chat {
 namespace {
 
 constexpr const char* kMember = "chat";  // of an attachment
+constexpr std::size_t kMaxFrameBytes = std::size_t{16} << 20;
 constexpr std::size_t kSnapshotPage = std::size_t{1} << 20;
 
 bool is_continuation(const TurnRecord& turn) {
@@ -104,7 +105,7 @@ void Streams::start() {
 
 void Streams::connect(Connection client) {
   SocketStep step = connect_socket(view());
-  if (std::exchange(step.needs_messages, false)) client.send(snapshot(true));
+  if (std::exchange(step.needs_messages, false)) send_large(client, snapshot(true));
   apply(client, step);
 }
 
@@ -119,6 +120,7 @@ void Streams::resume(Connection client, std::string_view probe_id) {
 void Streams::acknowledge(Connection client, std::string_view id) {
   std::optional<EndedTurn> ended;
   const std::optional<TurnRecord> turn = turns_.find(id);
+  if (turn && !turn->ended && log_.tally(id).chunks == 0) return;  // its chunks will come
   if (turn && turn->ended) ended = ended_turn(*turn);
   apply(client, acknowledge_stream(socket_of(client), view(), id, log_.tally(id).chunks, ended));
   if (socket_of(client).state == SocketState::kBehind) read_behind(client);
@@ -190,6 +192,17 @@ void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender
 
 // ---- for all clients ----------------------------------------------------------------------------
 
+// The host takes no larger frame. Clients get the messages by get-messages.
+bool Streams::fits(const std::string& frame) const {
+  if (frame.size() <= kMaxFrameBytes) return true;
+  agent_.log.info("chat: the messages are too large for a frame");
+  return false;
+}
+
+void Streams::send_large(const Connection& client, const std::string& frame) const {
+  if (fits(frame)) client.send(frame);
+}
+
 std::string Streams::snapshot(bool is_connect) const {
   std::string all;
   for (TranscriptPage page; !page.is_last;) {
@@ -204,15 +217,18 @@ void Streams::show_messages(const std::optional<Connection>& except) {
   const bool is_seen = std::ranges::any_of(
       clients, [&](const Connection& client) { return !except || !(client == *except); });
   if (!is_seen) return;
-  agent_.broadcast(snapshot(), except ? std::span(&*except, 1) : std::span<const Connection>());
+  const std::string frame = snapshot();
+  if (!fits(frame)) return;
+  agent_.broadcast(frame, except ? std::span(&*except, 1) : std::span<const Connection>());
 }
 
 void Streams::show_messages_to(const Connection& client) const {
-  client.send(snapshot());
+  send_large(client, snapshot());
 }
 
 void Streams::show_update(const Json& message) {
-  agent_.broadcast(message_updated_frame(to_text(message)));
+  const std::string frame = message_updated_frame(to_text(message));
+  if (fits(frame)) agent_.broadcast(frame);
 }
 
 void Streams::show_recovering(bool is_recovering, std::string_view turn) {

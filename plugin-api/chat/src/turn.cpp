@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kDayKey = "hearth.chat.day";
 constexpr std::size_t kMaxErrorText = 1'000;
+constexpr std::size_t kMaxShownInput = std::size_t{32} << 10;
 
 // Whether the model has asked for something in its last step.
 bool last_step_has_calls(const Json& message) {
@@ -107,7 +108,9 @@ void Turn::ask_approval(const std::string& call) {
 Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
   OperationCall operation;
   operation.kind = tool.options.kind.empty() ? tool_kind_name(tool.effect) : tool.options.kind;
-  operation.args = {{"turn", id()}, {"id", call}, {"tool", tool.spec.name}, {"input", input}};
+  // The call names it; the input is for people, and the ledger takes 64 KiB.
+  operation.args = {{"turn", id()}, {"id", call}, {"tool", tool.spec.name}};
+  if (to_text(input).size() <= kMaxShownInput) operation.args["input"] = input;
   const auto act = [&](OperationAttempt attempt) {
     return tool.run(input, ToolCall{call, id(), std::move(attempt.id), stop_token()});
   };
@@ -142,7 +145,7 @@ Task<void> Turn::run_call(std::string call, const Tool& tool, Json input) {
 }
 
 // Runs what the model has asked for, and what a user has approved; asks for approvals.
-Task<void> Turn::run_calls() {
+Task<bool> Turn::run_calls() {
   std::vector<Task<void>> calls;
   const std::vector<ToolSpec> of_client = Chat::client_tools(running_.record());
   const Json all = parts::of(running_.message());  // writing changes the message
@@ -164,7 +167,9 @@ Task<void> Turn::run_calls() {
       calls.push_back(run_call(call, *tool, parts::as_input(part.value("input", Json::object()))));
     }
   }
+  const bool has_run = !calls.empty();
   co_await when_all(std::move(calls));
+  co_return has_run;
 }
 
 // ---- the model ----------------------------------------------------------------------------------
@@ -191,13 +196,15 @@ bool Turn::is_done() const {
 Task<void> Turn::generate() {
   if (generated_++ < running_.record().plan.generated) co_return;
   // The turn before has used the client's answer itself.
-  if (running_.is_continuation() && !running_.record().owner.empty() && !running_.has_begun() &&
+  if (running_.is_continuation() && !running_.record().owner.empty() &&
+      running_.record().step == 0 && running_.used_events(0) == 0 &&
       !last_step_has_calls(running_.message()))
     co_return;
   running_.keeps_all = model_.is_resumable;
   for (;;) {
     auto calls = run_calls();
-    co_await std::move(calls);
+    const bool has_run = co_await std::move(calls);
+    if (has_run) continue;  // a user may have approved more meanwhile
     const CallPlan& plan = running_.record().plan;
     if (awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
     auto asking = ask();
@@ -270,22 +277,31 @@ Task<void> Turn::ask_once(HttpCall request) {
   } catch (const HostError& error) {
     if (error.code() != HEARTH_E_LIMIT) throw;
     chat_.agent.log.warn("chat: no call of the model: ", error.what());
+    give_back();
+    running_.save();
     throw TurnFailed("This server has reached its daily limit of calls to the model.", "limit");
   }
   if (outcome) {
     take_outcome(*outcome);
     if (outcome->failure.empty()) co_return;
     failure = outcome->as_failure();
-  } else if (!is_called && turn.plan.reservation) {
-    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-    release(turn.spent, day, *turn.plan.reservation);
-    chat_.agent.kv().put(kDayKey, Json(day));
-    turn.plan.reservation.reset();
+  } else if (!is_called) {
+    give_back();
   }
   running_.save();
   if (stop_token().stop_requested()) throw TurnStopped();
   auto recovering = recover(std::move(failure), outcome && outcome->is_stalled, is_called);
   co_await std::move(recovering);
+}
+
+// The call has not left the server.
+void Turn::give_back() {
+  TurnRecord& turn = running_.record();
+  if (!turn.plan.reservation) return;
+  DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+  release(turn.spent, day, *turn.plan.reservation);
+  chat_.agent.kv().put(kDayKey, Json(day));
+  turn.plan.reservation.reset();
 }
 
 // The call is over, and in the ledger: this is the same commit.
@@ -300,13 +316,14 @@ void Turn::take_outcome(const CallOutcome& outcome) {
   }
   ++turn.step;
   plan.usage = outcome.usage;
+  const bool has_gone_on = !plan.open_text.empty();  // what was said before stays
   plan.is_cut = false;
   plan.open_text.clear();
   plan.is_paused = outcome.is_paused;
   if (outcome.failure.empty()) {
     ++plan.whole_calls;
     plan.finish_reason = outcome.finish_reason;
-  } else if (outcome.has_content) {
+  } else if (outcome.has_content || has_gone_on) {
     running_.write(closing_chunks(running_.message(), Closing::kContinuation));
     plan.is_cut = true;
     plan.open_text = open_text(running_.message());

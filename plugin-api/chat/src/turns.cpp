@@ -112,8 +112,8 @@ std::optional<TurnRecord> first_record(Query rows) {
 }
 
 void check_request(const TurnRequest& request) {
-  if (request.id.empty() || request.id.size() > kMaxIdBytes || request.key.size() > kMaxIdBytes)
-    throw Error(HEARTH_E_INVALID, "The id and the key of a turn have at most 256 bytes.");
+  if (request.id.empty() || request.id.size() > kMaxTurnIdBytes || request.key.size() > kMaxIdBytes)
+    throw Error(HEARTH_E_INVALID, "The id of a turn has at most 250 bytes, its key 256.");
   if (to_text(request.body).size() > kMaxCustomBodyBytes)
     throw Error(HEARTH_E_LIMIT, "The body of the turn is too large.");
   if (to_text(request.client_tools).size() > kMaxClientToolsBytes)
@@ -151,7 +151,8 @@ Accepted Turns::accept(const TurnRequest& request, const LineConfig& config, Tim
     return accepted;
   }
   const std::vector<TurnInLine> before = line();
-  const TurnInLine turn{request.id, request.kind, false, bounded_ids(request.origin_ids)};
+  const TurnInLine turn{request.id, request.kind, false, bounded_ids(request.origin_ids),
+                        request.message_id};
   Placement placement = place_turn(before, turn, config, now);
   accepted.place = placement.place;
   accepted.joined = std::move(placement.joined);
@@ -204,13 +205,15 @@ void Turns::skip(std::string_view id, Time now) {
 std::vector<TurnInLine> Turns::line() const {
   std::vector<TurnInLine> turns;
   Query rows = agent_.sql(
-      "SELECT id, kind, state, origin_ids FROM chat_turns WHERE state IN ('queued', 'running') "
+      "SELECT id, kind, state, origin_ids, message_id FROM chat_turns WHERE state IN ('queued', "
+      "'running') "
       "ORDER BY seq");
-  while (auto row =
-             rows.optional<std::tuple<std::string, std::string, std::string, std::string>>()) {
-    auto& [id, kind, state, origin_ids] = *row;
+  using Row = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  while (auto row = rows.optional<Row>()) {
+    auto& [id, kind, state, origin_ids, message_id] = *row;
     turns.push_back({std::move(id), detail::find_word<TurnKind>(kKindTexts, kind),
-                     state == "running", parse_json(origin_ids).get<std::vector<std::string>>()});
+                     state == "running", parse_json(origin_ids).get<std::vector<std::string>>(),
+                     std::move(message_id)});
   }
   return turns;
 }
@@ -298,9 +301,12 @@ Cancelled Turns::cancel(std::string_view id, Time now) {
   return Cancelled::kStopping;
 }
 
-std::vector<TurnInLine> Turns::clear() {
+std::vector<TurnInLine> Turns::clear(Time now) {
   std::vector<TurnInLine> gone = line();
-  agent_.sql("DELETE FROM chat_turns");
+  agent_.sql(
+      "UPDATE chat_turns SET state = 'skipped', began = NULL, body = NULL, client_tools = NULL, "
+      "key = NULL, stash = NULL, error = '', ended = coalesce(ended, ?)",
+      unix_ms(now));
   return gone;
 }
 

@@ -43,6 +43,7 @@ struct TurnInLine {
   TurnKind kind = TurnKind::kSubmit;
   bool is_running = false;
   std::vector<std::string> origin_ids;  // the user messages at the end of its request
+  std::string message_id = {};          // of a continuation: the answer in which it goes on
 };
 
 enum class Place : std::uint8_t {

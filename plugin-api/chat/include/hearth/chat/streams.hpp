@@ -15,6 +15,7 @@
 #include <hearth/chat/turns.hpp>
 #include <hearth/connection.hpp>
 #include <hearth/json.hpp>
+#include <hearth/signal.hpp>
 #include <hearth/task.hpp>
 
 #include <cstdint>
@@ -34,7 +35,7 @@ namespace hearth::chat {
 class Streams {
  public:
   Streams(Agent& agent, const Transcript& transcript, const Turns& turns, ChunkLog& log)
-      : agent_(agent), transcript_(transcript), turns_(turns), log_(log) {}
+      : agent_(agent), transcript_(transcript), turns_(turns), log_(log), changed_(agent) {}
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
@@ -67,6 +68,8 @@ class Streams {
   // The frame that ends a turn which has never run.
   void show_skipped(const TurnInLine& turn);
 
+  // Notified when a turn has more chunks, or by others when one has ended.
+  [[nodiscard]] Signal& changed() noexcept { return changed_; }
   // The turns at this moment.
   [[nodiscard]] ChatView view() const;
 
@@ -79,12 +82,15 @@ class Streams {
   Task<void> read_to_the_end(std::uint64_t number);
   [[nodiscard]] bool read_page(const Connection& client);
   [[nodiscard]] std::vector<Connection> not_live() const;
+  [[nodiscard]] bool fits(const std::string& frame) const;
+  void send_large(const Connection& client, const std::string& frame) const;
   [[nodiscard]] std::string snapshot(bool is_connect = false) const;
 
   Agent& agent_;
   const Transcript& transcript_;
   const Turns& turns_;
   ChunkLog& log_;
+  Signal changed_;
   std::map<std::uint64_t, Socket> not_live_;  // by Connection::number()
   std::set<std::uint64_t> reading_;           // those that are being sent the log
 };

@@ -93,13 +93,14 @@ class Turn {
   [[nodiscard]] const Tool* find_tool(std::string_view name) const;
   [[nodiscard]] bool awaits_client() const;
   [[nodiscard]] bool is_done() const;
-  [[nodiscard]] Task<void> run_calls();
+  [[nodiscard]] Task<bool> run_calls();
   [[nodiscard]] Task<void> run_call(std::string call, const Tool& tool, Json input);
   [[nodiscard]] Task<Json> call_output(std::string call, const Tool& tool, Json input);
   void ask_approval(const std::string& call);
   [[nodiscard]] Prompt prompt();
   [[nodiscard]] Task<void> ask();
   [[nodiscard]] Task<void> ask_once(HttpCall request);
+  void give_back();
   void take_outcome(const CallOutcome& outcome);
   [[nodiscard]] Task<void> recover(Failure failure, bool is_stalled, bool is_called);
 

@@ -32,7 +32,8 @@ class Agent;
 namespace hearth::chat {
 
 inline constexpr std::uint64_t kKeptTurns = 1'000;
-inline constexpr std::size_t kMaxOriginIds = 100;  // of one turn; the last ones count
+inline constexpr std::size_t kMaxTurnIdBytes = 250;  // it is a part of a fiber's key
+inline constexpr std::size_t kMaxOriginIds = 100;    // of one turn; the last ones count
 inline constexpr std::size_t kMaxStashBytes = std::size_t{256} << 10;
 
 enum class TurnState : std::uint8_t { kQueued, kRunning, kCompleted, kError, kAborted, kSkipped };
@@ -144,8 +145,8 @@ class Turns {
   bool end(std::string_view id, TurnState outcome, std::string_view error, Time now);
 
   Cancelled cancel(std::string_view id, Time now);
-  // Removes all. Gives those that ran or waited; the one that ran finds no row any more.
-  std::vector<TurnInLine> clear();
+  // Ends all as skipped, and forgets all of them but their ids. Gives those that ran or waited.
+  std::vector<TurnInLine> clear(Time now);
 
  private:
   void add(const TurnRequest& request, Time not_before, Time now);

@@ -1,0 +1,96 @@
+// POST .../chat: a turn for a caller without a WebSocket, as server-sent events.
+#include "chat.hpp"
+#include "parts.hpp"
+
+#include <charconv>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+Response refused(const std::string& text, unsigned status = 400) {
+  return Response::json({{"error", {{"message", text}}}}, status);
+}
+
+// {"text": "hi"}, or {"messages": [...]} with messages of users. Empty: `fault` says why.
+std::vector<Json> asked_messages(const Json& body, std::string& fault) {
+  std::vector<Json> messages;
+  if (const std::string& text = parts::text(body, "text"); !text.empty()) {
+    messages.push_back(
+        {{"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}});
+  } else if (const Json* const list = parts::find(body, "messages");
+             list != nullptr && list->is_array()) {
+    for (const Json& message : *list) {
+      if (parts::text(message, "role") == "user")
+        messages.push_back(message);
+      else
+        fault = "The messages have the role user.";
+    }
+  }
+  if (messages.empty() && fault.empty())
+    fault = "The body has a text, or messages: {\"text\": \"hi\"}.";
+  return messages;
+}
+
+// The first chunk that the client has not.
+std::uint64_t first_seq(const Request& request) {
+  const std::string last = request.header("Last-Event-ID").value_or("");
+  std::uint64_t seq = 0;
+  const auto end = last.data() + last.size();
+  const bool is_number = !last.empty() && std::from_chars(last.data(), end, seq).ptr == end;
+  return is_number ? seq + 1 : 0;
+}
+
+}  // namespace
+
+Task<Response> Chat::serve(const Request& request) {
+  const Json body = parts::read(request.body());
+  std::string fault;
+  const std::vector<Json> messages = asked_messages(body, fault);
+  if (!fault.empty()) co_return refused(fault);
+  TurnRequest turn{.id = {}, .kind = TurnKind::kProgram};
+  turn.key = request.header("Idempotency-Key").value_or("");
+  if (const Json* const more = parts::find(body, "body")) turn.body = *more;
+  std::string id;
+  try {
+    id = start(std::move(turn), messages);
+  } catch (const HostError&) {
+    throw;
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  if (!fault.empty()) co_return refused(fault, fault == kTooManyTurns ? 429 : 400);
+  co_return co_await stream_turn(request, id);
+}
+
+Task<Response> Chat::stream_turn(const Request& request, std::string id) {
+  std::uint64_t wanted = first_seq(request);
+  EventStream events(request);
+  std::uint64_t cursor = 0;
+  for (;;) {
+    const std::optional<TurnRecord> turn = turns.find(id);
+    const LogPage page = log.page(id, cursor);
+    cursor = page.cursor;
+    for (const LoggedChunk& chunk : page.chunks) {
+      if (chunk.seq < wanted) continue;
+      wanted = chunk.seq + 1;
+      auto sending = events.send({.data = chunk.text, .id = std::to_string(chunk.seq)});
+      const bool is_open = co_await sending;
+      if (!is_open) co_return events.end();
+    }
+    if (!page.chunks.empty()) continue;
+    if (!turn || turn->ended) {
+      Json last{{"turn", id}, {"outcome", turn ? state_text(turn->state) : "aborted"}};
+      if (turn && !turn->error.empty()) last["error"] = turn->error;
+      if (turn && !turn->message_id.empty()) last["message"] = turn->message_id;
+      auto sending = events.send({.data = to_text(last), .event = "done"});
+      co_await sending;
+      co_return events.end();
+    }
+    auto waiting = changed.wait();
+    co_await std::move(waiting);
+  }
+}
+
+}  // namespace hearth::chat

@@ -1,0 +1,66 @@
+// A turn over HTTP, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kPath = "/agents/support/a/chat";
+
+// The texts of the events, and the data of the last one.
+std::string events_text(const std::string& body, Json* done = nullptr) {
+  std::string text;
+  for (const ServerSentEvent& event : read_events(body)) {
+    const Json data = parse_json(event.data);
+    if (event.event == "done" && done != nullptr) *done = data;
+    if (data.value("type", "") == "text-delta") text += data.at("delta").get<std::string>();
+  }
+  return text;
+}
+
+class DoorTest : public OneConversation {};
+
+TEST_F(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
+  auto agent = make();
+  model.then(says({"one ", "two ", "three "}, seconds(10)));
+  model.then({"four"});
+  const auto first =
+      agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+  wait(seconds(15));
+  EXPECT_EQ(events_text(first.answer().body), "one two ");
+  const auto seen = read_events(first.answer().body);
+  agent.kill();
+  const auto again =
+      agent.start_request("POST", kPath, R"({"text":"count"})",
+                          {{"Idempotency-Key", "k1"}, {"Last-Event-ID", seen.back().id}});
+  wait(seconds(60));
+  Json done;
+  ASSERT_TRUE(again.done());
+  EXPECT_EQ(events_text(again.answer().body, &done), "four");
+  EXPECT_EQ(done.at("outcome"), "completed");
+  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  const auto late =
+      agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+  EXPECT_EQ(events_text(late.answer().body), "one two four");
+}
+
+TEST_F(DoorTest, AWrongBodyIsRefusedWithASentence) {
+  auto agent = make();
+  for (const char* const body :
+       {"", "no JSON", "{}", R"({"messages":[]})", R"({"messages":[{"role":"system"}]})",
+        R"({"messages":[{"role":"user"}]})"}) {
+    const auto answer = agent.request("POST", kPath, body);
+    EXPECT_EQ(answer.status, 400U) << body;
+    EXPECT_FALSE(answer.json().at("error").at("message").get<std::string>().empty());
+  }
+  EXPECT_TRUE(model.requests().empty());
+}
+
+}  // namespace
+}  // namespace hearth::chat
