@@ -156,7 +156,8 @@ TEST_F(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
     client.read();
     EXPECT_EQ(client.shown("r1"), "one two three");
     int texts = 0;
-    for (const Json& part : transcript_of(agent)[1].at("parts"))
+    const Json all = transcript_of(agent)[1].at("parts");
+    for (const Json& part : all)
       if (part.at("type") == "text") ++texts;
     EXPECT_EQ(texts, 1);
   }

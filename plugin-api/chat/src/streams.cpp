@@ -166,6 +166,7 @@ void Streams::write(const TurnRecord& turn, std::span<const std::string> chunks,
         response_frame(
             {.id = turn.id, .body = chunk, .is_continuation = is_continuation(turn), .seq = seq++}),
         std::span(except));
+  changed_.notify();
 }
 
 void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender) {

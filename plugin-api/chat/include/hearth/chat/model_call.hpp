@@ -9,6 +9,7 @@
 //
 // The same call is the same `turn` and `number`. Chunks that the log has are not made again.
 
+#include <hearth/agent_base.hpp>
 #include <hearth/chat/options.hpp>
 #include <hearth/chat/usage.hpp>
 #include <hearth/fields.hpp>
