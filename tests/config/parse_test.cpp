@@ -262,7 +262,7 @@ TEST_F(ShippedConfigTest, LoadsAsItIs) {
   }
   EXPECT_EQ(result->server.data, root_ / "data");
   EXPECT_EQ(result->server.plugins, std::vector{root_ / "build/release/plugins"});
-  ASSERT_EQ(result->classes.size(), 9U);
+  ASSERT_EQ(result->classes.size(), 10U);
   EXPECT_EQ(result->classes.at("counter").settings.options, R"({"start":0})");
   EXPECT_EQ(result->classes.at("chat-room").settings.options,
             R"({"history_limit":1000,"max_message_length":4000})");
