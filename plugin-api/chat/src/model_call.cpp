@@ -142,7 +142,8 @@ Task<std::optional<std::string>> ask_aside(Agent& agent, const ModelCall& call, 
     FetchResponse response = co_await agent.fetch(fetch_request(call, std::move(http)));
     const std::string body = co_await response.text();
     if (response.ok()) co_return body;
-  } catch (const FetchError&) {  // the caller has another way
+  } catch (const FetchError& error) {  // the caller has another way
+    agent.log.debug("chat: a request beside a call has failed: ", error.what());
   }
   co_return std::nullopt;
 }

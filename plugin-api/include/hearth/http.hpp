@@ -62,7 +62,9 @@ class [[nodiscard]] NextBodyPiece {
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return !next_ || next_->await_ready(); }
-  void await_suspend(std::coroutine_handle<> waiting) { next_->await_suspend(waiting); }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    if (next_) next_->await_suspend(waiting);  // else it is ready
+  }
   std::optional<std::string> await_resume() {
     if (!next_) return std::move(whole_);
     Part part = next_->await_resume();

@@ -61,6 +61,7 @@ class FunctionJob final : public Job {
   }
   Value take() {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it has run
     if constexpr (!kVoid) return std::move(*value_);
   }
 
