@@ -21,7 +21,8 @@ class Assistant : public hearth::ChatAgent {
   hearth::chat::ChatOptions chat_options() override {
     assistant::AssistantOptions options = assistant::read_assistant_options(this->options());
     tools_ = std::move(options.tools);
-    return options;
+    const hearth::chat::ChatOptions& of_chat = options;
+    return of_chat;
   }
 
   hearth::Task<void> on_turn(hearth::chat::Turn& turn) override {
@@ -43,7 +44,7 @@ class Assistant : public hearth::ChatAgent {
         return send_request(config, std::move(input), std::move(call));
       };
     } else if (config.agent) {
-      tool.run = [this, &config](hearth::Json input, hearth::chat::ToolCall) {
+      tool.run = [this, &config](hearth::Json input, const hearth::chat::ToolCall&) {
         return call_agent(config, std::move(input));
       };
     }
@@ -86,6 +87,7 @@ class Assistant : public hearth::ChatAgent {
   }
 
   hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of an agent
     const assistant::AgentTool& target = *config.agent;
     auto callee =
         agent(target.agent_class, assistant::agent_name(config, input), {.timeout = kTimeout});

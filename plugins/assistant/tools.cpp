@@ -221,6 +221,7 @@ const Json* find_properties(const Json& schema) {
 // That the schema has the fields of a template.
 void check_fields(const std::string& place, std::string_view text, const Json& schema) {
   const Json* const properties = find_properties(schema);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was read before
   const std::vector<std::string> fields = *fields_of(text);
   for (const std::string& field : fields)
     if (properties == nullptr || !properties->contains(field))
@@ -317,6 +318,7 @@ AssistantOptions read_assistant_options(const Json& given) {
 
 hearth::FetchRequest http_request(const ToolConfig& tool, Json input) {
   check_input(tool, input);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): an http tool
   const HttpTool& http = *tool.http;
   const UrlParts parts = split_url(http.url);
   hearth::FetchRequest request;
@@ -324,6 +326,7 @@ hearth::FetchRequest http_request(const ToolConfig& tool, Json input) {
   request.credential = http.credential;
   request.url = filled_path(parts.path, input);
   if (!parts.query.empty()) request.url += "?" + filled(parts.query, input);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): checked at the start
   const std::vector<std::string> fields = *fields_of(http.url);
   for (const std::string& field : fields) input.erase(field);
   if (has_body(http)) {
@@ -341,6 +344,7 @@ hearth::FetchRequest http_request(const ToolConfig& tool, Json input) {
 
 std::string agent_name(const ToolConfig& tool, const Json& input) {
   check_input(tool, input);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of an agent
   return filled_path(tool.agent->name, input);
 }
 

@@ -83,6 +83,7 @@ void Streams::apply(const Connection& client, const SocketStep& step) {
 
 std::vector<Connection> Streams::not_live() const {
   std::vector<Connection> clients;
+  clients.reserve(not_live_.size());
   for (const auto& [number, socket] : not_live_) clients.emplace_back(agent_.activation(), number);
   return clients;
 }
