@@ -7,7 +7,7 @@
 
 namespace hearth::mock {
 
-// Its listener keeps what it is told until no code of the agent runs.
+// Its listener keeps each piece until no code of the agent runs.
 class BodyUpload::Read final : public extensions::RemoteOperation {
  public:
   Read(std::shared_ptr<BodyUpload> upload, std::uint64_t window)

@@ -23,7 +23,7 @@ struct ChatOptions {
   bool background = false;  // openai-responses: a cut answer is fetched on; OpenAI stores it
   bool prefill = false;     // chat-completions of vLLM: a cut answer goes on without a question
   std::string reasoning;    // low, medium, high; empty: the model's default
-  std::string system;       // what the model is told first
+  std::string system;       // the system prompt of each call
   std::optional<std::int64_t> max_output_tokens;  // of one call
   std::int64_t context_tokens = 0;  // the model's window; 0: unknown, all messages are sent
   int max_steps = 10;               // calls of the model in a turn
