@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,10 @@ class ScriptedModel {
     for (std::string& word : words) answer.says.push_back({.text = std::move(word)});
     then(std::move(answer));
   }
+  // From now on the body of a request says what is answered.
+  void by_request(std::function<Scripted(std::string_view body)> choose) {
+    choose_ = std::move(choose);
+  }
   [[nodiscard]] const std::vector<testing::SentRequest>& requests() const { return requests_; }
   [[nodiscard]] Json options() const {
     return {{"provider", dialect_}, {"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}};
@@ -56,6 +62,7 @@ class ScriptedModel {
  private:
   testing::FetchReply reply(const testing::SentRequest& request) {
     requests_.push_back(request);
+    if (choose_) then(choose_(request.body));
     testing::FetchReply reply;
     if (answers_.empty()) {
       reply.status = 500;
@@ -233,6 +240,7 @@ class ScriptedModel {
 
   std::string dialect_;
   std::vector<Scripted> answers_;
+  std::function<Scripted(std::string_view)> choose_;
   std::size_t next_ = 0;
   std::vector<testing::SentRequest> requests_;
 };

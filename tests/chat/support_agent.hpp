@@ -69,6 +69,9 @@ class Support : public ChatAgent {
     note("exhausted", context.reason);
     return {};
   }
+  void on_chat_error(const std::string& /*text*/, const std::string& classification) override {
+    note("error", classification);
+  }
   void sanitize(Json& message) override {
     if (options().value("shout", false) && message.at("role") == "assistant")
       for (Json& part : message.at("parts"))

@@ -82,8 +82,10 @@ struct Chat {
   Task<void> run(std::string id, FiberContext& fiber);
   Task<void> go_on(RunningTurn& turn, FiberContext& fiber);
   void end(RunningTurn& turn, TurnState state, std::string text);
+  void tell_error(const std::string& text, const std::string& classification);
   void drop_old_logs(std::string_view id);
   void drop_text(RunningTurn& turn);
+  void take_back_step(RunningTurn& turn);
   // A fiber of a turn has ended otherwise than with its turn.
   void give_up(const TurnRecord& turn, std::string_view why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
@@ -91,9 +93,12 @@ struct Chat {
   Task<void> rest_until(RunningTurn& turn, Time at);
   RecoveryContext context_of(const RunningTurn& turn);
   Json history_for(const TurnRecord& turn);
+  Summary summary_for(const TurnRecord& turn);
 
   // Names of the tools that the clients of this turn have.
   static std::vector<ToolSpec> client_tools(const TurnRecord& turn);
+
+  static constexpr const char* kSummaryKey = "hearth.chat.summary";
 
   ChatAgent& agent;
   ChatOptions options;

@@ -37,6 +37,11 @@ Task<void> ChatAgent::on_turn(chat::Turn& turn) {
   co_await std::move(generating);
 }
 
+Task<std::string> ChatAgent::compact(chat::Turn& turn, const chat::Compaction& compaction) {
+  auto summarising = turn.summarise(compaction);
+  co_return co_await std::move(summarising);
+}
+
 chat::ChatOptions ChatAgent::chat_options() {
   const Json given = options();
   return given.is_null() ? chat::ChatOptions() : read_json<chat::ChatOptions>(given, "options");

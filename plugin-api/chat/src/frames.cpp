@@ -89,6 +89,7 @@ bool Chat::cancel(std::string_view id) {
 void Chat::clear(const std::optional<Connection>& except) {
   const std::vector<TurnInLine> gone = turns.clear(agent.now());
   transcript.clear();
+  agent.kv().remove(kSummaryKey);
   drop_old_logs({});
   if (running != nullptr) {
     const TurnRecord& turn = running->record();

@@ -294,6 +294,7 @@ Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall c
   OperationCall operation;
   operation.kind = call.is_resumable ? kResumableKind : kModelKind;
   operation.args = {{"turn", call.turn}, {"call", call.number}};
+  if (!call.purpose.empty()) operation.args["purpose"] = call.purpose;
   operation.cost = call.cost;
   const auto ask = [&](OperationAttempt attempt) -> Task<CallOutcome> {
     return ask_model(agent, provider, call, take, std::move(attempt));

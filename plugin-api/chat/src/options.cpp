@@ -44,6 +44,18 @@ ModelOptions ChatOptions::model_options() const {
   return options;
 }
 
+std::int64_t ChatOptions::window() const {
+  if (context_tokens > 0) return context_tokens;
+  return context_overflow.proactive ? context_overflow.proactive->max_input_tokens : 0;
+}
+
+ContextOverflow ChatOptions::overflow() const {
+  ContextOverflow overflow = context_overflow;
+  if (overflow.proactive && overflow.proactive->max_input_tokens == 0)
+    overflow.proactive->max_input_tokens = context_tokens;
+  return overflow;
+}
+
 void check_options(const ChatOptions& options) {
   if (options.base_url.empty() || options.base_url.ends_with('/'))
     refuse("base_url: expected a URL without a slash at its end, such as http://127.0.0.1:8000/v1");
@@ -54,6 +66,12 @@ void check_options(const ChatOptions& options) {
     refuse("concurrency: expected queue, latest, merge, drop or debounce");
   if (options.max_steps < 1) refuse("max_steps: expected at least 1");
   if (options.recovery.max_attempts < 1) refuse("recovery.max_attempts: expected at least 1");
+  const auto& proactive = options.context_overflow.proactive;
+  if (proactive && options.overflow().proactive->max_input_tokens < 1)
+    refuse(
+        "context_overflow.proactive.max_input_tokens: expected the tokens of the model's window");
+  if (proactive && (proactive->headroom <= 0 || proactive->headroom > 1))
+    refuse("context_overflow.proactive.headroom: expected more than 0 and at most 1");
   if (options.background && options.provider != "openai-responses")
     refuse("background: only the provider openai-responses can go on with a cut answer");
 }

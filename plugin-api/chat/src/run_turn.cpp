@@ -19,6 +19,7 @@ constexpr const char* kAnswerFailed = "The answer failed.";
 struct Ending {
   TurnState state = TurnState::kCompleted;
   std::string text = {};  // of an error
+  std::string classification = {};
   bool is_gone = false;
 };
 
@@ -35,11 +36,14 @@ Ending ending_of(const std::exception_ptr& thrown, RunningTurn& turn, const Log&
     return {.state = TurnState::kAborted};
   } catch (const std::exception& error) {
     if (turn.stop().stop_requested()) return {.state = TurnState::kAborted};
+    const auto* const failed = dynamic_cast<const TurnFailed*>(&error);
     const auto* const known = dynamic_cast<const Error*>(&error);
     const bool is_for_clients =
         known != nullptr && dynamic_cast<const HostError*>(&error) == nullptr;
     if (!is_for_clients) log.error("chat: turn ", turn.record().id, " failed: ", error.what());
-    return {.state = TurnState::kError, .text = is_for_clients ? error.what() : kAnswerFailed};
+    return {.state = TurnState::kError,
+            .text = is_for_clients ? error.what() : kAnswerFailed,
+            .classification = failed == nullptr ? std::string() : failed->reason()};
   }
 }
 
@@ -81,6 +85,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   }
   const Ending ending = ending_of(thrown, turn, agent.log);
   if (ending.is_gone) co_return;
+  if (ending.state == TurnState::kError) tell_error(ending.text, ending.classification);
   end(turn, ending.state, ending.text);
 }
 
@@ -117,7 +122,8 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   record.error = text;
   // The sender of a message has seen it all, unless something was taken back on the way.
   std::optional<Connection> sender;
-  if (!turn.is_continuation() && record.incident.attempt == 0 && !record.owner.empty())
+  const bool has_taken_back = record.incident.attempt > 0 || record.plan.overflows > 0;
+  if (!turn.is_continuation() && !has_taken_back && !record.owner.empty())
     sender = agent.connection(record.owner);
   streams.end(ended_turn(record), sender);
   if (running == &turn) running = nullptr;
@@ -125,11 +131,20 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   start_head();
 }
 
+void Chat::tell_error(const std::string& text, const std::string& classification) {
+  try {
+    agent.on_chat_error(text, classification);
+  } catch (const std::exception& error) {
+    agent.log.warn("chat: on_chat_error failed: ", error.what());
+  }
+}
+
 // A fiber that the host has given up, or that an administrator has ended.
 void Chat::give_up(const TurnRecord& record, std::string_view why) {
   agent.log.error("chat:recovery:exhausted turn=", record.id,
                   " reason=max_attempts_exceeded: ", why);
   RunningTurn turn(agent, transcript, turns, log, streams, record);
+  tell_error(options.recovery.terminal_message, "max_attempts_exceeded");
   end(turn, TurnState::kError, options.recovery.terminal_message);
 }
 
@@ -227,11 +242,17 @@ void Chat::drop_text(RunningTurn& turn) {
     ++record.step;
     record.plan.reservation.reset();
   }
-  record.plan.is_cut = false;
-  record.plan.open_text.clear();
+  record.plan.is_cut = turn.has_begun();
+  take_back_step(turn);
+}
+
+// Of a call that was cut.
+void Chat::take_back_step(RunningTurn& turn) {
+  CallPlan& plan = turn.record().plan;
   std::vector<Json> chunks;
   chunks.push_back({{"type", "reset-step"}});
-  if (turn.has_begun()) turn.write(std::move(chunks));
+  if (std::exchange(plan.is_cut, false)) turn.write(std::move(chunks));
+  plan.open_text.clear();
   turn.save();
 }
 
@@ -277,6 +298,20 @@ std::vector<ToolSpec> Chat::client_tools(const TurnRecord& turn) {
   return specs;
 }
 
+// That of messages which are gone, by an edit or a new try, is gone with them.
+Summary Chat::summary_for(const TurnRecord& turn) {
+  const std::optional<Summary> summary = agent.kv().get<Summary>(kSummaryKey);
+  if (!summary) return {};
+  const auto is_there = [&](const std::string& id) {
+    return id == turn.message_id || transcript.find(id).has_value();
+  };
+  if ((summary->from.empty() || is_there(summary->from)) &&
+      (summary->parts == 0 || is_there(summary->answer)))
+    return *summary;
+  agent.kv().remove(kSummaryKey);
+  return {};
+}
+
 // All messages but the answer itself and what waits in the line; the turn's own come last, since
 // others may have come between.
 Json Chat::history_for(const TurnRecord& turn) {
@@ -299,6 +334,7 @@ Json Chat::history_for(const TurnRecord& turn) {
   Json own = Json::array();
   bool has_changed = false;
   std::vector<Json> newest = transcript.newest(room);
+  leave_out_covered(summary_for(turn), newest);
   for (std::size_t i = 0; i < newest.size(); ++i) {
     Json& message = newest[i];
     const std::string& id = parts::text(message, "id");

@@ -176,9 +176,12 @@ Task<bool> Turn::run_calls() {
 
 Prompt Turn::prompt() {
   Prompt prompt;
-  prompt.system = system_;
+  const Summary summary = chat_.summary_for(running_.record());
+  prompt.system = with_summary(system_, summary);
   prompt.messages = chat_.history_for(running_.record());
-  if (!parts::of(running_.message()).empty()) prompt.messages.push_back(running_.message());
+  Json answer = running_.message();
+  leave_out_covered(summary, answer);
+  if (!parts::of(answer).empty()) prompt.messages.push_back(std::move(answer));
   chat_.agent.history(prompt.messages);
   prompt.options = model_;
   for (const Tool& tool : tools_) prompt.tools.push_back(tool.spec);
@@ -228,52 +231,51 @@ Task<void> Turn::ask() {
     auto waiting = never.wait(stop_token());
     co_await std::move(waiting);
   }
-  HttpCall request = chat_.provider->request(prompt());
-  if (!turn.plan.reservation) {
-    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-    const Estimate estimate{estimate_tokens(to_text(request.body).size()),
-                            model_.max_output_tokens.value_or(0)};
-    const Reserved reserved =
-        reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
-    if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
-    turn.plan.reservation = reserved.reservation;
-    chat_.agent.kv().put(kDayKey, Json(day));
+  const std::string_view due =
+      compaction_due(turn.plan, chat_.options.overflow(), chat_.options.compact_after,
+                     turn.step == 0 ? estimate_tokens(to_text(prompt().messages).size()) : 0);
+  if (!due.empty()) {
+    auto compacting = compact(due);
+    co_await std::move(compacting);
+    ++turn.plan.compactions;
     running_.save();
   }
+  HttpCall request = chat_.provider->request(prompt());
+  reserve_call(request);
   auto asking = ask_once(std::move(request));
   co_await std::move(asking);
 }
 
-Task<void> Turn::ask_once(HttpCall request) {
-  TurnRecord& turn = running_.record();
-  const int number = turn.step;
+ModelCall Turn::model_call(HttpCall request) const {
+  const TurnRecord& turn = running_.record();
   ModelCall call{.turn = turn.id,
-                 .number = number,
+                 .number = turn.step,
                  .base_url = chat_.options.base_url,
                  .credential = chat_.options.credential,
                  .request = std::move(request),
                  .is_resumable = model_.is_resumable,
                  .open_text = turn.plan.open_text,
-                 .used_events = running_.used_events(number),
+                 .used_events = running_.used_events(turn.step),
                  .stop = stop_token(),
                  .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
   if (turn.plan.reservation)
     call.cost =
         static_cast<std::uint64_t>(std::max<std::int64_t>(turn.plan.reservation->tokens, 0));
-  const auto take = [this, number](std::vector<Json> chunks, std::uint64_t events) {
-    running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
-  };
-  std::optional<CallOutcome> outcome;
-  Failure failure;
-  bool is_called = true;
+  return call;
+}
+
+// One call. A reservation is given back if the call has not left the server.
+Task<Turn::CallResult> Turn::call_now(ModelCall call, TakeChunks take) {
+  CallResult result;
   try {
-    auto calling = call_model(chat_.agent, *chat_.provider, std::move(call), take);
-    outcome = co_await std::move(calling);
+    auto calling = call_model(chat_.agent, *chat_.provider, std::move(call), std::move(take));
+    result.outcome = co_await std::move(calling);
+    if (!result.outcome->failure.empty()) result.failure = result.outcome->as_failure();
   } catch (const NotCalled& error) {
-    failure = error.failure();
-    is_called = false;
+    result.failure = error.failure();
+    result.is_called = false;
   } catch (const FetchError& error) {  // its rest is asked for by the same call
-    failure = {FailureKind::kCut, error.what()};
+    result.failure = {FailureKind::kCut, error.what()};
   } catch (const HostError& error) {
     if (error.code() != HEARTH_E_LIMIT) throw;
     chat_.agent.log.warn("chat: no call of the model: ", error.what());
@@ -281,17 +283,41 @@ Task<void> Turn::ask_once(HttpCall request) {
     running_.save();
     throw TurnFailed("This server has reached its daily limit of calls to the model.", "limit");
   }
-  if (outcome) {
-    take_outcome(*outcome);
-    if (outcome->failure.empty()) co_return;
-    failure = outcome->as_failure();
-  } else if (!is_called) {
-    give_back();
+  if (!result.is_called) give_back();
+  co_return result;
+}
+
+Task<void> Turn::ask_once(HttpCall request) {
+  const int number = running_.record().step;
+  const auto take = [this, number](std::vector<Json> chunks, std::uint64_t events) {
+    running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
+  };
+  auto calling = call_now(model_call(std::move(request)), take);
+  CallResult result = co_await std::move(calling);
+  if (result.outcome) {
+    take_outcome(*result.outcome);
+    if (result.outcome->failure.empty()) co_return;
   }
   running_.save();
   if (stop_token().stop_requested()) throw TurnStopped();
-  auto recovering = recover(std::move(failure), outcome && outcome->is_stalled, is_called);
+  auto recovering = recover(std::move(result.failure), result.outcome && result.outcome->is_stalled,
+                            result.is_called);
   co_await std::move(recovering);
+}
+
+// A call that was interrupted has its reservation.
+void Turn::reserve_call(const HttpCall& request) {
+  TurnRecord& turn = running_.record();
+  if (turn.plan.reservation) return;
+  DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+  const Estimate estimate{estimate_tokens(to_text(request.body).size()),
+                          model_.max_output_tokens.value_or(0)};
+  const Reserved reserved =
+      reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
+  if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
+  turn.plan.reservation = reserved.reservation;
+  chat_.agent.kv().put(kDayKey, Json(day));
+  running_.save();
 }
 
 // The call has not left the server.
@@ -304,17 +330,22 @@ void Turn::give_back() {
   turn.plan.reservation.reset();
 }
 
+void Turn::settle_call(const Usage& usage) {
+  TurnRecord& turn = running_.record();
+  if (turn.plan.reservation) {
+    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+    settle(turn.spent, day, chat_.options.budget.price, *turn.plan.reservation, usage);
+    chat_.agent.kv().put(kDayKey, Json(day));
+    turn.plan.reservation.reset();
+  }
+  ++turn.step;
+}
+
 // The call is over, and in the ledger: this is the same commit.
 void Turn::take_outcome(const CallOutcome& outcome) {
   TurnRecord& turn = running_.record();
   CallPlan& plan = turn.plan;
-  if (plan.reservation) {
-    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-    settle(turn.spent, day, chat_.options.budget.price, *plan.reservation, outcome.usage);
-    chat_.agent.kv().put(kDayKey, Json(day));
-    plan.reservation.reset();
-  }
-  ++turn.step;
+  settle_call(outcome.usage);
   plan.usage = outcome.usage;
   const bool has_gone_on = !plan.open_text.empty();  // what was said before stays
   plan.is_cut = false;
@@ -343,6 +374,10 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
   failure.kind = chat_.agent.classify_error(failure);
   chat_.agent.log.warn("chat:request:failed turn=", turn.id, " kind=", failure_name(failure.kind),
                        is_stalled ? " stalled" : "", ": ", failure.text);
+  if (failure.kind == FailureKind::kContextOverflow) {
+    auto overcoming = overcome_overflow();
+    if (co_await std::move(overcoming)) co_return;
+  }
   if (!may_pass(failure.kind))
     throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
   const Interruption interruption{.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
@@ -355,6 +390,75 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
   running_.save();
   auto going_on = chat_.after_interruption(running_, verdict, is_called);
   co_await std::move(going_on);
+}
+
+// ---- compaction ---------------------------------------------------------------------------------
+
+// What was too long, and what has been said of the step, is not asked for again as it was.
+Task<bool> Turn::overcome_overflow() {
+  TurnRecord& turn = running_.record();
+  const ContextOverflow& overflow = chat_.options.context_overflow;
+  if (!overflow.reactive || turn.plan.overflows >= overflow.max_retries) co_return false;
+  auto compacting = compact("reactive");
+  const bool is_shorter = co_await std::move(compacting);
+  ++turn.plan.overflows;
+  if (is_shorter) chat_.take_back_step(running_);
+  running_.save();
+  co_return is_shorter;
+}
+
+// False: the history is as long as before. What has been done is kept in the commit with the
+// summary, so that an interruption asks for the same summary again, which the ledger has.
+Task<bool> Turn::compact(std::string_view reason) {
+  const Summary earlier = chat_.summary_for(running_.record());
+  const Json history = chat_.history_for(running_.record());
+  std::optional<Compaction> plan =
+      plan_compaction(history, running_.message(), running_.record().origin_ids, earlier);
+  if (!plan) co_return false;
+  plan->reason = reason;
+  const std::size_t size = to_text(plan->messages).size() + plan->earlier.size();
+  const std::int64_t window = chat_.options.window();
+  // Half of what was too long fits, and so does a text of half the window, at two bytes a token.
+  plan->max_bytes = window > 0 ? static_cast<std::size_t>(window) : size / 2;
+  auto summarising = chat_.agent.compact(*this, *plan);
+  Summary next = plan->next;
+  next.text = co_await std::move(summarising);
+  if (next.text.empty() || next.text.size() >= size) co_return false;
+  chat_.agent.kv().put(Chat::kSummaryKey, Json(next));
+  running_.record().plan.usage = {};  // of the longer history
+  chat_.agent.log.info("chat:context:compacted turn=", id(), " reason=", reason,
+                       " messages=", plan->messages.size(), " bytes=", size,
+                       " summary=", next.text.size());
+  co_return true;
+}
+
+Task<std::string> Turn::summarise(const Compaction& compaction) {
+  for (;;) {
+    HttpCall request = chat_.provider->request(summary_prompt(compaction, model_));
+    reserve_call(request);
+    ModelCall call = model_call(std::move(request));
+    call.purpose = "summary";
+    call.is_resumable = false;
+    call.open_text.clear();
+    call.used_events = 0;
+    std::string text;
+    const auto take = [&text](const std::vector<Json>& chunks, std::uint64_t /*events*/) {
+      for (const Json& chunk : chunks)
+        if (parts::text(chunk, "type") == "text-delta") text += parts::text(chunk, "delta");
+    };
+    auto calling = call_now(std::move(call), take);
+    CallResult result = co_await std::move(calling);
+    if (result.outcome) settle_call(result.outcome->usage);
+    running_.save();
+    if (stop_token().stop_requested()) throw TurnStopped();
+    if (result.outcome && result.outcome->failure.empty()) co_return text;
+    if (!may_pass(result.failure.kind)) {
+      chat_.agent.log.warn("chat: no summary for turn=", id(), ": ", result.failure.text);
+      co_return std::string();
+    }
+    auto recovering = recover(std::move(result.failure), false, false);
+    co_await std::move(recovering);
+  }
 }
 
 }  // namespace hearth::chat

@@ -102,6 +102,12 @@ class ChatAgent : public Agent {
   virtual void sanitize(Json& /*message*/) {}
   // Another part for a tool call that no answer can reach any more; nothing: an error.
   virtual std::optional<Json> repair_tool_part(const Json& /*part*/) { return std::nullopt; }
+  // A summary of older messages, which takes their place in what the model gets; empty: they stay.
+  // By default the model is asked. See context.hpp.
+  virtual Task<std::string> compact(chat::Turn& turn, const chat::Compaction& compaction);
+  // A turn ends as failed. `text`: what the user reads. `classification`: that of the provider's
+  // failure (failure_name()), TurnFailed::reason(), or empty. An exception is logged.
+  virtual void on_chat_error(const std::string& /*text*/, const std::string& /*classification*/) {}
   // Changes the messages that the model gets. They are the newest that fit into the window.
   virtual void history(Json& /*messages*/) {}
 

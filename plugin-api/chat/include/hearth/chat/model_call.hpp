@@ -32,6 +32,7 @@ inline constexpr const char* kResumableKind = "chat.model.resumable";
 struct ModelCall {
   std::string turn;
   int number = 0;
+  std::string purpose = {};  // with turn and number, it names the call; empty: the answer
   std::string base_url;
   std::string credential;
   HttpCall request;

@@ -1,6 +1,7 @@
 #pragma once
 // The options of a chat, as the `options` of its class's YAML file have them.
 
+#include <hearth/chat/context.hpp>
 #include <hearth/chat/line.hpp>
 #include <hearth/chat/provider.hpp>
 #include <hearth/chat/recovery.hpp>
@@ -25,8 +26,10 @@ struct ChatOptions {
   std::string reasoning;    // low, medium, high; empty: the model's default
   std::string system;       // the system prompt of each call
   std::optional<std::int64_t> max_output_tokens;  // of one call
-  std::int64_t context_tokens = 0;  // the model's window; 0: unknown, all messages are sent
-  int max_steps = 10;               // calls of the model in a turn
+  std::int64_t context_tokens = 0;   // the model's window; 0: unknown, all messages are sent
+  ContextOverflow context_overflow;  // what happens when a turn fills the window
+  std::int64_t compact_after = 0;    // tokens of a history that is compacted before a turn; 0: off
+  int max_steps = 10;                // calls of the model in a turn
   Budget budget;
   bool recover = true;  // false: an interrupted turn ends
   RecoveryConfig recovery;
@@ -36,12 +39,15 @@ struct ChatOptions {
   std::int64_t debounce_ms = 750;
   std::optional<std::int64_t> max_persisted_messages;  // the newest are kept
   HEARTH_FIELDS(provider, base_url, model, credential, background, prefill, reasoning, system,
-                max_output_tokens, context_tokens, max_steps, budget, recover, recovery,
-                stall_timeout_ms, client_history, concurrency, debounce_ms, max_persisted_messages)
+                max_output_tokens, context_tokens, context_overflow, compact_after, max_steps,
+                budget, recover, recovery, stall_timeout_ms, client_history, concurrency,
+                debounce_ms, max_persisted_messages)
 
   [[nodiscard]] ClientHistory history() const;
   [[nodiscard]] LineConfig line() const;
   [[nodiscard]] ModelOptions model_options() const;
+  [[nodiscard]] std::int64_t window() const;  // in tokens; 0: unknown
+  [[nodiscard]] ContextOverflow overflow() const;
 };
 
 // Failure   Error(INVALID): a sentence that names the option, for the class's author.

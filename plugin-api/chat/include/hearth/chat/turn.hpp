@@ -3,6 +3,7 @@
 // answer. on_turn runs again from its beginning after an interruption, with the same turn:
 // generate() goes on where it was, and what has to happen once is marked or stashed.
 
+#include <hearth/chat/context.hpp>
 #include <hearth/chat/model_call.hpp>
 #include <hearth/chat/running_turn.hpp>
 #include <hearth/chat/tool.hpp>
@@ -83,6 +84,9 @@ class Turn {
 
   // Writes a chunk of the AI SDK into the answer, once for each mark over all interruptions.
   void write(std::string_view mark, Json chunk);
+  // Asks the model for a summary, in a call of its own that counts as one of the turn. Empty: it
+  // gave none.
+  [[nodiscard]] Task<std::string> summarise(const Compaction& compaction);
   // Kept with the turn, such as for on_chat_recovery.
   // Failure   Error(LIMIT): over kMaxStashBytes
   void stash(Json value);
@@ -100,8 +104,19 @@ class Turn {
   [[nodiscard]] Prompt prompt();
   [[nodiscard]] Task<void> ask();
   [[nodiscard]] Task<void> ask_once(HttpCall request);
+  struct CallResult {
+    std::optional<CallOutcome> outcome = {};  // nothing: see `failure`
+    Failure failure = {};
+    bool is_called = true;
+  };
+  [[nodiscard]] ModelCall model_call(HttpCall request) const;
+  [[nodiscard]] Task<CallResult> call_now(ModelCall call, TakeChunks take);
+  void reserve_call(const HttpCall& request);
   void give_back();
+  void settle_call(const Usage& usage);
   void take_outcome(const CallOutcome& outcome);
+  [[nodiscard]] Task<bool> compact(std::string_view reason);
+  [[nodiscard]] Task<bool> overcome_overflow();
   [[nodiscard]] Task<void> recover(Failure failure, bool is_stalled, bool is_called);
 
   Chat& chat_;

@@ -66,8 +66,10 @@ struct CallPlan {
   int generated = 0;                       // Turn::generate() that are over
   std::uint64_t base_parts = 0;            // parts of the message before the turn
   bool is_handed_over = false;             // the agent has left memory between two calls, in order
+  int compactions = 0;                     // before a call, see context.hpp ...
+  int overflows = 0;                       // ... and after one that was refused as too long
   HEARTH_FIELDS(whole_calls, is_cut, open_text, is_paused, finish_reason, usage, reservation,
-                generated, base_parts, is_handed_over)
+                generated, base_parts, is_handed_over, compactions, overflows)
 };
 
 struct TurnRecord {

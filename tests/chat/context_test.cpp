@@ -1,0 +1,334 @@
+#include "rows.hpp"
+#include "support_agent.hpp"
+
+#include <hearth/chat/context.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+Json message(const std::string& id, const std::string& role, const std::string& text) {
+  return {{"id", id}, {"role", role}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}};
+}
+
+// Three steps, of two parts each.
+Json long_answer() {
+  Json parts = Json::array();
+  for (const char* text : {"one", "two", "three"}) {
+    parts.push_back({{"type", "step-start"}});
+    parts.push_back({{"type", "text"}, {"text", text}});
+  }
+  return {{"id", "a2"}, {"role", "assistant"}, {"parts", std::move(parts)}};
+}
+
+const Json kHistory =
+    Json::array({message("u1", "user", "first"), message("a1", "assistant", "yes"),
+                 message("u2", "user", "second")});
+
+TEST(ContextTest, TheTurnsOwnMessagesAndItsLastStepStay) {
+  const auto plan = plan_compaction(kHistory, long_answer(), {"u2"}, {});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->next.from, "u2");
+  EXPECT_EQ(plan->next.answer, "a2");
+  EXPECT_EQ(plan->next.parts, 4U);
+  ASSERT_EQ(plan->messages.size(), 3U);
+  EXPECT_EQ(plan->messages[2].at("parts").size(), 4U);
+  // What is left is not covered twice.
+  Summary next = plan->next;
+  next.text = "s";
+  EXPECT_FALSE(plan_compaction(Json::array({kHistory[2]}), long_answer(), {"u2"}, next));
+}
+
+TEST(ContextTest, WithoutOwnMessagesTheLastOneOfAUserStays) {
+  const auto plan = plan_compaction(kHistory, Json::object(), {}, {});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->next.from, "u2");
+  EXPECT_EQ(plan->messages.size(), 2U);
+  EXPECT_FALSE(plan_compaction(Json::array({kHistory[2]}), Json::object(), {}, {}));
+}
+
+TEST(ContextTest, WhatIsCoveredIsLeftOut) {
+  std::vector<Json> messages(kHistory.begin(), kHistory.end());
+  messages.push_back(long_answer());
+  leave_out_covered({.from = "u2", .answer = "a2", .parts = 4, .text = "s"}, messages);
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].at("id"), "u2");
+  EXPECT_EQ(messages[1].at("parts").size(), 2U);
+  std::vector<Json> newer{kHistory[2]};  // those before it did not fit into the window
+  Summary wider;
+  wider.from = "u1";
+  leave_out_covered(wider, newer);
+  EXPECT_EQ(newer.size(), 1U);
+}
+
+TEST(ContextTest, TheOldestMessagesAreLeftOutOfALongText) {
+  Compaction compaction;
+  for (int i = 0; i < 10; ++i)
+    compaction.messages.push_back(
+        message("m" + std::to_string(i), "user", std::to_string(i) + std::string(99, '.')));
+  compaction.earlier = "They have met.";
+  compaction.max_bytes = 400;
+  const Prompt prompt = summary_prompt(compaction, {.model = "m", .is_resumable = true});
+  const std::string text = prompt.messages[0].at("parts")[0].at("text").get<std::string>();
+  EXPECT_NE(text.find("They have met."), std::string::npos);
+  EXPECT_NE(text.find("left out"), std::string::npos);
+  EXPECT_NE(text.find("user: 9."), std::string::npos);
+  EXPECT_EQ(text.find("user: 5."), std::string::npos);
+  EXPECT_LT(text.size(), 600U);
+  EXPECT_FALSE(prompt.options.is_resumable);
+  EXPECT_TRUE(prompt.tools.empty());
+}
+
+TEST(ContextTest, ResultsOfToolsAreToldAndCut) {
+  Json answer = message("a", "assistant", "Let me look.");
+  answer["parts"].push_back({{"type", "tool-look"},
+                             {"toolCallId", "c"},
+                             {"state", "output-available"},
+                             {"input", {{"id", "o1"}}},
+                             {"output", std::string(100'000, 'x')}});
+  Compaction compaction;
+  compaction.messages.push_back(answer);
+  compaction.max_bytes = 1'000'000;
+  const Prompt prompt = summary_prompt(compaction, {});
+  const std::string text = prompt.messages[0].at("parts")[0].at("text").get<std::string>();
+  EXPECT_NE(text.find(R"((called look with {"id":"o1"}: xxx)"), std::string::npos);
+  EXPECT_LT(text.size(), 5'000U);
+}
+
+struct DueRow {
+  const char* name;
+  CallPlan plan;
+  ContextOverflow overflow;
+  std::int64_t compact_after;
+  std::int64_t history_tokens;
+  std::string_view reason;
+};
+
+CallPlan used(std::int64_t tokens, int compactions = 0) {
+  CallPlan plan;
+  plan.whole_calls = 1;
+  plan.usage.input_tokens = tokens;
+  plan.compactions = compactions;
+  return plan;
+}
+
+ContextOverflow window_of_1000() {
+  ContextOverflow overflow;
+  overflow.proactive = ProactiveCompaction{.max_input_tokens = 1'000};
+  return overflow;
+}
+
+class DueTest : public ::testing::TestWithParam<DueRow> {};
+
+TEST_P(DueTest, SaysWhenAndWhy) {
+  const DueRow& row = GetParam();
+  EXPECT_EQ(compaction_due(row.plan, row.overflow, row.compact_after, row.history_tokens),
+            row.reason);
+}
+
+CallPlan only_total(std::int64_t tokens) {
+  CallPlan plan = used(0);
+  plan.usage.input_tokens.reset();
+  plan.usage.total_tokens = tokens;
+  return plan;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, DueTest,
+    ::testing::Values(DueRow{"Off", used(5'000), {}, 0, 9'000, ""},
+                      DueRow{"BelowTheHeadroom", used(899), window_of_1000(), 0, 0, ""},
+                      DueRow{"AtTheHeadroom", used(900), window_of_1000(), 0, 0, "proactive"},
+                      DueRow{"AllTokensWhereThoseOfTheInputAreMissing", only_total(950),
+                             window_of_1000(), 0, 0, "proactive"},
+                      DueRow{"OnceATurn", used(950, 1), window_of_1000(), 0, 0, ""},
+                      DueRow{"ALongHistory", {}, {}, 500, 500, "compact_after"},
+                      DueRow{"AShortHistory", {}, {}, 500, 499, ""},
+                      DueRow{"NotWithinATurn", used(10), {}, 500, 500, ""}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// ---- turns --------------------------------------------------------------------------------------
+
+using std::chrono::seconds;
+
+class CompactionTest : public Conversation {
+ protected:
+  // A conversation with a long first message, whose answer was "Noted.".
+  testing::AgentHandle talked(const Json& options) {
+    auto agent = make(options);
+    model.then({"Noted."});
+    ChatClient client(agent);
+    client.say("r0", "my dog is " + std::string(3'000, 'x'));
+    wait(seconds(1));
+    return agent;
+  }
+  [[nodiscard]] bool asked_with(std::size_t request, std::string_view words) const {
+    return model.requests().at(request).body.find(words) != std::string::npos;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Providers, CompactionTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+const Json kReactive{{"context_overflow", {{"reactive", true}}}};
+
+Scripted too_long() {
+  Scripted refusal;
+  refusal.status = 400;
+  refusal.error = R"({"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}})";
+  return refusal;
+}
+
+TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
+  auto agent = talked(kReactive);
+  model.then(too_long());
+  model.then({"They have ", "a dog."});
+  model.then({"Rex."});
+  ChatClient client(agent);
+  client.say("r1", "what is its name?");
+  wait(seconds(2));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "Rex.");
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  ASSERT_EQ(model.requests().size(), 4U);
+  EXPECT_TRUE(asked_with(2, "xxx"));  // the summary is made of it
+  EXPECT_TRUE(asked_with(3, "They have a dog."));
+  EXPECT_TRUE(asked_with(3, "what is its name?"));
+  EXPECT_FALSE(asked_with(3, "xxx"));
+  EXPECT_EQ(transcript_of(agent).size(), 4U);  // clients see all
+  // The next turn goes on from the summary.
+  model.then({"Yes."});
+  client.say("r2", "sure?");
+  wait(seconds(1));
+  EXPECT_TRUE(asked_with(4, "They have a dog."));
+  EXPECT_TRUE(asked_with(4, "Rex."));
+  EXPECT_FALSE(asked_with(4, "xxx"));
+}
+
+TEST_P(CompactionTest, C47_NeverMoreThanMaxRetriesAndThenOneError) {
+  auto agent = talked(kReactive);
+  model.then(too_long());
+  model.then({"They have a dog."});
+  model.then(too_long());
+  ChatClient client(agent);
+  client.say("r1", "what is its name?");
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("error"), true);
+  EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kContextOverflow));
+  EXPECT_EQ(model.requests().size(), 4U);
+  EXPECT_EQ(agent.call("notes", "error"), Json::array({"context_overflow"}));
+}
+
+TEST_P(CompactionTest, C47_WhatCannotBeShortenedEndsTheTurn) {
+  auto agent = make(kReactive);
+  model.then(too_long());
+  ChatClient client(agent);
+  client.say("r1", "only this");
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("error"), true);
+  EXPECT_EQ(model.requests().size(), 1U);
+  EXPECT_EQ(agent.call("notes", "error"), Json::array({"context_overflow"}));
+}
+
+TEST_P(CompactionTest, WithoutTheOptionAPromptThatIsTooLongEndsTheTurn) {
+  auto agent = talked(Json::object());
+  model.then(too_long());
+  ChatClient client(agent);
+  client.say("r1", "what is its name?");
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("error"), true);
+  EXPECT_EQ(model.requests().size(), 2U);
+}
+
+TEST_P(CompactionTest, C48_ACallThatNearlyFillsTheWindowIsFollowedByACompaction) {
+  auto agent = talked({{"context_overflow", {{"proactive", {{"max_input_tokens", 1'000}}}}}});
+  Scripted first = asks("look", {{"id", "o1"}});
+  first.input_tokens = 900;
+  model.then(first);
+  model.then({"They have a dog."});
+  Scripted second = asks("look", {{"id", "o2"}});
+  second.input_tokens = 950;  // max_compactions is 1
+  model.then(second);
+  model.then({"5."});
+  ChatClient client(agent);
+  client.say("r1", "what do o1 and o2 cost?");
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "5.");
+  ASSERT_EQ(model.requests().size(), 5U);
+  EXPECT_TRUE(asked_with(2, "You shorten a conversation"));
+  EXPECT_FALSE(asked_with(3, "xxx"));
+  EXPECT_TRUE(asked_with(3, "They have a dog."));
+  EXPECT_TRUE(asked_with(3, "500"));  // the result that the model waits for
+  EXPECT_FALSE(asked_with(4, "You shorten"));
+}
+
+TEST_P(CompactionTest, ALongHistoryIsCompactedBeforeATurn) {
+  auto agent = talked({{"compact_after", 500}});
+  model.then({"They have a dog."});
+  model.then({"Rex."});
+  ChatClient client(agent);
+  client.say("r1", "what is its name?");
+  wait(seconds(2));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "Rex.");
+  ASSERT_EQ(model.requests().size(), 3U);
+  EXPECT_TRUE(asked_with(1, "You shorten"));
+  EXPECT_FALSE(asked_with(2, "xxx"));
+}
+
+TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
+  for (int moment = 0; moment < 8; ++moment) {
+    SCOPED_TRACE(moment);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options.update(kReactive);
+    auto agent = own.create<Support>("a", options);
+    int summaries = 0;
+    scripted.by_request([&](std::string_view body) {
+      const auto has = [&](std::string_view words) { return body.find(words) != body.npos; };
+      if (has("You shorten")) {
+        ++summaries;
+        return says({"They ", "have ", "a ", "dog."}, seconds(1));
+      }
+      if (has("They have a dog.")) return says({"Rex."});
+      return has("its name?") ? too_long() : says({"Noted."});
+    });
+    ChatClient client(agent, "tab");
+    client.say("r0", std::string(3'000, 'x'));
+    own.advance(seconds(1));
+    client.say("r1", "its name?");
+    own.advance(std::chrono::milliseconds(500 + moment * 1'000));
+    agent.kill();
+    ChatClient back(agent, "tab");
+    own.advance(seconds(120));
+    EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed", "completed"}));
+    EXPECT_EQ(text_of(transcript_of(agent)[3]), "Rex.");
+    EXPECT_LE(summaries, 2);
+  }
+}
+
+TEST_P(CompactionTest, AClearForgetsTheSummary) {
+  auto agent = talked(kReactive);
+  model.then(too_long());
+  model.then({"They have a dog."});
+  model.then({"Rex."});
+  ChatClient client(agent);
+  client.say("r1", "what is its name?");
+  wait(seconds(2));
+  client.send({{"type", "cf_agent_chat_clear"}});
+  model.then({"Hello."});
+  client.say("r2", "hi");
+  wait(seconds(2));
+  EXPECT_FALSE(asked_with(4, "They have a dog."));
+}
+
+}  // namespace
+}  // namespace hearth::chat
