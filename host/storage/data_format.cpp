@@ -29,10 +29,13 @@ class RollbackUnlessCommitted {
 };
 
 bool is_new(Connection& connection) {
-  const std::int64_t found = connection.query_integer("PRAGMA user_version");
+  // In one statement: another connection may make the tables meanwhile. A version has 32 bits.
+  constexpr std::int64_t kNoTables = std::int64_t{1} << 40U;
+  const std::int64_t found = connection.query_integer(
+      "SELECT iif(user_version = 0 AND NOT EXISTS(SELECT 1 FROM sqlite_schema), 1 << 40, "
+      "user_version) FROM pragma_user_version");
   if (found == kDataFormat) return false;
-  if (found == 0 && connection.query_integer("SELECT count(*) FROM sqlite_schema") == 0)
-    return true;
+  if (found == kNoTables) return true;
   throw StorageError(wrong_format(sqlite3_db_filename(&connection.handle(), "main"), found));
 }
 

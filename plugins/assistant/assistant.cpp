@@ -1,9 +1,9 @@
 // A chat with a model without writing code: the model, its limits and its tools are options of the
 // class's file (config/classes/assistant.yaml explains them). Clients use useAgentChat.
 //
-// A tool is a request to another server (http), a call of another agent (agent), or is run by the
-// client (client). A tool whose effect is not certain is not repeated: the model reads that it may
-// have been executed.
+// A tool is a request to another server (http), a call of another agent (agent), a question to
+// another chat (chat), or is run by the client (client). A tool whose effect is not certain is not
+// repeated: the model reads that it may have been executed.
 
 #include "tools.hpp"
 
@@ -46,6 +46,13 @@ class Assistant : public hearth::ChatAgent {
     } else if (config.agent) {
       tool.run = [this, &config](hearth::Json input, const hearth::chat::ToolCall&) {
         return call_agent(config, std::move(input));
+      };
+    }
+    if (config.chat) {
+      tool.run = [this, &config](hearth::Json input, hearth::chat::ToolCall call) {
+        std::string name = assistant::agent_name(config, input);
+        return hearth::chat::ask_chat(*this, config.chat->agent_class, std::move(name),
+                                      std::move(input), std::move(call));
       };
     }
     return tool;

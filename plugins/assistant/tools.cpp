@@ -1,5 +1,6 @@
 #include "tools.hpp"
 
+#include <hearth/chat/ask_chat.hpp>
 #include <hearth/operations.hpp>
 #include <hearth/url.hpp>
 
@@ -251,17 +252,28 @@ void check_agent(const std::string& place, const AgentTool& agent, const Json& s
                   "expected read, idempotent or unsafe: a call of an agent carries no key");
 }
 
+void check_chat(const std::string& place, const ChatTool& chat, const Json& schema) {
+  if (chat.agent_class.empty()) refuse_option(place + ".class", "missing, expected string");
+  if (chat.name.empty()) refuse_option(place + ".name", "missing, expected string");
+  if (!fields_of(chat.name)) refuse_option(place + ".name", kBadBraces);
+  check_fields(place + ".name", chat.name, schema);
+  check_fields(place, "{text}", schema);
+}
+
 void check_tool(const std::string& place, const ToolConfig& tool) {
   if (!is_name(tool.name) || tool.name.size() > kMaxNameBytes)
     refuse_option(place + ".name", "expected 1 to 64 letters, digits, _ or -");
   if (!tool.schema.is_object() || tool.schema.value("type", Json()) != "object")
     refuse_option(place + ".schema", "expected a JSON schema with type: object");
-  if (int{tool.http.has_value()} + int{tool.agent.has_value()} + int{tool.client} != 1)
-    refuse_option(place, "expected one of http, agent and client: true");
+  if (int{tool.http.has_value()} + int{tool.agent.has_value()} + int{tool.chat.has_value()} +
+          int{tool.client} !=
+      1)
+    refuse_option(place, "expected one of http, agent, chat and client: true");
   if (tool.client && tool.approval)
     refuse_option(place + ".approval", "the client that runs a tool asks its user itself");
   if (tool.http) check_http(place + ".http", *tool.http, tool.schema);
   if (tool.agent) check_agent(place + ".agent", *tool.agent, tool.schema);
+  if (tool.chat) check_chat(place + ".chat", *tool.chat, tool.schema);
 }
 
 // ---- input and answers --------------------------------------------------------------------------
@@ -294,6 +306,7 @@ std::string valid_text(std::string text, std::size_t limit) {
 }  // namespace
 
 Effect ToolConfig::effect() const {
+  if (chat) return Effect::kIdempotent;  // one turn for each call
   if (agent) return find_effect(agent->effect).value_or(Effect::kUnsafe);
   if (!http) return Effect::kUnsafe;
   const std::string_view by_default = http->method == "GET" ? "read" : "unsafe";
@@ -307,7 +320,9 @@ AssistantOptions read_assistant_options(const Json& given) {
                                                              hearth::detail::UnknownKeys::kRefused);
   if (options.tools.size() > kMaxTools) refuse_option("options.tools", "at most 128 tools");
   for (std::size_t i = 0; i < options.tools.size(); ++i) {
-    const ToolConfig& tool = options.tools[i];
+    ToolConfig& tool = options.tools[i];
+    if (tool.chat && tool.schema == ToolConfig().schema)
+      tool.schema = hearth::chat::ask_chat_schema();
     const std::string place = "options.tools[" + std::to_string(i) + "]";
     check_tool(place, tool);
     const auto first = std::ranges::find(options.tools, tool.name, &ToolConfig::name);
@@ -344,8 +359,8 @@ hearth::FetchRequest http_request(const ToolConfig& tool, Json input) {
 
 std::string agent_name(const ToolConfig& tool, const Json& input) {
   check_input(tool, input);
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of an agent
-  return filled_path(tool.agent->name, input);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of one of the two
+  return filled_path(tool.chat ? tool.chat->name : tool.agent->name, input);
 }
 
 bool is_refusal(unsigned status, Effect effect) {

@@ -44,16 +44,32 @@ struct AgentTool {
   }
 };
 
-// One of http, agent and client, and no other, says where it runs.
+// Another chat of this server, which answers `text` of the input.
+struct ChatTool {
+  std::string agent_class;  // `class`
+  std::string name;         // a template
+
+  template <class Visitor>
+  void hearth_visit(const Visitor& visitor) {
+    visitor("class, name", agent_class, name);
+  }
+  template <class Visitor>
+  void hearth_visit(const Visitor& visitor) const {
+    visitor("class, name", agent_class, name);
+  }
+};
+
+// One of http, agent, chat and client, and no other, says where it runs.
 struct ToolConfig {
   std::string name;
   std::string description;
-  hearth::Json schema = {{"type", "object"}};
-  bool approval = false;  // the user is asked first
+  hearth::Json schema = {{"type", "object"}};  // of a chat: with `text`, which it has by default
+  bool approval = false;                       // the user is asked first
   std::optional<HttpTool> http;
   std::optional<AgentTool> agent;
+  std::optional<ChatTool> chat;
   bool client = false;
-  HEARTH_FIELDS(name, description, schema, approval, http, agent, client)
+  HEARTH_FIELDS(name, description, schema, approval, http, agent, chat, client)
   HEARTH_REQUIRED(name)
 
   // What a second call does.
@@ -85,7 +101,7 @@ struct AssistantOptions : hearth::chat::ChatOptions {
 //           `properties`, is not of a kind that fits into the URL, or would change its path.
 [[nodiscard]] hearth::FetchRequest http_request(const ToolConfig& tool, hearth::Json input);
 
-// The name of the agent that `tool` calls, as AgentRef takes it.
+// The name of the agent or chat that `tool` calls, as AgentRef takes it.
 // Failure   as http_request()
 [[nodiscard]] std::string agent_name(const ToolConfig& tool, const hearth::Json& input);
 

@@ -91,7 +91,8 @@ Json all_tools() {
           {{"name", "refund"}, {"schema", order}, {"approval", true}, {"http", keyed}},
           {{"name", "refund_at_once"}, {"schema", order}, {"http", post}},
           {{"name", "remember"}, {"schema", schema_of({"customer", "note"})}, {"agent", notebook}},
-          {{"name", "locate"}, {"client", true}}};
+          {{"name", "locate"}, {"client", true}},
+          {{"name", "ask"}, {"chat", {{"class", "Assistant"}, {"name", "other"}}}}};
 }
 
 class AssistantTest : public ::testing::Test {
@@ -270,6 +271,18 @@ TEST_F(AssistantTest, AToolCallsAnotherAgent) {
   say("I like tea.");
   EXPECT_EQ(result(), R"({"kept":1})");
   EXPECT_EQ(host_.create<Notebook>("of-8").call("notes"), Json::array());
+  EXPECT_EQ(last_text(), "Done.");
+}
+
+TEST_F(AssistantTest, AToolAsksAnotherChat) {
+  auto other = host_.create<Assistant>("other", {{"model", "qwen3"}});
+  then().call("c1", "ask", {{"text", "What is it?"}});
+  then().text("Tea.");
+  then().text("Done.");
+  say("I wonder.");
+  pass(seconds(5));
+  EXPECT_EQ(result(), "Tea.");
+  EXPECT_EQ(hearth::chat::transcript_of(other).size(), 2);
   EXPECT_EQ(last_text(), "Done.");
 }
 

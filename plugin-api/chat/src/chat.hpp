@@ -76,6 +76,8 @@ struct Chat {
 
   Task<Response> serve(const Request& request);
   Task<Response> stream_turn(const Request& request, std::string id);
+  Task<bool> read_turn(std::string id, std::uint64_t wanted,
+                       std::function<detail::DrainAwaiter(const LoggedChunk&)> take);
 
   // ---- the turn that runs (run_turn.cpp)
 

@@ -233,6 +233,40 @@ Task<void> ChatAgent::run_chat_turn(Json input, FiberContext& fiber) {
   co_await std::move(running);
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): methods take values
+
+std::string ChatAgent::start_for_agent(std::string text, std::string key) {
+  require_agent();
+  return start_turn(text, {.key = key});
+}
+
+Task<Json> ChatAgent::follow_for_agent(Stream& out, std::string turn, std::uint64_t seq) {
+  require_agent();
+  auto reading = begun().read_turn(turn, seq, [&out](const chat::LoggedChunk& chunk) {
+    out.send(Json{{"seq", chunk.seq}, {"chunk", chat::parts::read(chunk.text)}});
+    return out.drained();
+  });
+  co_await std::move(reading);
+  const std::optional<chat::TurnRecord> record = begun().turns.find(turn);
+  if (!record) throw Error(HEARTH_E_NOT_FOUND, "there is no such turn");
+  co_return Json{{"outcome", chat::state_text(record->state)}, {"error", record->error}};
+}
+
+bool ChatAgent::cancel_for_agent(std::string turn) {
+  require_agent();
+  return begun().cancel(turn);
+}
+
+// NOLINTEND(performance-unnecessary-value-param)
+
+// Clients have frames, which the chat's own rules for clients are about.
+void ChatAgent::require_agent() const {
+  const std::optional<AgentCaller> caller = caller_agent();
+  if (!caller) throw Error(HEARTH_E_FORBIDDEN, "only agents call this method");
+  if (caller->class_name == class_name() && caller->name == name())
+    throw Error(HEARTH_E_INVALID, "a chat cannot ask itself");
+}
+
 Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
   if (fiber.name != "chat.turn") {
     auto other = on_other_fiber_complete(fiber);

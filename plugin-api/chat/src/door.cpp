@@ -65,8 +65,24 @@ Task<Response> Chat::serve(const Request& request) {
 }
 
 Task<Response> Chat::stream_turn(const Request& request, std::string id) {
-  std::uint64_t wanted = first_seq(request);
   EventStream events(request);
+  auto reading = read_turn(id, first_seq(request), [&](const LoggedChunk& chunk) {
+    return events.send({.data = chunk.text, .id = std::to_string(chunk.seq)});
+  });
+  const bool is_open = co_await std::move(reading);
+  if (!is_open) co_return events.end();
+  const std::optional<TurnRecord> turn = turns.find(id);
+  Json last{{"turn", id}, {"outcome", turn ? state_text(turn->state) : "aborted"}};
+  if (turn && !turn->error.empty()) last["error"] = turn->error;
+  if (turn && !turn->message_id.empty()) last["message"] = turn->message_id;
+  auto sending = events.send({.data = to_text(last), .event = "done"});
+  co_await sending;
+  co_return events.end();
+}
+
+// False: the reader has gone. True: the turn has ended, or there is none.
+Task<bool> Chat::read_turn(std::string id, std::uint64_t wanted,
+                           std::function<detail::DrainAwaiter(const LoggedChunk&)> take) {
   std::uint64_t cursor = 0;
   for (;;) {
     const std::optional<TurnRecord> turn = turns.find(id);
@@ -75,19 +91,12 @@ Task<Response> Chat::stream_turn(const Request& request, std::string id) {
     for (const LoggedChunk& chunk : page.chunks) {
       if (chunk.seq < wanted) continue;
       wanted = chunk.seq + 1;
-      auto sending = events.send({.data = chunk.text, .id = std::to_string(chunk.seq)});
-      const bool is_open = co_await sending;
-      if (!is_open) co_return events.end();
+      auto taking = take(chunk);
+      const bool is_open = co_await taking;
+      if (!is_open) co_return false;
     }
     if (!page.chunks.empty()) continue;
-    if (!turn || turn->ended) {
-      Json last{{"turn", id}, {"outcome", turn ? state_text(turn->state) : "aborted"}};
-      if (turn && !turn->error.empty()) last["error"] = turn->error;
-      if (turn && !turn->message_id.empty()) last["message"] = turn->message_id;
-      auto sending = events.send({.data = to_text(last), .event = "done"});
-      co_await sending;
-      co_return events.end();
-    }
+    if (!turn || turn->ended) co_return true;
     auto waiting = changed.wait();
     co_await std::move(waiting);
   }

@@ -83,6 +83,19 @@ void Turn::stash(Json value) {
   running_.save();
 }
 
+void Turn::chat_tool(std::string name, std::string description, std::string agent_class,
+                     std::string agent, ToolOptions options) {
+  Tool added;
+  added.spec = {std::move(name), std::move(description), ask_chat_schema()};
+  added.effect = Effect::kIdempotent;
+  added.options = std::move(options);
+  added.run = [&self = this->agent(), of = std::move(agent_class), other = std::move(agent)](
+                  Json input, ToolCall call) {
+    return ask_chat(self, of, other, std::move(input), std::move(call));
+  };
+  tool(std::move(added));
+}
+
 const Tool* Turn::find_tool(std::string_view name) const {
   const auto found = std::ranges::find(
       tools_, name, [](const Tool& tool) -> std::string_view { return tool.spec.name; });
@@ -112,7 +125,18 @@ Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
   operation.args = {{"turn", id()}, {"id", call}, {"tool", tool.spec.name}};
   if (to_text(input).size() <= kMaxShownInput) operation.args["input"] = input;
   const auto act = [&](OperationAttempt attempt) {
-    return tool.run(input, ToolCall{call, id(), std::move(attempt.id), stop_token()});
+    return tool.run(input, ToolCall{.id = call,
+                                    .turn = id(),
+                                    .op = std::move(attempt.id),
+                                    .stop = stop_token(),
+                                    .show = [this, call](Json output) {
+                                      std::vector<Json> chunks;
+                                      chunks.push_back({{"type", "tool-output-available"},
+                                                        {"toolCallId", call},
+                                                        {"output", std::move(output)},
+                                                        {"preliminary", true}});
+                                      running_.write(std::move(chunks));
+                                    }});
   };
   auto running = agent().operation(std::move(operation), act);
   co_return co_await std::move(running);
@@ -153,7 +177,8 @@ Task<bool> Turn::run_calls() {
     if (!is_tool_part(part) || parts::is_true(part, "providerExecuted")) continue;
     const std::string& state = parts::text(part, "state");
     const bool is_asked = state == "input-available";
-    if (!is_asked && !(state == "approval-responded" && is_approved(part))) continue;
+    const bool has_begun = parts::is_true(part, "preliminary");
+    if (!is_asked && !has_begun && !(state == "approval-responded" && is_approved(part))) continue;
     const std::string call = parts::text(part, "toolCallId");
     const Tool* const tool = find_tool(tool_of(part));
     if (tool == nullptr) {

@@ -65,6 +65,11 @@ class ChatAgent : public Agent {
   template <class T>
   static void chat_methods(Methods<T>& m) {
     m.fiber("chat.turn", &ChatAgent::run_chat_turn);
+    m.add("chat.start", &ChatAgent::start_for_agent, kIdempotent,
+          "For agents: begins a turn, once for each key, and gives its id.");
+    m.stream("chat.follow", &ChatAgent::follow_for_agent, kReadOnly,
+             "For agents: the chunks of a turn from a number on, and how it ended.");
+    m.add("chat.cancel", &ChatAgent::cancel_for_agent, kIdempotent, "For agents: stops a turn.");
     m.operation(chat::kModelKind, chat::model_kind());
     m.operation(chat::kResumableKind, chat::resumable_model_kind());
     for (const Effect effect :
@@ -162,10 +167,15 @@ class ChatAgent : public Agent {
   Task<void> on_evict(EvictReason reason) final;
   Task<void> on_fiber_complete(const FiberRecord& fiber) final;
   Task<void> run_chat_turn(Json input, FiberContext& fiber);
+  // Failure   Error(FORBIDDEN): the caller is no agent
+  std::string start_for_agent(std::string text, std::string key);
+  Task<Json> follow_for_agent(Stream& out, std::string turn, std::uint64_t seq);
+  bool cancel_for_agent(std::string turn);
 
  private:
   // A host may deliver events although the start has failed: Error(BUSY).
   [[nodiscard]] chat::Chat& begun() const;
+  void require_agent() const;
 
   std::unique_ptr<chat::Chat> chat_;
 };

@@ -32,6 +32,8 @@ struct ToolCall {
   std::string turn;      // of the turn
   std::string op;        // OperationAttempt::id: for FetchRequest::op, or as a key
   std::stop_token stop;  // the user has stopped the turn
+  // Shows clients what the tool has so far. The last such output is kept if the turn is stopped.
+  std::function<void(Json preliminary)> show;
 };
 
 struct ToolOptions {

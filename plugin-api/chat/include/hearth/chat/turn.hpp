@@ -3,6 +3,7 @@
 // answer. on_turn runs again from its beginning after an interruption, with the same turn:
 // generate() goes on where it was, and what has to happen once is marked or stashed.
 
+#include <hearth/chat/ask_chat.hpp>
 #include <hearth/chat/context.hpp>
 #include <hearth/chat/model_call.hpp>
 #include <hearth/chat/running_turn.hpp>
@@ -75,6 +76,10 @@ class Turn {
     tool(tools::member_tool(std::move(name), std::move(description), effect, agent(), function,
                             std::move(options)));
   }
+
+  // The chat `agent_class`/`agent` answers, see ask_chat.hpp.
+  void chat_tool(std::string name, std::string description, std::string agent_class,
+                 std::string agent, ToolOptions options = {});
 
   // Asks the model, runs its tools, and asks again, until it has answered, or a client has to
   // answer (a tool of the client, an approval): then the reply makes a turn of its own, which goes

@@ -1,0 +1,26 @@
+#pragma once
+// Another chat as a tool: Turn::chat_tool().
+//
+// The other chat answers in a turn of its own, which is begun once for a call of the tool: after an
+// interruption of either side the same turn is followed on. What it has said so far is a
+// preliminary output of the tool, so that clients see it grow.
+
+#include <hearth/agent_base.hpp>
+#include <hearth/chat/tool.hpp>
+#include <hearth/json.hpp>
+#include <hearth/task.hpp>
+
+#include <string>
+
+namespace hearth::chat {
+
+// Its answer as text. `input`: {"text": "..."}. If the user stops the turn, so does the other chat.
+// Two chats that ask each other wait for ever.
+// Failure   Error, for the model: the other chat has failed, is gone, or is no chat
+[[nodiscard]] Task<Json> ask_chat(Agent& agent, std::string agent_class, std::string name,
+                                  Json input, ToolCall call);
+
+// Of {"text": "..."}.
+[[nodiscard]] Json ask_chat_schema();
+
+}  // namespace hearth::chat

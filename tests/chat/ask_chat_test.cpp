@@ -1,0 +1,134 @@
+// A chat whose tool is another chat, on the mock host.
+#include "support_agent.hpp"
+
+#include <hearth/chat/ask_chat.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Desk : public ChatAgent {
+ public:
+  static void methods(Methods<Desk>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    turn.chat_tool("expert", "Knows all.", "Support", "b");
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+};
+
+Scripted desk_or_expert(std::string_view body) {
+  const auto has = [&](std::string_view words) { return body.find(words) != body.npos; };
+  if (has("customers of Acme")) return says({"It ", "is ", "forty-two."}, seconds(1));
+  if (has("forty-two.")) return says({"So it is."});
+  return asks("expert", {{"text", "What is it?"}});
+}
+
+// One of a call that has not ended.
+std::vector<std::string> preliminary(const ChatClient& client) {
+  std::vector<std::string> outputs;
+  for (const Json& frame : client.frames("cf_agent_use_chat_response")) {
+    const Json chunk = Json::parse(frame.at("body").get<std::string>(), nullptr, false);
+    if (chunk.is_object() && chunk.value("preliminary", false))
+      outputs.push_back(chunk.at("output").get<std::string>());
+  }
+  return outputs;
+}
+
+class AskChatTest : public OneConversation {
+ protected:
+  AskChatTest() { model.by_request(desk_or_expert); }
+  testing::AgentHandle expert = host.create<Support>("b", model.options());
+  testing::AgentHandle desk = host.create<Desk>("a", model.options());
+};
+
+TEST_F(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
+  ChatClient client(desk);
+  client.say("r1", "What?");
+  wait(seconds(10));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "So it is.");
+  EXPECT_EQ(preliminary(client), (std::vector<std::string>{"It ", "It is ", "It is forty-two."}));
+  EXPECT_EQ(text_of(transcript_of(expert)[1]), "It is forty-two.");
+  EXPECT_EQ(model.requests().size(), 3U);
+}
+
+TEST_F(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
+  for (int moment = 0; moment < 10; ++moment) {
+    SCOPED_TRACE(moment);
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    scripted.by_request(desk_or_expert);
+    auto other = own.create<Support>("b", scripted.options());
+    auto asking = own.create<Desk>("a", scripted.options());
+    {
+      ChatClient client(asking);
+      client.say("r1", "What?");
+      own.advance(milliseconds(100 + moment / 2 * 1'000));
+      (moment % 2 == 0 ? asking : other).kill();
+    }
+    own.advance(seconds(120));
+    const Json stored = transcript_of(asking);
+    ASSERT_EQ(stored.size(), 2U);
+    EXPECT_EQ(text_of(stored[1]), "So it is.");
+    EXPECT_EQ(transcript_of(other).size(), 2U);
+    EXPECT_EQ(other.call("notes", "end"), Json::array({"completed"}));
+  }
+}
+
+TEST_F(AskChatTest, AStopReachesTheOtherChat) {
+  ChatClient client(desk);
+  client.say("r1", "What?");
+  wait(milliseconds(1'500));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  EXPECT_EQ(expert.call("notes", "end"), Json::array({"aborted"}));
+}
+
+TEST_F(AskChatTest, ItsFailureIsTheResultOfTheTool) {
+  model.by_request([](std::string_view body) {
+    Scripted refused;
+    refused.status = 400;
+    refused.error = R"({"error":{"message":"no"}})";
+    return body.find("customers of Acme") != body.npos ? refused
+           : body.find("\"tool\"") != body.npos        ? says({"A pity."})
+                                                       : asks("expert", {{"text", "What?"}});
+  });
+  ChatClient client(desk);
+  client.say("r1", "What?");
+  wait(seconds(5));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "A pity.");
+  EXPECT_NE(model.requests().back().body.find(client_text(FailureKind::kInvalid)),
+            std::string::npos);
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(AskChatTest, OnlyAgentsCallItsMethods) {
+  for (const std::string& said : {refusal([&] { desk.call("chat.start", "hi", "key"); }),
+                                  refusal([&] { desk.call("chat.cancel", "r1"); })})
+    EXPECT_NE(said.find("only agents call this method"), std::string::npos) << said;
+  EXPECT_EQ(transcript_of(desk), Json::array());
+}
+
+}  // namespace
+}  // namespace hearth::chat
