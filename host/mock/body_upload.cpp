@@ -63,8 +63,9 @@ void BodyUpload::pass_on() {
     read_->listener->part(std::move(pieces_.front()), 0);
     pieces_.pop_front();
   }
-  if (pieces_.empty() && end_)
-    std::exchange(read_->listener, nullptr)->end(*std::exchange(end_, std::nullopt), 0);
+  if (!pieces_.empty()) return;
+  if (const auto end = std::exchange(end_, std::nullopt))
+    std::exchange(read_->listener, nullptr)->end(*end, 0);
 }
 
 std::shared_ptr<testing::detail::Upload> StoredAgent::upload(std::string_view method,

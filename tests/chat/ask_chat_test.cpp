@@ -27,7 +27,9 @@ class Desk : public ChatAgent {
 };
 
 Scripted desk_or_expert(std::string_view body) {
-  const auto has = [&](std::string_view words) { return body.find(words) != body.npos; };
+  const auto has = [&](std::string_view words) {
+    return body.find(words) != std::string_view::npos;
+  };
   if (has("customers of Acme")) return says({"It ", "is ", "forty-two."}, seconds(1));
   if (has("forty-two.")) return says({"So it is."});
   return asks("expert", {{"text", "What is it?"}});
@@ -101,9 +103,9 @@ TEST_F(AskChatTest, ItsFailureIsTheResultOfTheTool) {
     Scripted refused;
     refused.status = 400;
     refused.error = R"({"error":{"message":"no"}})";
-    return body.find("customers of Acme") != body.npos ? refused
-           : body.find("\"tool\"") != body.npos        ? says({"A pity."})
-                                                       : asks("expert", {{"text", "What?"}});
+    return body.find("customers of Acme") != std::string_view::npos ? refused
+           : body.find("\"tool\"") != std::string_view::npos        ? says({"A pity."})
+                                                             : asks("expert", {{"text", "What?"}});
   });
   ChatClient client(desk);
   client.say("r1", "What?");

@@ -293,7 +293,9 @@ TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
     auto agent = own.create<Support>("a", options);
     int summaries = 0;
     scripted.by_request([&](std::string_view body) {
-      const auto has = [&](std::string_view words) { return body.find(words) != body.npos; };
+      const auto has = [&](std::string_view words) {
+        return body.find(words) != std::string_view::npos;
+      };
       if (has("You shorten")) {
         ++summaries;
         return says({"They ", "have ", "a ", "dog."}, seconds(1));

@@ -91,7 +91,8 @@ class ChatKillTest : public ProcessTest {
         body += client.read_exactly(size);
         client.read_exactly(2);
       }
-    } catch (const std::runtime_error&) {  // killed
+    } catch (const std::runtime_error&) {
+      SUCCEED() << "killed";
     }
     for (std::size_t at = 0, end = 0; (end = body.find("\n\n", at)) != std::string::npos;
          at = end + 2)

@@ -83,7 +83,7 @@ TEST_F(RequestBodyTest, AnAgentWhoseClientLeavesLearnsOfIt) {
     wait_until_read(agent, 50);
     client.reset_on_close();
   }
-  while (agent.call("failure") == "") {
+  while (agent.call("failure").get<std::string>().empty()) {
   }
   EXPECT_EQ(agent.call("failure"), "GONE");
 }
