@@ -50,7 +50,7 @@ class Asked {
       throw Error(HEARTH_E_FINAL, error);
     if (parts::text(*end_, "outcome") == "skipped")
       throw Error(HEARTH_E_FINAL, "The other chat has dropped the question.");
-    co_return Json(text_);
+    co_return Json(parts::text(*end_, "text"));
   }
 
  private:
