@@ -39,7 +39,7 @@ struct Frame {
   }
 };
 
-// Waits at most ten seconds for anything, and throws then: a test never hangs.
+// Waits at most 30 seconds for anything, and throws then: a test never hangs.
 class RawClient {
  public:
   // `receive_buffer`: how much the system takes for a client that does not read; 0 is its default.
@@ -224,7 +224,7 @@ class RawClient {
     if (receive_buffer != 0) {
       ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     }
-    const timeval limit{10, 0};
+    const timeval limit{30, 0};  // ServerProcess::kPatience
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     const int on = 1;
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -147,11 +147,14 @@ TEST_F(AgentCallProcessTest, ASlowReaderBoundsWhatIsMadeForIt) {
   AgentClient reader(*server, "/agents/calling-agent/reader");
   EXPECT_EQ(reader.call("read", R"(["calling-agent","source",4,1000,0])"), 4000);
   const long before = resident_kib(*server);
-  // 96 MiB in parts of 256 KiB.
-  EXPECT_EQ(reader.call("read", R"(["calling-agent","source",384,262144,1])"), 384 * 262144);
+  // Parts of 256 KiB: 96 MiB. A sanitizer keeps what was freed, so there it is only shown that
+  // such a reader gets everything, of fewer parts.
+  const int parts = kSanitized ? 64 : 384;
+  EXPECT_EQ(
+      reader.call("read", R"(["calling-agent","source",)" + std::to_string(parts) + ",262144,1]"),
+      parts * 262144);
   const long grown = resident_kib(*server) - before;
-  std::cout << "96 MiB through a slow reader: " << grown << " KiB at the most\n";
-  // A sanitizer keeps what was freed.
+  std::cout << parts / 4 << " MiB through a slow reader: " << grown << " KiB at the most\n";
   if (!kSanitized) EXPECT_LT(grown, 16 * 1024) << "of 96 MiB";
 }
 
