@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Prints how much C and C++ each folder of host/ has, and plugin-api/, plugins/ and tests/, beside
+what it had at the commit BASE_COMMIT.
+
+    size.py [ROOT]           the tree
+    size.py --table COMMIT   the table of that commit, as BASE has it
+    size.py --self-test      checks the counts themselves
+
+code        lines without comments and blanks
+lines       all lines
+long files  over 300 lines; long functions: over 60
+
+A line of more than 100 characters counts as if it were wrapped at 100.
+"""
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+SUFFIXES = (".cpp", ".hpp", ".h", ".c", ".ipp")
+OTHERS = ("plugin-api", "plugins", "tests")
+WIDTH = 100
+LONG_FILE = 300
+LONG_FUNCTION = 60
+COLUMNS = ("code", "lines", "files", "long files", "long functions")
+
+BASE_COMMIT = "683e5a5"
+# --table 683e5a5
+BASE = {
+    "host/api": (4027, 5359, 51, 2, 2),
+    "host/auth": (650, 842, 8, 0, 0),
+    "host/base": (2244, 3156, 51, 0, 0),
+    "host/cli": (2797, 3459, 37, 2, 0),
+    "host/config": (3034, 3863, 31, 4, 2),
+    "host/diagnosis": (1601, 2180, 19, 0, 0),
+    "host/durable": (7339, 9604, 58, 10, 0),
+    "host/extensions": (6453, 8404, 79, 7, 0),
+    "host/json": (559, 741, 6, 1, 0),
+    "host/mock": (2429, 2973, 21, 2, 0),
+    "host/net": (6595, 8851, 79, 3, 1),
+    "host/plugins/admission": (2401, 3115, 28, 2, 0),
+    "host/plugins/check": (3426, 4175, 27, 3, 1),
+    "host/plugins/generation": (858, 1109, 10, 0, 0),
+    "host/plugins/versions": (4209, 5530, 38, 5, 0),
+    "host/protocol": (658, 963, 16, 0, 0),
+    "host/runtime": (9028, 12225, 119, 6, 0),
+    "host/server": (4453, 5627, 49, 3, 1),
+    "host/storage": (5136, 7119, 52, 5, 0),
+    "host/telemetry": (598, 814, 6, 0, 0),
+    "plugin-api": (9891, 14394, 120, 12, 0),
+    "plugins": (1324, 1731, 9, 2, 0),
+    "tests": (91481, 106197, 674, 91, 10),
+}
+
+TOKENS = re.compile(
+    r'R"(?P<mark>[^()\\ ]{0,16})\((?s:.*?)\)(?P=mark)"'  # a raw text
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'"  # (10'000 is no character)
+    r"|//[^\n]*|/\*(?s:.*?)\*/")
+
+
+def without_comments(text):
+    """The same lines."""
+    def keep(match):
+        token = match.group(0)
+        return "\n" * token.count("\n") if token.startswith("/") else token
+    return TOKENS.sub(keep, text)
+
+
+def without_texts(code):
+    def keep(match):
+        return '""' + "\n" * match.group(0).count("\n")
+    return TOKENS.sub(keep, code)
+
+
+def rows_of(line):
+    return max(1, -(-len(line.rstrip()) // WIDTH))
+
+
+def function_lengths(text):
+    """From the first line of each function to its last. (A lambda belongs to the function around
+    it.)"""
+    code = re.sub(r"^[ \t]*#.*?(?<!\\)$", "", text, flags=re.MULTILINE | re.DOTALL)
+    header, depth, line, begun = "", 0, 1, None
+    for character in code:
+        if character == "\n":
+            line += 1
+        if character == "{":
+            words = header.split()
+            is_scope = not words or words[0] in ("namespace", "class", "struct", "enum", "union", "extern")
+            if begun is None and ")" in header and not is_scope and words[-1] not in ("=", ",", "("):
+                begun = (depth, line - header.lstrip().count("\n"))
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if begun is not None and depth == begun[0]:
+                yield line - begun[1] + 1
+                begun = None
+        header = "" if character in "{};" else header + character
+
+
+def count(text):
+    """One row of the table: a file's."""
+    code = without_comments(text)
+    lines = sum(map(rows_of, text.splitlines()))
+    functions = function_lengths(without_texts(code))
+    return (sum(rows_of(line) for line in code.splitlines() if line.strip()), lines, 1, int(lines > LONG_FILE),
+            sum(length > LONG_FUNCTION for length in functions))
+
+
+def folder_of(path):
+    parts = path.split("/")
+    if parts[0] == "host" and len(parts) > 2:
+        return "/".join(parts[:3] if parts[1] == "plugins" and len(parts) > 3 else parts[:2])
+    return parts[0] if parts[0] in OTHERS else None
+
+
+def table_of(files):
+    """`files`: (path, text)."""
+    table = {}
+    for path, text in files:
+        folder = folder_of(path)
+        if folder is not None and path.endswith(SUFFIXES):
+            table[folder] = tuple(map(sum, zip(table.get(folder, (0,) * len(COLUMNS)), count(text))))
+    return table
+
+
+def files_of_tree(root):
+    for top in ("host", *OTHERS):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SUFFIXES and "node_modules" not in path.parts and path.is_file():
+                yield str(path.relative_to(root)), path.read_text()
+
+
+def files_of_commit(commit):
+    archive = subprocess.run(["git", "archive", commit, "host", *OTHERS], check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        for member in tar:
+            if member.isfile() and member.name.endswith(SUFFIXES):
+                yield member.name, tar.extractfile(member).read().decode()
+
+
+def show(table):
+    host = tuple(map(sum, zip(*(row for folder, row in table.items() if folder.startswith("host/")))))
+    base_host = tuple(map(sum, zip(*(row for folder, row in BASE.items() if folder.startswith("host/")))))
+    rows = [(folder, table.get(folder), BASE.get(folder)) for folder in sorted({*table, *BASE})]
+    rows.insert(sum(folder.startswith("host/") for folder, _, _ in rows), ("host", host, base_host))
+    print(f"each: now, then at {BASE_COMMIT}")
+    print(f"{'':25}" + "".join(f"{column:>17}" for column in COLUMNS))
+    for folder, now, before in rows:
+        nothing = (0,) * len(COLUMNS)
+        pairs = zip(now or nothing, before or nothing)
+        print(f"{folder:25}" + "".join(f"{new:>9}{old:>8}" for new, old in pairs))
+
+
+def self_test():
+    long_line = "int a = " + "1 + " * 40 + "1;"
+    function = "int f(int a,\n      int b) {\n" + "  g(\"{\");  // {\n" * 58 + "}\n"
+    cases = [
+        ("", (0, 0, 1, 0, 0)),
+        ("// why\n\nint a;  // what\n", (1, 3, 1, 0, 0)),
+        ("/* one\n two */ int a;\n", (1, 2, 1, 0, 0)),
+        ('const char* a = "// no comment";\nconst auto b = R"(/*\n\n)";  // */\n', (3, 4, 1, 0, 0)),
+        ("constexpr int a = 10'000;  // it's\nint b;\n", (2, 2, 1, 0, 0)),
+        (long_line + "\n", (2, 2, 1, 0, 0)),
+        ("int a;\n" * 300, (300, 300, 1, 0, 0)),
+        ("int a;\n" * 301, (301, 301, 1, 1, 0)),
+        (function, (61, 61, 1, 0, 1)),
+        (function.replace("  g(\"{\");  // {\n", "", 1), (60, 60, 1, 0, 0)),
+        ("namespace a {\nstruct B {\n" + "  int f() { return 1; }\n" * 70 + "};\n}\n", (74, 74, 1, 0, 0)),
+        ("B::B() : a_{1}, b_(2) {\n" + "  if (a) {\n  }\n" * 30 + "}\n", (62, 62, 1, 0, 1)),
+        ("const int a[] = {\n" + "    f(1),\n" * 70 + "};\n", (72, 72, 1, 0, 0)),
+    ]
+    wrong = [(text, count(text), expected) for text, expected in cases if count(text) != expected]
+    for text, found, expected in wrong:
+        print(f"size: counts {found} instead of {expected}: {text[:60]!r}")
+    folders = [folder_of(path) for path in ("host/a/b.cpp", "host/plugins/a/b.cpp", "tests/host/a.cpp", "x/a.c")]
+    if folders != ["host/a", "host/plugins/a", "tests", None]:
+        wrong.append(folders)
+        print(f"size: the folders are {folders}")
+    print("size: the self-test is ok" if not wrong else "size: the self-test failed")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    if "--self-test" in sys.argv:
+        sys.exit(self_test())
+    if "--table" in sys.argv:
+        for each, counts in sorted(table_of(files_of_commit(sys.argv[-1])).items()):
+            print(f'    "{each}": {counts},')
+    else:
+        show(table_of(files_of_tree(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."))))
