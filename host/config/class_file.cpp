@@ -162,8 +162,7 @@ Settings<ClassSettings> make_own_settings() {
       duration("limits.sql_time", at(&Class::sql, &PluginSqlLimits::sql_time),
                {milliseconds(10), minutes(10)},
                "how long one SQL statement may take. The server looks at the time between "
-               "instructions of the statement and inside slow functions; [some functions have "
-               "limits](#limits-of-sql-functions) instead"),
+               "SQLite's instructions; [functions](#limits-of-sql-functions) are one instruction"),
       own_frame_setting(),
       own_timeout_setting(),
       count("limits.max_events", at(&Class::max_events), {1, 100'000},

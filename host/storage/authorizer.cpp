@@ -87,7 +87,6 @@ struct Authorizer::Action {
   std::string_view second;  // mostly the table that the object belongs to
   std::string_view schema;  // main or temp
   bool has_second;
-  bool is_inner;  // in a view or trigger
 };
 
 Authorizer::Authorizer(sqlite3& connection) : connection_(connection) {
@@ -110,27 +109,14 @@ void Authorizer::leave() noexcept {
 }
 
 int Authorizer::on_action(void* self, int code, const char* first, const char* second,
-                          const char* schema, const char* inner) noexcept {
+                          const char* schema, const char* /*inner*/) noexcept {
   auto& authorizer = *static_cast<Authorizer*>(self);
   if (!authorizer.active_) return SQLITE_OK;
   return authorizer.decide({.code = code,
                             .first = first == nullptr ? "" : first,
                             .second = second == nullptr ? "" : second,
                             .schema = schema == nullptr ? "" : schema,
-                            .has_second = second != nullptr,
-                            .is_inner = inner != nullptr});
-}
-
-// For PluginSql, which bounds full-text queries.
-void Authorizer::note_search(const Action& action) {
-  if (action.is_inner) return;
-  if (action.code == SQLITE_FUNCTION) {
-    seen_.match = seen_.match || equal_ignoring_case(action.second, "match");
-    return;
-  }
-  if (equal_ignoring_case(action.first, action.second)) seen_.read_namesake = true;
-  if (std::ranges::find(seen_.read_tables, action.first) == seen_.read_tables.end())
-    seen_.read_tables.emplace_back(action.first);
+                            .has_second = second != nullptr});
 }
 
 int Authorizer::refuse(std::string why) {
@@ -140,7 +126,7 @@ int Authorizer::refuse(std::string why) {
 
 int Authorizer::decide(const Action& action) {
   switch (action.code) {
-    case SQLITE_READ: note_search(action); return SQLITE_OK;
+    case SQLITE_READ:
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_INSERT:
@@ -162,7 +148,7 @@ int Authorizer::decide(const Action& action) {
       if (seen_.schema_change) return SQLITE_OK;
       return refuse("REINDEX is not available");
     case SQLITE_FUNCTION:
-      note_search(action);
+      if (equal_ignoring_case(action.second, "match")) seen_.match = true;
       if (!is_one_of(action.second, kForbiddenFunctions)) return SQLITE_OK;
       return refuse("the function " + std::string(action.second) + " is not available");
     case SQLITE_PRAGMA: return decide_pragma(action);

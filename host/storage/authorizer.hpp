@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 struct sqlite3;
 
@@ -54,10 +53,7 @@ class Authorizer {
     bool growth = false;         // ... and may need more space
     bool schema_change = false;  // CREATE, ALTER or DROP
     bool alter = false;          // ALTER TABLE
-    // Without triggers and views, because SQLite allows no virtual tables in them.
-    bool match = false;                      // has MATCH
-    std::vector<std::string> read_tables{};  // tables with columns that it reads, each once
-    bool read_namesake = false;  // reads a column with its table's name, as FTS5 tables have
+    bool match = false;          // has MATCH
   };
   [[nodiscard]] const Seen& seen() const noexcept { return seen_; }
 
@@ -69,7 +65,6 @@ class Authorizer {
   static int on_action(void* self, int code, const char* first, const char* second,
                        const char* schema, const char* inner) noexcept;
   int decide(const Action& action);
-  void note_search(const Action& action);
   int decide_write(const Action& action);
   int decide_schema_change(const Action& action);
   int decide_pragma(const Action& action);

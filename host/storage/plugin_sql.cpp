@@ -2,12 +2,8 @@
 
 #include "base/assert.hpp"
 #include "storage/agent_schema.hpp"
-#include "storage/full_text_functions.hpp"
-#include "storage/full_text_query.hpp"
-#include "storage/full_text_tokens.hpp"
 #include "storage/single_owner_vfs.hpp"
-#include "storage/sql_functions.hpp"
-#include "storage/step_budget.hpp"
+#include "storage/sql_guards.hpp"
 
 #include <sqlite3.h>
 
@@ -24,16 +20,9 @@ namespace {
 // jump, which may be the end of a row with any number of columns.
 constexpr int kInstructionsPerCheck = 50;
 
-// LIKE and GLOB do not look at the clock, and functions that replaced them could not use indexes.
-// One of them takes a third of a second for a value of 2 MB and a pattern of 200 bytes. So all that
-// a program may run between two looks share the bytes of eight patterns.
+// LIKE and GLOB do not look at the clock. One of them takes a second for a value of 2 MB and a
+// pattern of this length.
 constexpr int kMostPatternBytes = 200;
-constexpr int kSharedPatternBytes = 8 * kMostPatternBytes;
-
-// Patterns of one byte take nearly no time.
-int most_pattern_bytes(int matches) {
-  return std::clamp(kSharedPatternBytes / std::max(matches, 1), 1, kMostPatternBytes);
-}
 
 // An agent without durable work has no tables for it; its SQL reads them as empty.
 bool is_about_absent_work_view(const Error& error) {
@@ -43,10 +32,6 @@ bool is_about_absent_work_view(const Error& error) {
   text.remove_prefix(kAbsent.size());
   if (text.starts_with("main.")) text.remove_prefix(std::string_view("main.").size());
   return std::ranges::find(kWorkViews, text) != std::end(kWorkViews);
-}
-
-bool names_match(std::string_view sql) {
-  return contains_ignoring_case(sql, "like") || contains_ignoring_case(sql, "glob");
 }
 
 // SQLite's own limit.
@@ -105,12 +90,6 @@ std::string_view first_word(std::string_view sql) {
                            std::find_if_not(sql.begin(), sql.end(), is_letter) - sql.begin()));
 }
 
-bool may_change_schema(std::string_view sql) {
-  const std::string_view verb = first_word(sql);
-  return equal_ignoring_case(verb, "create") || equal_ignoring_case(verb, "drop") ||
-         equal_ignoring_case(verb, "alter");
-}
-
 // Whether the disk, the file or the machine failed, not the plugin.
 bool is_environment_failure(int code) {
   if (code == SQLITE_CORRUPT_VTAB) return false;  // an fts5 table whose content table has changed
@@ -129,23 +108,6 @@ bool is_environment_failure(int code) {
   }
 }
 
-// SQLite's table-valued functions.
-bool is_table_function(std::string_view table) {
-  return equal_ignoring_case(table, "json_each") || equal_ignoring_case(table, "json_tree") ||
-         table.starts_with("pragma_");
-}
-
-// Whether a bound value may be a query of FTS5. Only MATCH is always a search. The other forms look
-// like a column or a call of a table: they count only in a statement that changes nothing.
-bool may_search(const Authorizer::Seen& seen, bool is_readonly, std::string_view sql) {
-  if (seen.match) return true;
-  if (!is_readonly) return false;
-  return seen.read_namesake ||
-         std::ranges::any_of(seen.read_tables, [sql](const std::string& table) {
-           return !is_table_function(table) && calls_table(sql, table);
-         });
-}
-
 Errc errc_of(int code) {
   switch (code & 0xff) {
     case SQLITE_CONSTRAINT:
@@ -162,8 +124,8 @@ Errc errc_of(int code) {
 
 class PluginSql::PluginScope {
  public:
-  explicit PluginScope(PluginSql& sql)
-      : sql_(sql), budget_(sql.clock_, sql.clock_.steady_now() + sql.limits_.sql_time) {
+  explicit PluginScope(PluginSql& sql) : sql_(sql) {
+    sql.deadline_ = sql.clock_.steady_now() + sql.limits_.sql_time;
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
     forget_full_disk();
@@ -171,6 +133,7 @@ class PluginSql::PluginScope {
   }
   ~PluginScope() {
     sql_.authorizer_->leave();
+    sql_.deadline_.reset();
     sqlite3_limit(sql_.connection_, SQLITE_LIMIT_LENGTH, host_length_limit_);
   }
   PluginScope(const PluginScope&) = delete;
@@ -178,7 +141,6 @@ class PluginSql::PluginScope {
 
  private:
   PluginSql& sql_;
-  StepBudget budget_;
   int host_length_limit_;
 };
 
@@ -200,19 +162,16 @@ void PluginSql::attach() {
   if (connection_ != nullptr) return;
   connection_ = &connection;
   authorizer_ = std::make_unique<Authorizer>(connection);
-  replace_slow_functions(connection);
-  replace_full_text_functions(connection);
-  count_query_tokens(connection);
+  guard_slow_functions(connection);
   for (const auto& [limit, value] : kFixedLimits) sqlite3_limit(connection_, limit, value);
   sqlite3_limit(connection_, SQLITE_LIMIT_VARIABLE_NUMBER, limits_.max_variables);
   sqlite3_limit(connection_, SQLITE_LIMIT_EXPR_DEPTH, limits_.max_expression_depth);
-  const auto past_deadline = [](void*) {
-    StepBudget* const budget = StepBudget::current();
-    if (budget == nullptr) return 0;  // the host's own statement
-    budget->end_query();
-    return int{budget->is_over()};
+  const auto past_deadline = [](void* self) {
+    const auto& sql = *static_cast<const PluginSql*>(self);
+    // (The host's own statements have none.)
+    return int{sql.deadline_ && sql.clock_.steady_now() >= *sql.deadline_};
   };
-  sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, nullptr);
+  sqlite3_progress_handler(connection_, kInstructionsPerCheck, past_deadline, this);
 }
 
 // The error of the call that has just failed. Throws StorageError if the environment failed.
@@ -228,8 +187,6 @@ Error PluginSql::to_error(int code) {
     return Error{Errc::kTimeout, "the statement ran for more than " +
                                      std::to_string(limits_.sql_time.count()) + " ms"};
   }
-  if ((code & 0xff) == SQLITE_TOOBIG && StepBudget::current()->refused_query())
-    return long_query_error();
   return Error{errc_of(code), sqlite3_errmsg(connection_)};
 }
 
@@ -278,54 +235,10 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     // trigger was made.
     compiled.writes = sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0;
     compiled.grows = seen.growth;
-    compiled.searches = may_search(seen, sqlite3_stmt_readonly(raw) != 0, sql);
-    compiled.changes_schema = may_change_schema(sql);
+    compiled.searches = seen.match;
   }
   compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
   return compiled;
-}
-
-// Counts the places of the statement's program that call LIKE or GLOB, in its triggers too. Each
-// runs at most once between two jumps back. The text and the authorizer cannot tell: a view, a
-// generated column or a column's alias is compiled once for each use.
-void PluginSql::count_matches(Compiled& compiled) {
-  compiled.matches_of = schema_version_;
-  const std::string_view sql = skip_blanks(sqlite3_sql(compiled.stmt.get()));
-  compiled.matches = 0;
-  if (sqlite3_stmt_isexplain(compiled.stmt.get()) != 0) return;
-  if (!names_match(sql) && !schema_names_match()) return;
-  sqlite3_stmt* raw = nullptr;  // stays null if the statement is no longer valid
-  const std::string explain = "EXPLAIN " + std::string(sql);
-  sqlite3_prepare_v2(connection_, explain.c_str(), -1, &raw, nullptr);
-  const OwnedStatement program(raw);
-  constexpr int kOpcode = 1;
-  constexpr int kFunction = 5;
-  const auto column = [raw](int at) {
-    const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(raw, at));
-    return std::string_view(text == nullptr ? "" : text);
-  };
-  while (raw != nullptr && sqlite3_step(raw) == SQLITE_ROW) {
-    if (!column(kOpcode).ends_with("Func") && !column(kOpcode).ends_with("Function")) continue;
-    const std::string_view function = column(kFunction);
-    if (function.starts_with("like(") || function.starts_with("glob(")) ++compiled.matches;
-  }
-}
-
-// Evaluated once for each schema.
-bool PluginSql::schema_names_match() {
-  if (matching_schema_ != schema_version_) {
-    sqlite3_stmt* raw = nullptr;
-    sqlite3_prepare_v2(connection_,
-                       "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND "
-                       "substr(name, 1, 8) <> 'cf_agent'",
-                       -1, &raw, nullptr);
-    const OwnedStatement statement(raw);
-    schema_matches_ = false;
-    while (!schema_matches_ && sqlite3_step(raw) == SQLITE_ROW)
-      schema_matches_ = names_match(reinterpret_cast<const char*>(sqlite3_column_text(raw, 0)));
-    matching_schema_ = schema_version_;
-  }
-  return schema_matches_;
 }
 
 // Refuses what SQLite does not report to the authorizer.
@@ -390,13 +303,9 @@ Result<StepOutcome> PluginSql::step(StatementHandle handle) {
   }
   const PluginScope scope(*this);
   const bool starts = compiled.cursor == Cursor::kIdle;
-  if (starts && compiled.matches_of != schema_version_) count_matches(compiled);
-  sqlite3_limit(connection_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH,
-                most_pattern_bytes(compiled.matches));
   // The host inserts rows on the same connection too.
   if (starts) sqlite3_set_last_insert_rowid(connection_, last_insert_rowid_);
   const int outcome = sqlite3_step(compiled.stmt.get());
-  if (compiled.changes_schema) ++schema_version_;
   // The first step does all the writing; further steps return rows.
   if (starts && compiled.writes) last_insert_rowid_ = sqlite3_last_insert_rowid(connection_);
   return finish_step(compiled, outcome);
@@ -494,7 +403,6 @@ Result<void> PluginSql::rollback_to(SavepointHandle savepoint) {
   const std::uint64_t last_write = savepoints_[*depth].state_writes;
   savepoints_.resize(*depth);
   database_.forget_schema();
-  ++schema_version_;
   if (state_undone_ && last_write != database_.state_writes()) state_undone_(last_write);
   return {};
 }

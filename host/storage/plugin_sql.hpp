@@ -34,6 +34,9 @@ enum class StepOutcome {
 // SQLite's types and numbers; they cross the plugin ABI.
 enum class ColumnType { kInteger = 1, kDouble = 2, kText = 3, kBlob = 4, kNull = 5 };
 
+// FTS5 holds the places of all words of a query in a row at the same time.
+inline constexpr std::size_t kMostSearchBytes = 4'000;
+
 struct PluginSqlLimits {
   std::size_t max_sql_bytes = 256U << 10U;             // of one statement; pass values as variables
   int max_variables = 1'000;                           // ?N in one statement
@@ -55,12 +58,11 @@ struct PluginSqlLimits {
 //  P5 Cheap again prepare() of a text that was finalized before takes it from a small cache.
 //
 // P2, limits besides PluginSqlLimits:
-//   tokens     a full-text query has at most kMostQueryTokens (step_budget.hpp)
-//   NEAR       a text bound to a statement that searches obeys full_text_query.hpp
-//   patterns   a pattern of LIKE or GLOB has at most 200 bytes; if the statement's SQLite program
-//              has more than 8 places for patterns, at most 1,600 bytes divided by their number
-// If the SQL builds a query from literals and stored values, these are not bounded: NEAR, and the
-// tokens for a table that names no tokenizer.
+//   patterns   a pattern of LIKE or GLOB has at most 200 bytes
+//   searches   a text bound to a statement with MATCH has at most kMostSearchBytes
+//   functions  sql_guards.hpp
+// The time is looked at between SQLite's instructions. A function of SQLite is one instruction, and
+// so is a search's look at one row: these take as long as they take.
 //
 // Errors   kInvalidArgument  SQL that SQLite rejects (its message), misuse of a handle
 //          kForbidden        refused by the authorizer, with the reason
@@ -171,9 +173,6 @@ class PluginSql {
     bool writes = false;    // needs the transaction
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
     bool searches = false;  // full text: a bound value may be a query
-    bool changes_schema = false;
-    int matches = 0;               // from count_matches()
-    std::uint64_t matches_of = 0;  // the schema_version_ of that count; 0: not counted
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {
@@ -186,8 +185,6 @@ class PluginSql {
   void attach();
   Result<Compiled> compile(std::string_view sql);
   std::optional<Error> refuse_unreported(sqlite3_stmt& stmt, std::string_view sql) const;
-  void count_matches(Compiled& compiled);
-  bool schema_names_match();
   std::optional<Compiled> take_cached(std::string_view sql);
   void keep_for_later(Compiled compiled);
   Result<void> check_growth(const Compiled& compiled);
@@ -212,9 +209,7 @@ class PluginSql {
   std::vector<Compiled> cache_;  // least recently used first
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
-  std::uint64_t schema_version_ = 1;   // rises whenever the plugin may have changed the schema
-  std::uint64_t matching_schema_ = 0;  // the version that schema_matches_ is for
-  bool schema_matches_ = false;        // the schema has LIKE or GLOB
+  std::optional<SteadyTime> deadline_;  // of the call in progress
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
 };

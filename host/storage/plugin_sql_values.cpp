@@ -1,7 +1,5 @@
 // The part of PluginSql that moves values: parameters in, columns out.
 
-#include "storage/full_text_query.hpp"
-#include "storage/full_text_tokens.hpp"
 #include "storage/plugin_sql.hpp"
 
 #include <sqlite3.h>
@@ -28,10 +26,9 @@ Result<sqlite3_stmt*> PluginSql::find_to_bind(StatementHandle handle, std::strin
   if (value.size() > limits_.max_value_bytes)
     return Error{Errc::kLimitExceeded,
                  "the value is longer than " + std::to_string(limits_.max_value_bytes) + " bytes"};
-  if ((*found)->searches) {
-    if (is_long_query(*connection_, value)) return long_query_error();
-    if (const Result<void> checked = check_full_text_query(value); !checked) return checked.error();
-  }
+  if ((*found)->searches && value.size() > kMostSearchBytes)
+    return Error{Errc::kLimitExceeded, "a text bound to a full-text search has at most " +
+                                           std::to_string(kMostSearchBytes) + " bytes"};
   return (*found)->stmt.get();
 }
 

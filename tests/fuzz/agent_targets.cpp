@@ -3,7 +3,6 @@
 #include "fuzz/targets.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/agent_key.hpp"
-#include "storage/full_text_query.hpp"
 #include "storage/plugin_sql.hpp"
 #include "support/temp_directory.hpp"
 
@@ -36,13 +35,6 @@ void cron(std::string_view bytes) {
     const auto next = cron->next(from, zone ? *zone : durable::TimeZone());
     require(!next || *next > from, "the next time is later");
   }
-}
-
-void full_text_query(std::string_view bytes) {
-  const auto checked = storage::check_full_text_query(bytes);
-  require(bytes.size() > storage::kMostNearPhrases || checked.has_value(),
-          "a short text is no long query");
-  (void)storage::calls_table(bytes, bytes.substr(0, 3));
 }
 
 // One statement, in the database of an agent that has a table of its own.

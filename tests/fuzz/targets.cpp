@@ -26,7 +26,6 @@ std::span<const Target> targets() {
       Target{"deflate_offer", deflate_offer},
       Target{"egress_rules", egress_rules},
       Target{"elf_image", elf_image},
-      Target{"full_text_query", full_text_query},
       Target{"http_request", http_request},
       Target{"json_text", json_text},
       Target{"jwt", jwt},

@@ -73,7 +73,6 @@ void settings_text(std::string_view bytes);
 // agent_targets.cpp
 void agent_key(std::string_view bytes);
 void cron(std::string_view bytes);
-void full_text_query(std::string_view bytes);
 void plugin_sql(std::string_view bytes);
 
 }  // namespace hearth::fuzz
