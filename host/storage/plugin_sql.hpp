@@ -34,8 +34,8 @@ enum class StepOutcome {
 // SQLite's types and numbers; they cross the plugin ABI.
 enum class ColumnType { kInteger = 1, kDouble = 2, kText = 3, kBlob = 4, kNull = 5 };
 
-// FTS5 holds the places of all words of a query in a row at the same time.
-inline constexpr std::size_t kMostSearchBytes = 4'000;
+// FTS5 holds the places of all words of a query in a row at the same time: up to a megabyte a word.
+inline constexpr std::size_t kMostSearchBytes = 1'000;
 
 struct PluginSqlLimits {
   std::size_t max_sql_bytes = 256U << 10U;             // of one statement; pass values as variables
