@@ -1,6 +1,7 @@
 #include "net/acceptor.hpp"
 
 #include "base/assert.hpp"
+#include "net/refused_connection.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -9,6 +9,14 @@
 #include <utility>
 
 namespace hearth::net {
+namespace {
+
+// An answer of at least this size is moved into the stream, not copied.
+constexpr std::size_t kLargeAnswer = std::size_t{16} << 10;
+
+}  // namespace
+
+// ---- requests come in ---------------------------------------------------------------------------
 
 void HttpSession::run() {
   if (is_ending()) return;  // the server stops
@@ -189,6 +197,291 @@ void HttpSession::upgrade(HttpRequest request) {
   asio::post(stream_->executor(), [self] { self->share_.table.remove(*self); });
   services_.hand_over(share_, std::exchange(stream_, nullptr), std::exchange(incoming_, {}),
                       std::move(request), std::move(plan));
+}
+
+// ---- a body that the handler reads as it arrives ------------------------------------------------
+
+bool HttpSession::handler_reads_body() {
+  if (!parser().has_body()) return false;
+  const std::optional<HttpRequest> head = parser().head();
+  if (!head || find_header(head->headers, "Upgrade")) return false;
+  try {
+    return services_.handler.reads_body(*head);
+  } catch (const std::exception& failure) {
+    services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
+                                   {{"reason", failure.what()}});
+    return false;  // on_request() decides what becomes of it
+  }
+}
+
+void HttpSession::dispatch_head() {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the head is complete
+  HttpRequest request = *parser().head();
+  begin_request(request);
+  if (!may_send(1, 0)) {
+    has_sent_too_much_ = true;
+    return refuse(request, too_many_response("requests"));
+  }
+  request.peer = arrival_.peer;
+  request.address = arrival_.address;
+  request.has_unread_body = true;
+  body_.emplace();
+  held_.set(0);
+  ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
+}
+
+void HttpSession::read_body(std::uint64_t number, std::size_t bytes, BodyListener listener) {
+  if (!answering(number) || !body_) {
+    if (!listener) return;  // it has got the end
+    return asio::post(stream_->executor(), [listener = std::move(listener)] {
+      listener({.is_end = true, .failure = Error{Errc::kNotFound, "the client has left"}});
+    });
+  }
+  if (listener) body_->listener = std::move(listener);
+  body_->credit += static_cast<std::int64_t>(bytes);
+  asio::post(stream_->executor(), [self = shared_from_this()] { self->continue_body(); });
+}
+
+void HttpSession::continue_body() {
+  if (!wants_body()) return;
+  if (parser().expects_continue() && incoming_.empty() && !continued_ && body().received == 0 &&
+      state_ == State::kAnswering) {
+    continued_ = true;
+    stream_->append("HTTP/1.1 100 Continue\r\n\r\n");
+    stream_->flush_soon();
+  }
+  if (!reading_) parse();
+}
+
+// The parser has taken the next bytes of the body.
+void HttpSession::pass_body(HttpParser::Step step) {
+  std::string bytes = parser().take_body();
+  body().received += bytes.size();
+  body().credit -= static_cast<std::int64_t>(bytes.size());
+  if (!bytes.empty()) {
+    asio::post(stream_->executor(),
+               [listener = body().listener, bytes = std::move(bytes)]() mutable {
+                 listener({.bytes = std::move(bytes)});
+               });
+  }
+  if (!may_have_sent()) {
+    has_sent_too_much_ = true;
+    return end_body(Error{Errc::kLimitExceeded, "the client's address has sent too many bytes"});
+  }
+  if (step == HttpParser::Step::kDone) return end_body(std::nullopt);
+  if (step != HttpParser::Step::kRefused) return;
+  if (parser().refusal().status == 413)
+    return end_body(Error{Errc::kTooLarge, "the request's body is too large"});
+  end_body(Error{Errc::kInvalidArgument, "the request's body is not valid HTTP"});
+}
+
+// No bytes behind an incomplete body can be parsed.
+void HttpSession::end_body(std::optional<Error> failure) {
+  if (failure) keep_alive_ = false;
+  const BodyListener listener = std::move(body().listener);
+  body_.reset();
+  if (!listener) return;
+  asio::post(stream_->executor(), [listener, failure = std::move(failure)] {
+    listener({.is_end = true, .failure = failure});
+  });
+}
+
+// ---- answers go out -----------------------------------------------------------------------------
+
+void HttpSession::respond(std::uint64_t number, HttpResponse response) {
+  if (state_ == State::kAnswering && answering(number)) answer(std::move(response));
+}
+
+void HttpSession::answer(HttpResponse response) {
+  if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
+  if (share_.table.stopping() || body_) keep_alive_ = false;
+  ResponseHead head;
+  head.keep_alive = keep_alive_;
+  head.date = share_.date.now();
+  head.length = response.body.size();
+  if (response.status == 204 || response.status == 304) head.framing = BodyFraming::kNone;
+  std::string text;
+  if (!append_head(text, response, head)) {
+    services_.logger.write_limited(LogLevel::kError, "net.response_invalid", {},
+                                   {{"status", response.status}});
+    response = replacement_for(response);
+    head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_, head.date};
+    (void)append_head(text, response, head);
+  }
+  if (is_head_ || head.framing != BodyFraming::kLength) {
+    stream_->append(text);
+  } else if (response.body.size() < kLargeAnswer) {
+    stream_->append(text.append(response.body));
+  } else {
+    stream_->append(text, SharedBytes(share_.buffers.memory(), std::move(response.body)));
+  }
+  answered();
+}
+
+void HttpSession::start(std::uint64_t number, HttpResponse response) {
+  if (state_ != State::kAnswering || !answering(number)) return;
+  if (header_has_token(response.headers, "Connection", "close")) keep_alive_ = false;
+  if (share_.table.stopping() || body_ || framing_ == BodyFraming::kToEnd) keep_alive_ = false;
+  if (response.status == 204 || response.status == 304) framing_ = BodyFraming::kNone;
+  std::string text;
+  if (!append_head(text, response, ResponseHead{framing_, 0, keep_alive_, share_.date.now()})) {
+    return answer(std::move(response));  // which refuses it for the same reason
+  }
+  state_ = State::kStreaming;
+  stream_->append(text);
+  stream_->flush_soon();
+  write(number, response.body);
+}
+
+void HttpSession::write(std::uint64_t number, std::string_view part) {
+  if (state_ != State::kStreaming || !answering(number)) return;
+  if (is_head_ || framing_ == BodyFraming::kNone) return;
+  if (framing_ == BodyFraming::kChunked) {
+    std::string chunk;
+    append_chunk(chunk, part);
+    stream_->append(chunk);
+  } else {
+    stream_->append(part);
+  }
+  if (stream_->buffered() > share_.options.send_queue || stream_->refused_memory()) {
+    stream_->flush();
+    if (stream_->buffered() > share_.options.send_queue) return drop(DropReason::kSendQueue);
+    if (stream_->refused_memory()) return drop(DropReason::kMemory);
+  }
+  stream_->flush_soon();
+}
+
+void HttpSession::finish(std::uint64_t number) {
+  if (state_ != State::kStreaming || !answering(number)) return;
+  if (framing_ == BodyFraming::kChunked && !is_head_) stream_->append(kLastChunk);
+  answered();
+}
+
+void HttpSession::abandon(std::uint64_t number, const HttpRequest& request) {
+  if (!answering(number)) return;
+  if (state_ == State::kStreaming) return lost();
+  HttpResponse response = error_response(500, "internal", "the request was not answered");
+  services_.handler.on_refusal(request, response);
+  answer(std::move(response));
+}
+
+void HttpSession::when_drained(std::uint64_t number, std::function<void()> notice) {
+  if (state_ != State::kStreaming || !answering(number)) return notice();
+  stream_->when_drained(share_.options.send_queue / 4, std::move(notice));
+}
+
+void HttpSession::on_abort(std::uint64_t number, std::function<void()> notice) {
+  if (answering(number)) {
+    abort_notice_ = std::move(notice);
+  } else if (number == number_ && (state_ == State::kEnding || state_ == State::kGone)) {
+    notice();
+  }
+}
+
+void HttpSession::answered() {
+  abort_notice_ = nullptr;
+  if (!keep_alive_) return end();
+  if (stream_->buffered() > ByteStream::kMostGathered) {
+    stream_->flush();
+    if (stream_->refused_memory()) return drop(DropReason::kMemory);
+  }
+  stream_->flush_soon();
+  wait_for_request(share_.options.http_idle_timeout);
+  // Posted, because many requests sent ahead would otherwise nest ever deeper on this stack. A
+  // pending read parses when it completes.
+  asio::post(stream_->executor(), [self = shared_from_this()] {
+    if (self->state_ == State::kIdle && !self->reading_) self->parse();
+  });
+}
+
+void HttpSession::refuse(const HttpResponse& response) {
+  HttpResponse copy = response;  // may be the parser's
+  if (const auto head = parser().head()) services_.handler.on_refusal(*head, copy);
+  refuse_all(std::move(copy));
+}
+
+void HttpSession::refuse(const HttpRequest& request, HttpResponse response) {
+  services_.handler.on_refusal(request, response);
+  refuse_all(std::move(response));
+}
+
+void HttpSession::refuse_all(HttpResponse response) {
+  keep_alive_ = false;
+  state_ = State::kAnswering;
+  is_head_ = false;
+  parser_.emplace(share_.options);
+  incoming_ = {};  // not clear(): its memory goes, too
+  held_.set(0);
+  answer(std::move(response));
+}
+
+// ---- deadlines and the end ----------------------------------------------------------------------
+
+void HttpSession::end(Linger linger) {
+  if (is_ending()) return;
+  state_ = State::kEnding;
+  set_deadline(share_.options.close_timeout);
+  if (has_sent_too_much_ && linger == Linger::kUntilPeerEnds) linger = Linger::kBriefly;
+  if (body_) end_body(Error{Errc::kNotFound, "the request is over"});
+  const std::shared_ptr<HttpSession> self = shared_from_this();
+  stream_->finish(
+      linger, [self] { self->gone(); },
+      [self](std::size_t bytes) { return self->may_send(0, bytes); });
+  // Posted: this may run inside a write() of the exchange's holder.
+  if (abort_notice_) asio::post(stream_->executor(), std::exchange(abort_notice_, nullptr));
+}
+
+void HttpSession::lost() {
+  if (body_) end_body(Error{Errc::kNotFound, "the client has left"});
+  end();
+  stream_->abort();
+}
+
+void HttpSession::drop(DropReason reason) {
+  share_.note_drop(reason);
+  lost();
+}
+
+void HttpSession::gone() {
+  const std::shared_ptr<HttpSession> self = shared_from_this();
+  state_ = State::kGone;
+  share_.table.remove(*this);
+  share_.connection_ended();
+}
+
+void HttpSession::wind_down() {
+  keep_alive_ = false;
+  if (state_ == State::kIdle) end(Linger::kUntilSent);
+}
+
+void HttpSession::cut() {
+  if (state_ < State::kMoved) lost();
+}
+
+void HttpSession::on_sweep(SocketTime now) {
+  if (state_ >= State::kMoved) return;
+  if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed without a read
+  const bool takes = stream_->waits_for_peer();
+  if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
+    return drop(DropReason::kReadsSlowly);
+  }
+  const bool sends = (state_ == State::kBody || wants_body()) && !stream_->backed_up();
+  const std::uint64_t sent = body_ ? body_->received : sends ? parser().body_size() : 0;
+  if (rate_in_.too_slow(share_.options, sends, sent, now)) {
+    share_.note_drop(DropReason::kSendsSlowly);
+    if (body_) return end_body(Error{Errc::kTimeout, "the request's body came too slowly"});
+    return refuse(error_response(408, "timeout", "the request's body came too slowly"));
+  }
+  // TLS may read many bytes without any to parse, also while half a head waits. Bytes that wait
+  // behind an answer are charged when they are parsed.
+  if (!is_ending() && (state_ <= State::kBody || incoming_.empty()) && !may_have_sent())
+    return state_ <= State::kBody ? refuse_too_many() : lost();
+  if (now < deadline_) return;
+  // A long answer has no deadline while the client continues to read.
+  if (takes && is_ending()) return set_deadline(share_.options.close_timeout);
+  if (takes && state_ == State::kIdle) return set_deadline(share_.options.http_idle_timeout);
+  if (state_ == State::kHead) return drop(DropReason::kSilent);
+  lost();
 }
 
 void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,

@@ -54,10 +54,6 @@ struct UnreadBody {
   std::uint64_t received = 0;
 };
 
-// Requests come in in http_session.cpp, bodies that the handler reads in http_session_body.cpp;
-// answers go out in http_session_answers.cpp; deadlines and the end of the connection are in
-// http_session_end.cpp.
-//
 // Bounded   Of a body that the handler reads, at most one read from the socket waits here.
 //
 // Threads   The connection's loop.
@@ -149,6 +145,10 @@ class HttpSession final : public Session,
     HEARTH_ASSERT(parser_, "a session parses before it has run");
     return *parser_;
   }
+  UnreadBody& body() {
+    HEARTH_ASSERT(body_, "there is no body that the handler reads");
+    return *body_;
+  }
   void set_deadline(std::chrono::milliseconds from_now) {
     deadline_ = std::chrono::steady_clock::now() + from_now;
   }
@@ -186,10 +186,5 @@ class HttpSession final : public Session,
 // Threads   On the share's loop.
 void start_http_session(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
                         const HttpServices& services);
-
-// Sends the answer without reading a request, and closes. Without an answer it only ends the
-// connection in order. It is in `share.table` meanwhile.
-std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream,
-                                           const std::optional<HttpResponse>& answer);
 
 }  // namespace hearth::net

@@ -1,9 +1,8 @@
-// A refused connection: sends an answer, if there is one, and closes.
+#include "net/refused_connection.hpp"
 
-#include "net/http_session.hpp"
 #include "net/http_text.hpp"
 
-#include <optional>
+#include <chrono>
 #include <string>
 #include <utility>
 
