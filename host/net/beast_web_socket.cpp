@@ -173,7 +173,8 @@ class BeastWebSocket final : public WebSocket,
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
   [[nodiscard]] bool tell(const ReceivedMessage& message, std::size_t arrived);
-  void queued(bool others_waited);
+  // `waited`: bytes, before this message.
+  void queued(std::size_t waited);
   void overflow(DropReason why, std::string_view reason);
   void give_up(std::uint16_t code, std::string_view reason);
   void sent_too_much();
@@ -377,13 +378,13 @@ void BeastWebSocket::on_read_failed(error_code error) {
 // frames.
 void BeastWebSocket::send(std::string_view payload, bool is_text) {
   if (!is_open()) return;
-  const bool others_wait = stream_->buffered() != 0;
+  const std::size_t waited = stream_->buffered();
   const auto packed = packing_ ? packing_->pack(payload) : std::nullopt;
   const std::string_view bytes = packed.value_or(payload);
   std::array<char, 10> head;
   stream_->append(frame_head(bytes.size(), is_text, packed.has_value(), head));
   stream_->append(bytes);
-  queued(others_wait);
+  queued(waited);
 }
 
 void BeastWebSocket::send(SharedBytes payload, bool is_text) {
@@ -393,16 +394,19 @@ void BeastWebSocket::send(SharedBytes payload, bool is_text) {
     return send(payload.view(), is_text);
   }
   if (!is_open()) return;
-  const bool others_wait = stream_->buffered() != 0;
+  const std::size_t waited = stream_->buffered();
   std::array<char, 10> head;
   stream_->append(frame_head(length, is_text, false, head), std::move(payload));
-  queued(others_wait);
+  queued(waited);
 }
 
-void BeastWebSocket::queued(bool others_waited) {
-  if (stream_->buffered() > share_.options.send_queue || stream_->refused_memory()) {
+void BeastWebSocket::queued(std::size_t waited) {
+  const std::size_t limit = share_.options.send_queue;
+  if (stream_->buffered() > limit || stream_->refused_memory()) {
+    // Small messages of this turn of the loop do not keep a large one from being sent.
+    const bool is_first_large = waited <= limit && stream_->buffered() - waited > limit;
     stream_->flush();
-    if (others_waited && stream_->buffered() > share_.options.send_queue) {
+    if (waited != 0 && !is_first_large && stream_->buffered() > limit) {
       return overflow(DropReason::kSendQueue, kTooSlow);
     }
     if (stream_->refused_memory()) return overflow(DropReason::kMemory, kNoMemory);

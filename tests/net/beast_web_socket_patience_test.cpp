@@ -74,7 +74,11 @@ TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   RawClient client(port(), 4096);
   client.upgrade();
   const auto socket = opened_.wait();
-  loops_->run_on(0, [&] { socket->send(std::string(8'000'000, 'x'), true); });
+  loops_->run_on(0, [&] {
+    socket->send("a greeting", true);  // still waits then
+    socket->send(std::string(8'000'000, 'x'), true);
+  });
+  EXPECT_EQ(client.read_frame().payload, "a greeting");
   EXPECT_EQ(client.read_frame().payload.size(), 8'000'000U);
   loops_->run_on(0, [&] { EXPECT_EQ(socket->buffered(), 0U); });
   EXPECT_EQ(closed_.count(), 0U);
