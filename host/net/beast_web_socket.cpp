@@ -173,8 +173,7 @@ class BeastWebSocket final : public WebSocket,
   void on_read_failed(error_code error);
   void on_close_done(error_code error);
   [[nodiscard]] bool tell(const ReceivedMessage& message, std::size_t arrived);
-  // `waited`: bytes, before this message.
-  void queued(std::size_t waited);
+  void queued(std::size_t waited, std::size_t length);
   void overflow(DropReason why, std::string_view reason);
   void give_up(std::uint16_t code, std::string_view reason);
   void sent_too_much();
@@ -205,6 +204,7 @@ class BeastWebSocket final : public WebSocket,
   MinimumRate rate_out_;
   SocketTime heard_at_ = std::chrono::steady_clock::now();
   SocketTime deadline_ = SocketTime::max();  // for kClosing and kEnding
+  std::size_t oversized_ = 0;  // the largest message over send_queue since nothing waited
   int burst_ = 0;
   State state_ = State::kOpen;
   bool paused_ = false;
@@ -384,7 +384,7 @@ void BeastWebSocket::send(std::string_view payload, bool is_text) {
   std::array<char, 10> head;
   stream_->append(frame_head(bytes.size(), is_text, packed.has_value(), head));
   stream_->append(bytes);
-  queued(waited);
+  queued(waited, bytes.size());
 }
 
 void BeastWebSocket::send(SharedBytes payload, bool is_text) {
@@ -397,18 +397,16 @@ void BeastWebSocket::send(SharedBytes payload, bool is_text) {
   const std::size_t waited = stream_->buffered();
   std::array<char, 10> head;
   stream_->append(frame_head(length, is_text, false, head), std::move(payload));
-  queued(waited);
+  queued(waited, length);
 }
 
-void BeastWebSocket::queued(std::size_t waited) {
+void BeastWebSocket::queued(std::size_t waited, std::size_t length) {
   const std::size_t limit = share_.options.send_queue;
+  oversized_ = std::max<std::size_t>(waited == 0 ? 0 : oversized_, length > limit ? length : 0);
   if (stream_->buffered() > limit || stream_->refused_memory()) {
-    // Small messages of this turn of the loop do not keep a large one from being sent.
-    const bool is_first_large = waited <= limit && stream_->buffered() - waited > limit;
     stream_->flush();
-    if (waited != 0 && !is_first_large && stream_->buffered() > limit) {
+    if (waited != 0 && stream_->buffered() > limit + oversized_)
       return overflow(DropReason::kSendQueue, kTooSlow);
-    }
     if (stream_->refused_memory()) return overflow(DropReason::kMemory, kNoMemory);
   }
   if (!delivering_) stream_->flush_soon();

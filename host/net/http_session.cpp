@@ -336,6 +336,8 @@ void HttpSession::start(std::uint64_t number, HttpResponse response) {
 void HttpSession::write(std::uint64_t number, std::string_view part) {
   if (state_ != State::kStreaming || !answering(number)) return;
   if (is_head_ || framing_ == BodyFraming::kNone) return;
+  // A part of any size may follow those that the client has taken.
+  const bool is_drained = stream_->buffered() <= share_.options.send_queue / 4;
   if (framing_ == BodyFraming::kChunked) {
     std::string chunk;
     append_chunk(chunk, part);
@@ -345,7 +347,8 @@ void HttpSession::write(std::uint64_t number, std::string_view part) {
   }
   if (stream_->buffered() > share_.options.send_queue || stream_->refused_memory()) {
     stream_->flush();
-    if (stream_->buffered() > share_.options.send_queue) return drop(DropReason::kSendQueue);
+    if (!is_drained && stream_->buffered() > share_.options.send_queue)
+      return drop(DropReason::kSendQueue);
     if (stream_->refused_memory()) return drop(DropReason::kMemory);
   }
   stream_->flush_soon();

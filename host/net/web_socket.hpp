@@ -35,12 +35,12 @@ class WebSocketListener {
 };
 
 // Order     Frames leave in the order sent. Frames of one turn of the loop leave together.
-// Bounded   At most NetOptions::send_queue bytes, plus one message of any size, wait for the peer.
-//           One more message ends the connection with 1013 "client reads too slowly"; queued
-//           messages still leave if they can within a short time. While more than half of
-//           send_queue waits, nothing is read from the peer. 1013 also ends a peer that reads or
-//           sends less than NetOptions::min_rate, and a peer that needs memory while client memory
-//           is above its limit.
+// Bounded   At most NetOptions::send_queue bytes, plus one message of any size, wait for the peer,
+//           in any order. One more message ends the connection with 1013 "client reads too
+//           slowly"; queued messages still leave if they can within a short time. While more than
+//           half of send_queue waits, nothing is read from the peer. 1013 also ends a peer that
+//           reads or sends less than NetOptions::min_rate, and a peer that needs memory while
+//           client memory is above its limit.
 // Threads   All members on the socket's loop only.
 // Lifetime  The network keeps an open socket alive, and the socket keeps its listener until
 //           on_close() has returned, so the two may hold each other. Afterwards every member is

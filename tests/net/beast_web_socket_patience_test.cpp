@@ -77,9 +77,11 @@ TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   loops_->run_on(0, [&] {
     socket->send("a greeting", true);  // still waits then
     socket->send(std::string(8'000'000, 'x'), true);
+    socket->send("behind it", true);
   });
   EXPECT_EQ(client.read_frame().payload, "a greeting");
   EXPECT_EQ(client.read_frame().payload.size(), 8'000'000U);
+  EXPECT_EQ(client.read_frame().payload, "behind it");
   loops_->run_on(0, [&] { EXPECT_EQ(socket->buffered(), 0U); });
   EXPECT_EQ(closed_.count(), 0U);
 }

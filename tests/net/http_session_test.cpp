@@ -342,7 +342,8 @@ TEST_F(HttpSessionTest, AStreamThatNobodyReadsIsBounded) {
 }
 
 TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
-  constexpr std::size_t kPiece = 20'000;
+  const std::string small(20'000, 'x');
+  const std::string larger_than_the_queue(2'000'000, 'x');
   constexpr std::size_t kPieces = 200;
   options_.send_queue = 100'000;
   Events<std::string> notices;
@@ -357,7 +358,7 @@ TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
   exchange->start({});
   std::thread writer([&] {
     for (std::size_t i = 0; i < kPieces; ++i) {
-      exchange->write(std::string(kPiece, 'x'));
+      exchange->write(i % 20 == 1 ? larger_than_the_queue : small);
       exchange->when_drained([&notices] { notices.add("drained"); });
       if (notices.wait() != "drained") return;
     }
@@ -365,7 +366,7 @@ TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
   });
   const Reply answer = client.read_reply();
   writer.join();
-  EXPECT_EQ(answer.body.size(), kPiece * kPieces);
+  EXPECT_EQ(answer.body.size(), 190 * small.size() + 10 * larger_than_the_queue.size());
   EXPECT_EQ(notices.count(), kPieces + 1);
   exchange->when_drained([&notices] { notices.add("over"); });
   EXPECT_EQ(notices.wait(), "over");
