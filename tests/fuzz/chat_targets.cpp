@@ -23,12 +23,14 @@ Json chat_json(std::string_view bytes) {
   }
 }
 
-// Those members of the list that are messages.
-Json chat_messages(const Json& value, const char* key) {
+// Those members of the list that are messages. `stored`: no two of them have one id.
+Json chat_messages(const Json& value, const char* key, bool stored = false) {
   Json messages = Json::array();
   if (!value.is_object() || !value.contains(key) || !value[key].is_array()) return messages;
+  std::set<std::string> ids;
   for (const Json& message : value[key])
-    if (chat::message_fault(message).empty()) messages.push_back(message);
+    if (chat::message_fault(message).empty() && (ids.insert(message["id"]).second || !stored))
+      messages.push_back(message);
   return messages;
 }
 
@@ -70,7 +72,7 @@ void chat_frame(std::string_view bytes) {
 
 void chat_reconcile(std::string_view bytes) {
   const Json lists = chat_json(bytes);
-  const Json stored = chat_messages(lists, "stored");
+  const Json stored = chat_messages(lists, "stored", true);
   const Json once = chat::reconcile(chat_messages(lists, "incoming"), stored).messages;
   check_chat_messages(once);
   std::set<std::string> ids;
