@@ -54,9 +54,9 @@ const start = (provider, version = 7) =>
 
 // A tab with a chat. `frames`: {sent, ...frame} of its WebSockets, over reloads.
 class Tab {
-  static async open(t, server, name, version = 7) {
+  static async open(t, server, name, { version = 7, agent = "assistant" } = {}) {
     const page = await tabs.newPage();
-    const tab = new Tab(page, server, `${originOf(pages[version])}/?${new URLSearchParams({ agent: "assistant", name, host: server.host })}`);
+    const tab = new Tab(page, server, `${originOf(pages[version])}/?${new URLSearchParams({ agent, name, host: server.host })}`);
     const failures = [];
     page.on("pageerror", (error) => failures.push(error.message));
     t.after(async () => {
@@ -147,8 +147,8 @@ class Tab {
   }
 }
 
-async function stored(server, name) {
-  return (await fetch(`http://${server.host}/agents/assistant/${name}/get-messages`)).json();
+async function stored(server, name, agent = "assistant") {
+  return (await fetch(`http://${server.host}/agents/${agent}/${name}/get-messages`)).json();
 }
 
 // The frames of one request: one id, seq without a gap, one end.
@@ -318,6 +318,16 @@ for (const provider of providers) {
       assertOneStream(interrupted.tab.responses());
     });
 
+    test("an agent that an administrator evicts goes on, on the same socket", limits, async (t) => {
+      const interrupted = await inTheMiddle(t, server, "evicted");
+      await server.command("evict", "assistant", interrupted.name);
+      await interrupted.tab.frames.waitFor(({ type, recovering }) => type === "cf_agent_chat_recovering" && recovering);
+      await interrupted.release();
+      await assertRecovered(provider, server, interrupted);
+      assert.deepEqual(await interrupted.tab.sockets(), { opens: 1, closes: 0 });
+      assertOneStream(interrupted.tab.responses());
+    });
+
     test("a cut answer goes on", limits, async (t) => {
       const interrupted = await inTheMiddle(t, server, "cut", (hold) => [{ words: 4 }, { hold }, { cut: true }, { words: 4 }]);
       await interrupted.release();
@@ -395,6 +405,30 @@ describe("useAgentChat", () => {
     assert.match(JSON.stringify(second.body), /Lisbon/);
     await tab.page.reload();
     await tab.shows(`user: ${name}`, 'assistant: [locate output-available {"place":"Lisbon"}] You are there.');
+  });
+
+  test("fields of the sender reach a turn and its continuation, and data parts reach all tabs", limits, async (t) => {
+    const name = freshName("fields");
+    const tab = await Tab.open(t, server, name, { agent: "guide" });
+    const other = await Tab.open(t, server, name, { agent: "guide" });
+    const body = { tone: "kind", depth: [1, null] };
+    const isData = (chunk) => chunk?.type.startsWith("data-");
+    const datas = (each) => each.responses().map(({ chunk }) => chunk).filter(isData).map(({ data }) => data);
+    await tab.send(script(name, [{ call: "locate", input: {} }], [{ hold: name }, { text: "There." }]), { body });
+    for (const each of [tab, other]) await each.frames.waitFor(() => datas(each).length === 7);
+    await model.release(name);
+    const stayed = [["data-body", body], ["data-progress", 2], ["data-body", body]];
+    const shown = (messages) => messages[1].parts.filter(isData).map(({ type, data }) => [type, data]);
+    for (const each of [tab, other]) {
+      await each.shows(`user: ${name}`, /assistant: \[locate output-available .*\] +There\./);
+      await each.rests();
+      assert.deepEqual(shown(await each.page.evaluate(() => window.chat.messages)), stayed);
+      assert.deepEqual(datas(each), [body, "begun", 1, 2, body, "begun", 1, 2]);
+    }
+    assert.deepEqual(shown(await stored(server, name, "guide")), stayed);
+    await tab.send("Plain");
+    await other.shows(`user: ${name}`, /assistant: .*/, "user: Plain", `assistant: ${words(5)}`);
+    assert.deepEqual((await stored(server, name, "guide"))[3].parts.find(isData).data, null);
   });
 
   test("goes on once, when the last of three results is there", limits, async (t) => {
@@ -534,7 +568,7 @@ describe("useAgentChat with ai 6", () => {
 
   test("streams, resumes and carries out a tool", limits, async (t) => {
     const name = freshName("six");
-    const tab = await Tab.open(t, server, name, 6);
+    const tab = await Tab.open(t, server, name, { version: 6 });
     await tab.send(script(name, [{ call: "locate", input: {} }], half(name)));
     // Until the end the client shows what goes on as a message of its own.
     const located = 'assistant: \\[locate output-available {"place":"Lisbon"}\\]';

@@ -36,7 +36,7 @@ export class Recording {
   }
 
   // The first entry, from index `from` on, that `matches`.
-  waitFor(matches = () => true, from = 0) {
+  waitFor(matches = () => true, from = 0, wait = WAIT_MS) {
     return new Promise((resolve, reject) => {
       const check = () => {
         const found = this.entries.slice(from).find((entry) => matches(entry));
@@ -47,8 +47,9 @@ export class Recording {
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(check);
-        reject(new Error(`no such entry among the ${this.what}: ${JSON.stringify(this.entries)}`));
-      }, WAIT_MS);
+        const last = this.entries.slice(-50).map((entry) => (JSON.stringify(entry) ?? "").slice(0, 500));
+        reject(new Error(`no such entry among the ${this.what}; the last ones are ${last.join("\n")}`));
+      }, wait);
       this.#waiting.add(check);
       check();
     });

@@ -7,9 +7,9 @@ import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { bundledPlugins, startServer } from "./server.mjs";
+import { bundledPlugins, startServer, testPlugins } from "./server.mjs";
 
-const sources = process.env.HEARTH_SOURCES ?? fileURLToPath(new URL("../..", import.meta.url));
+export const sources = process.env.HEARTH_SOURCES ?? fileURLToPath(new URL("../..", import.meta.url));
 export const KEY = "a-key-of-a-provider";
 const WAIT_MS = 10_000;
 const LOOK_EVERY_MS = 10;
@@ -69,35 +69,40 @@ export const providers = [
   { name: "Anthropic Messages", path: "/v1/messages", resumable: false, options: { provider: "anthropic" } },
 ];
 
-// `tools`: the address of the server of the tool `refund`. `origin`: of the pages.
-export function startAssistant(provider, model, { tools, origin }) {
+// The classes of a server: `assistant`, and `guide` (tests/agents/guide_agent.cpp), whose frames have
+// the usual limit. `host`: of the model. `tools`: the address of the server of the tool `refund`.
+// `origin`: of the pages.
+export function startAssistant(provider, { host }, { tools = "127.0.0.1:1", origin = "http://localhost" } = {}) {
   return startServer(async (root) => {
     const [classes, plugins] = ["classes", "plugins"].map((name) => path.join(root, name));
     for (const directory of [classes, plugins]) await mkdir(directory);
     await copyFile(path.join(bundledPlugins, "assistant.so"), path.join(plugins, "assistant.so"));
+    await copyFile(path.join(testPlugins, "guide-agent.so"), path.join(plugins, "guide-agent.so"));
     await writeFile(path.join(classes, "model.key"), KEY, { mode: 0o600 });
     const settings = {
-      class: "assistant",
       evict_grace: "100ms",
-      egress: { allow: [model.host, tools], secrets: { model: "model.key" } },
+      egress: { allow: [host, tools], secrets: { model: "model.key" } },
       options: {
         ...provider.options,
-        base_url: `http://${model.host}/v1`,
+        base_url: `http://${host}/v1`,
         model: "scripted",
         credential: "model",
         system: "Answer in words.",
-        tools: [
-          {
-            name: "refund",
-            description: "Refunds an order.",
-            schema: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
-            http: { method: "POST", url: `http://${tools}/refund/{order}`, effect: "unsafe" },
-            approval: true,
-          },
-        ],
       },
     };
-    await writeFile(path.join(classes, "assistant.yaml"), JSON.stringify(settings));
+    const refund = {
+      name: "refund",
+      description: "Refunds an order.",
+      schema: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+      http: { method: "POST", url: `http://${tools}/refund/{order}`, effect: "unsafe" },
+      approval: true,
+    };
+    const all = {
+      guide: settings,
+      assistant: { ...settings, limits: { max_frame: "32MiB" }, options: { ...settings.options, tools: [refund] } },
+    };
+    for (const [name, file] of Object.entries(all))
+      await writeFile(path.join(classes, `${name}.yaml`), JSON.stringify({ class: name, ...file }));
     const config = `classes: classes\ncors: {origins: ["${origin}"]}\nreload: {quiet_time: 100ms}\n`;
     return { plugins: [plugins], config };
   });

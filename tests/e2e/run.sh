@@ -34,10 +34,11 @@ mkdir "$work/plugins"
 shift 4
 cp "$@" "$work/plugins/"
 cp "$source"/*.mjs "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$work/"
-# Four are left out with sanitizers. The transcript builds a library as its author does, which such
+# Five are left out with sanitizers. The transcript builds a library as its author does, which such
 # a server cannot load. The two of the browser show nothing of the server that the other clients and
-# the tests of the chat do not show. The clients of objects need a Node that is not installed then.
-[ -z "${HEARTH_SANITIZED:-}" ] || (cd "$work" && rm transcript.test.mjs browser.test.mjs chat.test.mjs objects.test.mjs)
+# the tests of the chat do not show. The frames of chats measure time and memory. The clients of
+# objects need a Node that is not installed then.
+[ -z "${HEARTH_SANITIZED:-}" ] || (cd "$work" && rm transcript.test.mjs browser.test.mjs chat.test.mjs chat-frames.test.mjs objects.test.mjs)
 
 cd "$work"
 if ! cmp -s package-lock.json node_modules/.installed-lock.json; then

@@ -6,11 +6,12 @@
 // HEARTH_TEST_PLUGINS  plugins made for tests   (default: beside it)
 // HEARTH_NEXT_RESEARCH research as its next version
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const build = path.resolve(here, "../../build/release");
@@ -19,10 +20,8 @@ export const bundledPlugins = path.resolve(process.env.HEARTH_PLUGINS ?? path.jo
 export const nextResearch = path.resolve(
   process.env.HEARTH_NEXT_RESEARCH ?? path.join(build, "tests/agents/research-2.so"),
 );
-const pluginDirectories = [
-  bundledPlugins,
-  path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/agents")),
-];
+export const testPlugins = path.resolve(process.env.HEARTH_TEST_PLUGINS ?? path.join(build, "tests/agents"));
+const pluginDirectories = [bundledPlugins, testPlugins];
 
 const READY = /listening on (\S+)/;
 const START_DEADLINE_MS = 20_000;
@@ -127,6 +126,16 @@ export class Server {
   // As a power cut would: no handler runs.
   async kill() {
     return this.#end("SIGKILL");
+  }
+
+  // What an administrator's command prints, as in evict("assistant", "a").
+  async command(...args) {
+    const { stdout } = await promisify(execFile)(binary, [...args, "--data", path.join(this.directory, "data")]);
+    return stdout;
+  }
+
+  get pid() {
+    return this.#process.pid;
   }
 
   async dispose() {
