@@ -192,6 +192,8 @@ class AgentContext {
   virtual Result<void> evict() = 0;
   virtual Result<void> destroy() = 0;
   virtual void log(LogLevel level, std::string_view text) = 0;
+  // An event that the code has named: HEARTH_LOG_EVENT. Counted where there are metrics.
+  virtual void count_event(std::string_view /*name*/) {}
   // Adds an entry of the agent to the audit log: a word, and a JSON object or nothing.
   // kLimitExceeded: its class has added too many.
   virtual Result<void> audit(std::string_view what, std::string_view detail) = 0;

@@ -50,7 +50,10 @@ void write_log(const hearth_host* host, hearth_agent agent, std::int32_t level,
   const auto bytes = bytes_of(text);
   if (host == nullptr || !bytes) return;
   const std::string_view line = cut_text(*bytes, kMaxLogBytes);
+  const bool is_event = (level & HEARTH_LOG_EVENT) != 0;
+  level &= ~HEARTH_LOG_EVENT;
   const auto of_agent = [&](AgentContext& it) {
+    if (is_event) it.count_event(line.substr(0, line.find(' ')));
     it.log(level_of(level), line);
     return hearth_status{HEARTH_OK};
   };

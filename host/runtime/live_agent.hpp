@@ -218,6 +218,7 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> evict() override;
   Result<void> destroy() override;
   void log(LogLevel level, std::string_view text) override;
+  void count_event(std::string_view name) override { figures_.named_event(name); }
   Result<void> audit(std::string_view what, std::string_view detail) override;
   void storage_failed(std::string_view what) override;
 

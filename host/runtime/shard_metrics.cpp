@@ -72,6 +72,22 @@ void ClassMetrics::evicted(EvictReason reason) {
   counter->add();
 }
 
+void ClassMetrics::named_event(std::string_view name) {
+  constexpr std::string_view kOther = "other";
+  auto found = named_.find(name);
+  if (found == named_.end()) {
+    const bool is_name =
+        !name.empty() && name.size() <= kMaxNameBytes &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:_") == std::string_view::npos;
+    if (name != kOther && (!is_name || named_.size() >= kMaxNames)) return named_event(kOther);
+    Counter& counter = metrics_.counter("hearth_agent_events_total",
+                                        "Events that the code of agents has named in the log.",
+                                        {{"class", class_}, {"event", std::string(name)}});
+    found = named_.emplace(std::string(name), &counter).first;
+  }
+  found->second->add();
+}
+
 ShardMetrics::ShardMetrics(Metrics& metrics)
     : slots(metrics.gauge("hearth_agent_slots",
                           "Agents that the server keeps a place for: live ones and those whose "

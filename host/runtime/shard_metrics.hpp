@@ -40,6 +40,12 @@ class ClassMetrics {
   // included.
   void event_took(std::chrono::nanoseconds duration);
   void evicted(EvictReason reason);
+  // An event that the class's code has named, as ext/log.h says. Bounded: kMaxNames series, and one
+  // for all further names.
+  void named_event(std::string_view name);
+
+  static constexpr std::size_t kMaxNames = 64;
+  static constexpr std::size_t kMaxNameBytes = 64;
 
  private:
   static constexpr std::size_t kKinds =
@@ -51,6 +57,7 @@ class ClassMetrics {
   Histogram& seconds_;
   std::array<std::array<Counter*, 4>, kKinds> events_{};  // null until the first event
   std::array<Counter*, kReasons> evictions_{};
+  std::map<std::string, Counter*, std::less<>> named_;
 };
 
 // Threads    The shard's; text() of the metrics reads from any.

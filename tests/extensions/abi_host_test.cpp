@@ -169,6 +169,16 @@ TEST_F(AbiHostTest, LogLinesNameTheAgentOrTheLibrary) {
   EXPECT_TRUE(logger_.contains("of another thread"));
 }
 
+TEST_F(AbiHostTest, OnlyALineWithANameIsCountedAsAnEvent) {
+  const auto& log = extension<hearth_log_v1>(HEARTH_EXT_LOG);
+  log.write(host_, kAgent, HEARTH_LOG_WARN, slice("a:b c"));
+  log.write(host_, kAgent, HEARTH_LOG_WARN | HEARTH_LOG_EVENT, slice("a:b c"));
+  log.write(host_, kAgent, HEARTH_LOG_DEBUG | HEARTH_LOG_EVENT, slice("alone"));
+  log.write(host_, 0, HEARTH_LOG_INFO | HEARTH_LOG_EVENT, slice("x y"));
+  EXPECT_EQ(agent_.told,
+            (Lines{"log 3 a:b c", "event a:b", "log 3 a:b c", "event alone", "log 1 alone"}));
+}
+
 TEST_F(AbiHostTest, LogLinesAreCut) {
   const auto& log = extension<hearth_log_v1>(HEARTH_EXT_LOG);
   log.write(host_, kAgent, HEARTH_LOG_INFO, slice(std::string(100'000, 'x')));

@@ -152,6 +152,7 @@ class TestAgent final : public extensions::AgentContext,
     if (destruction_fails) throw StorageError("the disk is gone");
     return tell("destroy");
   }
+  void count_event(std::string_view name) override { told.push_back("event " + std::string(name)); }
   void log(LogLevel level, std::string_view text) override {
     told.push_back("log " + std::to_string(static_cast<int>(level)) + " " + std::string(text));
   }

@@ -70,6 +70,29 @@ TEST(ShardMetricsTest, KindsAndReasonsThatItDoesNotKnowAreCountedAsUnknown) {
       seen.value("hearth_agent_evictions_total", {{"class", "Counter"}, {"reason", "unknown"}}), 1);
 }
 
+TEST(ShardMetricsTest, NamesOfEventsAreCountedAndBounded) {
+  Metrics metrics;
+  ShardMetrics shard(metrics);
+  ClassMetrics& figures = shard.of_class("Chat");
+  const auto count = [&](const std::string& event) {
+    const Exposition seen(metrics.text());
+    EXPECT_EQ(seen.mistake(), "");
+    return seen.value("hearth_agent_events_total", {{"class", "Chat"}, {"event", event}});
+  };
+  for (int i = 0; i < 2; ++i) figures.named_event("chat:recovery:detected");
+  EXPECT_EQ(count("chat:recovery:detected"), 2);
+  for (const std::string& bad : {std::string(), std::string("Mixed"), std::string("a\nb"),
+                                 std::string("\xff"), std::string(65, 'a')})
+    figures.named_event(bad);
+  EXPECT_EQ(count("other"), 5);
+  for (int i = 0; i < 100; ++i) figures.named_event("n" + std::to_string(i));
+  EXPECT_EQ(count("n61"), 1);
+  EXPECT_EQ(count("n62"), std::nullopt);
+  EXPECT_EQ(count("other"), 5 + 38);
+  figures.named_event("chat:recovery:detected");
+  EXPECT_EQ(count("chat:recovery:detected"), 3);
+}
+
 // ---- counts of the runtime ----
 
 class RuntimeMetricsTest : public ::testing::Test {

@@ -10,7 +10,26 @@
 
 namespace hearth {
 
+// The name of an event: a literal of 1 to 64 of a-z 0-9 : _, so that no input becomes one.
+class EventName {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a name is given as it is
+  consteval EventName(const char* text) : text_(text) {
+    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789:_";
+    if (text_.empty() || text_.size() > 64 ||
+        text_.find_first_not_of(kAllowed) != std::string_view::npos)
+      throw "the name of an event has 1 to 64 of a-z 0-9 : _";
+  }
+  [[nodiscard]] constexpr std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
 // log.info("saved ", count, " rows for ", name): the parts are written one after the other.
+// log.event(HEARTH_LOG_INFO, "order:shipped", "order=", id): the line "order:shipped order=7". The
+//           server counts the event too, in hearth_agent_events_total{class,event}: at most 64
+//           names of a class, the others as "other".
 // Parts     text, characters, bool, numbers, Json.
 // Bounded   8 KiB a line; control characters are escaped. Never fails.
 class Log {
@@ -32,6 +51,10 @@ class Log {
   template <class... Parts>
   void error(const Parts&... parts) const {
     write(HEARTH_LOG_ERROR, parts...);
+  }
+  template <class... Parts>
+  void event(int level, EventName name, const Parts&... parts) const {
+    write(level | HEARTH_LOG_EVENT, name.text(), ' ', parts...);
   }
 
  private:
