@@ -314,10 +314,7 @@ Effect ToolConfig::effect() const {
 }
 
 AssistantOptions read_assistant_options(const Json& given) {
-  if (given.is_null()) return {};
-  // read_options() would call the place "option tools".
-  auto options = hearth::detail::read_json<AssistantOptions>(given, {nullptr, "options", 0},
-                                                             hearth::detail::UnknownKeys::kRefused);
+  auto options = hearth::chat::read_chat_options<AssistantOptions>(given);
   if (options.tools.size() > kMaxTools) refuse_option("options.tools", "at most 128 tools");
   for (std::size_t i = 0; i < options.tools.size(); ++i) {
     ToolConfig& tool = options.tools[i];

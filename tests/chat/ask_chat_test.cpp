@@ -19,6 +19,10 @@ using std::chrono::seconds;
 class Desk : public ChatAgent {
  public:
   static void methods(Methods<Desk>& m) { chat_methods(m); }
+  static inline seconds start_takes{0};
+  Task<void> on_other_start() override {
+    if (start_takes.count() > 0) co_await sleep(start_takes);
+  }
   Task<void> on_turn(Turn& turn) override {
     turn.chat_tool("expert", "Knows all.", "Support", "b");
     auto generating = turn.generate();
@@ -87,6 +91,31 @@ TEST_F(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
   }
 }
 
+// The desk is away while the other chat ends its answer and begins another one, for which the log
+// of the first is dropped.
+TEST_F(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
+  model.by_request([](std::string_view body) {
+    const auto has = [&](std::string_view words) {
+      return body.find(words) != std::string_view::npos;
+    };
+    if (has("another question")) return says({"Later."}, std::chrono::hours(1));
+    if (has("customers of Acme")) return says({"It is ", "forty-two."}, seconds(5));
+    return desk_or_expert(body);
+  });
+  ChatClient client(desk);
+  client.say("r1", "What?");
+  wait(seconds(1));
+  expert.call("start", "another question", "k");
+  wait(seconds(10));
+  Desk::start_takes = seconds(60);
+  desk.kill();
+  wait(seconds(100));
+  Desk::start_takes = seconds(0);
+  const Json stored = transcript_of(desk)[1];
+  EXPECT_EQ(text_of(stored), "So it is.");
+  EXPECT_EQ(stored.at("parts")[1].at("output"), "It is forty-two.");
+}
+
 TEST_F(AskChatTest, AStopReachesTheOtherChat) {
   ChatClient client(desk);
   client.say("r1", "What?");
@@ -114,6 +143,53 @@ TEST_F(AskChatTest, ItsFailureIsTheResultOfTheTool) {
   EXPECT_EQ(client.shown("r1"), "A pity.");
   EXPECT_NE(model.requests().back().body.find(client_text(FailureKind::kInvalid)),
             std::string::npos);
+}
+
+// Each of the two asks the other.
+class Twin : public ChatAgent {
+ public:
+  static void methods(Methods<Twin>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    turn.chat_tool("other", "Knows the rest.", "Twin", name() == "a" ? "b" : "a");
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+};
+
+TEST(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
+  testing::Host host;
+  ScriptedModel model(host, "chat-completions");
+  model.by_request([](std::string_view body) {
+    return body.find("\"tool\"") == std::string_view::npos ? asks("other", {{"text", "And you?"}})
+                                                           : says({"I know no more."});
+  });
+  auto first = host.create<Twin>("a", model.options());
+  auto second = host.create<Twin>("b", model.options());
+  ChatClient client(first);
+  client.say("r1", "What?");
+  host.advance(seconds(30));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "I know no more.");
+  const Json refused = transcript_of(second)[1].at("parts")[1];
+  EXPECT_EQ(refused.at("errorText"), "this chat waits for the answer of the one that asks it");
+  EXPECT_EQ(model.requests().size(), 4U);
+}
+
+TEST_F(AskChatTest, AChatThatSaysNothingIsWaitedForAnHour) {
+  model.by_request([](std::string_view body) {
+    if (body.find("customers of Acme") != std::string_view::npos)
+      return says({"never"}, std::chrono::hours(100));
+    return body.find("\"tool\"") != std::string_view::npos ? says({"A pity."})
+                                                           : asks("expert", {{"text", "What?"}});
+  });
+  ChatClient client(desk);
+  client.say("r1", "What?");
+  wait(std::chrono::minutes(59));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "");
+  wait(std::chrono::minutes(5));
+  client.read();
+  EXPECT_EQ(client.shown("r1"), "A pity.");
 }
 
 std::string refusal(const std::function<void()>& call) {

@@ -166,6 +166,11 @@ class CompactionTest : public Conversation {
     wait(seconds(1));
     return agent;
   }
+  void ask_for_name(ChatClient& client) {
+    client.say("r1", "what is its name?");
+    wait(seconds(5));
+    client.read();
+  }
   [[nodiscard]] bool asked_with(std::size_t request, std::string_view words) const {
     return model.requests().at(request).body.find(words) != std::string::npos;
   }
@@ -188,9 +193,7 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   model.then({"They have ", "a dog."});
   model.then({"Rex."});
   ChatClient client(agent);
-  client.say("r1", "what is its name?");
-  wait(seconds(2));
-  client.read();
+  ask_for_name(client);
   EXPECT_EQ(client.shown("r1"), "Rex.");
   EXPECT_EQ(client.done("r1").at("outcome"), "completed");
   ASSERT_EQ(model.requests().size(), 4U);
@@ -214,9 +217,7 @@ TEST_P(CompactionTest, C47_NeverMoreThanMaxRetriesAndThenOneError) {
   model.then({"They have a dog."});
   model.then(too_long());
   ChatClient client(agent);
-  client.say("r1", "what is its name?");
-  wait(seconds(5));
-  client.read();
+  ask_for_name(client);
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kContextOverflow));
   EXPECT_EQ(model.requests().size(), 4U);
@@ -239,9 +240,7 @@ TEST_P(CompactionTest, WithoutTheOptionAPromptThatIsTooLongEndsTheTurn) {
   auto agent = talked(Json::object());
   model.then(too_long());
   ChatClient client(agent);
-  client.say("r1", "what is its name?");
-  wait(seconds(5));
-  client.read();
+  ask_for_name(client);
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(model.requests().size(), 2U);
 }
@@ -274,9 +273,7 @@ TEST_P(CompactionTest, ALongHistoryIsCompactedBeforeATurn) {
   model.then({"They have a dog."});
   model.then({"Rex."});
   ChatClient client(agent);
-  client.say("r1", "what is its name?");
-  wait(seconds(2));
-  client.read();
+  ask_for_name(client);
   EXPECT_EQ(client.shown("r1"), "Rex.");
   ASSERT_EQ(model.requests().size(), 3U);
   EXPECT_TRUE(asked_with(1, "You shorten"));

@@ -321,21 +321,19 @@ TEST_F(TwoThingsAtOnceTest, AnAnswerWhileTheTurnStreamsIsUsedOnce) {
   EXPECT_EQ(transcript_of(agent).size(), 2U);
 }
 
-TEST_F(TwoThingsAtOnceTest, ATranscriptThatIsTooLargeForAFrameStopsNothing) {
-  auto agent = make();
+TEST_F(TwoThingsAtOnceTest, AnAnswerThatIsTooLargeToBeStoredEndsOnlyItsTurn) {
+  auto agent = make({{"swell", true}});
+  model.then({"large"});
   model.then({"ok"});
   ChatClient client(agent);
-  ChatClient other(agent);
-  const std::string large(6'000'000, 'x');
-  Json history = Json::array();
-  for (const char* const id : {"u1", "u2", "u3"}) history.push_back(user_message(id, large));
-  client.ask("r1", history);
+  client.say("r1", "hi");
+  client.say("r2", "hi");
   wait(seconds(1));
   client.read();
-  other.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
-  EXPECT_EQ(other.done("r1").at("outcome"), "completed");
-  EXPECT_EQ(transcript_of(agent).size(), 4U);
+  EXPECT_EQ(client.done("r1").at("body"), "The answer is too large to be stored.");
+  EXPECT_EQ(client.done("r1").at("outcome"), "error");
+  EXPECT_EQ(client.done("r2").at("outcome"), "completed");
+  EXPECT_EQ(transcript_of(agent).size(), 3U);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::chat {
@@ -114,6 +115,19 @@ TEST(LineTest, EachTurnGetsThePlaceOfItsRow) {
     EXPECT_EQ(placement.continuation, row.place == Place::kJoins ? "c3" : "");
     if (row.place != Place::kDropped)
       EXPECT_EQ(placement.not_before, now + milliseconds(row.wait_ms));
+  }
+}
+
+TEST(LineTest, AContinuationJoinsOnlyOneOfItsMessage) {
+  std::vector<TurnInLine> line = line_of({"C1", "c2", "c3"});
+  line[1].message_id = "m1";
+  line[2].message_id = "m2";
+  TurnInLine arrives = turn_of("c4");
+  for (const auto& [message, joins] : {std::pair("m1", "c2"), {"m2", "c3"}, {"m3", ""}}) {
+    arrives.message_id = message;
+    const Placement placement = place_turn(line, arrives, {kQueue}, {});
+    EXPECT_EQ(placement.continuation, joins) << message;
+    EXPECT_EQ(placement.place, *joins == '\0' ? Place::kQueued : Place::kJoins) << message;
   }
 }
 

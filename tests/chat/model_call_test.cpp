@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -99,6 +101,72 @@ TEST_F(BackgroundTest, StopEndsTheAnswerAtTheProvider) {
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_EQ(model.requests()[1].method, "POST");
   EXPECT_TRUE(model.requests()[1].url.ends_with("/responses/resp_1/cancel"));
+}
+
+std::size_t cancels(const ScriptedModel& model) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      model.requests(), [](const auto& sent) { return sent.url.ends_with("/resp_1/cancel"); }));
+}
+
+TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
+  auto agent = make({{"background", true}});
+  model.cancel_takes = seconds(5);
+  model.then(says({"one ", "two ", "three "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(25));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(1));
+  EXPECT_EQ(cancels(model), 1U);
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(cancels(model), 2U);
+  EXPECT_EQ(model.requests().size(), 3U);
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");
+  EXPECT_EQ(agent.call("unsettled"), 0);
+}
+
+Json polled(const std::string& status, const std::string& text) {
+  return {{"id", "resp_1"},
+          {"status", status},
+          {"output",
+           Json::array({{{"type", "message"},
+                         {"status", status},
+                         {"content", Json::array({{{"type", "output_text"}, {"text", text}}})}}})}};
+}
+
+TEST_F(BackgroundTest, APollThatIsNotOverIsAskedAgainAfterAKill) {
+  auto agent = make({{"background", true}});
+  model.then(cut(says({"one "}, seconds(1))));
+  model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  const auto polls = [&] {
+    return std::ranges::count_if(model.requests(), [](const auto& sent) {
+      return sent.method == "GET" && sent.url.ends_with("/resp_1");
+    });
+  };
+  for (int i = 0; i < 600 && polls() == 0; ++i) wait(std::chrono::milliseconds(100));
+  ASSERT_EQ(polls(), 1);
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
+  auto agent = make({{"background", true}});
+  model.then(cut(says({"one "}, seconds(1))));
+  model.polls = {polled("in_progress", "one two ")};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(30));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(5));
+  EXPECT_EQ(cancels(model), 1U);
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
 }
 
 class CostTest : public OneConversation {};

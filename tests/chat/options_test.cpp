@@ -14,7 +14,7 @@ namespace {
 
 std::string fault_of(const Json& json) {
   try {
-    const auto options = read_json<ChatOptions>(json, "options");
+    const auto options = read_chat_options<ChatOptions>(json);
     check_options(options);
     EXPECT_NE(make_provider(options), nullptr);
   } catch (const Error& error) {
@@ -41,6 +41,11 @@ TEST(ChatOptionsTest, AMistakeIsNamed) {
       {{{"background", true}},
        "options.background: only the provider openai-responses can go on with a cut answer"},
       {{{"max_steps", "ten"}}, "options.max_steps: expected integer"},
+      {{{"recovery", {{"max_atempts", 3}}}},
+       "options.recovery.max_atempts: unknown; known are max_attempts, no_progress_timeout_ms, "
+       "max_recovery_work, stable_timeout_ms, terminal_message"},
+      {{{"budget", {{"day", {{"token", 3}}}}}},
+       "options.budget.day.token: unknown; known are calls, tokens, cost"},
   };
   for (const auto& [json, expected] : rows) EXPECT_EQ(fault_of(json), expected) << to_text(json);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,99 @@ TEST_F(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(client.done("r1").at("body"), RecoveryConfig().terminal_message);
   EXPECT_LE(model.requests().size(), 13U);
+}
+
+// A frame is as large as to be parsed elsewhere, and is parsed late; it came before the attempt.
+class StableTest : public OneConversation {
+ protected:
+  testing::AgentHandle interrupted() {
+    auto agent = make(
+        {{"slow_start", true}, {"recovery", {{"max_attempts", 3}, {"stable_timeout_ms", 20'000}}}});
+    model.then(says({"one ", "two "}, seconds(10)));
+    model.then({"three"});
+    model.then({"four"});
+    client.emplace(agent);
+    wait(seconds(2));
+    client->say("r1", "count");
+    wait(seconds(15));
+    agent.evict();
+    wait(std::chrono::milliseconds(100));
+    host.hold_offload(true);
+    client->say("r2", std::string(300'000, 'x'));
+    return agent;
+  }
+  std::optional<ChatClient> client;
+};
+
+TEST_F(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGivenUp) {
+  auto agent = interrupted();
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
+  EXPECT_EQ(model.requests().size(), 1U);
+  wait(seconds(10));
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"stable_timeout"}));
+  client->read();
+  EXPECT_EQ(client->done("r1").at("body"), RecoveryConfig().terminal_message);
+  host.hold_offload(false);
+  wait(seconds(5));
+  client->read();
+  EXPECT_EQ(client->shown("r2"), "three");
+}
+
+TEST_F(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
+  auto agent = interrupted();
+  wait(seconds(30));
+  EXPECT_EQ(model.requests().size(), 1U);
+  host.hold_offload(false);
+  wait(seconds(30));
+  client->read();
+  EXPECT_EQ(client->shown("r1"), "one two three");
+  EXPECT_EQ(client->shown("r2"), "four");
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
+}
+
+TEST_F(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
+  auto agent = make();
+  EXPECT_EQ(agent.call("is_stable", 0), true);
+  model.then(says({"one ", "two "}, seconds(10)));
+  model.then(asks("refund", {{"id", "o1"}}));
+  model.then({"done"});
+  ChatClient asking(agent);
+  asking.say("r1", "count");
+  asking.say("r2", "refund");
+  auto early = agent.start("is_stable", 5'000);
+  auto late = agent.start("is_stable", 3'600'000);
+  wait(seconds(6));
+  EXPECT_EQ(early.value(), false);
+  wait(seconds(100));
+  EXPECT_FALSE(late.done());
+  EXPECT_EQ(model.requests().size(), 2U);
+  asking.approve(transcript_of(agent)[3].at("parts").back().at("toolCallId"), true);
+  wait(seconds(10));
+  EXPECT_EQ(late.value(), true);
+  EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
+}
+
+TEST_F(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
+  auto agent = make();
+  model.then(says({"one ", "two "}, seconds(10)));
+  model.then({"three"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  agent.kill();
+  wait(seconds(30));
+  std::vector<std::string> steps;
+  for (const std::string& line : host.log())
+    if (line.find(" chat:") != std::string::npos) steps.push_back(line);
+  EXPECT_EQ(steps, (std::vector<std::string>{
+                       "info chat:recovery:detected turn=r1 attempt=1",
+                       "info chat:recovery:attempt turn=r1 attempt=1",
+                       "warn chat:request:failed turn=r1 kind=cut: the server stopped in the "
+                       "middle of the answer",
+                       "info chat:recovery:detected turn=r1 attempt=1",
+                       "info chat:recovery:attempt turn=r1 attempt=1",
+                       "info chat:recovery:completed turn=r1"}));
 }
 
 TEST_F(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {

@@ -58,6 +58,10 @@ class ScriptedModel {
     return {{"provider", dialect_}, {"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}};
   }
   [[nodiscard]] const std::string& dialect() const { return dialect_; }
+  // Of openai-responses: how long a cancel takes.
+  std::chrono::milliseconds cancel_takes{0};
+  // Not empty: the rest of a cut answer cannot be streamed, and each poll gives the next of these.
+  std::vector<Json> polls;
 
  private:
   testing::FetchReply reply(const testing::SentRequest& request) {
@@ -69,7 +73,10 @@ class ScriptedModel {
       return reply;
     }
     if (request.method == "GET") return rest_of(request);
-    if (request.url.ends_with("/cancel")) return reply;
+    if (request.url.ends_with("/cancel")) {
+      reply.after = cancel_takes;
+      return reply;
+    }
     const Scripted& answer = answers_.at(std::min(next_, answers_.size() - 1));
     ++next_;
     reply.status = answer.status;
@@ -99,6 +106,14 @@ class ScriptedModel {
   // The rest of the last background answer.
   testing::FetchReply rest_of(const testing::SentRequest& request) {
     testing::FetchReply reply;
+    if (!polls.empty()) {
+      const bool is_stream = request.url.find("stream=true") != std::string::npos;
+      reply.status = is_stream ? 400 : 200;
+      reply.headers.emplace_back("Content-Type", "application/json");
+      reply.body = is_stream ? "{}" : to_text(polls.at(std::min(polled_, polls.size() - 1)));
+      if (!is_stream) ++polled_;
+      return reply;
+    }
     reply.headers.emplace_back("Content-Type", "text/event-stream");
     responses(answers_.at(next_ - 1), reply);
     const std::string mark = "starting_after=";
@@ -242,6 +257,7 @@ class ScriptedModel {
   std::vector<Scripted> answers_;
   std::function<Scripted(std::string_view)> choose_;
   std::size_t next_ = 0;
+  std::size_t polled_ = 0;
   std::vector<testing::SentRequest> requests_;
 };
 

@@ -1,10 +1,15 @@
 // Clients that come, go and come back, on the mock host.
 #include "support_agent.hpp"
 
+#include <hearth/chat/streams.hpp>
+
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::chat {
@@ -151,6 +156,145 @@ TEST_F(StreamsTest, AReplacedLibraryLosesNoSocket) {
   offered.read();
   EXPECT_TRUE(offered.shown("r1").empty());
   EXPECT_EQ(offered.done("r1").at("outcome"), "completed");
+}
+
+// The parts that send, with limits that a test reaches easily.
+class Room : public Agent {
+ public:
+  static void methods(Methods<Room>& m) {
+    m.add("put", &Room::put);
+    m.add("show", &Room::show);
+    m.add("raw", &Room::raw);
+    m.add("say", &Room::say);
+    m.add("end", &Room::end);
+  }
+  Task<void> on_start() override {
+    streams_.start();
+    return {};
+  }
+  Task<void> on_connect(Connection client) override {
+    streams_.connect(client);
+    return {};
+  }
+  void put(std::size_t bytes) { transcript_.put(user_message("u1", std::string(bytes, 'x'))); }
+  void show() {
+    streams_.show_messages();
+    streams_.show_messages_to(connections().at(0));
+    streams_.show_update(*transcript_.last());
+    streams_.end({.id = "r1", .outcome = "completed", .message_ids = {}}, std::nullopt);
+  }
+  void raw(std::size_t bytes) { broadcast(std::string(bytes, 'x')); }
+  void say(std::string text) {
+    std::vector<std::string> chunks;
+    if (turns_.line().empty()) {
+      turns_.accept({.id = "r1"}, {}, now());
+      turns_.begin("r1", now());
+      chunks = {R"({"type":"start","messageId":"m1"})", R"({"type":"text-start","id":"t"})"};
+    }
+    chunks.push_back(to_text({{"type", "text-delta"}, {"id", "t"}, {"delta", text}}));
+    streams_.write(*turns_.find("r1"), chunks, std::nullopt);
+  }
+  void end() {
+    turns_.end("r1", TurnState::kCompleted, "", now());
+    streams_.end(ended_turn(*turns_.find("r1")), std::nullopt);
+  }
+
+ private:
+  Transcript transcript_{*this};
+  Turns turns_{*this};
+  ChunkLog log_{*this};
+  Streams streams_{*this, transcript_, turns_, log_, {.frame_bytes = 1'000, .unread_bytes = 1'000}};
+};
+
+class RoomTest : public ::testing::Test {
+ protected:
+  testing::Host host;
+  testing::AgentHandle agent = host.create<Room>("a");
+};
+
+TEST_F(RoomTest, WhatIsTooLargeForAFrameIsNotSentAndStopsNothing) {
+  for (const auto& [bytes, is_sent] : {std::pair(100, true), {1'000, false}}) {
+    agent.call("put", bytes);
+    ChatClient client(agent);
+    agent.call("show");
+    client.read();
+    EXPECT_EQ(client.frames("cf_agent_chat_messages").size(), is_sent ? 4U : 0U);
+    EXPECT_EQ(client.frames("cf_agent_message_updated").size(), is_sent ? 1U : 0U);
+    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  }
+}
+
+TEST_F(RoomTest, TheLimitOfFramesIsTheHosts) {
+  testing::Client client = agent.connect();
+  const std::size_t limit = Streams::Limits().frame_bytes;
+  EXPECT_NO_THROW(agent.call("raw", limit));
+  EXPECT_ANY_THROW(agent.call("raw", limit + 1));
+}
+
+// A client that reads, and one that does not.
+class SlowClientTest : public RoomTest {
+ protected:
+  SlowClientTest() { slow.socket().hold(true); }
+  void say(int words) {
+    for (int i = 0; i < words; ++i)
+      agent.call("say", all.emplace_back("word" + std::to_string(all.size()) + " "));
+  }
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const std::string& word : all) text += word;
+    return text;
+  }
+  std::size_t unread() {
+    std::size_t bytes = 0;
+    for (const auto& frame : slow.socket().unread()) bytes += frame.payload.size();
+    return bytes;
+  }
+  std::vector<std::string> all;
+  ChatClient fast{agent};
+  ChatClient slow{agent};
+};
+
+TEST_F(SlowClientTest, ItIsSentSomeOfTheChunksAndReadsTheRestFromTheLog) {
+  say(50);
+  EXPECT_GT(unread(), 1'000U);
+  EXPECT_LT(unread(), 3'000U);
+  slow.socket().hold(false);
+  slow.read();
+  EXPECT_EQ(slow.shown("r1"), text());
+  say(50);
+  slow.socket().hold(true);
+  say(50);
+  EXPECT_LT(unread(), 3'000U);
+  slow.socket().hold(false);
+  agent.call("end");
+  for (ChatClient* const client : {&slow, &fast}) {
+    client->read();
+    EXPECT_EQ(client->shown("r1"), text());
+    EXPECT_EQ(client->done("r1").at("outcome"), "completed");
+  }
+}
+
+TEST_F(SlowClientTest, AReplacedLibraryDoesNotSendItMore) {
+  say(50);
+  const std::size_t before = unread();
+  agent.evict();
+  say(50);
+  EXPECT_EQ(unread(), before);
+  slow.socket().hold(false);
+  slow.read();
+  EXPECT_EQ(slow.shown("r1"), text());
+}
+
+TEST_F(SlowClientTest, AfterTheEndItReadsTheTranscript) {
+  say(50);
+  agent.call("put", 500);
+  agent.call("end");
+  slow.socket().hold(false);
+  slow.read();
+  EXPECT_LT(slow.shown("r1").size(), text().size());
+  EXPECT_EQ(text_of(slow.frames("cf_agent_chat_messages").back().at("messages").at(0)).size(),
+            500U);
+  EXPECT_EQ(slow.done("r1").at("outcome"), "completed");
 }
 
 TEST_F(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {

@@ -20,6 +20,22 @@ struct Order {
   HEARTH_FIELDS(id, cents)
 };
 
+struct SupportOptions : ChatOptions {
+  bool persist = true;  // of on_chat_recovery
+  bool proceed = true;
+  bool shout = false;  // sanitize() adds an exclamation mark ...
+  bool slow_start = false;
+  bool swell = false;  // ... or what no message can hold, to the answer "large"
+
+  template <class Visitor>
+  void hearth_visit(const Visitor& visitor) {
+    ChatOptions::hearth_visit([&](std::string_view names, auto&... fields) {
+      visitor(std::string(names) + ", persist, proceed, shout, slow_start, swell", fields...,
+              persist, proceed, shout, slow_start, swell);
+    });
+  }
+};
+
 // Keeps in its tables what its hooks were told.
 class Support : public ChatAgent {
  public:
@@ -31,10 +47,16 @@ class Support : public ChatAgent {
     m.add("go_on", &Support::go_on);
     m.add("is_stable", &Support::is_stable);
     m.add("costs", &Support::costs);
+    m.add("unsettled", &Support::unsettled);
+  }
+  ChatOptions chat_options() override {
+    own_ = read_chat_options<SupportOptions>(options());
+    const ChatOptions& of_chat = own_;
+    return of_chat;
   }
   Task<void> on_other_start() override {
     sql("CREATE TABLE IF NOT EXISTS notes(what TEXT, text TEXT)");
-    return {};
+    if (own_.slow_start) co_await sleep(std::chrono::seconds(1));
   }
   Task<void> on_turn(Turn& turn) override {
     turn.system("You help customers of Acme.");
@@ -49,7 +71,7 @@ class Support : public ChatAgent {
     note("refund", order.id);
     return {{"refunded", order.id}};
   }
-  Json look(Order order) { return {{"order", order.id}, {"cents", 500}}; }
+  Json look(const Order& order) { return {{"order", order.id}, {"cents", 500}}; }
   Task<Json> send(Order order) {
     note("send", order.id);
     co_await sleep(std::chrono::seconds(10));
@@ -62,8 +84,7 @@ class Support : public ChatAgent {
   Task<RecoveryChoice> on_chat_recovery(RecoveryContext context) override {
     note("recovery", context.recovery_kind + " " + std::to_string(context.attempt) + " " +
                          context.partial_text);
-    const Json choice = options();
-    co_return RecoveryChoice{choice.value("persist", true), choice.value("proceed", true)};
+    co_return RecoveryChoice{own_.persist, own_.proceed};
   }
   Task<void> on_exhausted(RecoveryContext context) override {
     note("exhausted", context.reason);
@@ -73,9 +94,12 @@ class Support : public ChatAgent {
     note("error", classification);
   }
   void sanitize(Json& message) override {
-    if (options().value("shout", false) && message.at("role") == "assistant")
-      for (Json& part : message.at("parts"))
-        if (part.at("type") == "text") part["text"] = part.at("text").get<std::string>() + "!";
+    if (message.at("role") != "assistant") return;
+    if (own_.swell && text_of(message) == "large")
+      message["metadata"] = std::string(kMaxMessageBytes, 'x');
+    if (!own_.shout) return;
+    for (Json& part : message.at("parts"))
+      if (part.at("type") == "text") part["text"] = part.at("text").get<std::string>() + "!";
   }
   void note(const std::string& what, const std::string& text) {
     sql("INSERT INTO notes VALUES (?, ?)", what, text);
@@ -91,6 +115,15 @@ class Support : public ChatAgent {
     for (const OperationRecord& operation : list_operations()) all.push_back(operation.cost);
     return all;
   }
+  // Operations that have neither completed nor were not executed.
+  int unsettled() {
+    int count = 0;
+    for (const OperationRecord& operation : list_operations())
+      if (operation.state != OperationState::kCompleted &&
+          operation.state != OperationState::kNotExecuted)
+        ++count;
+    return count;
+  }
   std::string start(std::string text, std::string key) { return start_turn(text, {.key = key}); }
   Task<std::string> wait(std::string id) {
     auto waiting = wait_turn(id, std::chrono::hours(1));
@@ -102,6 +135,9 @@ class Support : public ChatAgent {
     auto waiting = wait_until_stable(std::chrono::milliseconds(ms));
     co_return co_await std::move(waiting);
   }
+
+ private:
+  SupportOptions own_;
 };
 
 class Conversation : public ::testing::TestWithParam<const char*> {

@@ -207,6 +207,10 @@ std::string tool_result_of(const Json& output) {
   return to_text({{"type", "cf_agent_tool_result"}, {"toolCallId", "c1"}, {"output", output}});
 }
 
+// Far above what the rows of other limits need.
+constexpr FrameLimits kSmall{
+    .messages = 100, .message_bytes = std::size_t{1} << 20, .tool_output_bytes = 100'000};
+
 // What is at the limit is taken, what is one beyond it is not.
 struct LimitRow {
   std::size_t limit;
@@ -233,8 +237,7 @@ const std::vector<LimitRow>& limits() {
                                                       {"state", "input-available"}})}));
        },
        "The call of a tool part has no id of 1 to 256 bytes."},
-      // The large ones are written by hand: they cost the most time of these tests.
-      {kMaxMessages,
+      {kSmall.messages,
        [](std::size_t n) {
          std::string text = kSetMessages;
          for (std::size_t i = 0; i < n; ++i)
@@ -255,7 +258,7 @@ const std::vector<LimitRow>& limits() {
              {message_with({{"type", "data-a"}, {"data", nested(static_cast<int>(n))}})}));
        },
        "A message is nested deeper than 64 levels."},
-      {kMaxMessageBytes,
+      {kSmall.message_bytes,
        [](std::size_t n) {
          const std::string begin = R"({"id":"m","parts":[{"text":")";
          const std::string end = R"(","type":"text"}],"role":"user"})";
@@ -292,7 +295,7 @@ const std::vector<LimitRow>& limits() {
          return request_of(Json::array({hi}), "x", nested(static_cast<int>(n)));
        },
        "The fields beside the messages are nested deeper than 64 levels."},
-      {kMaxToolOutputBytes,
+      {kSmall.tool_output_bytes,
        [](std::size_t n) {
          return R"({"type":"cf_agent_tool_result","toolCallId":"c1","output":")" +
                 text_of('a', n - 2) + "\"}";
@@ -306,7 +309,7 @@ const std::vector<LimitRow>& limits() {
 
 // Why a frame was not taken as it is. Empty: it was.
 std::string reason(const std::string& text) {
-  const auto frame = read_client_frame(text);
+  const auto frame = read_client_frame(text, kSmall);
   if (!frame) return "no frame";
   if (const auto* const refusal = std::get_if<Refusal>(&*frame)) return refusal->text;
   const auto* const result = std::get_if<ToolResult>(&*frame);
@@ -318,6 +321,13 @@ TEST(WireReadTest, WhatIsBeyondALimitIsRefusedWithItsSentence) {
     EXPECT_EQ(reason(row.text(row.limit)), "") << row.why;
     EXPECT_EQ(reason(row.text(row.limit + 1)), row.why);
   }
+}
+
+TEST(WireReadTest, TheLimitsAreThoseOfTheirSentences) {
+  constexpr FrameLimits kUsual;
+  EXPECT_EQ(kUsual.messages, 100'000U);
+  EXPECT_EQ(kUsual.message_bytes, std::size_t{16} << 20);
+  EXPECT_EQ(kUsual.tool_output_bytes, std::size_t{8} << 20);
 }
 
 TEST(WireReadTest, ABadToolResultBecomesAFailureSoThatItsTurnGoesOn) {

@@ -133,6 +133,10 @@ MISTAKES = {
     "a coroutine that takes a reference":
         ("hearth::Task<int> f(const std::string& s) { co_return s.size(); } METHOD",
          "a method that returns a Task takes its parameters by value"),
+    "a chat's tool that takes a reference across its waits":
+        ("hearth::Task<int> g(const std::string& s) { co_return s.size(); } void f() { (void)hearth::chat::tools::"
+         'member_tool("n", "d", hearth::Effect::kRead, *this, &A::g, {}); } METHOD',
+         "a tool that returns a Task takes its input and ToolCall by value"),
     "a time that is bound to SQL":
         ('void f() { sql("INSERT INTO t VALUES (?)", hearth::Time()); } METHOD', BOUND),
     "a struct that is bound to SQL":
@@ -162,7 +166,8 @@ METHODS = "\n static void methods(hearth::Methods<A>& m) { m.%s(\"f\", &A::f); }
 def source_of(body):
     for word, call in (("METHOD", "add"), ("STREAM", "stream"), ("FIBER", "fiber")):
         body = body.replace(word, METHODS % call)
-    return HEAD + body + TAIL
+    chat = "#include <hearth/chat/tool.hpp>\n" if "hearth::chat::" in body else ""
+    return chat + HEAD + body + TAIL
 
 
 def first_line(compile_it, source):
@@ -173,7 +178,8 @@ def first_line(compile_it, source):
 
 
 def main(include_directory, clang):
-    flags = [clang, "-std=c++20", "-I", include_directory, "-Wno-everything"]
+    chat = pathlib.Path(include_directory).parent / "chat/include"
+    flags = [clang, "-std=c++20", "-I", include_directory, "-I", chat, "-Wno-everything"]
     failures = []
     with tempfile.TemporaryDirectory(prefix="hearth-mistakes-") as place:
         headers = pathlib.Path(place) / "agent.pch"

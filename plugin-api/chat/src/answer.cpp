@@ -1,6 +1,7 @@
 #include "lenient.hpp"
 
 #include <hearth/chat/answer.hpp>
+#include <hearth/chat/chunk.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -48,14 +49,7 @@ void ModelAnswer::add_delta(const char* type, const char* id_name, const std::st
                             const char* delta_name, std::string_view delta) {
   if (delta.empty()) return;
   begin_step();
-  if (!chunks_.empty()) {
-    Json& last = chunks_.back();
-    if (text_member(last, "type") == type && text_member(last, id_name) == id) {
-      last[delta_name].get_ref<std::string&>() += delta;
-      return;
-    }
-  }
-  chunks_.push_back(Json{{"type", type}, {id_name, id}, {delta_name, std::string(delta)}});
+  append_chunk(chunks_, Json{{"type", type}, {id_name, id}, {delta_name, std::string(delta)}});
 }
 
 std::vector<Json> ModelAnswer::take() {

@@ -35,15 +35,18 @@ class Asked {
 
   Task<Json> run(std::string text) {
     // The ids of calls are the model's, and another turn may have the same.
-    auto starting = other_.call<std::string>("chat.start", text, call_.turn + ":" + call_.id);
+    auto starting = other_.call<std::string>("chat.start", text, call_.turn + ":" + call_.id,
+                                             call_.asked_by + asking_chat(agent_));
     turn_ = co_await starting;
     const std::stop_callback stops(call_.stop, std::function<void()>([this] { cancel(); }));
+    heard_ = agent_.uptime();
     for (int tries = 0; !end_;) {
       const std::uint64_t before = seq_;
       auto following = follow();
       co_await std::move(following);
       tries = seq_ > before ? 0 : tries + 1;
-      if (!end_ && tries >= kTries) throw Error(HEARTH_E_BUSY, "The other chat does not answer.");
+      if (!end_ && (tries >= kTries || agent_.uptime() - heard_ >= kSilence))
+        throw Error(HEARTH_E_BUSY, "The other chat does not answer.");
       if (!end_) co_await agent_.sleep(kTryAgain);
     }
     if (const std::string& error = parts::text(*end_, "error"); !error.empty())
@@ -71,6 +74,7 @@ class Asked {
         const std::optional<Followed> part = co_await next;
         if (!part) break;
         seq_ = part->seq + 1;
+        heard_ = agent_.uptime();
         take(part->chunk);
       }
       end_ = stream.result();
@@ -95,10 +99,15 @@ class Asked {
   std::uint64_t seq_ = 0;
   std::string text_;
   std::chrono::nanoseconds shown_{};
+  std::chrono::nanoseconds heard_{};
   std::optional<Json> end_;
 };
 
 }  // namespace
+
+std::string asking_chat(Agent& agent) {
+  return std::string(agent.class_name()) + "/" + agent.name() + "\n";
+}
 
 Task<Json> ask_chat(Agent& agent, std::string agent_class, std::string name, Json input,
                     ToolCall call) {

@@ -29,8 +29,8 @@ class InOrder {
     InOrder& order_;
     std::list<int>::iterator at_;
   };
-  [[nodiscard]] Task<void> reach(const Place& place) {
-    while (!place.is_first()) co_await changed_.wait();
+  [[nodiscard]] Task<void> reach(const Place& place, std::stop_token stop = {}) {
+    while (!place.is_first()) co_await changed_.wait(stop);
   }
 
  private:
@@ -46,7 +46,7 @@ struct Chat {
         transcript(owner),
         turns(owner),
         log(owner),
-        streams(owner, transcript, turns, log),
+        streams(owner, transcript, turns, log, {}),
         order(owner),
         changed(streams.changed()) {}
   Chat(const Chat&) = delete;
@@ -91,7 +91,9 @@ struct Chat {
   // A fiber of a turn has ended otherwise than with its turn.
   void give_up(const TurnRecord& turn, std::string_view why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
-  Task<void> after_interruption(RunningTurn& turn, const Verdict& verdict, bool asks_author);
+  Task<bool> settle(RunningTurn& turn);
+  Task<void> interrupted(RunningTurn& turn, Interruption interruption, bool is_of_turn);
+  Task<bool> asks_to_keep_on(const RunningTurn& turn);
   Task<void> rest_until(RunningTurn& turn, Time at);
   RecoveryContext context_of(const RunningTurn& turn);
   Json history_for(const TurnRecord& turn);
@@ -115,6 +117,9 @@ struct Chat {
   bool is_leaving = false;  // the agent leaves memory: no call of the model begins
   Time last_refusal = {};
 };
+
+// One message of the user, without an id.
+[[nodiscard]] std::vector<Json> user_text(std::string_view text);
 
 // Whether a client has to answer a call of this message.
 [[nodiscard]] bool awaits_client(const Json& message, const std::vector<ToolSpec>& client_tools);

@@ -43,8 +43,7 @@ Task<std::string> ChatAgent::compact(chat::Turn& turn, const chat::Compaction& c
 }
 
 chat::ChatOptions ChatAgent::chat_options() {
-  const Json given = options();
-  return given.is_null() ? chat::ChatOptions() : read_json<chat::ChatOptions>(given, "options");
+  return chat::read_chat_options<chat::ChatOptions>(options());
 }
 
 std::unique_ptr<const chat::Provider> ChatAgent::make_provider(const chat::ChatOptions& options) {
@@ -62,10 +61,7 @@ std::string ChatAgent::start_turn(const std::vector<Json>& messages,
 }
 
 std::string ChatAgent::start_turn(std::string_view text, const chat::StartTurn& options) {
-  Json message{{"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}};
-  std::vector<Json> messages;
-  messages.push_back(std::move(message));
-  return start_turn(messages, options);
+  return start_turn(chat::user_text(text), options);
 }
 
 std::string ChatAgent::continue_last_turn(Json body) {
@@ -235,9 +231,17 @@ Task<void> ChatAgent::run_chat_turn(Json input, FiberContext& fiber) {
 
 // NOLINTBEGIN(performance-unnecessary-value-param): methods take values
 
-std::string ChatAgent::start_for_agent(std::string text, std::string key) {
+std::string ChatAgent::start_for_agent(std::string text, std::string key,
+                                       std::optional<std::string> asked_by) {
   require_agent();
-  return start_turn(text, {.key = key});
+  const std::string chain = "\n" + asked_by.value_or("");
+  if (chain.find("\n" + chat::asking_chat(*this)) != std::string::npos)
+    throw Error(HEARTH_E_INVALID, "this chat waits for the answer of the one that asks it");
+  return begun().start({.id = {},
+                        .kind = chat::TurnKind::kProgram,
+                        .key = std::move(key),
+                        .asked_by = chain.substr(1)},
+                       chat::user_text(text));
 }
 
 Task<Json> ChatAgent::follow_for_agent(Stream& out, std::string turn, std::uint64_t seq) {
@@ -267,10 +271,7 @@ bool ChatAgent::cancel_for_agent(std::string turn) {
 
 // Clients have frames, which the chat's own rules for clients are about.
 void ChatAgent::require_agent() const {
-  const std::optional<AgentCaller> caller = caller_agent();
-  if (!caller) throw Error(HEARTH_E_FORBIDDEN, "only agents call this method");
-  if (caller->class_name == class_name() && caller->name == name())
-    throw Error(HEARTH_E_INVALID, "a chat cannot ask itself");
+  if (!caller_agent()) throw Error(HEARTH_E_FORBIDDEN, "only agents call this method");
 }
 
 Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {

@@ -17,8 +17,7 @@ Response refused(const std::string& text, unsigned status = 400) {
 std::vector<Json> asked_messages(const Json& body, std::string& fault) {
   std::vector<Json> messages;
   if (const std::string& text = parts::text(body, "text"); !text.empty()) {
-    messages.push_back(
-        {{"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}});
+    messages = user_text(text);
   } else if (const Json* const list = parts::find(body, "messages");
              list != nullptr && list->is_array()) {
     for (const Json& message : *list) {

@@ -51,6 +51,13 @@ struct Overloaded : Functions... {
 
 }  // namespace
 
+std::vector<Json> user_text(std::string_view text) {
+  std::vector<Json> messages;
+  messages.push_back(
+      {{"role", "user"}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}});
+  return messages;
+}
+
 void Chat::clean(Json& message) {
   chat::sanitize(message);
   agent.sanitize(message);

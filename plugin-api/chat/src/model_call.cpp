@@ -148,6 +148,17 @@ Task<std::optional<std::string>> ask_aside(Agent& agent, const ModelCall& call, 
   co_return std::nullopt;
 }
 
+// A background answer goes on without a connection, and is paid for: a turn that was stopped ends
+// it.
+Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& call,
+                       const ModelAnswer& answer) {
+  if (!call.is_resumable || !call.stop.stop_requested() || answer.is_whole()) co_return;
+  if (auto stop = provider.follow_up(FollowUp::kStop, answer)) {
+    auto asked = ask_aside(agent, call, std::move(*stop));
+    co_await std::move(asked);
+  }
+}
+
 // ---- the call -----------------------------------------------------------------------------------
 
 class Asking {
@@ -164,6 +175,10 @@ class Asking {
   ~Asking() { watch_->is_over = true; }
 
   Task<CallOutcome> run(OperationAttempt attempt) {
+    if (call_.stop.stop_requested()) {
+      auto stopping = stop(attempt.id);
+      co_return co_await std::move(stopping);
+    }
     begin_watch();
     FetchRequest request = fetch_request(call_, call_.request);
     request.op = attempt.id;
@@ -178,18 +193,24 @@ class Asking {
       if (call_.is_resumable && !was_stopped) throw;
       reader_.end(error.what());
     }
-    if (call_.is_resumable && call_.stop.stop_requested()) {
-      if (auto stop = provider_.follow_up(FollowUp::kStop, reader_.answer())) {
-        auto asked = ask_aside(agent_, call_, std::move(*stop));
-        co_await std::move(asked);
-      }
-    }
+    auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
+    co_await std::move(stopping);
     if (const auto used = reader_.answer().usage().total(); used && *used >= 0)
       attempt.set_cost(static_cast<std::uint64_t>(*used));
     co_return reader_.outcome(watch_->is_stalled);
   }
 
  private:
+  // A crash came between the stop and the end of the call.
+  Task<CallOutcome> stop(std::string id) {
+    const std::optional<PartialAnswer> stored = agent_.partial_answer(id);
+    if (!stored) throw NotCalled({FailureKind::kCut, "the turn was stopped"});
+    reader_.feed(stored->body);
+    if (!reader_.is_over()) reader_.end("the turn was stopped");
+    auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
+    co_await std::move(stopping);
+    co_return reader_.outcome();
+  }
   void begin_watch() {
     watch_->last = agent_.uptime();
     if (call_.stall_timeout <= milliseconds(0)) return;
@@ -247,6 +268,7 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   if (stored && stored->status >= 400) co_return Probed::not_executed();
   if (stored) reader.feed(stored->body);
   for (int i = 0; call.is_resumable && i < kPolls && !reader.is_over(); ++i) {
+    if (call.stop.stop_requested()) break;
     std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
     if (!poll) break;
     auto asking = ask_aside(agent, call, std::move(*poll));
@@ -256,6 +278,8 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
     if (!reader.is_over()) co_await agent.sleep(kPollDelay);
   }
   if (!reader.is_over()) reader.end("the server stopped in the middle of the answer");
+  auto stopping = stop_answer(agent, provider, call, reader.answer());
+  co_await std::move(stopping);
   co_return Probed::completed(Json(reader.outcome()));
 }
 

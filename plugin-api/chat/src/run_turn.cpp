@@ -13,7 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLookAgain{1'000};
 constexpr const char* kAnswerFailed = "The answer failed.";
 
 struct Ending {
@@ -56,7 +55,12 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
     if (!turn || turn->ended) co_return;
     has_run = turn->state == TurnState::kRunning;
     if (turns.begin(id, agent.now())) break;
-    co_await agent.sleep(std::clamp(turn->not_before - agent.now(), milliseconds(1), kLookAgain));
+    if (const milliseconds left = turn->not_before - agent.now(); left > milliseconds(0)) {
+      co_await agent.sleep(left);
+    } else {  // another one is first
+      auto waiting = changed.wait();
+      co_await std::move(waiting);
+    }
   }
   const std::optional<TurnRecord> record = turns.find(id);
   if (!record) co_return;
@@ -70,14 +74,19 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   const std::unique_ptr<RunningTurn, decltype(leave)> left(&turn, leave);
   std::exception_ptr thrown;
   try {
-    if (record->is_stopping) throw TurnStopped();
+    Turn given(*this, turn, fiber);
+    if (record->is_stopping) {
+      turn.stop().request_stop();
+      auto stopping = given.stop_call();
+      co_await std::move(stopping);
+      throw TurnStopped();
+    }
     if (has_run) {
       auto going_on = go_on(turn, fiber);
       co_await std::move(going_on);
     } else {
       drop_old_logs(id);
     }
-    Turn given(*this, turn, fiber);
     auto work = agent.on_turn(given);
     co_await std::move(work);
   } catch (...) {
@@ -117,7 +126,11 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
     transcript.keep_newest(
         static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)));
   if (!turns.end(record.id, state, text, agent.now())) return;
-  if (record.incident.attempt > 0) streams.show_recovering(false, record.id);
+  if (record.incident.attempt > 0) {
+    streams.show_recovering(false, record.id);
+    if (state == TurnState::kCompleted)
+      agent.log.event(HEARTH_LOG_INFO, "chat:recovery:completed", "turn=", record.id);
+  }
   record.state = state;
   record.error = text;
   // The sender of a message has seen it all, unless something was taken back on the way.
@@ -141,7 +154,7 @@ void Chat::tell_error(const std::string& text, const std::string& classification
 
 // A fiber that the host has given up, or that an administrator has ended.
 void Chat::give_up(const TurnRecord& record, std::string_view why) {
-  agent.log.error("chat:recovery:exhausted turn=", record.id,
+  agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", record.id,
                   " reason=max_attempts_exceeded: ", why);
   RunningTurn turn(agent, transcript, turns, log, streams, record);
   tell_error(options.recovery.terminal_message, "max_attempts_exceeded");
@@ -160,18 +173,32 @@ Task<void> Chat::go_on(RunningTurn& turn, FiberContext& fiber) {
   const Json& runs = fiber.snapshot();
   fiber.stash(runs.is_number_integer() ? runs.get<std::int64_t>() + 1 : 1);
   if (!options.recover) throw TurnFailed(options.recovery.terminal_message, "recovery_off");
-  const Interruption interruption{
-      .trigger = Trigger::kRestart,
-      .work = record.work,
-      .progress = record.progress,
-      .awaits_client = awaits_client(turn.message(), client_tools(record))};
-  const Verdict verdict = judge(record.incident, interruption, options.recovery, agent.now());
-  record.incident = verdict.incident;
-  turn.save();
-  agent.log.info("chat:recovery:detected turn=", record.id, " attempt=", record.incident.attempt);
-  if (interruption.awaits_client) co_return;
-  auto going_on = after_interruption(turn, verdict, true);
+  const auto awaits = [&] { return awaits_client(turn.message(), client_tools(record)); };
+  while (!awaits()) {
+    auto settling = settle(turn);
+    if (co_await std::move(settling)) break;
+    auto waiting = interrupted(turn, {.trigger = Trigger::kUnstable}, false);
+    co_await std::move(waiting);
+  }
+  auto going_on =
+      interrupted(turn, {.trigger = Trigger::kRestart, .awaits_client = awaits()}, true);
   co_await std::move(going_on);
+}
+
+// Frames that came before an attempt may change the conversation, so they are handled before it.
+// False: they were not within stable_timeout_ms.
+Task<bool> Chat::settle(RunningTurn& turn) {
+  const InOrder::Place place(order);
+  bool is_first = true;
+  try {
+    auto reaching = agent.with_timeout(order.reach(place, turn.stop().get_token()),
+                                       milliseconds(options.recovery.stable_timeout_ms));
+    co_await std::move(reaching);
+  } catch (const Error& error) {
+    if (error.code() != HEARTH_E_TIMEOUT) throw;
+    is_first = false;
+  }
+  co_return is_first;
 }
 
 RecoveryContext Chat::context_of(const RunningTurn& turn) {
@@ -196,37 +223,54 @@ RecoveryContext Chat::context_of(const RunningTurn& turn) {
   return context;
 }
 
-// `is_of_turn`: something of the answer may be there, so that the author and the clients get to
-// know; else only a call was refused.
-Task<void> Chat::after_interruption(RunningTurn& turn, const Verdict& verdict, bool is_of_turn) {
-  if (verdict.give_up) {
-    auto exhausting = exhaust(turn, *verdict.give_up);
+// Judges an interruption, and waits until the turn goes on. `is_of_turn`: something of the answer
+// may be there, so that the author and the clients get to know.
+Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool is_of_turn) {
+  TurnRecord& record = turn.record();
+  interruption.work = record.work;
+  interruption.progress = record.progress;
+  const Verdict verdict = judge(record.incident, interruption, options.recovery, agent.now());
+  record.incident = verdict.incident;
+  turn.save();
+  if (is_of_turn)
+    agent.log.event(HEARTH_LOG_INFO, "chat:recovery:detected", "turn=", record.id,
+                    " attempt=", record.incident.attempt);
+  if (interruption.awaits_client) co_return;
+  bool is_wanted = true;
+  if (verdict.asks_hook) {
+    auto asking = asks_to_keep_on(turn);
+    is_wanted = co_await std::move(asking);
+  }
+  if (verdict.give_up || !is_wanted) {
+    auto exhausting = exhaust(turn, verdict.give_up.value_or(GiveUp::kRecoveryAborted));
     co_await std::move(exhausting);
   }
-  if (verdict.asks_hook) {
-    bool keeps_on = true;
-    try {
-      auto asking = agent.should_keep_recovering(context_of(turn));
-      keeps_on = co_await std::move(asking);
-    } catch (const std::exception& error) {
-      agent.log.warn("chat: should_keep_recovering failed: ", error.what());
-    }
-    if (!keeps_on) {
-      auto exhausting = exhaust(turn, GiveUp::kRecoveryAborted);
-      co_await std::move(exhausting);
-    }
-  }
   if (is_of_turn) {
-    streams.show_recovering(true, turn.record().id);
-    agent.log.info("chat:recovery:attempt turn=", turn.record().id,
-                   " attempt=", turn.record().incident.attempt);
+    streams.show_recovering(true, record.id);
     auto choosing = agent.on_chat_recovery(context_of(turn));
     const RecoveryChoice choice = co_await std::move(choosing);
     if (!choice.persist) drop_text(turn);
-    if (!choice.proceed) throw TurnStopped();
+    if (!choice.proceed) {
+      agent.log.event(HEARTH_LOG_INFO, "chat:recovery:skipped", "turn=", record.id);
+      throw TurnStopped();
+    }
   }
   auto resting = rest_until(turn, verdict.at);
   co_await std::move(resting);
+  if (is_of_turn)
+    agent.log.event(HEARTH_LOG_INFO, "chat:recovery:attempt", "turn=", record.id,
+                    " attempt=", record.incident.attempt);
+}
+
+Task<bool> Chat::asks_to_keep_on(const RunningTurn& turn) {
+  bool keeps_on = true;
+  try {
+    auto asking = agent.should_keep_recovering(context_of(turn));
+    keeps_on = co_await std::move(asking);
+  } catch (const std::exception& error) {
+    agent.log.warn("chat: should_keep_recovering failed: ", error.what());
+  }
+  co_return keeps_on;
 }
 
 // Takes back what the last call has said; results of tools stay.
@@ -259,7 +303,8 @@ void Chat::take_back_step(RunningTurn& turn) {
 Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
   RecoveryContext context = context_of(turn);
   context.reason = reason_text(reason);
-  agent.log.error("chat:recovery:exhausted turn=", turn.record().id, " reason=", context.reason);
+  agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", turn.record().id,
+                  " reason=", context.reason);
   try {
     auto telling = agent.on_exhausted(context);
     co_await std::move(telling);
@@ -346,7 +391,7 @@ Json Chat::history_for(const TurnRecord& turn) {
     if (repair(message, rules)) {
       transcript.put(message);
       has_changed = true;
-      agent.log.info("chat:transcript:repaired message=", id);
+      agent.log.event(HEARTH_LOG_INFO, "chat:transcript:repaired", "message=", id);
     }
     (has(turn.origin_ids, id) ? own : before).push_back(std::move(message));
   }

@@ -10,7 +10,6 @@ namespace hearth::chat {
 namespace {
 
 constexpr const char* kMember = "chat";  // of an attachment
-constexpr std::size_t kMaxFrameBytes = std::size_t{16} << 20;
 constexpr std::size_t kSnapshotPage = std::size_t{1} << 20;
 
 bool is_continuation(const TurnRecord& turn) {
@@ -137,9 +136,26 @@ void Streams::read_behind(const Connection& client) {
 
 Task<void> Streams::read_to_the_end(std::uint64_t number) {
   const Connection client(agent_.activation(), number);
-  bool is_open = true;
-  while (is_open && read_page(client)) is_open = co_await client.drained();
+  bool is_behind = true;
+  while (is_behind) {
+    const bool is_open = co_await client.drained();
+    is_behind = is_open && read_page(client);
+  }
   reading_.erase(number);
+}
+
+// After each `unread_bytes` of frames: a live socket that has not drained since the last one gets no more of
+// them. It is behind, and reads the log.
+void Streams::find_slow(std::string_view turn) {
+  if (sent_ < limits_.unread_bytes) return;
+  sent_ = 0;
+  for (const Connection& client : agent_.connections()) {
+    if (socket_of(client).state != SocketState::kLive) continue;
+    if (reading_.contains(client.number()))
+      keep(client, {SocketState::kBehind, std::string(turn), log_.tally(turn).cursor, 0});
+    else
+      read_behind(client);
+  }
 }
 
 // False: it is not behind any more.
@@ -159,14 +175,16 @@ bool Streams::read_page(const Connection& client) {
 void Streams::write(const TurnRecord& turn, std::span<const std::string> chunks,
                     std::optional<ChunkSource> source) {
   if (chunks.empty()) return;
+  find_slow(turn.id);
   std::uint64_t seq = log_.append(turn.id, chunks, source);
   if (seq == 0) step_all([&](const Socket& socket) { return begin_stream(socket, turn.id); });
   const std::vector<Connection> except = not_live();
-  for (const std::string& chunk : chunks)
-    agent_.broadcast(
-        response_frame(
-            {.id = turn.id, .body = chunk, .is_continuation = is_continuation(turn), .seq = seq++}),
-        std::span(except));
+  for (const std::string& chunk : chunks) {
+    const std::string frame = response_frame(
+        {.id = turn.id, .body = chunk, .is_continuation = is_continuation(turn), .seq = seq++});
+    agent_.broadcast(frame, std::span(except));
+    sent_ += frame.size();
+  }
   changed_.notify();
 }
 
@@ -196,7 +214,7 @@ void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender
 
 // The host takes no larger frame. Clients get the messages by get-messages.
 bool Streams::fits(const std::string& frame) const {
-  if (frame.size() <= kMaxFrameBytes) return true;
+  if (frame.size() <= limits_.frame_bytes) return true;
   agent_.log.info("chat: the messages are too large for a frame");
   return false;
 }
@@ -222,6 +240,7 @@ void Streams::show_messages(const std::optional<Connection>& except) {
   const std::string frame = snapshot();
   if (!fits(frame)) return;
   agent_.broadcast(frame, except ? std::span(&*except, 1) : std::span<const Connection>());
+  sent_ += frame.size();
 }
 
 void Streams::show_messages_to(const Connection& client) const {

@@ -129,14 +129,16 @@ Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
                                     .turn = id(),
                                     .op = std::move(attempt.id),
                                     .stop = stop_token(),
-                                    .show = [this, call](Json output) {
-                                      std::vector<Json> chunks;
-                                      chunks.push_back({{"type", "tool-output-available"},
-                                                        {"toolCallId", call},
-                                                        {"output", std::move(output)},
-                                                        {"preliminary", true}});
-                                      running_.write(std::move(chunks));
-                                    }});
+                                    .show =
+                                        [this, call](Json output) {
+                                          std::vector<Json> chunks;
+                                          chunks.push_back({{"type", "tool-output-available"},
+                                                            {"toolCallId", call},
+                                                            {"output", std::move(output)},
+                                                            {"preliminary", true}});
+                                          running_.write(std::move(chunks));
+                                        },
+                                    .asked_by = running_.record().asked_by});
   };
   auto running = agent().operation(std::move(operation), act);
   co_return co_await std::move(running);
@@ -330,6 +332,13 @@ Task<void> Turn::ask_once(HttpCall request) {
   co_await std::move(recovering);
 }
 
+// Of a turn that was stopped before a crash: a background answer ends at the provider, too.
+Task<void> Turn::stop_call() {
+  if (!model_.is_resumable || !running_.record().plan.reservation) co_return;
+  auto asking = ask_once({});
+  co_await std::move(asking);
+}
+
 // A call that was interrupted has its reservation.
 void Turn::reserve_call(const HttpCall& request) {
   TurnRecord& turn = running_.record();
@@ -397,23 +406,20 @@ void Turn::take_outcome(const CallOutcome& outcome) {
 Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
   TurnRecord& turn = running_.record();
   failure.kind = chat_.agent.classify_error(failure);
-  chat_.agent.log.warn("chat:request:failed turn=", turn.id, " kind=", failure_name(failure.kind),
-                       is_stalled ? " stalled" : "", ": ", failure.text);
+  chat_.agent.log.event(HEARTH_LOG_WARN, "chat:request:failed", "turn=", turn.id,
+                        " kind=", failure_name(failure.kind), is_stalled ? " stalled" : "", ": ",
+                        failure.text);
   if (failure.kind == FailureKind::kContextOverflow) {
     auto overcoming = overcome_overflow();
     if (co_await std::move(overcoming)) co_return;
   }
   if (!may_pass(failure.kind))
     throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
-  const Interruption interruption{.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
-                                  .work = turn.work,
-                                  .progress = turn.progress,
-                                  .retry_after = failure.retry_after};
-  const Verdict verdict =
-      judge(turn.incident, interruption, chat_.options.recovery, chat_.agent.now());
-  turn.incident = verdict.incident;
-  running_.save();
-  auto going_on = chat_.after_interruption(running_, verdict, is_called);
+  if (is_stalled) chat_.agent.log.event(HEARTH_LOG_WARN, "chat:stream:stalled", "turn=", turn.id);
+  auto going_on = chat_.interrupted(running_,
+                                    {.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
+                                     .retry_after = failure.retry_after},
+                                    is_called);
   co_await std::move(going_on);
 }
 
@@ -451,9 +457,9 @@ Task<bool> Turn::compact(std::string_view reason) {
   if (next.text.empty() || next.text.size() >= size) co_return false;
   chat_.agent.kv().put(Chat::kSummaryKey, Json(next));
   running_.record().plan.usage = {};  // of the longer history
-  chat_.agent.log.info("chat:context:compacted turn=", id(), " reason=", reason,
-                       " messages=", plan->messages.size(), " bytes=", size,
-                       " summary=", next.text.size());
+  chat_.agent.log.event(HEARTH_LOG_INFO, "chat:context:compacted", "turn=", id(),
+                        " reason=", reason, " messages=", plan->messages.size(), " bytes=", size,
+                        " summary=", next.text.size());
   co_return true;
 }
 

@@ -17,7 +17,8 @@ namespace {
 constexpr std::array kTurnTables = {
     "CREATE TABLE IF NOT EXISTS chat_turns(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
     "kind TEXT NOT NULL, state TEXT NOT NULL, origin_ids TEXT NOT NULL, body TEXT, "
-    "client_tools TEXT, key TEXT UNIQUE, owner TEXT NOT NULL, message_id TEXT NOT NULL, "
+    "client_tools TEXT, key TEXT UNIQUE, owner TEXT NOT NULL, asked_by TEXT NOT NULL, "
+    "message_id TEXT NOT NULL, "
     "not_before INTEGER NOT NULL, created INTEGER NOT NULL, began INTEGER, ended INTEGER, "
     "stopping INTEGER NOT NULL DEFAULT 0, step INTEGER NOT NULL DEFAULT 0, "
     "work INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, "
@@ -44,7 +45,8 @@ constexpr std::array<std::pair<TurnKind, std::string_view>, 4> kKindTexts = {{
 }};
 
 constexpr const char* kColumns =
-    "SELECT id, kind, state, origin_ids, body, client_tools, owner, message_id, not_before, "
+    "SELECT id, kind, state, origin_ids, body, client_tools, owner, asked_by, message_id, "
+    "not_before, "
     "created, ended, stopping, step, work, progress, spent, plan, incident, stash, error "
     "FROM chat_turns ";
 
@@ -56,6 +58,7 @@ struct TurnRow {
   std::optional<std::string> body;
   std::optional<std::string> client_tools;
   std::string owner;
+  std::string asked_by;
   std::string message_id;
   std::int64_t not_before = 0;
   std::int64_t created = 0;
@@ -69,8 +72,9 @@ struct TurnRow {
   std::string incident;
   std::optional<std::string> stash;
   std::string error;
-  HEARTH_FIELDS(id, kind, state, origin_ids, body, client_tools, owner, message_id, not_before,
-                created, ended, stopping, step, work, progress, spent, plan, incident, stash, error)
+  HEARTH_FIELDS(id, kind, state, origin_ids, body, client_tools, owner, asked_by, message_id,
+                not_before, created, ended, stopping, step, work, progress, spent, plan, incident,
+                stash, error)
 };
 
 std::optional<std::string> stored(const Json& value) {
@@ -89,6 +93,7 @@ TurnRecord record_of(TurnRow row) {
   turn.body = loaded(row.body);
   turn.client_tools = loaded(row.client_tools);
   turn.owner = std::move(row.owner);
+  turn.asked_by = std::move(row.asked_by);
   turn.message_id = std::move(row.message_id);
   turn.not_before = unix_time(row.not_before);
   turn.created = unix_time(row.created);
@@ -188,9 +193,11 @@ void Turns::add(const TurnRequest& request, Time not_before, Time now) {
   const auto key = request.key.empty() ? std::nullopt : std::optional(request.key);
   const Query added = agent_.sql(
       "INSERT INTO chat_turns(id, kind, state, origin_ids, body, client_tools, key, owner, "
-      "message_id, not_before, created) VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?)",
+      "asked_by, message_id, not_before, created) "
+      "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       request.id, detail::word_of(kKindTexts, request.kind), Json(bounded_ids(request.origin_ids)),
-      body, tools, key, request.owner, request.message_id, unix_ms(not_before), unix_ms(now));
+      body, tools, key, request.owner, request.asked_by, request.message_id, unix_ms(not_before),
+      unix_ms(now));
   agent_.sql("DELETE FROM chat_turns WHERE seq < ? AND state NOT IN ('queued', 'running')",
              added.last_insert_rowid() - static_cast<std::int64_t>(kKeptTurns));
 }

@@ -17,12 +17,12 @@ bool is_larger(const Json& value, std::size_t limit) {
   return to_text(value).size() > limit;
 }
 
-std::string messages_fault(const Json& messages, std::size_t bytes) {
+std::string messages_fault(const Json& messages, std::size_t bytes, const FrameLimits& limits) {
   if (!messages.is_array()) return "The messages are no array.";
-  if (messages.size() > kMaxMessages) return "There are more than 100000 messages.";
+  if (messages.size() > limits.messages) return "There are more than 100000 messages.";
   for (const Json& message : messages) {
     if (std::string fault = message_fault(message); !fault.empty()) return fault;
-    if (bytes > kMaxMessageBytes / 2 && is_larger(message, kMaxMessageBytes))
+    if (bytes > limits.message_bytes / 2 && is_larger(message, limits.message_bytes))
       return "A message is larger than 16 MiB.";
   }
   return {};
@@ -66,13 +66,14 @@ std::string take_custom_body(Json body, Json& custom) {
 }
 
 // A sentence if the body is refused.
-std::string take_body(const std::string& written, ChatRequest& request) {
+std::string take_body(const std::string& written, ChatRequest& request, const FrameLimits& limits) {
   Json body = parts::read(written);
   if (!body.is_object()) return "The body of the request is no JSON object.";
   Json* const messages = body.contains("messages") ? &body["messages"] : nullptr;
   if (messages == nullptr || (messages->is_array() && messages->empty()))
     return "The request has no messages.";
-  if (std::string fault = messages_fault(*messages, written.size()); !fault.empty()) return fault;
+  if (std::string fault = messages_fault(*messages, written.size(), limits); !fault.empty())
+    return fault;
   request.messages = std::move(*messages);
   request.is_regenerate = parts::text(body, "trigger") == "regenerate-message";
   if (std::string fault = take_client_tools(body, request.client_tools); !fault.empty())
@@ -86,53 +87,53 @@ ReadFrame refused(std::string_view sentence) {
   return Refusal{{}, std::string(sentence)};
 }
 
-ReadFrame read_request(const Json& frame, std::string_view) {
+ReadFrame read_request(const Json& frame, std::string_view, const FrameLimits& limits) {
   const Json* const init = parts::find(frame, "init");
   if (init == nullptr || parts::text(*init, "method") != "POST") return std::nullopt;
   if (!parts::has_id(frame, "id")) return refused("The request has no id of 1 to 256 bytes.");
   ChatRequest request{.id = parts::text(frame, "id")};
-  if (std::string fault = take_body(parts::text(*init, "body"), request); !fault.empty())
+  if (std::string fault = take_body(parts::text(*init, "body"), request, limits); !fault.empty())
     return Refusal{request.id, std::move(fault)};
   return request;
 }
 
-ReadFrame read_messages(const Json& frame, std::string_view written) {
+ReadFrame read_messages(const Json& frame, std::string_view written, const FrameLimits& limits) {
   const Json* const messages = parts::find(frame, "messages");
   if (messages == nullptr) return SetMessages{Json::array()};
-  if (const std::string fault = messages_fault(*messages, written.size()); !fault.empty())
+  if (const std::string fault = messages_fault(*messages, written.size(), limits); !fault.empty())
     return refused(fault);
   return SetMessages{*messages};
 }
 
-ReadFrame read_clear(const Json&, std::string_view) {
+ReadFrame read_clear(const Json&, std::string_view, const FrameLimits&) {
   return ClearChat{};
 }
 
-ReadFrame read_cancel(const Json& frame, std::string_view) {
+ReadFrame read_cancel(const Json& frame, std::string_view, const FrameLimits&) {
   if (!parts::has_id(frame, "id"))
     return refused("The cancelled request has no id of 1 to 256 bytes.");
   return CancelRequest{parts::text(frame, "id")};
 }
 
-ReadFrame read_resume(const Json& frame, std::string_view) {
+ReadFrame read_resume(const Json& frame, std::string_view, const FrameLimits&) {
   const Json* const probe = parts::find(frame, "probeId");
   if (probe == nullptr || probe->is_null()) return ResumeRequest{};
   if (!parts::has_id(frame, "probeId")) return refused("The probe has no id of 1 to 256 bytes.");
   return ResumeRequest{parts::text(frame, "probeId")};
 }
 
-ReadFrame read_ack(const Json& frame, std::string_view) {
+ReadFrame read_ack(const Json& frame, std::string_view, const FrameLimits&) {
   if (!parts::has_id(frame, "id"))
     return refused("The resumed request has no id of 1 to 256 bytes.");
   return ResumeAck{parts::text(frame, "id")};
 }
 
-void take_output(const Json& frame, ToolResult& result) {
+void take_output(const Json& frame, ToolResult& result, const FrameLimits& limits) {
   result.is_failure = parts::text(frame, "state") == "output-error";
   const Json* const given = parts::find(frame, result.is_failure ? "errorText" : "output");
   if (given == nullptr) return;
   const bool is_deep = parts::is_deeper(*given, kMaxValueDepth);
-  if (is_deep || is_larger(*given, kMaxToolOutputBytes)) {
+  if (is_deep || is_larger(*given, limits.tool_output_bytes)) {
     result.is_failure = true;
     result.error_text =
         is_deep ? "The result is nested too deeply." : "The result is larger than 8 MiB.";
@@ -143,19 +144,19 @@ void take_output(const Json& frame, ToolResult& result) {
   }
 }
 
-ReadFrame read_result(const Json& frame, std::string_view) {
+ReadFrame read_result(const Json& frame, std::string_view, const FrameLimits& limits) {
   if (!parts::has_id(frame, "toolCallId")) return refused("The call has no id of 1 to 256 bytes.");
   const std::string& tool = parts::text(frame, "toolName");
   if (tool.size() > kMaxIdBytes) return refused("The name of the tool is over 256 bytes.");
   ToolResult result{.call = parts::text(frame, "toolCallId"), .tool = tool};
-  take_output(frame, result);
+  take_output(frame, result, limits);
   result.auto_continue = parts::is_true(frame, "autoContinue");
   if (const std::string fault = take_client_tools(frame, result.client_tools); !fault.empty())
     return refused(fault);
   return result;
 }
 
-ReadFrame read_approval(const Json& frame, std::string_view) {
+ReadFrame read_approval(const Json& frame, std::string_view, const FrameLimits&) {
   const Json* const is_approved = parts::find(frame, "approved");
   if (!parts::has_id(frame, "toolCallId")) return refused("The call has no id of 1 to 256 bytes.");
   if (is_approved == nullptr || !is_approved->is_boolean())
@@ -166,7 +167,7 @@ ReadFrame read_approval(const Json& frame, std::string_view) {
 
 struct FrameReader {
   std::string_view type;
-  ReadFrame (*read)(const Json& frame, std::string_view written);
+  ReadFrame (*read)(const Json& frame, std::string_view written, const FrameLimits& limits);
 };
 
 constexpr std::array kReaders = {
@@ -182,10 +183,10 @@ constexpr std::array kReaders = {
 
 }  // namespace
 
-std::optional<ClientFrame> read_client_frame(std::string_view text) {
+std::optional<ClientFrame> read_client_frame(std::string_view text, const FrameLimits& limits) {
   const Json frame = parts::read(text);
   const auto reader = std::ranges::find(kReaders, parts::text(frame, "type"), &FrameReader::type);
-  return reader == kReaders.end() ? std::nullopt : reader->read(frame, text);
+  return reader == kReaders.end() ? std::nullopt : reader->read(frame, text, limits);
 }
 
 }  // namespace hearth::chat

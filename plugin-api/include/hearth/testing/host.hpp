@@ -123,6 +123,7 @@ class Client {
   // A slow client: it does not read until hold(false). Frames wait; so do the agent's waits for
   // the client to drain. The parts of its calls are seen as they are sent.
   void hold(bool hold) { agent_->hold(*client_, hold); }
+  [[nodiscard]] const std::vector<ReceivedFrame>& unread() const { return client_->unread; }
   // The last state that this client got; null before the first.
   [[nodiscard]] Json state() const {
     const auto& text = client_->state;

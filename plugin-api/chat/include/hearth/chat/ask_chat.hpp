@@ -15,10 +15,13 @@
 namespace hearth::chat {
 
 // Its answer as text. `input`: {"text": "..."}. If the user stops the turn, so does the other chat.
-// Two chats that ask each other wait for ever.
-// Failure   Error, for the model: the other chat has failed, is gone, or is no chat
+// Failure   Error, for the model: the other chat has failed, is gone, is no chat, has said nothing
+//           for an hour, or waits for this one itself
 [[nodiscard]] Task<Json> ask_chat(Agent& agent, std::string agent_class, std::string name,
                                   Json input, ToolCall call);
+
+// The line of a chat in TurnRecord::asked_by.
+[[nodiscard]] std::string asking_chat(Agent& agent);
 
 // Of {"text": "..."}.
 [[nodiscard]] Json ask_chat_schema();

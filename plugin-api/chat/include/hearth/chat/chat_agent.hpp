@@ -167,8 +167,10 @@ class ChatAgent : public Agent {
   Task<void> on_evict(EvictReason reason) final;
   Task<void> on_fiber_complete(const FiberRecord& fiber) final;
   Task<void> run_chat_turn(Json input, FiberContext& fiber);
-  // Failure   Error(FORBIDDEN): the caller is no agent
-  std::string start_for_agent(std::string text, std::string key);
+  // `asked_by`: the chats that wait for the answer, see TurnRecord.
+  // Failure   Error(FORBIDDEN): the caller is no agent; Error(INVALID): this chat waits for itself
+  std::string start_for_agent(std::string text, std::string key,
+                              std::optional<std::string> asked_by);
   Task<Json> follow_for_agent(Stream& out, std::string turn, std::uint64_t seq);
   bool cancel_for_agent(std::string turn);
 

@@ -50,6 +50,15 @@ struct ChatOptions {
   [[nodiscard]] ContextOverflow overflow() const;
 };
 
+// A class's options: ChatOptions, or a struct derived from it with options of the class's own.
+// Failure   Error(INVALID): "options.max_setps: unknown; known are provider, base_url, ..."
+template <class Options>
+[[nodiscard]] Options read_chat_options(const Json& given) {
+  if (given.is_null()) return {};
+  return hearth::detail::read_json<Options>(given, {nullptr, "options", 0},
+                                            hearth::detail::UnknownKeys::kRefused);
+}
+
 // Failure   Error(INVALID): a sentence that names the option, for the class's author.
 void check_options(const ChatOptions& options);
 

@@ -20,7 +20,7 @@ struct RecoveryConfig {
   // Work since the incident began. Absent: any; 0: the turn may be repeated, but not be interrupted
   // once more after it has made anything.
   std::optional<std::int64_t> max_recovery_work = {};
-  std::int64_t stable_timeout_ms = 10'000;  // how long an attempt waits for its lane
+  std::int64_t stable_timeout_ms = 10'000;  // how long an attempt waits for frames before it
   // What the client reads when the turn is given up.
   std::string terminal_message =
       "The assistant was interrupted and could not recover. Please try again.";
@@ -33,7 +33,7 @@ struct RecoveryConfig {
 inline constexpr std::chrono::seconds kDebounce{30};
 inline constexpr std::chrono::seconds kMaxBackoff{30};
 inline constexpr std::chrono::seconds kMaxRetryAfter{60};
-// Until an attempt that did not get its lane is made again.
+// Until an attempt that had to wait for too long is made again.
 inline constexpr std::chrono::seconds kUnstableDelay{3};
 
 // Of one turn, from its first interruption to its end. A value that the turn's row keeps.
@@ -54,7 +54,7 @@ enum class Trigger : std::uint8_t {
   kRestart,   // of the server, the agent or its library
   kStall,     // no chunk came within stall_timeout_ms
   kFailure,   // of a kind that may pass: may_pass()
-  kUnstable,  // the attempt has waited stable_timeout_ms for its lane
+  kUnstable,  // frames before the attempt were not handled within stable_timeout_ms
 };
 
 struct Interruption {

@@ -4,6 +4,9 @@
 //
 // Promises  A chunk is committed with the log before any client gets it. A live socket gets each
 //           chunk once and in order; one that comes back gets what it has missed.
+// Bounded   A client that does not read is sent some two mebibytes of chunks (Limits::unread_bytes,
+//           twice), and the rest from the log when it reads again; if the turn has ended by then,
+//           the transcript instead.
 // Stored    A socket that is not live, in the member `chat` of its attachment. So an attachment of
 //           the author is an object.
 // Threads, lifetime  A member of the agent.
@@ -34,8 +37,19 @@ namespace hearth::chat {
 
 class Streams {
  public:
-  Streams(Agent& agent, const Transcript& transcript, const Turns& turns, ChunkLog& log)
-      : agent_(agent), transcript_(transcript), turns_(turns), log_(log), changed_(agent) {}
+  struct Limits {
+    std::size_t frame_bytes = std::size_t{16} << 20;  // larger ones are not sent: the host's limit
+    std::size_t unread_bytes = std::size_t{1} << 20;  // of a live socket, before it is looked at
+  };
+
+  Streams(Agent& agent, const Transcript& transcript, const Turns& turns, ChunkLog& log,
+          Limits limits)
+      : agent_(agent),
+        transcript_(transcript),
+        turns_(turns),
+        log_(log),
+        limits_(limits),
+        changed_(agent) {}
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
@@ -81,6 +95,7 @@ class Streams {
   void read_behind(const Connection& client);
   Task<void> read_to_the_end(std::uint64_t number);
   [[nodiscard]] bool read_page(const Connection& client);
+  void find_slow(std::string_view turn);
   [[nodiscard]] std::vector<Connection> not_live() const;
   [[nodiscard]] bool fits(const std::string& frame) const;
   void send_large(const Connection& client, const std::string& frame) const;
@@ -90,9 +105,11 @@ class Streams {
   const Transcript& transcript_;
   const Turns& turns_;
   ChunkLog& log_;
+  const Limits limits_;
   Signal changed_;
+  std::size_t sent_ = 0;  // bytes of frames to live sockets since find_slow() has looked
   std::map<std::uint64_t, Socket> not_live_;  // by Connection::number()
-  std::set<std::uint64_t> reading_;           // those that are being sent the log
+  std::set<std::uint64_t> reading_;  // those whose frames drain, before they are sent the log
 };
 
 }  // namespace hearth::chat

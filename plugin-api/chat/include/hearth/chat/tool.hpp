@@ -34,6 +34,7 @@ struct ToolCall {
   std::stop_token stop;  // the user has stopped the turn
   // Shows clients what the tool has so far. The last such output is kept if the turn is stopped.
   std::function<void(Json preliminary)> show;
+  std::string asked_by = {};  // TurnRecord::asked_by, for ask_chat()
 };
 
 struct ToolOptions {

@@ -97,6 +97,12 @@ class Turn {
   void stash(Json value);
   [[nodiscard]] const Json& stash() const { return running_.record().stash; }
 
+  // ---- for the chat
+
+  // Ends a call that a crash has cut off, in place of on_turn.
+  // Failure   TurnStopped
+  [[nodiscard]] Task<void> stop_call();
+
  private:
   [[nodiscard]] Agent& agent() const;
   [[nodiscard]] const Tool* find_tool(std::string_view name) const;

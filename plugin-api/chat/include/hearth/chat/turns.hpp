@@ -51,6 +51,7 @@ struct TurnRequest {
   std::string key = {};         // a second turn with it is none; empty: there is none
   std::string owner = {};       // the id of the connection that has begun it; a continuation is
                                 // offered to this one first
+  std::string asked_by = {};    // the chats that wait for it, each with a line feed behind it
   std::string message_id = {};  // of a continuation: the answer in which it goes on
 };
 
@@ -80,6 +81,7 @@ struct TurnRecord {
   Json body = nullptr;          // until the next turn begins
   Json client_tools = nullptr;  // the same
   std::string owner;
+  std::string asked_by;
   Time not_before = {};
   bool is_stopping = false;   // it runs, and was cancelled
   std::int64_t work = 0;      // rows of its log ...

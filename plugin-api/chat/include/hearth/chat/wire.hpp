@@ -25,6 +25,13 @@ inline constexpr std::size_t kMaxClientToolsBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMaxCustomBodyBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxToolOutputBytes = std::size_t{8} << 20;
 
+// The large ones, which a test may make small.
+struct FrameLimits {
+  std::size_t messages = kMaxMessages;
+  std::size_t message_bytes = kMaxMessageBytes;
+  std::size_t tool_output_bytes = kMaxToolOutputBytes;
+};
+
 // ---- from clients -------------------------------------------------------------------------------
 
 // cf_agent_use_chat_request
@@ -86,7 +93,8 @@ using ClientFrame = std::variant<ChatRequest, SetMessages, ClearChat, CancelRequ
 // that the turn that waits for it goes on.
 //
 // Cost  Some milliseconds for each megabyte.
-[[nodiscard]] std::optional<ClientFrame> read_client_frame(std::string_view text);
+[[nodiscard]] std::optional<ClientFrame> read_client_frame(std::string_view text,
+                                                           const FrameLimits& limits = {});
 
 // ---- to clients ---------------------------------------------------------------------------------
 
