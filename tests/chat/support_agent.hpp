@@ -77,6 +77,7 @@ class Support : public ChatAgent {
     co_await sleep(std::chrono::seconds(10));
     co_return Json{{"sent", order.id}};
   }
+  void history(Json& messages) override { note("history", std::to_string(messages.size())); }
   Task<void> on_turn_end(TurnEnd end) override {
     note("end", end.status);
     return {};

@@ -133,11 +133,9 @@ std::optional<Json> Transcript::message_of(std::optional<std::uint64_t> seq) con
 std::vector<Json> Transcript::newest(std::size_t max_bytes) const {
   std::vector<Json> messages;
   std::size_t bytes = 0;
-  std::vector<std::uint64_t> seqs;
   Query rows = agent_.sql("SELECT seq FROM chat_messages ORDER BY seq DESC");
-  while (const auto seq = rows.optional<std::uint64_t>()) seqs.push_back(*seq);
-  for (const std::uint64_t seq : seqs) {
-    const std::string text = text_of(seq);
+  while (const auto seq = rows.optional<std::uint64_t>()) {  // older rows are not read
+    const std::string text = text_of(*seq);
     bytes += text.size();
     if (bytes > max_bytes && !messages.empty()) break;
     messages.push_back(parse_json(text));

@@ -258,9 +258,11 @@ Task<void> Turn::ask() {
     auto waiting = never.wait(stop_token());
     co_await std::move(waiting);
   }
+  // A prompt reads much of the transcript: it is not made only to be measured for nothing.
+  const bool is_measured = turn.step == 0 && chat_.options.compact_after > 0;
   const std::string_view due =
       compaction_due(turn.plan, chat_.options.overflow(), chat_.options.compact_after,
-                     turn.step == 0 ? estimate_tokens(to_text(prompt().messages).size()) : 0);
+                     is_measured ? estimate_tokens(to_text(prompt().messages).size()) : 0);
   if (!due.empty()) {
     auto compacting = compact(due);
     co_await std::move(compacting);
