@@ -116,7 +116,9 @@ class HttpExchange {
   // last part may use more than there is. The first call has the listener, later calls none
   // (null). It is called on the connection's loop, never inside a call of this class, and gets one
   // end. If the client waits for "100 Continue", the first credit sends it. An answer that begins
-  // before the body has ended closes the connection behind it.
+  // before the body has ended closes the connection behind it. If none has begun, a body that is
+  // too long, too slow or no HTTP is refused as that of any other request: respond() comes too
+  // late.
   virtual void read_body(std::size_t bytes, BodyListener listener) = 0;
 
   // Calls `notice` once on the connection's loop if the client leaves before the answer is

@@ -266,13 +266,21 @@ void HttpSession::pass_body(HttpParser::Step step) {
   }
   if (!may_have_sent()) {
     has_sent_too_much_ = true;
-    return end_body(Error{Errc::kLimitExceeded, "the client's address has sent too many bytes"});
+    return refuse_body({Errc::kLimitExceeded, "the client's address has sent too many bytes"},
+                       too_many_response("requests"));
   }
   if (step == HttpParser::Step::kDone) return end_body(std::nullopt);
   if (step != HttpParser::Step::kRefused) return;
-  if (parser().refusal().status == 413)
-    return end_body(Error{Errc::kTooLarge, "the request's body is too large"});
-  end_body(Error{Errc::kInvalidArgument, "the request's body is not valid HTTP"});
+  const HttpResponse refusal = parser().refusal();
+  if (refusal.status == 413)
+    return refuse_body({Errc::kTooLarge, "the request's body is too large"}, refusal);
+  refuse_body({Errc::kInvalidArgument, "the request's body is not valid HTTP"}, refusal);
+}
+
+// As a body that is not read as it arrives, unless the answer has begun.
+void HttpSession::refuse_body(Error failure, const HttpResponse& refusal) {
+  end_body(std::move(failure));
+  if (state_ == State::kAnswering) refuse(refusal);
 }
 
 // No bytes behind an incomplete body can be parsed.
@@ -472,8 +480,10 @@ void HttpSession::on_sweep(SocketTime now) {
   const std::uint64_t sent = body_ ? body_->received : sends ? parser().body_size() : 0;
   if (rate_in_.too_slow(share_.options, sends, sent, now)) {
     share_.note_drop(DropReason::kSendsSlowly);
-    if (body_) return end_body(Error{Errc::kTimeout, "the request's body came too slowly"});
-    return refuse(error_response(408, "timeout", "the request's body came too slowly"));
+    const HttpResponse refusal =
+        error_response(408, "timeout", "the request's body came too slowly");
+    if (!body_) return refuse(refusal);
+    return refuse_body({Errc::kTimeout, "the request's body came too slowly"}, refusal);
   }
   // TLS may read many bytes without any to parse, also while half a head waits. Bytes that wait
   // behind an answer are charged when they are parsed.

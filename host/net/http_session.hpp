@@ -121,6 +121,7 @@ class HttpSession final : public Session,
   [[nodiscard]] bool wants_body() const { return body_ && body_->credit > 0; }
   void pass_body(HttpParser::Step step);
   void end_body(std::optional<Error> failure);
+  void refuse_body(Error failure, const HttpResponse& refusal);
   void continue_body();
   void ask_handler(std::shared_ptr<HttpExchange> exchange);
   void upgrade(HttpRequest request);

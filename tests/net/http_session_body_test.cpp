@@ -187,15 +187,16 @@ TEST_F(HttpSessionBodyTest, ABodyThatDoesNotEndIsAFailure) {
     std::string_view headers;
     std::string sent;
     Errc code;
+    int status = 200;     // with which the session refuses it itself; 200: the handler answers
     bool closes = false;  // the client: both sides
     bool ends = false;    // its own side
   };
   const std::string chunk = "200\r\n" + std::string(0x200, 'x') + "\r\n";
   const Row rows[] = {
-      {"left", "Content-Length: 100\r\n", "half", Errc::kNotFound, true},
-      {"ended", "Content-Length: 100\r\n", "half", Errc::kNotFound, false, true},
-      {"too long", kChunked, chunk + chunk, Errc::kTooLarge},
-      {"not HTTP", kChunked, "zz\r\n", Errc::kInvalidArgument},
+      {"left", "Content-Length: 100\r\n", "half", Errc::kNotFound, 200, true},
+      {"ended", "Content-Length: 100\r\n", "half", Errc::kNotFound, 200, false, true},
+      {"too long", kChunked, chunk + chunk, Errc::kTooLarge, 413},
+      {"not HTTP", kChunked, "zz\r\n", Errc::kInvalidArgument, 400},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
@@ -211,7 +212,8 @@ TEST_F(HttpSessionBodyTest, ABodyThatDoesNotEndIsAFailure) {
     exchange->respond(with_body("no"));
     if (row.closes) continue;
     const Reply reply = client.read_reply();
-    EXPECT_EQ(reply.body, "no");
+    EXPECT_EQ(reply.status, row.status);
+    if (row.status == 200) EXPECT_EQ(reply.body, "no");
     EXPECT_NE(reply.head.find("Connection: close"), std::string::npos);
   }
   // A length that is known from the beginning is refused as for every other request.
@@ -283,7 +285,9 @@ TEST_F(HttpSessionBodyTest, OnlyABodyThatIsWantedCanBeTooSlow) {
   EXPECT_EQ(dropped("sends_slowly"), 1);
   EXPECT_EQ(nothing.ends(), 0U);
   exchange->respond({});
-  EXPECT_NE(slow.read_reply().head.find("Connection: close"), std::string::npos);
+  const Reply refused = slow.read_reply();
+  EXPECT_EQ(refused.status, 408);
+  EXPECT_NE(refused.head.find("Connection: close"), std::string::npos);
   unread.send(std::string(100, 'x'));
   waiting->read_body(1000, nullptr);
   EXPECT_FALSE(nothing.end().failure);

@@ -60,6 +60,12 @@ TEST_F(RequestBodyTest, ALargeBodyTakesNoMemory) {
   if (!kSanitized) EXPECT_LT(memory("VmHWM:"), before + 16 * kMiB);
   EXPECT_EQ(client.request(head("a", 4) + "next").body, "4");
   EXPECT_EQ(client.request(head("a", kLength + 1)).status, 413);
+  RawClient chunked(server_->port());
+  EXPECT_EQ(chunked
+                .request("POST /agents/reader/a HTTP/1.1\r\nHost: localhost\r\n"
+                         "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n4000001\r\n")
+                .status,
+            413);
 }
 
 TEST_F(RequestBodyTest, AnAgentThatIsEvictedWhileItReadsAnswersAndTheNextReads) {

@@ -15,7 +15,8 @@
  *        (the client sends too slowly while credit is left), INVALID (it is not HTTP)
  * Until read_body() the client's bytes stay in its connection, and so they do while no credit is
  * left. Each piece begins the deadline of the event again. If the event is completed before the
- * end, the connection is closed behind the answer.
+ * end, the connection is closed behind the answer. After LIMIT, TIMEOUT and INVALID the host has
+ * answered 413, 429, 408 or 400 itself, unless parts of the answer have left before.
  */
 #ifndef HEARTH_EXT_HTTP_H
 #define HEARTH_EXT_HTTP_H
