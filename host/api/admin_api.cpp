@@ -9,6 +9,8 @@
 #include "base/http_token.hpp"
 #include "base/secret.hpp"
 #include "json/json.hpp"
+#include "protocol/request_query.hpp"
+#include "storage/agent_key.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -220,6 +222,23 @@ std::vector<std::string> words_in(std::string_view list) {
   return words;
 }
 
+// The name of an agent's key, as lists print it. In a URL the names of sub-agents may be encoded in
+// any way; a root's name is as its URL has it.
+std::string name_of_key(std::string_view written) {
+  const storage::AgentKey key{.agent_class = {}, .name = std::string(written)};
+  if (!key.is_sub_agent()) return key.name;
+  const auto next = [&written] {
+    const std::string_view part = written.substr(0, written.find('/'));
+    written.remove_prefix(std::min(part.size() + 1, written.size()));
+    return part;
+  };
+  const std::string_view root_class = next();
+  storage::AgentKey at{.agent_class = std::string(root_class), .name = std::string(next())};
+  for (std::string_view part = next(); !written.empty(); part = next())
+    at = at.child(part, protocol::percent_decode(next()));
+  return at.child({}, protocol::percent_decode(key.name.substr(key.name.rfind('/') + 1))).name;
+}
+
 Result<OperationQuery> operation_query(std::string_view text) {
   OperationQuery query;
   std::string states;
@@ -232,6 +251,7 @@ Result<OperationQuery> operation_query(std::string_view text) {
     return read.error();
   if (!query.agent.empty() && query.agent_class.empty())
     return Error{Errc::kInvalidArgument, "name the class of the agent, too"};
+  query.agent = name_of_key(query.agent);
   query.states = words_in(states);
   auto before = number_in(text, "begun_before_ms", 0, std::numeric_limits<std::int64_t>::max());
   if (!before) return before.error();
@@ -288,14 +308,14 @@ Result<Resolution> read_resolution(const std::string& body) {
   return how;
 }
 
-// For a path with {class}, {name} and {id}.
-OperationName named_operation(const RouteCall& call) {
-  return {{std::string(call.values[0]), std::string(call.values[1])}, std::string(call.values[2])};
-}
-
 // For a path with {class} and {name}.
 AgentName named_agent(const RouteCall& call) {
-  return {std::string(call.values[0]), std::string(call.values[1])};
+  return {std::string(call.values[0]), name_of_key(call.values[1])};
+}
+
+// For a path with {class}, {name} and {id}.
+OperationName named_operation(const RouteCall& call) {
+  return {named_agent(call), std::string(call.values[2])};
 }
 
 // Whether a browser sends this for a page of another origin.
@@ -498,6 +518,7 @@ void AdminApi::list_agents(const RouteCall& call) {
     return refuse(*exchange, read.error());
   if (request.agent_class.empty())
     return refuse(*exchange, 400, "invalid_argument", "name a class: /admin/agents?class=counter");
+  request.after = name_of_key(request.after);
   const auto limit = number_in(query, "limit", 1, std::int64_t{kMaxPage});
   if (!limit) return refuse(*exchange, limit.error());
   request.limit = static_cast<std::size_t>(limit->value_or(kDefaultPage));

@@ -213,10 +213,11 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
   install(bundled("counter"), "counter.so");
   install(built::agent("probe-agent"), "probe-agent.so");
   start();
-  const std::string name = "ProbeAgent/p/c%2Fd";
+  const std::string name = "ProbeAgent/p/c%2Fd ü";
+  const std::string in_url = "ProbeAgent/p/c%2Fd%20%C3%BC";
   RawClient client(server_->port());
   EXPECT_EQ(client
-                .request("POST /agents/probe-agent/p/sub/counter/c%2Fd HTTP/1.1\r\n"
+                .request("POST /agents/probe-agent/p/sub/counter/c%2Fd%20%C3%BC HTTP/1.1\r\n"
                          "Host: localhost\r\nContent-Length: 0\r\n\r\n")
                 .body,
             R"({"count":1})");
@@ -226,14 +227,19 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
   EXPECT_EQ(ask({"agents", "counter", "--after", name}), "no agents\n");
   EXPECT_NE(ask({"agents", "counter", "--after", "ProbeAgent/p/a"}).find(name), std::string::npos);
   const std::string key = "X-Api-Key: " + token() + "\r\n";
-  EXPECT_EQ(parse_json(get("/admin/agents/counter/" + name, key).body).value().at("state"), "live");
-  EXPECT_EQ(ask({"evict", "counter", name}), "counter/" + name + " is evicted\n");
-  server_->wait_for_log("agent.evicted class=Counter agent=" + name + " reason=admin");
-  EXPECT_EQ(get("/admin/operations?class=counter&agent=ProbeAgent%2Fp%2Fc%252Fd", key).status, 200);
-  const Reply operation = get("/admin/operations/counter/" + name + "/0123", key);
+  EXPECT_EQ(parse_json(get("/admin/agents/counter/" + in_url, key).body).value().at("state"),
+            "live");
+  EXPECT_EQ(ask({"evict", "counter", name}), "counter/" + in_url + " is evicted\n");
+  server_->wait_for_log("agent.evicted class=Counter agent=\"" + name + "\" reason=admin");
+  EXPECT_EQ(get("/admin/operations?class=counter&agent=ProbeAgent/p/c%252Fd%20%C3%BC", key).status,
+            200);
+  EXPECT_EQ(ask({"operations", "counter", name}), "no operations\n");
+  const Reply operation = get("/admin/operations/counter/" + in_url + "/0123", key);
   EXPECT_EQ(operation.status, 404);
-  EXPECT_EQ(operation.body.find("there is no agent"), std::string::npos) << operation.body;
-  EXPECT_EQ(ask({"destroy", "counter", name, "--yes"}), "counter/" + name + " is destroyed\n");
+  EXPECT_NE(operation.body.find("no operation has this id"), std::string::npos) << operation.body;
+  EXPECT_NE(say({"resolve", "counter", name, "0123", "not_executed"}).err.find("no operation"),
+            std::string::npos);
+  EXPECT_EQ(ask({"destroy", "counter", name, "--yes"}), "counter/" + in_url + " is destroyed\n");
 }
 
 TEST_F(AdminTest, WithoutAServerCommandsSaySo) {
