@@ -5,7 +5,8 @@ they are printed.
     extract.py SOURCES OUTPUT_DIRECTORY
 
 Writes whole programs under the names in WHOLE, and all fragments, each inside the class or function
-that its text leaves out, into fragments.cpp. A snippet in C++ or JavaScript that is in neither
+that its text leaves out, into fragments.cpp; those that leave out nothing also into classes.inc. A
+snippet in C++ or JavaScript that is in neither
 table is an error: what is printed is tried.
 """
 import pathlib
@@ -120,6 +121,7 @@ def find(table, document, text):
 def extract(sources, output):
     output.mkdir(parents=True, exist_ok=True)
     fragments = ["// Written by extract.py.\n#include <hearth/agent.hpp>\n\n#include <chrono>\n#include <deque>\n#include <string>\n"]
+    classes = []
     used = set()
     for document in DOCUMENTS:
         for match in FENCE.finditer((sources / document).read_text()):
@@ -131,6 +133,8 @@ def extract(sources, output):
             elif fragment := find(FRAGMENTS, document, text):
                 body = FRAGMENTS[fragment].replace("@", text)
                 fragments.append(f"namespace snippet_{len(used)} {{\n{body.strip()}\n}}\n")
+                if FRAGMENTS[fragment] == "@" and "class " in text:
+                    classes.append(text)
                 used.add(fragment)
             else:
                 line = text.split("\n", 1)[0]
@@ -138,6 +142,7 @@ def extract(sources, output):
     if missing := (WHOLE.keys() | FRAGMENTS.keys()) - used:
         sys.exit(f"extract.py: snippets that are in no document any more: {sorted(missing)}")
     (output / "fragments.cpp").write_text("\n".join(fragments))
+    (output / "classes.inc").write_text("\n".join(classes))
 
 
 if __name__ == "__main__":

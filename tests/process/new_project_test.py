@@ -107,6 +107,7 @@ def build_against_the_package(build, hearth, check_exports, c_compiler, cxx_comp
         sys.exit("git would take what `npm install` writes")  # README.md of the project says to
     test_with_sanitizers(project, scratch, c_compiler, cxx_compiler)
     print(run(sys.executable, check_exports, project / f"build/plugins/{NAME}.so"))
+    run(hearth, "check", "--time-limit", "3s", project / f"build/plugins/{NAME}.so")
     state = answer_of([hearth, "serve", "--plugins", project / "build/plugins"], project, scratch, NAME)
     if state != {"greetings": 0}:
         sys.exit(f"the new agent answered {state}")

@@ -41,6 +41,14 @@ std::filesystem::path agent(std::string_view name) {
   return library("tests/agents", name);
 }
 
+std::filesystem::path printed(std::string_view name) {
+  return library("tests/docs/plugins", name);
+}
+
+std::filesystem::path rust(std::string_view name) {
+  return library("tests/rust", name);
+}
+
 std::filesystem::path loader_case(std::string_view name) {
   return library("tests/plugins/libraries/built", name);
 }

@@ -27,6 +27,9 @@ std::filesystem::path time_recorder();
 std::filesystem::path bundled(std::string_view name);
 // ... one of tests/agents, which hearth_add_plugin() makes, ...
 std::filesystem::path agent(std::string_view name);
+// ... one of a document (tests/docs), one in Rust (absent without its compiler), ...
+std::filesystem::path printed(std::string_view name);
+std::filesystem::path rust(std::string_view name);
 // ... one of tests/plugins/libraries, ...
 std::filesystem::path loader_case(std::string_view name);
 // ... or one of the zoo (tests/fault/plugins).

@@ -6,6 +6,7 @@
 #include "plugins/check/check_host.hpp"
 
 #include <hearth/abi.h>
+#include <hearth/ext/http.h>
 
 #include <algorithm>
 #include <utility>
@@ -25,7 +26,7 @@ std::string call_text(const CheckCall& call) {
 }
 
 // CheckAgent starts no remote operation.
-class KeptRequest final : public extensions::RemoteOperation {
+class KeptOperation final : public extensions::RemoteOperation {
  public:
   void start(extensions::RemoteListener& /*listener*/) override {}
   void credit(std::uint64_t /*bytes*/) override {}
@@ -35,7 +36,7 @@ class KeptRequest final : public extensions::RemoteOperation {
 
 Result<std::unique_ptr<extensions::RemoteOperation>> CheckHttpPort::make(
     extensions::FetchRequest /*request*/) {
-  return std::make_unique<KeptRequest>();
+  return std::make_unique<KeptOperation>();
 }
 
 CheckAgent::CheckAgent(CheckHost& host, extensions::AgentHandle handle, storage::AgentKey key,
@@ -109,6 +110,13 @@ extensions::CallId CheckAgent::add_call(EventKind kind) {
   const extensions::CallId id = calls_.empty() ? 1 : calls_.rbegin()->first + 1;
   calls_[id].kind = kind;
   return id;
+}
+
+void CheckAgent::let_body_arrive(extensions::CallId call, std::string body) {
+  calls_[call].body_reader = [this, body = std::move(body)](std::uint64_t /*window*/) {
+    body_to_read_ = body;
+    return std::make_unique<KeptOperation>();
+  };
 }
 
 std::optional<extensions::DueWork> CheckAgent::next_work() {
@@ -207,7 +215,12 @@ Result<extensions::OperationId> CheckAgent::submit(
   if (operations_.size() >= extensions::kMaxOperations)
     return Error{Errc::kLimitExceeded, "too many operations"};
   const extensions::OperationId id = host_.next_handle();
-  operations_.push_back({.id = id, .operation = operation, .token = token, .is_remote = true});
+  CheckOperation kept{.id = id, .operation = operation, .token = token, .is_remote = true};
+  if (operation == HEARTH_OP_BODY) {
+    kept.body = std::exchange(body_to_read_, {});
+    kept.is_cut = !kept.body.ends_with('}');
+  }
+  operations_.push_back(std::move(kept));
   return id;
 }
 
@@ -281,8 +294,10 @@ Result<extensions::RequestView> CheckAgent::request(extensions::CallId id) {
   const auto state = found->second.state;
   if (state != CheckCall::State::kOffered && state != CheckCall::State::kAccepted)
     return gone("it is answered");
-  return extensions::RequestView{
-      .target = "/agents/check/it/sub?x=1", .headers = &request_headers_, .response = &response_};
+  return extensions::RequestView{.target = "/agents/check/it/sub?x=1",
+                                 .headers = &request_headers_,
+                                 .response = &response_,
+                                 .body = &found->second.body_reader};
 }
 
 }  // namespace hearth::plugins

@@ -39,6 +39,7 @@ struct CheckCall {
   Errc code{};                                // if it was not
   std::string body;                           // of the completion; cut if it is long
   std::unique_ptr<extensions::DueWork> work;  // set if it is durable work of the agent
+  extensions::BodyReader body_reader;         // of a body that has not arrived and is not yet read
 };
 
 // An operation that submit() has accepted.
@@ -48,6 +49,8 @@ struct CheckOperation {
   std::uint64_t token = 0;
   std::uint64_t job = 0;   // HEARTH_OP_OFFLOAD
   bool is_remote = false;  // a request to another server; a check sends none
+  std::string body = {};   // HEARTH_OP_BODY: what has not yet arrived of the body of a request
+  bool is_cut = false;     // HEARTH_OP_BODY: its client leaves instead of ending it
 };
 
 // A state that the agent's code has set; its event has not been delivered yet.
@@ -109,6 +112,9 @@ class CheckAgent final : public extensions::AgentContext,
   // ---- for the check ----
   [[nodiscard]] std::map<extensions::CallId, CheckCall>& open_calls() { return calls_; }
   [[nodiscard]] extensions::CallId add_call(extensions::EventKind kind);
+  // The body of this request arrives in pieces, while the agent's code reads it. A body of which
+  // the last character is no `}` is cut off there.
+  void let_body_arrive(extensions::CallId call, std::string body);
   [[nodiscard]] std::deque<CheckOperation>& operations() { return operations_; }
   [[nodiscard]] std::deque<ChangedState>& changed_states() { return changed_states_; }
   // Durable work that begins now.
@@ -174,6 +180,7 @@ class CheckAgent final : public extensions::AgentContext,
   std::deque<ChangedState> changed_states_;
   std::map<extensions::CallId, CheckCall> calls_;
   std::deque<CheckOperation> operations_;
+  std::string body_to_read_;  // of the call whose code reads its body now
   extensions::ResponseHead response_;
   extensions::Headers request_headers_;
 };

@@ -15,9 +15,15 @@ constexpr std::size_t kMaxBlamed = 32;
 
 }  // namespace
 
+void CheckRandom::fill(std::span<std::byte> out) {
+  const MutexLock lock(mutex_);
+  for (std::byte& each : out) each = static_cast<std::byte>(engine_());
+}
+
 CheckHost::CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
-                     GuardedMemory* memory)
+                     GuardedMemory* memory, std::uint64_t seed)
     : variant_(std::move(variant)),
+      random_(seed),
       logger_(make_stderr_logger(LogLevel::kError, LogFormat::kHuman)),
       events_(*logger_),
       abi_(

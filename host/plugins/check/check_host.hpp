@@ -16,12 +16,15 @@
 #include <hearth/abi.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -48,6 +51,17 @@ struct HostFault {
   bool submit_only = false;  // only submit() is counted and fails
 };
 
+// The ids and delays of a check, so that a seed repeats a failure.
+class CheckRandom final : public Random {
+ public:
+  explicit CheckRandom(std::uint64_t seed) : engine_(seed) {}
+  void fill(std::span<std::byte> out) override;
+
+ private:
+  Mutex mutex_;
+  std::mt19937_64 engine_ GUARDED_BY(mutex_);
+};
+
 // Promises  Answers as the server's table does, for CheckAgents. blame() records calls that the
 //           contract forbids: for an agent that is not running or is gone, from another thread, or
 //           after deinit().
@@ -57,7 +71,7 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
  public:
   // `memory` null: memory that is lent to the library is not guarded.
   CheckHost(std::string origin, HostVariant variant, GuardedMemory& table_memory,
-            GuardedMemory* memory);
+            GuardedMemory* memory, std::uint64_t seed);
   ~CheckHost() override;
 
   [[nodiscard]] const hearth_host* table() const { return table_; }
@@ -109,7 +123,7 @@ class CheckHost final : public extensions::AgentDirectory, private extensions::A
   const HostVariant variant_;
   std::atomic<std::thread::id> thread_ = std::this_thread::get_id();  // where code runs
   SystemClock clock_;
-  SystemRandom random_;
+  CheckRandom random_;
   std::unique_ptr<Logger> logger_;
   extensions::DurableLog events_;
   extensions::AbiHost abi_;

@@ -4,6 +4,7 @@
 #include "plugins/admission/file_rules.hpp"
 
 #include <hearth/ext/fibers.h>
+#include <hearth/ext/http.h>
 #include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
@@ -94,6 +95,14 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
   }
   events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "GET", .body = {}});
   events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "POST", .body = R"({"a":1})"});
+  if ((table.flags & HEARTH_CLASS_READS_BODIES) != 0) {
+    for (const char* const body : {R"({"a":1})", R"({"cut off)"}) {
+      events.push_back({.kind = HEARTH_EVENT_REQUEST,
+                        .name = "POST",
+                        .body = body,
+                        .flags = HEARTH_REQUEST_UNREAD_BODY});
+    }
+  }
   events.push_back({.kind = HEARTH_EVENT_SUB_AGENT, .name = "Check", .body = "a/sub-agent"});
   if ((table.flags & HEARTH_CLASS_CHECKS_STATE) != 0) {
     events.push_back({.kind = HEARTH_EVENT_STATE_CHECK,

@@ -6,6 +6,7 @@
 #include "plugins/admission/process_state.hpp"
 
 #include <hearth/ext/fibers.h>
+#include <hearth/ext/http.h>
 #include <hearth/ext/operations.h>
 #include <hearth/ext/queue.h>
 #include <hearth/ext/schedule.h>
@@ -75,7 +76,7 @@ CheckSubject::CheckSubject(CheckRun& run, SubjectOptions options)
       migrates_(options.migrates),
       file_(options.library.empty() ? run.setting.library : options.library),
       host_(run.setting.library.filename().native(), std::move(options.host), run.memory,
-            guarded_ ? &run.memory : nullptr) {}
+            guarded_ ? &run.memory : nullptr, run.random()) {}
 
 CheckSubject::~CheckSubject() {
   const bool is_over = !initialised_ || deinit() == HEARTH_OK;
@@ -245,11 +246,15 @@ Delivered CheckInstance::deliver(const CheckEvent& event) {
                       .deadline_ms = event.deadline_ms,
                       .flags = event.flags,
                       .reserved = 0};
+  const bool is_unread =
+      event.kind == HEARTH_EVENT_REQUEST && (event.flags & HEARTH_REQUEST_UNREAD_BODY) != 0;
+  if (is_unread) agent_->let_body_arrive(delivered.call, event.body);
   std::string what = "in on_event() of " + std::string(table_.name) + ", " + event_name(event.kind);
   if (!event.name.empty()) what += " " + quote_text(event.name, 40);
   delivered.status = subject_.enter(what, agent_.get(), [&] {
     passed.name = subject_.lend(event.name, "event.name of " + event_name(event.kind));
-    passed.body = subject_.lend(event.body, "event.body of " + event_name(event.kind));
+    passed.body = subject_.lend(is_unread ? "" : std::string_view(event.body),
+                                "event.body of " + event_name(event.kind));
     // The event of a later host is longer: there may be any bytes behind the known part.
     std::array<char, 4 * sizeof passed> bytes{};
     bytes.fill('\x5a');
@@ -309,15 +314,7 @@ bool CheckInstance::pump_one() {
     return true;
   }
   if (!agent_->operations().empty()) {
-    const CheckOperation operation = agent_->operations().front();
-    agent_->operations().pop_front();
-    const bool cancelled = operation.id == 0;
-    if (operation.operation == HEARTH_OP_OFFLOAD) run_job(operation, cancelled);
-    if (!cancelled) {
-      give_result(operation.token, operation.operation,
-                  operation.is_remote ? HEARTH_E_BUSY : HEARTH_OK,
-                  operation.is_remote ? "nothing leaves a check" : "");
-    }
+    end_operation();
     return true;
   }
   if (!agent_->changed_states().empty()) {
@@ -341,6 +338,30 @@ bool CheckInstance::pump_one() {
     return true;
   }
   return false;
+}
+
+// Or gives the next piece of a body.
+void CheckInstance::end_operation() {
+  CheckOperation& first = agent_->operations().front();
+  if (!first.body.empty()) {
+    constexpr std::size_t kPiece = 1024;  // a short body has two
+    const std::string piece = first.body.substr(0, std::min(kPiece, first.body.size() / 2 + 1));
+    first.body.erase(0, piece.size());
+    return give_result(first.token, HEARTH_OP_BODY, HEARTH_OK, piece, 0);
+  }
+  const CheckOperation operation = std::move(first);
+  agent_->operations().pop_front();
+  const bool cancelled = operation.id == 0;
+  if (operation.operation == HEARTH_OP_OFFLOAD) run_job(operation, cancelled);
+  if (cancelled) return;
+  if (operation.operation == HEARTH_OP_BODY) {
+    give_result(operation.token, HEARTH_OP_BODY, operation.is_cut ? HEARTH_E_GONE : HEARTH_OK,
+                operation.is_cut ? "the client has left" : "");
+  } else {
+    give_result(operation.token, operation.operation,
+                operation.is_remote ? HEARTH_E_BUSY : HEARTH_OK,
+                operation.is_remote ? "nothing leaves a check" : "");
+  }
 }
 
 void CheckInstance::begin_work(extensions::DueWork work) {

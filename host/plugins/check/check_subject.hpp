@@ -147,7 +147,7 @@ class CheckSubject {
 struct CheckEvent {
   std::uint32_t kind = 0;
   std::string name;
-  std::string body;
+  std::string body;  // also if it has not arrived yet (HEARTH_REQUEST_UNREAD_BODY)
   std::uint32_t flags = 0;
   std::uint64_t connection = 0;
   std::uint32_t struct_size = sizeof(hearth_event);
@@ -195,6 +195,7 @@ class CheckInstance {
 
  private:
   bool pump_one();
+  void end_operation();
   void run_job(const CheckOperation& operation, bool cancelled);
   void begin_work(extensions::DueWork work);
 

@@ -91,6 +91,9 @@ static const void* get_extension(const hearth_class* class_, const char* id) {
 }
 
 static const hearth_class zoo_class = {.struct_size = sizeof(hearth_class),
+#ifdef READS_BODIES
+                                       .flags = HEARTH_CLASS_READS_BODIES,
+#endif
                                        .name = "Zoo",
                                        .version = "1.0.0",
                                        .create = create,

@@ -9,6 +9,7 @@
  *   events   MESSAGE is taken, REQUEST is answered "ok"
  */
 #include <hearth/abi.h>
+#include <hearth/ext/http.h>
 #include <hearth/ext/offload.h>
 #include <hearth/ext/schema.h>
 #include <hearth/ext/sleep.h>
@@ -215,6 +216,19 @@ static hearth_status wait_for_result(zoo* self, uint64_t call, uint64_t millisec
   return HEARTH_OK;
 }
 
+#ifdef READS_BODIES
+static hearth_status read_body(zoo* self, uint64_t call) {
+  const hearth_http_v1* http = HOST->get_extension(HOST, HEARTH_EXT_HTTP);
+  uint64_t id = 0, token = 0;
+  while (token < MAX_WAITS && self->waits[token] != 0) ++token;
+  if (http == 0 || token == MAX_WAITS) return HEARTH_E_LIMIT;
+  const hearth_status status = http->read_body(HOST, AGENT(self), call, 0, token, &id);
+  if (status < 0) return status;
+  self->waits[token] = call;
+  return HEARTH_OK;
+}
+#endif
+
 static hearth_status on_call(zoo* self, const hearth_event* event) {
 #ifdef TRUSTS_ARGUMENTS
   /* Looks for the end of the array, wherever that may be. */
@@ -325,6 +339,9 @@ static hearth_status on_event(void* instance, const hearth_event* event) {
       return status == HEARTH_E_NOT_FOUND || self->waits[0] == event->call ? status : HEARTH_OK;
     }
     case HEARTH_EVENT_REQUEST:
+#ifdef READS_BODIES
+      if ((event->flags & HEARTH_REQUEST_UNREAD_BODY) != 0) return read_body(self, event->call);
+#endif
       complete(self, event->call, HEARTH_OK, bytes("ok"));
       return HEARTH_OK;
 #ifdef MIGRATES
@@ -382,6 +399,10 @@ static void on_result(void* instance, const hearth_result* result) {
   if (result->status != HEARTH_OK) crash();
 #endif
   const uint64_t call = self->waits[result->token];
+#ifdef ANSWERS_EACH_PIECE
+  complete(self, call, HEARTH_OK, bytes("ok"));
+#endif
+  if ((result->flags & HEARTH_RESULT_FINAL) == 0) return;
   self->waits[result->token] = 0;
   const hearth_status status = result->status;
   const hearth_status said = complete(self, call, status < 0 ? status : HEARTH_OK,

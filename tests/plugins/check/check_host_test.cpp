@@ -1,6 +1,7 @@
 #include "plugins/check/check_host.hpp"
 
 #include "extensions/registry.hpp"
+#include "json/json.hpp"
 #include "plugins/check/check_agent.hpp"
 #include "support/temp_directory.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +37,9 @@ std::string text_of(hearth_bytes bytes) {
 // A host with one agent whose code runs.
 class CheckHostTest : public ::testing::Test {
  protected:
-  void use(HostVariant variant, bool guarded = false) {
+  void use(HostVariant variant, bool guarded = false, std::uint64_t seed = 1) {
     agent_.reset();
-    check_.emplace("it.so", std::move(variant), memory_, guarded ? &memory_ : nullptr);
+    check_.emplace("it.so", std::move(variant), memory_, guarded ? &memory_ : nullptr, seed);
     agent_.emplace(*check_, check_->next_handle(), storage::AgentKey{"Check", "it"},
                    directory_.path() / "it.db", false);
     agent_->load();
@@ -90,6 +92,23 @@ TEST_F(CheckHostTest, TakesARequestToAnotherServerThatNeverLeaves) {
   EXPECT_TRUE(agent_->operations().front().is_remote);
   request.url = bytes_of("nowhere");
   EXPECT_EQ(fetch.start(host_, handle_, &request, 7, &id), HEARTH_E_INVALID);
+}
+
+TEST_F(CheckHostTest, IdsComeFromTheSeed) {
+  const auto id_with = [this](std::uint64_t seed) {
+    use({}, false, seed);
+    hearth_queue_request request{};
+    request.struct_size = sizeof request;
+    request.callback = bytes_of("tick");
+    hearth_bytes record{};
+    const auto& queue = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
+    if (queue.push(host_, handle_, &request, &record) != HEARTH_OK) return Json();
+    return parse_json(text_of(record)).value().at("id");  // its life is never committed
+  };
+  const Json id = id_with(7);
+  EXPECT_TRUE(id.is_string());
+  EXPECT_EQ(id_with(7), id);
+  EXPECT_NE(id_with(8), id);
 }
 
 TEST_F(CheckHostTest, HidesExtensionsAndShortensItsTable) {
