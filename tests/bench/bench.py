@@ -1,5 +1,6 @@
 """What the measurements share: servers pinned to a core, load, clients, and rows of figures."""
 import json
+import os
 import pathlib
 import re
 import resource
@@ -27,7 +28,7 @@ class Server:
         self.process = subprocess.Popen(["taskset", "-c", cores, *map(str, command)], cwd=cwd,
                                         stdout=subprocess.PIPE, stderr=self.log, text=True)
         line = self.process.stdout.readline()
-        found = re.search(r"(\d+)\s*$", line)
+        found = re.search(r"(\d+)\D*$", line)
         if not found:
             sys.exit(f"no address from {command[0]}: {line!r}; see {self.log.name}")
         self.port = int(found.group(1))
@@ -37,11 +38,21 @@ class Server:
         text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         return 1024 * sum(int(n) for n in re.findall(r"Private_(?:Clean|Dirty):\s+(\d+)", text))
 
+    def processor_seconds(self):
+        """What it has used of its core."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def count_in_log(self, text):
         return pathlib.Path(self.log.name).read_text().count(text)
 
     def stop(self):
         self.process.terminate()
+        self.process.wait(timeout=30)
+        self.log.close()
+
+    def kill(self):
+        self.process.kill()
         self.process.wait(timeout=30)
         self.log.close()
 

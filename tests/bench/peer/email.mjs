@@ -1,0 +1,2 @@
+// Nothing here sends mail, and only Cloudflare has this module.
+export class EmailMessage {}
