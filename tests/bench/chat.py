@@ -1,5 +1,6 @@
-"""Chats: how soon words reach tabs, what streams and transcripts cost, and what a kill does. With
-`--peer` the same is asked of the npm package @cloudflare/ai-chat on workerd, see peer/worker.mjs."""
+"""Chats: how soon words reach tabs, what streams and transcripts cost, and what a kill does.
+
+With `--peer` the same is asked of @cloudflare/ai-chat on workerd, see peer/worker.mjs."""
 import dataclasses
 import json
 import os
