@@ -31,10 +31,15 @@ std::string whole_kind(std::string_view level, std::string_view event,
 
 }  // namespace
 
+std::optional<std::uint64_t> Logger::admit(const std::string& kind, LogLimit limit) {
+  if (!limits_lines()) return 0;
+  return rate_.admit(kind, limit, BootClock::now());
+}
+
 bool Logger::record_limited(LogLevel level, std::string_view event,
                             std::initializer_list<std::string_view> kind,
                             std::initializer_list<LogField> fields, LogLimit limit) {
-  const auto suppressed = rate_.admit(whole_kind("record", event, kind), limit, BootClock::now());
+  const auto suppressed = admit(whole_kind("record", event, kind), limit);
   if (!suppressed) return false;
   const std::vector<LogField> all = with_suppressed({fields.begin(), fields.end()}, *suppressed);
   keep(event, all);
@@ -46,8 +51,7 @@ void Logger::write_limited(LogLevel level, std::string_view event,
                            std::initializer_list<std::string_view> kind,
                            std::span<const LogField> fields, LogLimit limit) {
   if (!enabled(level)) return;
-  const auto suppressed =
-      rate_.admit(whole_kind(to_string(level), event, kind), limit, BootClock::now());
+  const auto suppressed = admit(whole_kind(to_string(level), event, kind), limit);
   if (!suppressed) return;
   write(level, event, std::span<const LogField>(with_suppressed(fields, *suppressed)));
 }

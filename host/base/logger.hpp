@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,8 +99,13 @@ class Logger {
 
  protected:
   virtual void keep(std::string_view event, std::span<const LogField> fields);
+  // False: write_limited() and record_limited() leave nothing out.
+  [[nodiscard]] virtual bool limits_lines() const { return true; }
 
  private:
+  // How many of the kind were left out since the last one; nothing: this one is left out, too.
+  [[nodiscard]] std::optional<std::uint64_t> admit(const std::string& kind, LogLimit limit);
+
   LogRate rate_;
 };
 

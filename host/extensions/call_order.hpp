@@ -3,13 +3,10 @@
 
 #include "extensions/types.hpp"
 
-#include <hearth/abi.h>
-
 #include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace hearth::extensions {
 
@@ -29,9 +26,5 @@ struct CallOrder {
     return serial || (kind == EventKind::kCall && std::ranges::binary_search(exclusive, name));
   }
 };
-
-// The methods that a class lists as HEARTH_METHOD_EXCLUSIVE, sorted.
-//   Requires   A table that was checked.
-[[nodiscard]] std::vector<std::string> exclusive_methods(const hearth_class& definition);
 
 }  // namespace hearth::extensions

@@ -235,6 +235,12 @@ void AgentSlot::forget(ConnectionId id) {
 
 // ---- the way in ---------------------------------------------------------------------------------
 
+void AgentSlot::be_awake() {
+  touch();
+  hurry_end();
+  if (!in_memory()) wake();
+}
+
 void AgentSlot::wake() {
   HEARTH_ASSERT(!in_memory(), "wake() of an agent that is in memory");
   AlarmClock& alarms = parts_.services.alarms();

@@ -158,15 +158,18 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // once if the agent never knew it.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
 
+  // Brings the agent into memory.
+  void be_awake();
   // What an administrator does with its data (agent_visit.hpp; agent_slot_visits.cpp).
   void visit(AgentVisit visit);
   // The agent is in memory for visits alone, without an instance.
   [[nodiscard]] bool is_only_open() const;
 
   // ---- the way out (agent_slot_exit.cpp) ----
-  // Begins the eviction of a live agent; does nothing in any other state. With `sudden` no EVICT
-  // event is sent.
-  void evict(EvictReason reason, bool sudden = false);
+  // Begins the eviction of a live agent; does nothing in any other state. `grace`: for EVICT; 0: no
+  // EVICT is sent. Without it: as the class says.
+  void evict(EvictReason reason, std::chrono::milliseconds grace);
+  void evict(EvictReason reason);
   // Ends the agent without EVICT, also while it starts or leaves. Does nothing if the agent is not
   // in memory or its end is certain.
   void end(EvictReason reason);
@@ -273,7 +276,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // Logs that an event has failed.
   void write_failure(std::string_view line, const Error& failure, CallId call,
                      const extensions::Span& span) const;
-  void leave(EvictReason reason, bool sudden, bool wake_again);
+  void leave(EvictReason reason, std::chrono::milliseconds grace, bool wake_again);
   // Does nothing if the end is certain already.
   void begin_ending(Ending how);
   void post_end();

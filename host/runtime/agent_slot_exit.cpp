@@ -26,15 +26,18 @@ std::optional<Ending::StartFailure> AgentSlot::if_waking(const char* why) const 
   return Ending::StartFailure{.error = Error{Errc::kInternal, why}, .span = waking->span};
 }
 
-void AgentSlot::evict(EvictReason reason, bool sudden) {
-  leave(reason, sudden, false);
+void AgentSlot::evict(EvictReason reason, std::chrono::milliseconds grace) {
+  leave(reason, grace, false);
 }
 
-void AgentSlot::leave(EvictReason reason, bool sudden, bool wake_again) {
+void AgentSlot::evict(EvictReason reason) {
+  if (const Live* live = life_.as<Live>()) evict(reason, live->served->settings.evict_grace);
+}
+
+void AgentSlot::leave(EvictReason reason, std::chrono::milliseconds grace, bool wake_again) {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
-  const std::chrono::milliseconds grace = live->served->settings.evict_grace;
-  if (sudden || grace.count() <= 0 || live->live->broken()) {
+  if (grace.count() <= 0 || live->live->broken()) {
     begin_ending(Ending{.reason = reason, .wake_again = wake_again});
     return;
   }
@@ -254,7 +257,8 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
                   ending.start_failure->span);
     if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes the agent
     start_failed(version, Error{Errc::kUnavailable,
-                                ending.start_failure->is_for_clients
+                                ending.start_failure->is_for_clients ||
+                                        parts_.services.limits().show_failures
                                     ? failure.message
                                     : "the agent failed to start; the server's log says why"});
     return;

@@ -53,7 +53,7 @@ bool AgentSlot::may_leave_for_room() const {
 }
 
 void AgentSlot::leave_for_room() {
-  evict(EvictReason::kLimit, true);
+  evict(EvictReason::kLimit, std::chrono::milliseconds(0));
   hurry_end();
 }
 

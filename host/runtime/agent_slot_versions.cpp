@@ -24,7 +24,7 @@ void AgentSlot::must_leave(EvictReason reason, bool when_idle) {
 void AgentSlot::leave_now(bool wake_again) {
   const Live* live = life_.as<Live>();
   if (live == nullptr || !live->intent) return;  // started() checks again
-  leave(live->intent->reason, false, wake_again);
+  leave(live->intent->reason, live->served->settings.evict_grace, wake_again);
 }
 
 void AgentSlot::leave_here() {

@@ -44,6 +44,19 @@ bool BlockingPool::run(Job job, const std::string& owner) {
   return true;
 }
 
+bool BlockingPool::run_next() {
+  Job job;
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_.empty()) return false;
+    job = std::move(waiting_.front().job);
+    if (!waiting_.front().owner.empty()) take_one(waiting_of_, waiting_.front().owner);
+    waiting_.pop_front();
+  }
+  job(false);
+  return true;
+}
+
 void BlockingPool::stop() {
   std::vector<std::thread> threads;
   std::deque<Waiting> waiting;

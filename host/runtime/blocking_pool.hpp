@@ -26,7 +26,7 @@ namespace hearth::runtime {
 // Threads    run() from any thread; stop() once, not from a thread of the pool.
 class BlockingPool {
  public:
-  // Starts at most `threads` threads, each when first needed.
+  // Starts at most `threads` threads, each when first needed. 0: jobs run in run_next().
   BlockingPool(std::size_t threads, std::size_t max_waiting);
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
@@ -37,6 +37,9 @@ class BlockingPool {
   // Calls `job(false)` on a thread of the pool, or `job(true)` if the pool stops first: then the
   // job only cleans up. `owner`: names the code that owns the job; empty: no owner.
   bool run(Job job, const std::string& owner = {});
+
+  // Runs the first waiting job on this thread. False: none waits.
+  bool run_next();
 
   // Waits for the running jobs and cancels the waiting ones. From now on run() returns false.
   void stop();

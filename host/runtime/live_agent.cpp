@@ -403,9 +403,15 @@ void LiveAgent::time_out(CallId id) {
   call->deadline = 0;
   write_line(LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)}, id,
              {{"event_kind", to_string(call->kind)}});
+  abandon(id, Error{Errc::kTimeout, "the agent did not answer in time"});
+}
+
+void LiveAgent::abandon(CallId id, const Error& why) {
+  Call* const call = calls_.find(id);
+  if (call == nullptr) return;
   const Span span = call->span;
   const std::string method = call->method;
-  finish(id, *call, Error{Errc::kTimeout, "the agent did not answer in time"});
+  finish(id, *call, why);
   {
     const auto entry = enter_code(id, span, method);
     instance_->on_cancel(id);

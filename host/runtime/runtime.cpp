@@ -12,7 +12,6 @@ namespace hearth::runtime {
 namespace {
 
 // Of the pool that runs the agents' blocking jobs.
-constexpr std::size_t kBlockingThreads = 4;
 constexpr std::size_t kMaxWaitingJobs = 1000;
 
 // Of the other pools: each job belongs to an agent in memory, and limits.max_live_agents bounds
@@ -44,7 +43,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
                         });
                       },
                   .object_name = options_.object_name},
-      pool_(kBlockingThreads, kMaxWaitingJobs),
+      pool_(options_.blocking_threads, kMaxWaitingJobs),
       closers_(options_.closing_threads, kNoBound),
       checkpointers_(options_.checkpointing_threads, kNoBound),
       system_sync_calls_(data.path()),

@@ -27,6 +27,8 @@ namespace hearth::runtime {
 
 struct RuntimeOptions {
   RuntimeLimits limits;
+  // Threads for the agents' blocking jobs; 0: they run in Runtime::run_job().
+  std::size_t blocking_threads = 4;
   // Threads that close the databases of agents that leave memory; 0: their shards do it.
   std::size_t closing_threads = 0;
   // Threads that move the WALs of live agents into their files; 0: their shards do it.
@@ -101,6 +103,8 @@ class Runtime final : public extensions::AgentDirectory {
   // every database. Then calls `done` on a shard's thread. Any thread, once, while the loops run.
   void stop(std::chrono::milliseconds grace, std::function<void()> done);
 
+  // Runs a blocking job that waits, where no thread does. False: none waits.
+  bool run_job() { return pool_.run_next(); }
   // Waits for the running blocking jobs, cancels the waiting ones and refuses new ones. Jobs hold
   // the code of their class. After stop() has answered; any thread but a loop's.
   void stop_jobs() { pool_.stop(); }

@@ -182,6 +182,10 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   // Evicts the agent; if it is starting, once it has started. Returns the state it was in. Does
   // nothing in other states.
   AgentState evict(const storage::AgentKey& key);
+  // The same for any reason, with another grace; 0: at once, also if it starts or leaves.
+  void evict(const storage::AgentKey& key, EvictReason reason, std::chrono::milliseconds grace);
+  // Brings the agent into memory, as an event does.
+  void wake(const storage::AgentKey& key, std::string_view segment);
   // What an administrator does with an agent's data: agent_visit.hpp.
   void visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit);
   // Lists an object that was never called. False: it is listed already.

@@ -56,6 +56,23 @@ AgentState Shard::evict(const storage::AgentKey& key) {
   return was;
 }
 
+void Shard::evict(const storage::AgentKey& key, EvictReason reason,
+                  std::chrono::milliseconds grace) {
+  AgentSlot* const slot = find_slot(key);
+  if (slot == nullptr) return;
+  if (grace.count() > 0) {
+    slot->evict(reason, grace);
+  } else {
+    slot->end(reason);
+  }
+}
+
+void Shard::wake(const storage::AgentKey& key, std::string_view segment) {
+  AgentSlot& slot = slot_for(key, segment);
+  slot.be_awake();
+  look_at_unused(slot);
+}
+
 void Shard::visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit) {
   AgentSlot& slot = slot_for(key, segment);
   slot.visit(std::move(visit));

@@ -107,6 +107,7 @@ std::string& Activation::answer_buffer() {
 
 void Activation::keep(std::unique_ptr<Root> root) {
   const std::uint64_t call = root->context().call;
+  root->came_as(++last_root_);
   roots_[call] = std::move(root);
 }
 

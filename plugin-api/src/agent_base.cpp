@@ -1,5 +1,10 @@
 #include <hearth/agent_base.hpp>
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
 namespace hearth {
 
 void Agent::set_state(const Json& next) {
@@ -129,7 +134,11 @@ Activation::~Activation() {
   // Rows of fibers stay: a fiber that is destroyed here was interrupted.
   while (!fibers_.empty()) fibers_.extract(std::prev(fibers_.end()));
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
-  while (!roots_.empty()) roots_.erase(std::prev(roots_.end()));
+  std::vector<std::unique_ptr<Root>> events;
+  for (auto& [call, root] : roots_) events.push_back(std::move(root));
+  roots_.clear();
+  std::ranges::sort(events, {}, &Root::number);
+  while (!events.empty()) events.pop_back();
   kept_work_.clear();
   const Watch watch(*this);  // for tasks that the agent has as members
   agent_.reset();

@@ -107,7 +107,7 @@ TEST_F(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
   wait(seconds(1));
   expert.call("start", "another question", "k");
   wait(seconds(10));
-  Desk::start_takes = seconds(60);
+  Desk::start_takes = seconds(9);
   desk.kill();
   wait(seconds(100));
   Desk::start_takes = seconds(0);

@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "durable": ["base", "json", "storage"],
     "extensions": ["base", "json", "storage", "durable"],
     "runtime": ["base", "telemetry", "json", "storage", "durable", "extensions"],
-    "mock": ["base", "json", "storage", "durable", "extensions"],
+    "testhost": ["base", "telemetry", "json", "storage", "durable", "extensions", "runtime"],
     "protocol": ["base", "json"],
     "diagnosis": ["base", "telemetry"],
     "plugins/admission": ["base", "json", "extensions", "diagnosis"],
@@ -35,10 +35,10 @@ MAY_INCLUDE = {
 
 # The parts of plugin-api that the host may see: the C interface, and nothing of the SDK.
 ABI_HEADERS = r"hearth/(abi|ext/\w+)\.h"
-ABI_LAYERS = ["extensions", "mock", "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
+ABI_LAYERS = ["extensions", "testhost", "plugins/admission", "plugins/generation", "plugins/versions", "plugins/check", "server", "cli"]
 
 # Rules that host and SDK share, and the layers that may know them.
-SHARED_RULES = {"hearth/json_rules.h": ["json"], "hearth/event_rules.hpp": ["extensions"], "hearth/testing/mock.hpp": ["mock"]}
+SHARED_RULES = {"hearth/json_rules.h": ["json"], "hearth/event_rules.hpp": ["extensions"], "hearth/testing/mock.hpp": ["testhost"]}
 
 # third-party header -> (layers that may use it, may it appear in a header?)
 THIRD_PARTY = [

@@ -186,8 +186,7 @@ TEST_F(CallTest, TheCalleeKnowsTheCaller) {
 
 TEST_F(CallTest, AFailureHasItsCodeItsTextAndWhetherItBegan) {
   EXPECT_EQ(desk_.call("fail"), std::to_string(HEARTH_E_CONFLICT) + " taken (began)");
-  EXPECT_EQ(desk_.start("missing", "word-counter").error(),
-            "this test has no agent word-counter \"nobody\"");
+  EXPECT_EQ(desk_.start("missing", "word-counter").error(), "there is no such agent");
   EXPECT_EQ(desk_.start("missing", "nothing").status(), HEARTH_E_PLUGIN)
       << "the code was the host's word to the caller";
   EXPECT_EQ(desk_.start("full").error(), "the drawer is full");
@@ -201,11 +200,11 @@ TEST_F(CallTest, ACallWaitsAndEndsWithTheCallee) {
   EXPECT_EQ(waiting.value(), 1);
   auto cut = desk_.start("wait");
   counter_.evict();
-  EXPECT_EQ(cut.error(), "the agent left; try again");
+  EXPECT_EQ(cut.error(), "the agent was evicted (admin); try again");
   auto dropped = desk_.start("wait");
   desk_.evict();
   host_.advance(minutes(2));
-  EXPECT_FALSE(dropped.done());
+  EXPECT_TRUE(dropped.failed());
 }
 
 TEST_F(CallTest, ACallEndsWhenItsTimeIsOverAndItsEventWithIt) {

@@ -232,7 +232,8 @@ TEST_F(FetchTest, GivesTheHeadAndTheBody) {
   ASSERT_EQ(sent_.size(), 2U);
   EXPECT_EQ(sent_[0].method, "GET");
   EXPECT_EQ(sent_[0].body, "");
-  EXPECT_TRUE(sent_[0].headers.empty());
+  ASSERT_EQ(sent_[0].headers.size(), 1U);
+  EXPECT_EQ(sent_[0].headers[0].first, "traceparent");
 }
 
 TEST_F(FetchTest, SendsJsonHeadersAndTheNameOfACredential) {
@@ -440,7 +441,7 @@ TEST_F(FetchTest, AnEvictionEndsIt) {
   EXPECT_TRUE(agent_.is_live());
   agent_.evict();
   host_.advance(seconds(10));
-  EXPECT_FALSE(call.done());
+  EXPECT_EQ(call.error(), "the agent was evicted (admin); try again");
   EXPECT_EQ(agent_.call("failure", "nowhere").at("code"), HEARTH_E_INVALID) << "it goes on";
 }
 

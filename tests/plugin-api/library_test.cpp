@@ -81,7 +81,7 @@ TEST_P(ProbeLibraryTest, CoroutinesWaitAndAreDestroyed) {
     EXPECT_EQ(stream.parts().size(), 3U);
     EXPECT_EQ(stream.error(), "stream failed as asked");
     EXPECT_EQ(agent.call("offload_add", 1, 2), 3);
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 400; ++i) {
       static_cast<void>(agent.start("never"));
       static_cast<void>(agent.start("slow", 1000));
     }

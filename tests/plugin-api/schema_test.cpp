@@ -123,7 +123,8 @@ TEST_F(SchemaTest, OlderCodeIsRefused) {
   agent.become<First>();
   const auto put = agent.start("put", "x");
   EXPECT_TRUE(put.failed());
-  EXPECT_EQ(put.error(), "the agent's data has schema version 2, but the class knows only 1");
+  EXPECT_EQ(put.error(),
+            "the agent's data has schema version 2, but this version of the class knows only 1");
 }
 
 TEST_F(SchemaTest, WithoutTheHookOnlyDataWithoutAVersionAreTaken) {

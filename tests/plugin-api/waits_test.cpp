@@ -181,7 +181,7 @@ TEST_F(WaitsTest, AnEvictionEndsAWaitForASignal) {
   const auto call = agent_.start("wait");
   agent_.evict();
   EXPECT_EQ(agent_.call("open", true), 0);
-  EXPECT_FALSE(call.done());
+  EXPECT_TRUE(call.failed());
 }
 
 // ---- with_timeout() -----------------------------------------------------------------------------

@@ -61,12 +61,16 @@ class Root : public Finished {
   // on_finished, outside of all coroutines.
   virtual void answer() noexcept = 0;
   [[nodiscard]] const Context& context() const noexcept { return context_; }
+  // Events that came later have higher numbers. (Numbers of calls do not grow.)
+  void came_as(std::uint64_t number) noexcept { number_ = number; }
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
  protected:
   [[nodiscard]] Activation& activation() noexcept { return activation_; }
 
  private:
   Context context_;
+  std::uint64_t number_ = 0;
   Activation& activation_;
 };
 
@@ -304,7 +308,8 @@ class Activation final : private TaskWatch {
   StateCache state_;
   std::uint64_t last_token_ = 0;
   std::map<std::uint64_t, PendingOperation*> pending_;
-  std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call; calls only grow
+  std::map<std::uint64_t, std::unique_ptr<Root>> roots_;  // by call
+  std::uint64_t last_root_ = 0;
   std::uint64_t last_own_work_ = 0;
   std::uint64_t last_fiber_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Root>> fibers_;  // by number

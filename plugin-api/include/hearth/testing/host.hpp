@@ -16,10 +16,9 @@
 //     agent.evict();                             // suspended work is destroyed; storage stays
 //     EXPECT_EQ(agent.call("get"), 7);           // the next event makes it anew
 //
-// Storage, durable work and extensions are those of the server. The mock host is stricter than a
-// server about the rules of abi.h: it overwrites lent bytes as soon as the rule allows, refuses
-// functions on wrong threads, and a refused event may not be completed. Events have no timeouts.
-// Link with Hearth::testing (hearth_add_plugin_test does).
+// It is the server's own runtime, on a loop that the test drives, and stricter than a server about
+// the rules of abi.h: it overwrites lent bytes as soon as the rule allows, and a refused event may
+// not be completed. Link with Hearth::testing (hearth_add_plugin_test does).
 
 #include <hearth/agent.hpp>
 #include <hearth/testing/library.hpp>
@@ -295,20 +294,20 @@ class AgentHandle {
   // agent's own SQL may. Throws runtime_error with SQLite's text.
   [[nodiscard]] Json sql(const std::string& text) const { return parse_json(agent_->query(text)); }
 
-  // Evicts it at once, without a grace: suspended work is destroyed. A server then repeats
-  // on_connect and the calls of idempotent methods that were in progress. The mock host does not,
-  // and they stay without an answer: call again.
+  // Evicts it at once, without a grace: suspended work is destroyed. on_connect and the calls of
+  // idempotent methods that were in progress are repeated; other calls fail with CLOSING.
   void evict() { agent_->evict(0, 0); }
   // Evicts it when on_evict has ended or `grace` is over.
   void evict(EvictReason reason, std::chrono::milliseconds grace) {
     agent_->evict(static_cast<std::uint32_t>(reason),
                   static_cast<std::uint64_t>(std::chrono::nanoseconds(grace).count()));
   }
-  // Like a crash of the server: no work of the agent goes on, and its clients are gone without a
-  // close. Its interrupted fibers are recovered when it wakes: at the next event, or as soon as
-  // Host::advance() lets time pass.
+  // A crash of the server, which hits all agents of the host: no work goes on, and their clients
+  // are gone without a close. Interrupted fibers are recovered when their agent wakes: at its next
+  // event, or as soon as Host::advance() lets time pass.
   void kill() { agent_->kill(); }
-  // Replaces its library: it leaves memory, and from the next event on it is an agent of T.
+  // Replaces the library of its class: its agents leave memory, and from the next event on they are
+  // agents of T.
   template <class T>
   void become() {
     become(detail::kClassUnderTest<T>);
@@ -339,9 +338,8 @@ class AgentHandle {
   [[nodiscard]] std::size_t unfinished() const { return agent_->unfinished(); }
   [[nodiscard]] std::size_t clients() const { return agent_->clients(); }
 
-  // From now on like `calls: serial` in the file of its class: one call or request at a time. A
-  // circle of calls is found only if one call has led to all of it. One that two separate calls
-  // have begun ends with their timeout.
+  // From now on its class has `calls: serial`, or not: one call or request at a time. Agents in
+  // memory leave it for that.
   void set_serial(bool serial) { agent_->set_serial(serial); }
   // Sets the options of its class's file from the next time on that it comes into memory.
   void set_options(const Json& options) { agent_->set_options(to_text(options)); }

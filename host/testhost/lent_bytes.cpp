@@ -1,4 +1,4 @@
-#include "mock/lent_bytes.hpp"
+#include "testhost/lent_bytes.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): its name
 extern "C" __attribute__((weak)) void __asan_init();
 
-namespace hearth::mock {
+namespace hearth::testhost {
 namespace {
 
 std::size_t most_kept() {
@@ -36,4 +36,4 @@ void LentBytes::recall_first(std::size_t count) noexcept {
   while (recalled_.size() > most_kept()) recalled_.pop_front();
 }
 
-}  // namespace hearth::mock
+}  // namespace hearth::testhost

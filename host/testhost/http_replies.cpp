@@ -1,4 +1,4 @@
-#include "mock/http_replies.hpp"
+#include "testhost/http_replies.hpp"
 
 #include "extensions/abi_status.hpp"
 #include "extensions/fetch.hpp"
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace hearth::mock {
+namespace hearth::testhost {
 
 // One request and its reply.
 class HttpReplies::Exchange final : public extensions::RemoteOperation {
@@ -120,4 +120,4 @@ bool HttpReplies::step() {
   return true;
 }
 
-}  // namespace hearth::mock
+}  // namespace hearth::testhost

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hearth::mock {
+namespace hearth::testhost {
 
 // Lends copies of exactly the right size. recall() overwrites them with 0xDD. In a program with
 // AddressSanitizer it frees them at once, so that the first wrong read is reported where it
@@ -40,4 +40,4 @@ class LentBytes {
   std::deque<Buffer> recalled_;  // the latest ones, so that their memory is not reused soon
 };
 
-}  // namespace hearth::mock
+}  // namespace hearth::testhost

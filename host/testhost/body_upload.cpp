@@ -1,13 +1,11 @@
-#include "mock/body_upload.hpp"
+#include "testhost/body_upload.hpp"
 
-#include "mock/stored_agent.hpp"
+#include "testhost/test_host.hpp"
 
-#include <stdexcept>
 #include <utility>
 
-namespace hearth::mock {
+namespace hearth::testhost {
 
-// Its listener keeps each piece until no code of the agent runs.
 class BodyUpload::Read final : public extensions::RemoteOperation {
  public:
   Read(std::shared_ptr<BodyUpload> upload, std::uint64_t window)
@@ -41,13 +39,13 @@ extensions::BodyReader BodyUpload::reader() {
 void BodyUpload::send(std::string_view piece) {
   if (!piece.empty()) pieces_.emplace_back(piece);
   pass_on();
-  world_.settle();
+  host_.settle();
 }
 
 void BodyUpload::finish(Result<std::string> outcome) {
   end_ = std::move(outcome);
   pass_on();
-  world_.settle();
+  host_.settle();
 }
 
 std::size_t BodyUpload::unread() const {
@@ -57,34 +55,23 @@ std::size_t BodyUpload::unread() const {
 }
 
 void BodyUpload::pass_on() {
+  host_.loop().post([its = weak_from_this()] {
+    if (const auto upload = its.lock()) upload->pass_on_now();
+  });
+}
+
+void BodyUpload::pass_on_now() {
   if (read_ == nullptr || read_->listener == nullptr) return;
   while (!pieces_.empty() && read_->left > 0) {
     read_->left -= static_cast<std::int64_t>(pieces_.front().size());
-    read_->listener->part(std::move(pieces_.front()), 0);
+    std::string piece = std::move(pieces_.front());
     pieces_.pop_front();
+    read_->listener->part(std::move(piece), 0);
+    if (read_ == nullptr || read_->listener == nullptr) return;  // the agent reads no further
   }
   if (!pieces_.empty()) return;
   if (const auto end = std::exchange(end_, std::nullopt))
     std::exchange(read_->listener, nullptr)->end(*end, 0);
 }
 
-std::shared_ptr<testing::detail::Upload> StoredAgent::upload(std::string_view method,
-                                                             std::string_view path,
-                                                             testing::Headers headers,
-                                                             std::string claims) {
-  if (!has(HEARTH_CLASS_READS_BODIES))
-    throw std::logic_error("the class has no kReadsBodies: its requests have whole bodies");
-  auto upload = std::make_shared<BodyUpload>(world_);
-  send({.kind = extensions::EventKind::kRequest,
-        .name = std::string(method),
-        .flags = extensions::kUnreadBody,
-        .target = target_ + std::string(path),
-        .headers = std::move(headers),
-        .claims = std::move(claims),
-        .reader = upload->reader(),
-        .record = upload->call()});
-  world_.settle();
-  return upload;
-}
-
-}  // namespace hearth::mock
+}  // namespace hearth::testhost

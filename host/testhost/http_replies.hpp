@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-namespace hearth::mock {
+namespace hearth::testhost {
 
 // Promises  Parts of replies come only from step(): each at its own time, and only with credit.
 // Threads   The test's.
@@ -42,4 +42,4 @@ class HttpReplies final : public extensions::HttpPort {
   std::vector<Exchange*> running_;  // the started ones, the oldest first
 };
 
-}  // namespace hearth::mock
+}  // namespace hearth::testhost

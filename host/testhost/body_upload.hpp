@@ -2,7 +2,6 @@
 // A request whose body a test sends in pieces.
 
 #include "extensions/remote_operation.hpp"
-#include "mock/world.hpp"
 
 #include <hearth/testing/mock.hpp>
 
@@ -14,14 +13,16 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::mock {
+namespace hearth::testhost {
+
+class TestHost;
 
 // Threads   The test's.
 // Lifetime  The world outlives it. The agent's code, and the test, may go earlier.
 class BodyUpload final : public testing::detail::Upload,
                          public std::enable_shared_from_this<BodyUpload> {
  public:
-  explicit BodyUpload(World& world) : world_(world) {}
+  explicit BodyUpload(TestHost& host) : host_(host) {}
 
   [[nodiscard]] const std::shared_ptr<testing::detail::CallRecord>& call() const { return record_; }
   [[nodiscard]] extensions::BodyReader reader();
@@ -38,9 +39,11 @@ class BodyUpload final : public testing::detail::Upload,
  private:
   class Read;
   void finish(Result<std::string> outcome);
+  // What has come goes on once no code of the agent runs.
   void pass_on();
+  void pass_on_now();
 
-  World& world_;
+  TestHost& host_;
   const std::shared_ptr<testing::detail::CallRecord> record_ =
       std::make_shared<testing::detail::CallRecord>();
   std::deque<std::string> pieces_;
@@ -48,4 +51,4 @@ class BodyUpload final : public testing::detail::Upload,
   Read* read_ = nullptr;                    // the agent reads
 };
 
-}  // namespace hearth::mock
+}  // namespace hearth::testhost
