@@ -85,8 +85,8 @@ struct HttpResponse {
 //           is incomplete. A response with an invalid status, header name or header value is
 //           replaced by a 500.
 // Bounded   The connection is cut, and the abort notice called, if more than NetOptions::send_queue
-//           bytes of a streamed answer wait for the client, or if client memory is too small. A part
-//           that is written once when_drained() has called may alone be larger.
+//           bytes of a streamed answer wait for the client, or if client memory is too small. A
+//           part that is written once when_drained() has called may alone be larger.
 // Threads   All members from any thread, one at a time. Calls from other threads are posted to the
 //           connection's loop, so destroy the exchange before the loops.
 class HttpExchange {

@@ -1,5 +1,5 @@
-// Chats as a bare WebSocket sees them: what the npm client does not send, or does not show. The model
-// is packaging/model_server, or one that answers with recordings.
+// Chats as a bare WebSocket sees them: what the npm client does not send, or does not show. The
+// model is packaging/model_server, or one that answers with recordings.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -69,9 +69,9 @@ export const providers = [
   { name: "Anthropic Messages", path: "/v1/messages", resumable: false, options: { provider: "anthropic" } },
 ];
 
-// The classes of a server: `assistant`, and `guide` (tests/agents/guide_agent.cpp), whose frames have
-// the usual limit. `host`: of the model. `tools`: the address of the server of the tool `refund`.
-// `origin`: of the pages.
+// The classes of a server: `assistant`, and `guide` (tests/agents/guide_agent.cpp), whose frames
+// have the usual limit. `host`: of the model. `tools`: the address of the server of the tool
+// `refund`. `origin`: of the pages.
 export function startAssistant(provider, { host }, { tools = "127.0.0.1:1", origin = "http://localhost" } = {}) {
   return startServer(async (root) => {
     const [classes, plugins] = ["classes", "plugins"].map((name) => path.join(root, name));

@@ -1,5 +1,5 @@
-// On a thread of its own: calls agents in turn, from "begin" to "end", and tells how long calls took,
-// in ms: one each ms, also those that would have begun while another one waited.
+// On a thread of its own: calls agents in turn, from "begin" to "end", and tells how long calls
+// took, in ms: one each ms, also those that would have begun while another one waited.
 
 import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";

@@ -144,8 +144,8 @@ Task<void> Streams::read_to_the_end(std::uint64_t number) {
   reading_.erase(number);
 }
 
-// After each `unread_bytes` of frames: a live socket that has not drained since the last time gets no
-// more of them. It is behind, and reads the log.
+// After each `unread_bytes` of frames: a live socket that has not drained since the last time gets
+// no more of them. It is behind, and reads the log.
 void Streams::find_slow(std::string_view turn) {
   if (sent_ < limits_.unread_bytes) return;
   sent_ = 0;
