@@ -41,17 +41,26 @@ Histogram& Metrics::histogram(std::string_view /*name*/, std::string_view /*help
 
 Metrics::Watch::Watch(Watch&& other) noexcept
     : metrics_(std::exchange(other.metrics_, nullptr)), id_(other.id_) {}
-Metrics::Watch& Metrics::Watch::operator=(Watch&& other) noexcept = default;
-Metrics::Watch::~Watch() = default;
+Metrics::Watch& Metrics::Watch::operator=(Watch&& other) noexcept {
+  std::swap(metrics_, other.metrics_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+Metrics::Watch::~Watch() {
+  if (metrics_ != nullptr) metrics_->forget(id_);
+}
+void Metrics::forget(std::uint64_t /*id*/) noexcept {}
 
-Metrics::Watch Metrics::watch_gauge(std::string_view /*name*/, std::string_view /*help*/,
-                                    std::function<double()> /*read*/,
-                                    const MetricLabels& /*labels*/) {
+Metrics::Watch Metrics::watch_gauge(
+    std::string_view /*name*/, std::string_view /*help*/,
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): metrics.hpp
+    std::function<double()> /*read*/, const MetricLabels& /*labels*/) {
   return {};
 }
-Metrics::Watch Metrics::watch_counter(std::string_view /*name*/, std::string_view /*help*/,
-                                      std::function<double()> /*read*/,
-                                      const MetricLabels& /*labels*/) {
+Metrics::Watch Metrics::watch_counter(
+    std::string_view /*name*/, std::string_view /*help*/,
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): metrics.hpp
+    std::function<double()> /*read*/, const MetricLabels& /*labels*/) {
   return {};
 }
 std::string Metrics::text() const {

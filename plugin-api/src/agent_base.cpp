@@ -135,6 +135,7 @@ Activation::~Activation() {
   while (!fibers_.empty()) fibers_.extract(std::prev(fibers_.end()));
   // Newest event first. A destructor in a frame may call the host, which answers CLOSING or GONE.
   std::vector<std::unique_ptr<Root>> events;
+  events.reserve(roots_.size());
   for (auto& [call, root] : roots_) events.push_back(std::move(root));
   roots_.clear();
   std::ranges::sort(events, {}, &Root::number);
