@@ -178,14 +178,13 @@ TEST_F(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
   std::vector<std::string> steps;
   for (const std::string& line : host.log())
     if (line.find(" chat:") != std::string::npos) steps.push_back(line);
-  EXPECT_EQ(steps, (std::vector<std::string>{
-                       "info chat:recovery:detected turn=r1 attempt=1",
-                       "info chat:recovery:attempt turn=r1 attempt=1",
-                       "warn chat:request:failed turn=r1 kind=cut: the server stopped in the "
-                       "middle of the answer",
-                       "info chat:recovery:detected turn=r1 attempt=1",
-                       "info chat:recovery:attempt turn=r1 attempt=1",
-                       "info chat:recovery:completed turn=r1"}));
+  const std::string cut =
+      "warn chat:request:failed turn=r1 kind=cut: the server stopped in the middle of the answer";
+  EXPECT_EQ(steps, (std::vector<std::string>{"info chat:recovery:detected turn=r1 attempt=1",
+                                             "info chat:recovery:attempt turn=r1 attempt=1", cut,
+                                             "info chat:recovery:detected turn=r1 attempt=1",
+                                             "info chat:recovery:attempt turn=r1 attempt=1",
+                                             "info chat:recovery:completed turn=r1"}));
 }
 
 TEST_F(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
