@@ -106,8 +106,8 @@ class LiveAgent final : public extensions::AgentContext,
   // closed.
   bool admit(Connection& connection);
   void deliver_post(std::uint64_t token);
-  // No caller waits for the answer of this call any more: it ends with this error, and the instance
-  // is told. Does nothing if it has ended.
+  // Ends a call in progress with this error, and cancels it in the instance. Does nothing if the
+  // call has ended.
   void abandon(CallId call, const Error& why);
   // Delivers kEvict. The result is a Completion of that kind.
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);

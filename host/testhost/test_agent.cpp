@@ -12,6 +12,7 @@
 #include "testhost/test_class.hpp"
 #include "testhost/test_host.hpp"
 
+#include <exception>
 #include <stdexcept>
 #include <utility>
 

@@ -50,8 +50,8 @@ class Watched {
   std::size_t sent_ = 0;  // of it
 };
 
-// The words of an answer: `pause` of them at once or one `every`, and the others and the end when
-// the provider is told so.
+// How an answer is sent: the first `pause` words at once, or one `every`. Provider::finish() sends
+// the other words and the end.
 struct Plan {
   std::uint32_t pause = 1;
   std::chrono::nanoseconds every{0};

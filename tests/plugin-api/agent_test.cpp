@@ -242,7 +242,7 @@ TEST_F(AgentTest, AStreamLearnsThatItsClientHasLeft) {
   auto call = client.start("parts", 100);
   client.close();
   host_.advance(milliseconds(5));
-  EXPECT_FALSE(call.done()) << "nobody is there for the answer";
+  EXPECT_FALSE(call.done()) << "a client that has left gets no answer";
   EXPECT_EQ(agent_.as<Worker>().activation().unfinished(), 0U);
 }
 

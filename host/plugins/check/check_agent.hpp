@@ -112,8 +112,8 @@ class CheckAgent final : public extensions::AgentContext,
   // ---- for the check ----
   [[nodiscard]] std::map<extensions::CallId, CheckCall>& open_calls() { return calls_; }
   [[nodiscard]] extensions::CallId add_call(extensions::EventKind kind);
-  // The body of this request arrives in pieces, while the agent's code reads it. A body of which
-  // the last character is no `}` is cut off there.
+  // The agent's code reads the body of this request in pieces. If the last character of `body` is
+  // no `}`, the client leaves after it.
   void let_body_arrive(extensions::CallId call, std::string body);
   [[nodiscard]] std::deque<CheckOperation>& operations() { return operations_; }
   [[nodiscard]] std::deque<ChangedState>& changed_states() { return changed_states_; }
