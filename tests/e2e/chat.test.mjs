@@ -252,8 +252,11 @@ for (const provider of providers) {
       await tab.is(() => window.noted.some(({ turn }) => turn));
       assert.deepEqual((await tab.turns()).map(({ outcome }) => outcome), ["aborted"]);
       await release();
+      const before = tab.frames.length;
       await tab.page.reload();
       await tab.shows(`user: ${name}`, `assistant: ${words(4)}`);
+      // The page takes it for all that there is: a message that it sends earlier would not be shown.
+      await tab.frames.waitFor(({ type }) => type === "cf_agent_chat_messages", before);
 
       const again = (await model.journal()).length;
       await tab.send(script("Next", [{ hold: `${name}-2` }, { words: 1 }]));
