@@ -65,7 +65,14 @@ class Tab {
     });
     await page.goto(tab.url);
     await tab.is(() => window.sockets.opens === 1 && window.chat !== undefined);
+    await tab.greeted(0);
     return tab;
+  }
+
+  // The transcript of a new socket replaces what the page shows: a message that the page has sent
+  // between the opening of the socket and this frame would not be shown.
+  async greeted(from) {
+    await this.frames.waitFor(({ type }) => type === "cf_agent_chat_messages", from);
   }
 
   constructor(page, server, url) {
@@ -255,8 +262,7 @@ for (const provider of providers) {
       const before = tab.frames.length;
       await tab.page.reload();
       await tab.shows(`user: ${name}`, `assistant: ${words(4)}`);
-      // The page takes it for all that there is: a message that it sends earlier would not be shown.
-      await tab.frames.waitFor(({ type }) => type === "cf_agent_chat_messages", before);
+      await tab.greeted(before);
 
       const again = (await model.journal()).length;
       await tab.send(script("Next", [{ hold: `${name}-2` }, { words: 1 }]));
