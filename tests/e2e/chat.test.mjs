@@ -69,10 +69,11 @@ class Tab {
     return tab;
   }
 
-  // The transcript of a new socket replaces what the page shows: a message that the page has sent
-  // between the opening of the socket and this frame would not be shown.
+  // What a new socket is told first: the transcript, or of the turn that runs. The transcript
+  // replaces what the page shows: a message that it has sent before would not be shown.
   async greeted(from) {
-    await this.frames.waitFor(({ type }) => type === "cf_agent_chat_messages", from);
+    const greetings = ["cf_agent_chat_messages", "cf_agent_stream_resuming", "cf_agent_stream_pending"];
+    await this.frames.waitFor(({ sent, type }) => !sent && greetings.includes(type), from);
   }
 
   constructor(page, server, url) {

@@ -119,8 +119,8 @@ async function charge(request, response, query) {
 }
 
 // A poem of ten lines, each an event. A POST writes one, which counts as an effect: one for each
-// key (?once), or for each request. The first POST after /kill?at=stall gets only three lines, any
-// other all lines. GET gets the lines behind Last-Event-ID.
+// key (?once), or for each request. GET gets the lines behind Last-Event-ID. The first request
+// after /kill?at=stall gets only three lines, and no end.
 async function poem(request, response, query) {
   const key = request.headers['idempotency-key'];
   const lines = Array.from({ length: 10 }, (_, at) => `id: ${at}\ndata: line ${at}\n\n`);
@@ -128,13 +128,17 @@ async function poem(request, response, query) {
     if (!charges[key]) return json(response, {}, 404);
     const last = request.headers['last-event-id'];
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    return response.end(lines.slice(last === undefined ? 0 : Number(last) + 1).join(''));
+    return recite(response, lines.slice(last === undefined ? 0 : Number(last) + 1));
   }
   await text(request);
   if (kills(request, 'received')) return;
   if (!charges[key] || !query.has('once')) charges[key] = (charges[key] ?? 0) + 1;
   if (kills(request, 'acted')) return;
   response.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': `poem-${key.slice(0, 8)}` });
+  recite(response, lines);
+}
+
+function recite(response, lines) {
   if (killer.at !== 'stall') return response.end(lines.join(''));
   killer = {};
   response.flushHeaders();
