@@ -12,7 +12,7 @@ import { Worker } from "node:worker_threads";
 import WebSocket from "ws";
 
 import { Recording, freshName } from "./clients.mjs";
-import { Model, providers, script, sources, startAssistant } from "./model.mjs";
+import { KEY, Model, providers, script, sources, startAssistant } from "./model.mjs";
 
 const limits = { timeout: 60_000 };
 const WAIT_MS = 30_000; // ten megabytes are parsed many times
@@ -117,12 +117,18 @@ const none = (reason) => ({ type: "cf_agent_stream_resume_none", reason });
 describe("frames of chats", () => {
   let model;
   let server;
+  let elsewhere; // where no request may go
+  const visits = [];
   before(async () => {
     model = await Model.start();
-    server = await startAssistant(providers[1], model);
+    elsewhere = createServer((request, response) => response.end("{}"));
+    elsewhere.on("connection", () => visits.push("a connection"));
+    await new Promise((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
+    server = await startAssistant(providers[1], model, { elsewhere: `127.0.0.1:${elsewhere.address().port}` });
   });
   after(async () => {
     await server?.dispose();
+    elsewhere?.close();
     model?.stop();
   });
 
@@ -205,6 +211,42 @@ describe("frames of chats", () => {
     const [, message, ...more] = await stored(server, name);
     assert.deepEqual(more, []);
     assert.equal(message.parts.at(-1).text, words(8));
+  });
+
+  test("a message that another tab was shown is there after a kill", limits, async (t) => {
+    for (let round = 0; round < 3; ++round) {
+      const name = freshName("shown");
+      const [sender, other] = [await Chat.join(t, server, name), await Chat.join(t, server, name)];
+      const isShown = other.frames.waitFor(({ type, messages }) => type === "cf_agent_chat_messages" && messages.length > 0);
+      sender.say("r1", script(name, [{ words: 2 }]));
+      await isShown;
+      await server.kill();
+      await server.start();
+      const users = (await stored(server, name)).filter(({ role }) => role === "user");
+      assert.deepEqual(users.map(({ id }) => id), ["of r1"]);
+    }
+  });
+
+  test("a tool reaches only what its class allows, and no text says what that is", limits, async (t) => {
+    const name = freshName("elsewhere");
+    const client = await Chat.join(t, server, name);
+    client.say("r1", script(name, [{ call: "peek", input: {} }], [{ text: "A pity." }]));
+    assert.equal((await client.end("r1")).outcome, "completed");
+    const [, { parts }] = await stored(server, name);
+    const { state, errorText } = parts.find(({ toolCallId }) => toolCallId);
+    assert.equal(state, "output-error");
+    assert.doesNotMatch(errorText, /127\.|:\d|\/\//);
+    assert.equal(parts.at(-1).text, "A pity.");
+    assert.deepEqual(visits, []);
+  });
+
+  test("a plugin gets the name of a key, and not the key", limits, async (t) => {
+    const client = await Chat.join(t, server, freshName("key"), "guide");
+    client.say("r1", "Hello", { show: "options" });
+    assert.equal((await client.end("r1")).outcome, "completed");
+    const shown = client.responses("r1").find(({ chunk }) => chunk?.type === "data-options").chunk.data;
+    assert.equal(shown.credential, "model");
+    assert.doesNotMatch(JSON.stringify(client.frames.entries), new RegExp(KEY));
   });
 
   // Each is an attack, and what it comes to: a refusal with this sentence, or the close code, or

@@ -505,6 +505,25 @@ describe("useAgentChat", () => {
     assert.equal((await stored(server, name)).length, 4);
   });
 
+  test("drops a message that comes while a turn runs, and says so", limits, async (t) => {
+    const name = freshName("drop");
+    const at = { agent: "guide" };
+    const [tab, other] = [await Tab.open(t, server, name, at), await Tab.open(t, server, name, at)];
+    await tab.send(script(name, half(name)));
+    for (const each of [tab, other]) await each.shows(`user: ${name}`, new RegExp(`assistant: ${words(4)}`));
+    await other.send("Second");
+    await other.is(() => window.noted.some(({ turn }) => turn?.outcome === "skipped"));
+    await model.release(name);
+    await tab.is(() => window.noted.some(({ turn }) => turn));
+    for (const each of [tab, other]) {
+      await each.shows(`user: ${name}`, new RegExp(`assistant: ${words(8)}`));
+      await each.rests();
+    }
+    assert.deepEqual((await tab.turns()).map(({ outcome }) => outcome), ["completed"]);
+    assert.equal((await other.turns()).filter(({ outcome }) => outcome === "skipped").length, 1);
+    assert.equal((await stored(server, name, "guide")).length, 2);
+  });
+
   test("answers anew", limits, async (t) => {
     const name = freshName("anew");
     const tab = await Tab.open(t, server, name);

@@ -70,9 +70,14 @@ export const providers = [
 ];
 
 // The classes of a server: `assistant`, and `guide` (tests/agents/guide_agent.cpp), whose frames
-// have the usual limit. `host`: of the model. `tools`: the address of the server of the tool
-// `refund`. `origin`: of the pages.
-export function startAssistant(provider, { host }, { tools = "127.0.0.1:1", origin = "http://localhost" } = {}) {
+// have the usual limit, and which drops a message that comes while a turn runs. `host`: of the
+// model. `tools`: the address of the server of the tool `refund`; `elsewhere`: of the tool `peek`,
+// whose requests egress.allow does not let out. `origin`: of the pages.
+export function startAssistant(
+  provider,
+  { host },
+  { tools = "127.0.0.1:1", elsewhere = "127.0.0.1:1", origin = "http://localhost" } = {},
+) {
   return startServer(async (root) => {
     const [classes, plugins] = ["classes", "plugins"].map((name) => path.join(root, name));
     for (const directory of [classes, plugins]) await mkdir(directory);
@@ -97,9 +102,10 @@ export function startAssistant(provider, { host }, { tools = "127.0.0.1:1", orig
       http: { method: "POST", url: `http://${tools}/refund/{order}`, effect: "unsafe" },
       approval: true,
     };
+    const peek = { name: "peek", description: "Looks elsewhere.", http: { url: `http://${elsewhere}/` } };
     const all = {
-      guide: settings,
-      assistant: { ...settings, limits: { max_frame: "32MiB" }, options: { ...settings.options, tools: [refund] } },
+      guide: { ...settings, options: { ...settings.options, concurrency: "drop" } },
+      assistant: { ...settings, limits: { max_frame: "32MiB" }, options: { ...settings.options, tools: [refund, peek] } },
     };
     for (const [name, file] of Object.entries(all))
       await writeFile(path.join(classes, `${name}.yaml`), JSON.stringify({ class: name, ...file }));
