@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -49,6 +50,30 @@ TEST(ChatAgentTest, WhatIsNotOfTheChatGoesToTheAuthor) {
   ASSERT_EQ(client.received().size(), 2U);
   EXPECT_EQ(client.received()[0], "you said hello");
   EXPECT_EQ(client.received()[1], R"(you said {"type":"mine"})");
+}
+
+TEST(ChatAgentTest, C4_AnAgentBelowAnotherOneHasATranscriptOfItsOwnAndOtherPathsAreNone) {
+  testing::Host host;
+  ScriptedModel model(host, "chat-completions");
+  auto above = host.create<Support>("a", model.options());
+  auto below = above.create_below<Support>("b", model.options());
+  model.then({"hello"});
+  ChatClient client(below);
+  const std::string path = "/agents/support/a/sub/support/b/";
+  EXPECT_EQ(below.request("GET", path + "get-messages").body, "[]");
+  client.say("r1", "hi");
+  host.advance(std::chrono::seconds(1));
+  const Json stored = below.request("GET", path + "get-messages?token=x").json();
+  ASSERT_EQ(stored.size(), 2U);
+  EXPECT_EQ(text_of(stored[0]), "hi");
+  EXPECT_EQ(text_of(stored[1]), "hello");
+  EXPECT_EQ(transcript_of(above), Json::array());
+  for (const char* const other : {"", "get-message", "get-messages/1", "messages"}) {
+    EXPECT_EQ(below.request("GET", path + other).status, 404U) << other;
+    EXPECT_EQ(above.request("GET", std::string("/agents/support/a/") + other).status, 404U)
+        << other;
+  }
+  EXPECT_EQ(below.request("POST", path + "get-messages").status, 404U);
 }
 
 }  // namespace

@@ -126,11 +126,37 @@ TEST_F(ClientRulesTest, AReadonlyClientOnlyWatches) {
     }
   };
   auto agent = host.create<Shut>("a", model.options());
-  model.then({"hello"});
+  Scripted calls = asks("refund", {{"id", "o1"}});
+  calls.says.push_back({.tool = "where", .input = {{"a", 1}}});
+  model.then(says({"hel", "lo"}, seconds(10)));
+  model.then(calls);
   auto guest = agent.connect("guest=1");
   ChatClient client(agent);
   client.say("r1", "hi");
+  wait(seconds(5));
+  guest.send(R"({"type":"cf_agent_chat_request_cancel","id":"r1"})");
+  wait(seconds(60));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(client.shown("r1"), "hello");
+  client.ask("r3", Json::array({user_message("u3", "refund, and where am I?")}),
+             {{"clientTools", Json::array({{{"name", "where"}}})}});
   wait(seconds(1));
+  const Json asked = transcript_of(agent);
+  ASSERT_EQ(asked.size(), 4U);
+  for (const Json& part : asked.back().at("parts")) {
+    if (!part.contains("toolCallId")) continue;
+    const Json of_call{{"toolCallId", part.at("toolCallId")}, {"autoContinue", true}};
+    Json approval = of_call;
+    approval.update({{"type", "cf_agent_tool_approval"}, {"approved", true}});
+    guest.send(to_text(approval));
+    Json result = of_call;
+    result.update({{"type", "cf_agent_tool_result"}, {"toolName", "where"}, {"output", 1}});
+    guest.send(to_text(result));
+  }
+  wait(seconds(60));
+  EXPECT_EQ(transcript_of(agent), asked);
+  EXPECT_EQ(model.requests().size(), 2U);
   guest.send(R"({"type":"cf_agent_chat_clear"})");
   guest.send(R"({"type":"cf_agent_chat_messages","messages":[]})");
   guest.send(
@@ -140,7 +166,7 @@ TEST_F(ClientRulesTest, AReadonlyClientOnlyWatches) {
                 {{"method", "POST"},
                  {"body", to_text({{"messages", Json::array({user_message("u", "x")})}})}}}}));
   wait(seconds(1));
-  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  EXPECT_EQ(transcript_of(agent), asked);
   const Json last = parse_json(guest.received().back().payload);
   EXPECT_EQ(last.at("id"), "r2");
   EXPECT_EQ(last.at("error"), true);

@@ -18,32 +18,102 @@ class ModelCallTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, ModelCallTest, ::testing::ValuesIn(ScriptedModel::kDialects),
                          provider_name);
 
-TEST_P(ModelCallTest, RefusalsBeforeAnAnswerAreRetriedOrEndTheTurn) {
-  auto agent = make();
-  Scripted busy;
-  busy.status = 429;
-  busy.error = R"({"error":{"message":"slow down","type":"rate_limit"}})";
-  busy.headers = {{"retry-after", "7"}};
-  model.then(busy);
-  model.then({"ok"});
+// An error as the provider names it, with this status.
+Scripted refusal(unsigned status, const char* type) {
   Scripted refused;
-  refused.status = 401;
-  refused.error = R"({"error":{"message":"bad key sk-123"}})";
-  model.then(refused);
+  refused.status = status;
+  refused.error = to_text({{"error", {{"message", "bad key sk-123"}, {"type", type}}}});
+  return refused;
+}
+
+TEST_P(ModelCallTest, RefusalsBeforeAnAnswerAreRetriedOrEndTheTurn) {
+  struct Row {
+    Scripted refused;
+    seconds wait{0};  // until it is tried again; 0: the turn ends
+    FailureKind kind = FailureKind::kTransient;
+  };
+  Scripted asks_to_wait = refusal(429, "rate_limit");
+  asks_to_wait.headers = {{"retry-after", "7"}};
+  Scripted unreachable;
+  unreachable.is_unreachable = true;
+  const std::vector<Row> rows = {
+      {asks_to_wait, seconds(7)},
+      {refusal(429, "rate_limit"), seconds(1)},
+      {refusal(500, "server_error"), seconds(1)},
+      {refusal(503, "server_error"), seconds(1)},
+      {refusal(529, "overloaded_error"), seconds(1)},
+      {unreachable, seconds(1)},
+      {refusal(400, "invalid_request_error"), {}, FailureKind::kInvalid},
+      {refusal(401, "authentication_error"), {}, FailureKind::kAuth},
+      {refusal(403, "permission_error"), {}, FailureKind::kAuth},
+      {refusal(404, "not_found_error"), {}, FailureKind::kInvalid},
+      {refusal(429, "insufficient_quota"), {}, FailureKind::kBilling},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.refused.is_unreachable
+                     ? "unreachable"
+                     : row.refused.error + " " + std::to_string(row.wait.count()));
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(row.refused);
+    scripted.then({"ok"});
+    ChatClient client(agent);
+    client.say("r1", "hi");
+    own.advance(std::max(row.wait, seconds(1)) - std::chrono::milliseconds(100));
+    EXPECT_EQ(scripted.requests().size(), 1U);
+    own.advance(row.wait > seconds(0) ? seconds(1) : seconds(100));
+    client.read();
+    const Json done = client.done("r1");
+    ASSERT_TRUE(done.is_object());
+    if (row.wait > seconds(0)) {
+      EXPECT_EQ(scripted.requests().size(), 2U);
+      EXPECT_EQ(client.shown("r1"), "ok");
+      EXPECT_EQ(done.at("outcome"), "completed");
+    } else {
+      EXPECT_EQ(scripted.requests().size(), 1U);
+      EXPECT_EQ(done.at("outcome"), "error");
+      EXPECT_EQ(done.at("body"), client_text(row.kind));
+    }
+  }
+}
+
+// The id is replaced. An event that is too long to be read at all would come again: it ends the
+// turn.
+TEST_P(ModelCallTest, ACallWithALongIdIsMadeOnce) {
+  for (const std::size_t size : {kMaxIdBytes, kMaxIdBytes + 1, std::size_t{1'000'000}}) {
+    SCOPED_TRACE(size);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    Scripted call = asks("look", {{"id", "o1"}});
+    call.says[0].id = std::string(size, 'i');
+    scripted.then(call);
+    scripted.then({"It costs 5."});
+    ChatClient client(agent);
+    client.say("r1", "what does o1 cost?");
+    own.advance(seconds(1));
+    client.read();
+    EXPECT_EQ(client.shown("r1"), "It costs 5.");
+    ASSERT_EQ(scripted.requests().size(), 2U);
+    EXPECT_LT(scripted.requests()[1].body.size(), 10'000U);
+    EXPECT_NE(scripted.requests()[1].body.find("500"), std::string::npos);
+  }
+}
+
+TEST_P(ModelCallTest, AnEventThatIsTooLongEndsTheTurn) {
+  auto agent = make();
+  Scripted call = asks("look", {{"id", "o1"}});
+  call.says[0].id = std::string(std::size_t{1} << 20, 'i');
+  model.then(call);
   ChatClient client(agent);
-  client.say("r1", "hi");
-  host.advance(seconds(6));
+  client.say("r1", "what does o1 cost?");
+  host.advance(std::chrono::hours(1));
+  client.read();
   EXPECT_EQ(model.requests().size(), 1U);
-  host.advance(seconds(3));
-  client.read();
-  EXPECT_EQ(client.shown("r1"), "ok");
-  client.say("r2", "again");
-  host.advance(seconds(100));
-  client.read();
-  EXPECT_EQ(model.requests().size(), 3U);
-  const Json done = client.done("r2");
-  EXPECT_EQ(done.at("outcome"), "error");
-  EXPECT_EQ(done.at("body"), client_text(FailureKind::kAuth));
+  EXPECT_EQ(client.done("r1").at("outcome"), "error");
+  EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kInvalid));
+  EXPECT_EQ(agent.call("notes", "error"), Json::array({"invalid"}));
 }
 
 TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
@@ -67,6 +137,15 @@ TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
   ASSERT_EQ(recovering.size(), 2U);
   EXPECT_EQ(recovering[0].at("recovering"), true);
   EXPECT_EQ(recovering[1].at("recovering"), false);
+  EXPECT_EQ(agent.call("costs").size(), 2U);
+  EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
+            Json::array({Json::array({2})}));
+  const auto lines = [this](const std::string& begin) {
+    return std::ranges::count_if(
+        host.log(), [&](const std::string& line) { return line.find(begin) != std::string::npos; });
+  };
+  EXPECT_EQ(lines("chat:request:failed turn=r1 kind=cut"), 1);
+  EXPECT_EQ(lines("chat:recovery:attempt turn=r1"), 1);
 }
 
 class BackgroundTest : public Conversation {
@@ -193,6 +272,32 @@ TEST_F(StallTest, AnAnswerWithoutChunksIsTakenAsCut) {
   EXPECT_EQ(client.shown("r1"), "one and the rest");
   EXPECT_EQ(model.requests().size(), 2U);
   EXPECT_EQ(agent.call("notes", "recovery"), Json::array({"continue 1 one "}));
+}
+
+class PingTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, PingTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+// Comments, or the events that Anthropic has for this.
+TEST_P(PingTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
+  auto agent = make({{"stall_timeout_ms", 20'000}});
+  Scripted pings = says({"one "}, seconds(5));
+  pings.pings = 1'000;
+  model.then(pings);
+  pings.says.clear();
+  model.then(pings);  // again and again
+  ChatClient client(agent);
+  client.say("r1", "count");
+  host.advance(seconds(60));
+  EXPECT_EQ(agent.call("notes", "recovery").at(0), "continue 1 one ");
+  ASSERT_GE(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("one "), std::string::npos);
+  host.advance(seconds(600));
+  client.read();
+  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"no_progress_timeout"}));
+  EXPECT_EQ(client.done("r1").at("body"), RecoveryConfig().terminal_message);
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");
+  EXPECT_LE(model.requests().size(), 13U);
 }
 
 TEST_F(StallTest, AnAnswerThatHadArrivedIsUsed) {

@@ -256,6 +256,122 @@ TEST_F(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
   EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
 }
 
+TEST_F(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
+  struct Row {
+    bool persist;
+    bool has_tool;
+    const char* text;
+  };
+  const std::vector<Row> rows = {{true, false, "one two "},
+                                 {false, false, ""},
+                                 {true, true, "I look. one two "},
+                                 {false, true, "I look. "}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text);
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    Json options = scripted.options();
+    options.update({{"persist", row.persist}, {"proceed", false}});
+    auto agent = own.create<Support>("a", options);
+    Scripted call = asks("look", {{"id", "o1"}});
+    call.says.insert(call.says.begin(), {.text = "I look. "});
+    if (row.has_tool) scripted.then(call);
+    scripted.then(says({"one ", "two ", "three "}, seconds(10)));
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    ChatClient back(agent);
+    own.advance(seconds(60));
+    back.read();
+    EXPECT_EQ(scripted.requests().size(), row.has_tool ? 2U : 1U);
+    EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
+    const Json stored = transcript_of(agent)[1];
+    EXPECT_EQ(text_of(stored), row.text);
+    std::vector<std::string> results;
+    for (const Json& part : stored.at("parts"))
+      if (part.contains("toolCallId")) results.push_back(to_text(part.value("output", Json())));
+    EXPECT_EQ(results.size(), row.has_tool ? 1U : 0U);
+    if (row.has_tool) EXPECT_EQ(results.at(0), R"({"cents":500,"order":"o1"})");
+  }
+}
+
+// Notes what its hook gets.
+class Watched : public Support {
+ public:
+  static void methods(Methods<Watched>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    turn.stash({{"page", 7}});
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+  Task<RecoveryChoice> on_chat_recovery(RecoveryContext context) override {
+    for (Json& part : context.partial_parts) part = part.at("type");
+    for (Json& message : context.messages) message = message.at("id");
+    const auto age = std::chrono::duration_cast<seconds>(now() - context.created_at);
+    note("context", to_text({{"incident", context.incident_id},
+                             {"attempt", context.attempt},
+                             {"of", context.max_attempts},
+                             {"kind", context.recovery_kind},
+                             {"root", context.recovery_root_request_id},
+                             {"request", context.request_id},
+                             {"stream", context.stream_id},
+                             {"text", context.partial_text},
+                             {"parts", context.partial_parts},
+                             {"data", context.recovery_data},
+                             {"messages", context.messages},
+                             {"body", context.last_body},
+                             {"tools", context.last_client_tools},
+                             {"age", age.count()},
+                             {"reason", context.reason}}));
+    co_return RecoveryChoice();
+  }
+};
+
+TEST_F(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
+  auto agent = host.create<Watched>("a", model.options());
+  Scripted slow = says({"one ", "two ", "three "}, seconds(10));
+  slow.after = seconds(20);
+  model.then(slow);
+  ChatClient client(agent);
+  const Json tools = Json::array({{{"name", "where"}}});
+  client.ask("r1", Json::array({user_message("u0", "hi"), user_message("u1", "count")}),
+             {{"clientTools", tools}, {"tone", "kind"}});
+  const auto first = [&agent](const std::string& kind) {
+    const Json rows = agent.sql(
+        "SELECT text FROM notes WHERE what = 'context' AND json_extract(text, '$.kind') = '" +
+        kind + "' ORDER BY rowid");
+    return rows.empty() ? Json() : parse_json(rows[0].at(0).get<std::string>());
+  };
+  wait(seconds(5));  // nothing has come
+  agent.kill();
+  wait(seconds(35));  // of the second call two words
+  agent.kill();
+  wait(seconds(5));
+  Json expected{{"incident", "r1:u1"},
+                {"attempt", 1},
+                {"of", 10},
+                {"kind", "retry"},
+                {"root", "r1"},
+                {"request", "r1"},
+                {"stream", ""},
+                {"text", ""},
+                {"parts", Json::array()},
+                {"data", {{"page", 7}}},
+                {"messages", {"u0", "u1"}},
+                {"body", {{"tone", "kind"}}},
+                {"tools", tools},
+                {"age", 5},
+                {"reason", ""}};
+  EXPECT_EQ(first("retry"), expected);
+  expected.update({{"kind", "continue"},
+                   {"stream", "r1"},
+                   {"text", "one two "},
+                   {"parts", {"step-start", "text"}},
+                   {"age", 40}});
+  EXPECT_EQ(first("continue"), expected);
+}
+
 TEST_F(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
   auto agent = make();
   Scripted busy;

@@ -19,6 +19,9 @@ struct Said {
   std::string reasoning = {};
   std::string tool = {};  // a call, with this input
   Json input = nullptr;
+  std::string id = {};    // of the call; empty: one is made
+  std::string seal = {};  // of reasoning: what its provider wants to see again. Not in
+                          // chat-completions. Without a text, Anthropic has redacted it
 };
 
 // One answer of the model.
@@ -32,6 +35,8 @@ struct Scripted {
   int output_tokens = 5;
   std::chrono::milliseconds between{0};
   std::chrono::milliseconds after{0};  // until its first byte
+  int pings = 0;                       // behind what it says; they are `between` apart, too
+  bool is_unreachable = false;         // the connection is refused
 };
 
 class ScriptedModel {
@@ -79,6 +84,11 @@ class ScriptedModel {
     }
     const Scripted& answer = answers_.at(std::min(next_, answers_.size() - 1));
     ++next_;
+    if (answer.is_unreachable) {
+      reply.status = 0;
+      reply.failure = testing::FetchReply::Failure();
+      return reply;
+    }
     reply.status = answer.status;
     reply.headers = answer.headers;
     if (answer.status >= 400) {
@@ -126,6 +136,13 @@ class ScriptedModel {
   static void event(testing::FetchReply& reply, const Json& data) {
     reply.pieces.push_back("data: " + to_text(data) + "\n\n");
   }
+  static void ping(const Scripted& answer, testing::FetchReply& reply) {
+    for (int i = 0; i < answer.pings; ++i) reply.pieces.emplace_back(": ping\n\n");
+  }
+  static std::string id_of(const Said& call, std::size_t answer, int at) {
+    if (!call.id.empty()) return call.id;
+    return "call_" + std::to_string(answer) + "_" + std::to_string(at);
+  }
 
   void responses(const Scripted& answer, testing::FetchReply& reply) {
     const std::string id = "resp_" + std::to_string(next_);
@@ -140,21 +157,23 @@ class ScriptedModel {
       const Said& said = answer.says[i];
       const std::string item = "item_" + std::to_string(at);
       if (!said.tool.empty()) {
-        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(at);
-        Json added{{"id", item}, {"type", "function_call"}, {"call_id", call}, {"name", said.tool}};
+        Json added{{"id", item}, {"type", "function_call"}, {"name", said.tool}};
+        added["call_id"] = id_of(said, next_, at);
         added["arguments"] = "";
         send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", added}});
         added["arguments"] = to_text(said.input);
         send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", added}});
-      } else if (!said.reasoning.empty()) {
-        send({{"type", "response.output_item.added"},
-              {"output_index", at},
-              {"item", {{"id", item}, {"type", "reasoning"}}}});
+      } else if (!said.reasoning.empty() || !said.seal.empty()) {
+        Json thought{{"id", item}, {"type", "reasoning"}};
+        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", thought}});
         send({{"type", "response.reasoning_summary_text.delta"},
               {"item_id", item},
               {"output_index", at},
               {"summary_index", 0},
               {"delta", said.reasoning}});
+        if (said.seal.empty()) continue;
+        thought["encrypted_content"] = said.seal;
+        send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", thought}});
       } else {
         // One item for adjacent texts.
         const bool is_first = i == 0 || answer.says[i - 1].text.empty();
@@ -171,6 +190,7 @@ class ScriptedModel {
               {"delta", said.text}});
       }
     }
+    ping(answer, reply);
     if (answer.is_cut) return;
     send({{"type", "response.completed"},
           {"response",
@@ -189,8 +209,8 @@ class ScriptedModel {
     };
     for (const Said& said : answer.says) {
       if (!said.tool.empty()) {
-        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(calls);
-        Json tool{{"index", calls++}, {"id", call}, {"type", "function"}};
+        Json tool{{"index", calls}, {"id", id_of(said, next_, calls)}, {"type", "function"}};
+        ++calls;
         tool["function"] = {{"name", said.tool}, {"arguments", to_text(said.input)}};
         send({{"tool_calls", Json::array({tool})}}, nullptr);
       } else if (!said.reasoning.empty()) {
@@ -199,6 +219,7 @@ class ScriptedModel {
         send({{"content", said.text}}, nullptr);
       }
     }
+    ping(answer, reply);
     if (answer.is_cut) return;
     send(Json::object(), calls > 0 ? "tool_calls" : "stop");
     event(
@@ -233,18 +254,22 @@ class ScriptedModel {
     for (const Said& said : answer.says) {
       if (!said.tool.empty()) {
         has_calls = true;
-        const std::string call = "call_" + std::to_string(next_) + "_" + std::to_string(at + 1);
-        begin("tool_use",
-              {{"type", "tool_use"}, {"id", call}, {"name", said.tool}, {"input", Json::object()}});
+        Json call{{"type", "tool_use"}, {"name", said.tool}, {"input", Json::object()}};
+        call["id"] = id_of(said, next_, at + 1);
+        begin("tool_use", call);
         send({{"type", "input_json_delta"}, {"partial_json", to_text(said.input)}});
       } else if (!said.reasoning.empty()) {
         begin("thinking", {{"type", "thinking"}, {"thinking", ""}});
         send({{"type", "thinking_delta"}, {"thinking", said.reasoning}});
+        if (!said.seal.empty()) send({{"type", "signature_delta"}, {"signature", said.seal}});
+      } else if (!said.seal.empty()) {
+        begin("redacted_thinking", {{"type", "redacted_thinking"}, {"data", said.seal}});
       } else {
         begin("text", {{"type", "text"}, {"text", ""}});
         send({{"type", "text_delta"}, {"text", said.text}});
       }
     }
+    for (int i = 0; i < answer.pings; ++i) event(reply, {{"type", "ping"}});
     if (answer.is_cut) return;
     close();
     event(reply, {{"type", "message_delta"},

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::chat {
@@ -195,6 +197,95 @@ TEST_F(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
   EXPECT_EQ(agent.call("notes", "send"), Json::array({"o1"}));
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_NE(model.requests()[1].body.find("may have been executed; verify"), std::string::npos);
+}
+
+// A tool of each effect, whose runs are noted with their keys.
+class Acts : public Support {
+ public:
+  static constexpr Effect kEffects[] = {Effect::kRead, Effect::kIdempotent, Effect::kKeyed,
+                                        Effect::kUnsafe};
+  static void methods(Methods<Acts>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    for (const Effect effect : kEffects)
+      turn.tool("act" + std::to_string(static_cast<int>(effect)), "Acts.", effect, &Acts::act);
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+  Task<Json> act(Json /*input*/, ToolCall call) {
+    note("run", call.op);
+    co_await sleep(std::chrono::seconds(10));
+    co_return Json{{"acted", true}};
+  }
+};
+
+TEST_F(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {
+  for (const Effect effect : Acts::kEffects) {
+    SCOPED_TRACE(tool_kind_name(effect));
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    auto agent = own.create<Acts>("a", scripted.options());
+    scripted.then(asks("act" + std::to_string(static_cast<int>(effect)), Json::object()));
+    scripted.then({"Done."});
+    ChatClient client(agent);
+    client.say("r1", "act");
+    own.advance(seconds(3));
+    agent.kill();
+    own.advance(seconds(60));
+    const bool is_unsafe = effect == Effect::kUnsafe;
+    const Json runs = agent.sql("SELECT text FROM notes WHERE what = 'run' ORDER BY rowid");
+    ASSERT_EQ(runs.size(), is_unsafe ? 1U : 2U);
+    if (effect == Effect::kKeyed) EXPECT_EQ(runs[0], runs[1]);
+    EXPECT_NE(runs[0].at(0), "");
+    const Json parts = transcript_of(agent)[1].at("parts");
+    const auto call =
+        std::ranges::find_if(parts, [](const Json& part) { return part.contains("toolCallId"); });
+    ASSERT_NE(call, parts.end());
+    EXPECT_EQ(call->at("state"), is_unsafe ? "output-error" : "output-available");
+    ASSERT_EQ(scripted.requests().size(), 2U);
+    EXPECT_NE(
+        scripted.requests()[1].body.find(is_unsafe ? "may have been executed; verify" : "acted"),
+        std::string::npos);
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), "Done.");
+  }
+}
+
+// What a provider has sealed in its thoughts comes from a stream, is in the table over a kill, and
+// goes into the next request: of Anthropic. OpenAI refuses what it made for another request.
+TEST(SealTest, C16_SealsOfAnthropicGoBackAndThoseOfOpenAiAreNotStored) {
+  for (const char* const dialect : {"anthropic", "openai-responses"}) {
+    SCOPED_TRACE(dialect);
+    testing::Host host;
+    ScriptedModel model(host, dialect);
+    auto agent = host.create<Support>("a", model.options());
+    Scripted thinks;
+    thinks.says = {{.reasoning = "hm", .seal = "sealed-1"}, {.seal = "sealed-2"}, {.text = "one"}};
+    model.then(thinks);
+    model.then({"two"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    host.advance(seconds(1));
+    client.read();
+    std::string streamed;
+    for (const Json& frame : client.frames("cf_agent_use_chat_response"))
+      streamed += frame.value("body", "");
+    agent.kill();
+    ChatClient back(agent);
+    back.say("r2", "go on");
+    host.advance(seconds(1));
+    back.read();
+    EXPECT_EQ(back.shown("r2"), "two");
+    const std::string stored = to_text(transcript_of(agent));
+    ASSERT_EQ(model.requests().size(), 2U);
+    const bool is_kept = std::string(dialect) == "anthropic";
+    for (const char* const seal : {"sealed-1", "sealed-2"}) {
+      EXPECT_NE(streamed.find(seal), std::string::npos) << seal;
+      EXPECT_EQ(stored.find(seal) != std::string::npos, is_kept) << seal;
+      EXPECT_EQ(model.requests()[1].body.find(seal) != std::string::npos, is_kept) << seal;
+    }
+    EXPECT_EQ(streamed.find("itemId") != std::string::npos, !is_kept);
+    EXPECT_EQ(stored.find("itemId"), std::string::npos);
+    EXPECT_EQ(model.requests()[1].body.find("item_"), std::string::npos);
+  }
 }
 
 TEST_F(ToolsTest, WhatTheModelMakesUpHasAResult) {

@@ -34,8 +34,8 @@ class AnswerReader {
   bool feed(std::string_view bytes) {
     try {
       parser_.feed(bytes);
-    } catch (const Error& error) {
-      answer_.fail({FailureKind::kTransient, error.what()});
+    } catch (const Error& error) {  // an event over the limit would come again
+      answer_.fail({FailureKind::kInvalid, error.what()});
     }
     bool has_chunks = false;
     while (const auto event = parser_.take()) {

@@ -273,12 +273,14 @@ Task<bool> Chat::asks_to_keep_on(const RunningTurn& turn) {
   co_return keeps_on;
 }
 
-// Takes back what the last call has said; results of tools stay.
+// Takes back what the last call has said; results of tools stay, and so does a call that may have
+// been executed.
 void Chat::drop_text(RunningTurn& turn) {
-  const bool has_results = std::ranges::any_of(parts::of(turn.message()), [](const Json& part) {
-    return is_tool_part(part) && is_settled(part);
-  });
-  if (has_results) return;
+  const Json& all = parts::of(turn.message());
+  for (auto part = all.rbegin(); part != all.rend(); ++part) {
+    if (parts::text(*part, "type") == "step-start") break;
+    if (is_tool_part(*part) && parts::text(*part, "state") != "input-streaming") return;
+  }
   TurnRecord& record = turn.record();
   // What a resumed call would go on with is gone: the next call is another one, and may be a second
   // one to be paid.
