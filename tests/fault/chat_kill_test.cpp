@@ -10,6 +10,8 @@
 #include "fault/fault_fixture.hpp"
 #include "json/json.hpp"
 #include "support/environment.hpp"
+#include "support/exposition.hpp"
+#include "support/provider.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,18 +31,41 @@ namespace {
 struct ChatClass {
   const char* name;
   const char* provider;
-  const char* more;
+  const char* more;           // options ...
+  const char* settings = "";  // ... and what stands beside them
+  const char* effect = "";    // of the tool `pay`, which the answer begins with; empty: no tool
 };
 constexpr std::array kChatClasses = {
     ChatClass{"responses", "openai-responses", "  background: true\n"},
     ChatClass{"completions", "chat-completions", ""},
     ChatClass{"messages", "anthropic", ""},
 };
+constexpr ChatClass kLimited{"limited", "chat-completions", "",
+                             "operations: {kinds: {chat.model: {per_day: 1}}}\n"};
+constexpr ChatClass kKeyed{"keyed", "chat-completions", "", "", "keyed"};
+constexpr ChatClass kUnsafe{"unsafe", "chat-completions", "", "", "unsafe"};
 // Each is passed within a turn.
 constexpr std::array kChatStops = {"managed.start.written",     "managed.start.committed",
                                    "operation.started.written", "operation.started.committed",
                                    "operation.settled.written", "operation.settled.committed",
                                    "managed.settle.written",    "managed.settle.committed"};
+
+// The second visits are those of a tool. What an unsafe one has come to after a kill there: whether
+// it has charged, and whether that is known. The server cannot tell what a tool does, so from its
+// start on it may have acted.
+struct ToolStop {
+  const char* name;
+  int charges;
+  bool is_known;
+};
+constexpr std::array kToolStops = {
+    ToolStop{"operation.started.written", 1, true},
+    ToolStop{"operation.started.committed", 0, false},
+    ToolStop{"operation.dispatched.written", 0, false},
+    ToolStop{"fetch.start.committed", 0, false},
+    ToolStop{"operation.settled.written", 1, false},
+    ToolStop{"operation.settled.committed", 1, true},
+};
 
 class ChatKillTest : public ProcessTest {
  protected:
@@ -52,28 +77,51 @@ class ChatKillTest : public ProcessTest {
     const std::string said = model_.wait_for_line();
     const std::string address = said.substr(said.rfind('/') + 1);
     model_port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
-    for (const ChatClass& each : kChatClasses)
-      put(std::string("classes/") + each.name + ".yaml",
-          std::string("class: ") + each.name + "\ncode: assistant\nfibers: {retry_base: 10ms}\n" +
-              "egress: {allow: [\"" + address + "\"]}\noptions:\n  provider: " + each.provider +
-              "\n  base_url: http://" + address + "/v1\n  model: m\n" + each.more);
+    for (const ChatClass& each : kChatClasses) put_class(each, address);
+    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe}) put_class(each, address);
+  }
+  void put_class(const ChatClass& of, const std::string& address) {
+    put(std::string("classes/") + of.name + ".yaml",
+        std::string("class: ") + of.name + "\ncode: assistant\nfibers: {retry_base: 10ms}\n" +
+            of.settings + "egress: {allow: [\"" + address + "\", \"" + shop() +
+            "\"]}\noptions:\n  provider: " + of.provider + "\n  base_url: http://" + address +
+            "/v1\n  model: m\n" + of.more + pay(of.effect));
+  }
+  [[nodiscard]] std::string shop() const { return "127.0.0.1:" + std::to_string(shop_.http()); }
+  [[nodiscard]] std::string pay(const std::string& effect) const {
+    if (effect.empty()) return {};
+    return "  tools: [{name: pay, http: {method: POST, url: \"http://" + shop() +
+           "/charges\", effect: " + effect + "}}]\n";
+  }
+  // How often the shop has charged, by the key of the request.
+  Json charges(const std::string& query = "") const {
+    RawClient client(shop_.http());
+    return parse_json(client
+                          .request("GET /charged" + query +
+                                   " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                          .body)
+        .value();
   }
 
   // A question to an agent of its own, and what its client has seen of the answer.
   struct Question {
     const ChatClass* of = nullptr;
     std::string agent;
+    std::string key = "k";
     std::vector<std::string> chunks = {};  // by their number
     Json end = nullptr;                    // null: it has not come
   };
   Question question(const ChatClass& of) { return {&of, "q" + std::to_string(++questions_)}; }
   // The client asks, again with the same key.
   static std::unique_ptr<RawClient> ask(const ServerProcess& server, const Question& question) {
-    const std::string body = R"({"text":"question )" + question.agent + R"("})";
+    std::string text = "question " + question.agent;
+    if (*question.of->effect != 0)
+      text += "\n```json\n[[{\"call\":\"pay\",\"input\":{}}],[{\"words\":30}]]\n```";
+    const std::string body = dump_json(Json{{"text", text}});
     std::string head = std::string("POST /agents/") + question.of->name + "/" + question.agent +
                        "/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
-                       "Idempotency-Key: k\r\nContent-Length: " + std::to_string(body.size()) +
-                       "\r\n";
+                       "Idempotency-Key: " + question.key +
+                       "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
     if (!question.chunks.empty())
       head += "Last-Event-ID: " + std::to_string(question.chunks.size() - 1) + "\r\n";
     auto client = std::make_unique<RawClient>(server.port());
@@ -122,6 +170,29 @@ class ChatKillTest : public ProcessTest {
     }
     return text;
   }
+  // The chunk that settles the call; null: there is none. Fails the test if there are two.
+  static Json result_of_tool(const Question& question) {
+    Json result = nullptr;
+    for (const std::string& each : question.chunks) {
+      const Json chunk = parse_json(each).value();
+      if (!chunk.value("type", "").starts_with("tool-output-")) continue;
+      EXPECT_TRUE(result.is_null()) << each;
+      result = chunk;
+    }
+    return result;
+  }
+  // The server is killed at this visit of the place.
+  void ask_and_kill(Question& question, const std::string& stop, int visit) {
+    ServerProcess server({"env", "HEARTH_STOP_AT=" + stop + ":" + std::to_string(visit),
+                          built::server().string(), "serve", "--listen", "127.0.0.1:0",
+                          "--log-format", "human", "--config", "hearth.yaml", "--shards", "1"},
+                         root_);
+    server.wait_until_ready();
+    const auto client = ask(server, question);
+    server.wait_for_log("stopped at " + stop + "\n");
+    EXPECT_EQ(server.kill(), kKilled);
+    read(*client, question);
+  }
   void answer_to_the_end(Question& question) {
     const auto server = serve_chats();
     const auto client = ask(*server, question);
@@ -137,13 +208,17 @@ class ChatKillTest : public ProcessTest {
     SCOPED_TRACE(question.of->name + (" " + question.agent));
     EXPECT_EQ(question.end.value("outcome", ""), "completed");
     EXPECT_EQ(text_of(question), all_words());
-    const std::string hash = sha256_hex(question.agent).substr(0, 32);
     const auto calls =
-        rows_of(root_ / "data/agents" / question.of->name / hash.substr(0, 2) / (hash + ".db"),
-                "SELECT id FROM cf_agents_operations WHERE kind LIKE 'chat.model%'");
+        rows_of_chat(question, "SELECT id FROM cf_agents_operations WHERE kind LIKE 'chat.model%'");
     EXPECT_GE(calls.size(), 1U);
     EXPECT_LE(requests(question), calls.size());
     requests_ += requests(question);
+  }
+  [[nodiscard]] std::vector<std::string> rows_of_chat(const Question& question,
+                                                      const std::string& query) const {
+    const std::string hash = sha256_hex(question.agent).substr(0, 32);
+    return rows_of(root_ / "data/agents" / question.of->name / hash.substr(0, 2) / (hash + ".db"),
+                   query);
   }
   std::size_t requests(const Question& question) {
     RawClient client(model_port_);
@@ -166,6 +241,7 @@ class ChatKillTest : public ProcessTest {
     return text;
   }
 
+  Provider shop_;
   ServerProcess model_;
   std::uint16_t model_port_ = 0;
   std::size_t questions_ = 0;
@@ -180,7 +256,9 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtAnyMoment) {
   for (; kills < wanted && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    Question asked = question(kChatClasses[seed % kChatClasses.size()]);
+    const std::size_t which = seed % (kChatClasses.size() + 1);
+    Question asked = question(which == kChatClasses.size() ? kKeyed : kChatClasses[which]);
+    charges("?reset");
     const std::uint64_t kills_of_it = 1 + random() % 3;
     for (std::uint64_t i = 0; i < kills_of_it; ++i, ++kills) {
       const auto server = serve_chats();
@@ -192,6 +270,7 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtAnyMoment) {
     }
     answer_to_the_end(asked);
     expect_whole(asked);
+    EXPECT_EQ(charges().size(), asked.of == &kKeyed ? 1U : 0U) << "keys of the tool";
   }
   std::cout << kills << " kills of servers, " << questions_ << " answers, " << requests_
             << " requests; the next seed is " << seed << '\n';
@@ -202,21 +281,81 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtEachPlaceOfItsTurn) {
     for (const std::string stop : kChatStops) {
       SCOPED_TRACE(stop);
       Question asked = question(of);
-      {
-        ServerProcess server(
-            {"env", "HEARTH_STOP_AT=" + stop + ":1", built::server().string(), "serve", "--listen",
-             "127.0.0.1:0", "--log-format", "human", "--config", "hearth.yaml", "--shards", "1"},
-            root_);
-        server.wait_until_ready();
-        const auto client = ask(server, asked);
-        server.wait_for_log("stopped at " + stop + "\n");
-        EXPECT_EQ(server.kill(), kKilled);
-        read(*client, asked);
-      }
+      ask_and_kill(asked, stop, 1);
       answer_to_the_end(asked);
       expect_whole(asked);
     }
   }
+}
+
+TEST_F(ChatKillTest, C31_AToolRunsOnceOverAKillAtEachOfItsPlacesOrAgainWithItsKey) {
+  for (const ChatClass* const of : {&kKeyed, &kUnsafe}) {
+    for (const ToolStop& stop : kToolStops) {
+      SCOPED_TRACE(stop.name + std::string(" ") + of->name);
+      charges("?reset");
+      Question asked = question(*of);
+      ask_and_kill(asked, stop.name, 2);
+      answer_to_the_end(asked);
+      expect_whole(asked);
+      const Json charged = charges();
+      const Json result = result_of_tool(asked);
+      if (of == &kKeyed) {
+        ASSERT_EQ(charged.size(), 1U) << dump_json(charged);
+        EXPECT_EQ(result.value("output", Json()), (Json{{"receipt", charged.begin().key()}}));
+      } else {
+        int count = 0;
+        for (const Json& each : charged) count += each.get<int>();
+        EXPECT_EQ(count, stop.charges) << dump_json(charged);
+        EXPECT_EQ(result.contains("output"), stop.is_known) << dump_json(result);
+        if (!stop.is_known)
+          EXPECT_EQ(result.value("errorText", ""),
+                    "This call may have been executed; verify before it is repeated.");
+      }
+    }
+  }
+}
+
+TEST_F(ChatKillTest, TheStepsOfARecoveryAreInTheMetrics) {
+  Question asked = question(kChatClasses[1]);
+  {
+    const auto server = serve_chats();
+    const auto client = ask(*server, asked);
+    EXPECT_EQ(client->read_until("\r\n\r\n").substr(9, 3), "200");
+    client->read_until("word3");
+    EXPECT_EQ(server->kill(), kKilled);
+  }
+  const auto server = serve_chats();
+  const auto client = ask(*server, asked);
+  read(*client, asked);
+  expect_whole(asked);
+  const Exposition seen(request(*server, "GET", "/metrics").body);
+  EXPECT_EQ(seen.mistake(), "");
+  for (const char* const event : {"detected", "attempt", "completed"})
+    EXPECT_GE(
+        seen.value("hearth_agent_events_total",
+                   {{"class", "completions"}, {"event", std::string("chat:recovery:") + event}})
+            .value_or(0),
+        1)
+        << event;
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(ChatKillTest, C45_ALimitOfTheClassEndsATurnBeforeItsCallWhichIsNoneOfTheBudget) {
+  Question first = question(kLimited);
+  answer_to_the_end(first);
+  expect_whole(first);
+  Question second = first;
+  second.key = "k2";
+  second.chunks.clear();
+  answer_to_the_end(second);
+  EXPECT_EQ(second.end.value("outcome", ""), "error");
+  EXPECT_EQ(second.end.value("error", ""),
+            "This server has reached its daily limit of calls to the model.");
+  EXPECT_EQ(requests(first), 1U);
+  EXPECT_EQ(rows_of_chat(first,
+                         "SELECT json_extract(value, '$.spent.calls') FROM cf_agents_kv "
+                         "WHERE key = 'hearth.chat.day'"),
+            (std::vector<std::string>{"1"}));
 }
 
 }  // namespace
