@@ -121,7 +121,7 @@ CHECK_FAILED = "Expected equality\n[  FAILED  ] 1 test"
 # Name, output, whether it may run again.
 JUDGED = [
     ("net/RateTest.KeepsItsRate", CHECK_FAILED, True),
-    ("parity/Each/ParityTest.Same/3  # GetParam() = (\"a.b\")", CHECK_FAILED, True),
+    ("scenarios/Jobs/ScenariosTest.Same/3  # GetParam() = (\"a.b\")", CHECK_FAILED, True),
     ("net/RateTest.EndsWithoutAWord", "[ RUN      ] RateTest", False),  # a crash or a hang
     ("net/RateTest.Reports", "ERROR: AddressSanitizer: heap-use-after-free\n" + CHECK_FAILED, False),
     ("net/RateTest.Races", "WARNING: ThreadSanitizer: data race\n" + CHECK_FAILED, False),

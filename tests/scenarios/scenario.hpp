@@ -1,18 +1,16 @@
 #pragma once
-// A scenario: the steps that are done to one agent, and what is seen of them. Read from
-// scenarios.json. Knows neither the SDK nor the server, since each has names that the other has
-// too: the program that runs a scenario plays the agent's host.
+// A scenario: the steps that are done to one agent (tests/agents/diary_agent.cpp), and what is seen
+// of them. Read from a .json file here; played by a World.
 //
 //   {"call": method, "args": [...], "as": "x"}   runs it, and its answer is seen
 //   {"start": method, "args": [...], "as": "x"}  begins it
 //   {"answer": "x"}     the answer of the call "x", or "open"
 //   {"shown": true}     the state, as a client sees it that is connected from the beginning
 //   {"advance": ms}     time passes
-//   {"kill": true}      as if the process was killed, and started again
+//   {"kill": true}      the process is killed, and started again. Its open calls stay open
 //   {"evict": true}     out of memory, without a warning
 //   {"upgrade": true}   the library is replaced by its next version
-//   {"fire": id}        time passes until the cron schedule is due, and it runs once
-//   "$x.record.id" in args and ids is the value at that place of the answer called x.
+//   "$x.record.id" in args is the value at that place of the answer called x; null: there is none
 
 #include <nlohmann/json.hpp>
 
@@ -20,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace parity {
+namespace hearth::scenarios {
 
 using Value = nlohmann::json;
 
@@ -40,11 +38,9 @@ class World {
   virtual void kill() = 0;
   virtual void evict() = 0;
   virtual void upgrade() = 0;
-  virtual void fire(const std::string& schedule) = 0;
 };
 
-// Parts that may differ between two runs are left out: ids, and moments. Of a moment only its
-// presence counts.
+// Without what differs between two runs: of ids and moments only their presence counts.
 inline Value comparable(const Value& seen) {
   if (seen.is_array()) {
     Value list = Value::array();
@@ -54,8 +50,6 @@ inline Value comparable(const Value& seen) {
   if (!seen.is_object()) return seen;
   Value out = Value::object();
   for (const auto& [key, value] : seen.items()) {
-    // The mock host reads no cron expressions: fire() says when.
-    if (key == "time" && seen.contains("cron")) continue;
     if (key == "id" || key == "time" || key == "last_run" || key.ends_with("_at"))
       out[key] = !value.is_null();
     else
@@ -95,8 +89,6 @@ class Run {
       world_.evict();
     } else if (step.contains("upgrade")) {
       world_.upgrade();
-    } else if (step.contains("fire")) {
-      world_.fire(resolved(step.at("fire")).get<std::string>());
     } else {
       throw std::runtime_error("no such step: " + step.dump());
     }
@@ -117,7 +109,9 @@ class Run {
     if (!value.is_string() || !value.get_ref<const std::string&>().starts_with("$")) return value;
     const std::string path = value.get<std::string>().substr(1);
     std::size_t dot = path.find('.');
-    const Value* at = &answers_.at(path.substr(0, dot));
+    const auto found = answers_.find(path.substr(0, dot));
+    if (found == answers_.end()) return {};
+    const Value* at = &found->second;
     while (dot != std::string::npos) {
       const std::size_t next = path.find('.', dot + 1);
       const std::string key =
@@ -134,4 +128,4 @@ class Run {
   Value seen_ = Value::array();
 };
 
-}  // namespace parity
+}  // namespace hearth::scenarios

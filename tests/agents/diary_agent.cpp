@@ -1,6 +1,5 @@
-// An agent that writes down what happens to it, for scenarios that run on the mock host and on the
-// real one (tests/parity). Plugin "parity-agent", class ParityAgent. SCHEMA 2 is its next version,
-// which migrates the journal.
+// An agent that writes down what happens to it, for the scenarios of tests/scenarios.
+// Plugin "diary-agent", class Diary. SCHEMA 2 is its next version, which migrates the journal.
 //
 //   work      {"steps", "ms", "failures", "hook", "max_retries", "key"}: a fiber of `steps` steps
 //             of `ms`, with a checkpoint after each. Its first `failures` attempts throw after
@@ -34,7 +33,7 @@
 #include <string>
 #include <vector>
 
-class ParityAgent : public hearth::Agent {
+class Diary : public hearth::Agent {
  public:
   struct Work {
     int steps = 2;
@@ -56,48 +55,48 @@ class ParityAgent : public hearth::Agent {
     note("migrated from " + std::to_string(from) + " to " + std::to_string(to));
   }
 
-  ParityAgent() { sql("CREATE TABLE IF NOT EXISTS journal (entry TEXT)"); }
+  Diary() { sql("CREATE TABLE IF NOT EXISTS journal (entry TEXT)"); }
 
-  static void methods(hearth::Methods<ParityAgent>& m) {
-    m.add("spawn", &ParityAgent::spawn);
-    m.add("run", &ParityAgent::run);
-    m.add("begin", &ParityAgent::begin);
-    m.add("nest", &ParityAgent::nest);
-    m.add("wait", &ParityAgent::wait);
-    m.add("inspect", &ParityAgent::inspect);
-    m.add("records", &ParityAgent::records);
-    m.add("cancel", &ParityAgent::cancel);
-    m.add("resolve", &ParityAgent::resolve);
-    m.add("retry", &ParityAgent::retry_one);
-    m.add("dead", &ParityAgent::dead);
-    m.add("clear_after", &ParityAgent::clear_after);
-    m.add("later", &ParityAgent::later);
-    m.add("every", &ParityAgent::every);
-    m.add("cron", &ParityAgent::cron);
-    m.add("schedules", &ParityAgent::schedules);
-    m.add("unschedule", &ParityAgent::unschedule);
-    m.add("pause", &ParityAgent::pause);
-    m.add("push", &ParityAgent::push);
-    m.add("items", &ParityAgent::items);
-    m.add("again", &ParityAgent::again);
-    m.add("keep", &ParityAgent::keep);
-    m.add("hold", &ParityAgent::hold);
-    m.add("let_go", &ParityAgent::let_go);
-    m.add("fall", &ParityAgent::fall);
-    m.add("count", &ParityAgent::count);
-    m.add("end", &ParityAgent::end);
-    m.add("transact", &ParityAgent::transact);
-    m.add("hand_back", &ParityAgent::hand_back);
-    m.add("nap", &ParityAgent::nap);
-    m.add("alone", &ParityAgent::nap, hearth::kExclusive | hearth::kIdempotent);
-    m.add("ring_soon", &ParityAgent::ring_soon);
-    m.add("ring", &ParityAgent::ring);
-    m.add("journal", &ParityAgent::journal);
-    m.callback("note", &ParityAgent::note);
-    m.callback("flaky", &ParityAgent::flaky);
-    m.callback("hopeless", &ParityAgent::hopeless);
-    m.callback("final", &ParityAgent::fail_for_good);
-    m.callback("stuck", &ParityAgent::stuck);
+  static void methods(hearth::Methods<Diary>& m) {
+    m.add("spawn", &Diary::spawn);
+    m.add("run", &Diary::run);
+    m.add("begin", &Diary::begin);
+    m.add("nest", &Diary::nest);
+    m.add("wait", &Diary::wait);
+    m.add("inspect", &Diary::inspect);
+    m.add("records", &Diary::records);
+    m.add("cancel", &Diary::cancel);
+    m.add("resolve", &Diary::resolve);
+    m.add("retry", &Diary::retry_one);
+    m.add("dead", &Diary::dead);
+    m.add("clear_after", &Diary::clear_after);
+    m.add("later", &Diary::later);
+    m.add("every", &Diary::every);
+    m.add("cron", &Diary::cron);
+    m.add("schedules", &Diary::schedules);
+    m.add("unschedule", &Diary::unschedule);
+    m.add("pause", &Diary::pause);
+    m.add("push", &Diary::push);
+    m.add("items", &Diary::items);
+    m.add("again", &Diary::again);
+    m.add("keep", &Diary::keep);
+    m.add("hold", &Diary::hold);
+    m.add("let_go", &Diary::let_go);
+    m.add("fall", &Diary::fall);
+    m.add("count", &Diary::count);
+    m.add("end", &Diary::end);
+    m.add("transact", &Diary::transact);
+    m.add("hand_back", &Diary::hand_back);
+    m.add("nap", &Diary::nap);
+    m.add("alone", &Diary::nap, hearth::kExclusive | hearth::kIdempotent);
+    m.add("ring_soon", &Diary::ring_soon);
+    m.add("ring", &Diary::ring);
+    m.add("journal", &Diary::journal);
+    m.callback("note", &Diary::note);
+    m.callback("flaky", &Diary::flaky);
+    m.callback("hopeless", &Diary::hopeless);
+    m.callback("final", &Diary::fail_for_good);
+    m.callback("stuck", &Diary::stuck);
   }
 
   // The epoch: a library's clock is not the clock that scenarios move.
@@ -352,4 +351,4 @@ class ParityAgent : public hearth::Agent {
   hearth::KeepAlive held_;
 };
 
-HEARTH_PLUGIN("parity-agent", "1.0.0", ParityAgent)
+HEARTH_PLUGIN("diary-agent", "1.0.0", Diary)
