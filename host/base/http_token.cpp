@@ -23,6 +23,11 @@ bool is_value_character(char c) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text, std::string_view blanks) noexcept {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
 bool is_http_token(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
 }

@@ -12,6 +12,10 @@ namespace hearth {
 // only control character: a line feed in a value would start another header.
 [[nodiscard]] bool is_http_field_value(std::string_view text) noexcept;
 
+// Without `blanks` at both ends (RFC 9110 section 5.6.3).
+[[nodiscard]] std::string_view trimmed(std::string_view text,
+                                       std::string_view blanks = " \t") noexcept;
+
 // ASCII only, as in HTTP.
 [[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
 

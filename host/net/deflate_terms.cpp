@@ -11,18 +11,12 @@ namespace {
 
 constexpr int kLargestWindowBits = 15;
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 // Removes and returns the text before the next `separator`.
 std::string_view take_part(std::string_view& rest, char separator) {
   const std::size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
-  return without_blanks(part);
+  return trimmed(part);
 }
 
 // RFC 7692 7.1.2: from 8 to 15, without leading zeros.
@@ -46,8 +40,8 @@ struct DeflateOffer {
 bool read_parameter(std::string_view text, DeflateOffer& offer) {
   const std::size_t equals = text.find('=');
   const bool has_value = equals != std::string_view::npos;
-  const std::string_view name = without_blanks(text.substr(0, equals));
-  std::string_view value = has_value ? without_blanks(text.substr(equals + 1)) : "";
+  const std::string_view name = trimmed(text.substr(0, equals));
+  std::string_view value = has_value ? trimmed(text.substr(equals + 1)) : "";
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     value = value.substr(1, value.size() - 2);
   }

@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::string_view kCorsPrefix = "Access-Control-";
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 template <class Number>
 void append_number(std::string& out, Number number, int base = 10) {
   std::array<char, 24> digits;

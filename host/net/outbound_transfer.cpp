@@ -28,21 +28,17 @@ constexpr std::size_t kUnpackedAtOnce = CURL_MAX_WRITE_SIZE;
 // Longer than any transfer needs between its start and its connection.
 constexpr long kKeepAddressesSeconds = 300;
 
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
+// Of a line as libcurl passes it.
+constexpr std::string_view kLineBlanks = " \t\r\n";
 
 // "HTTP/1.1 200 OK": version and status.
 std::pair<std::string, int> read_status_line(std::string_view line) {
   line.remove_prefix(std::string_view("HTTP/").size());
   const std::size_t space = std::min(line.find(' '), line.size());
-  const std::string_view rest = without_blanks(line.substr(space));
+  const std::string_view rest = trimmed(line.substr(space), kLineBlanks);
   int status = 0;
   std::from_chars(rest.data(), rest.data() + rest.size(), status);
-  return {std::string(without_blanks(line.substr(0, space))), status};
+  return {std::string(trimmed(line.substr(0, space), kLineBlanks)), status};
 }
 
 // The list in all headers of this name without "identity": "gzip" or "br, gzip".
@@ -52,7 +48,7 @@ std::string listed_codings(const HttpHeaders& headers, std::string_view name) {
     if (!equal_ignoring_case(header.name, name)) continue;
     for (std::string_view rest = header.value; !rest.empty();) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string_view coding = without_blanks(rest.substr(0, comma));
+      const std::string_view coding = trimmed(rest.substr(0, comma), kLineBlanks);
       rest.remove_prefix(std::min(comma + 1, rest.size()));
       if (coding.empty() || equal_ignoring_case(coding, "identity")) continue;
       if (!all.empty()) all += ", ";
@@ -155,8 +151,8 @@ void OutboundTransfer::set_request() {
   if (!has_header("content-type")) add_header("Content-Type:");
   for (const HttpHeaders* headers : {&request.headers, &request.secret_headers}) {
     for (const HttpHeader& header : *headers)
-      add_header(without_blanks(header.value).empty() ? header.name + ";"
-                                                      : header.name + ": " + header.value);
+      add_header(trimmed(header.value, kLineBlanks).empty() ? header.name + ";"
+                                                            : header.name + ": " + header.value);
   }
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   curl_easy_setopt(easy_, CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
@@ -286,13 +282,13 @@ bool OutboundTransfer::take_line(std::string_view line) {
     std::tie(head_.http_version, status_) = read_status_line(line);
     return true;
   }
-  if (without_blanks(line).empty()) return end_head();
+  if (trimmed(line, kLineBlanks).empty()) return end_head();
   const std::size_t colon = line.find(':');
   if ((line.front() == ' ' || line.front() == '\t') && !head_.headers.empty()) {
-    head_.headers.back().value += " " + std::string(without_blanks(line));  // a folded value
+    head_.headers.back().value += " " + std::string(trimmed(line, kLineBlanks));  // a folded value
   } else if (colon != std::string_view::npos) {
-    head_.headers.push_back({std::string(without_blanks(line.substr(0, colon))),
-                             std::string(without_blanks(line.substr(colon + 1)))});
+    head_.headers.push_back({std::string(trimmed(line.substr(0, colon), kLineBlanks)),
+                             std::string(trimmed(line.substr(colon + 1), kLineBlanks))});
   }
   return true;
 }

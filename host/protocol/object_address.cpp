@@ -1,5 +1,6 @@
 #include "protocol/object_address.hpp"
 
+#include "base/http_token.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 #include "protocol/agent_address.hpp"
@@ -14,15 +15,11 @@ constexpr std::string_view kDigits = "0123456789ABCDEF";
 // Besides control characters and bytes that are not ASCII.
 constexpr std::string_view kEncoded = " \"#<>?^`{}/%\\";
 
+constexpr std::string_view kSpace = " \t\r\n";  // of JSON
+
 bool is_encoded(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte >= 0x7f || kEncoded.find(c) != std::string_view::npos;
-}
-
-std::string_view trimmed(std::string_view json) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  json.remove_prefix(std::min(json.find_first_not_of(kSpace), json.size()));
-  return json.substr(0, json.find_last_not_of(kSpace) + 1);
 }
 
 }  // namespace
@@ -58,7 +55,7 @@ std::string object_id(std::string_view name) {
 }
 
 std::string positional_arguments(std::string_view json) {
-  json = trimmed(json);
+  json = trimmed(json, kSpace);
   if (json.empty()) return "[]";
   if (json.starts_with('[')) return std::string(json);
   return '[' + std::string(json) + ']';
@@ -79,7 +76,7 @@ Result<ObjectCall> read_object_call(std::string_view body) {
 Result<std::string> read_object_arguments(std::string_view body) {
   const auto mended = without_lone_surrogates(body);
   if (mended) body = *mended;
-  if (!trimmed(body).empty() && !is_json(body))
+  if (!trimmed(body, kSpace).empty() && !is_json(body))
     return Error{Errc::kInvalidArgument, "the body must be JSON, or empty"};
   return positional_arguments(body);
 }

@@ -8,6 +8,7 @@
 #include "storage/data_format.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
+#include "storage/wal_format.hpp"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -24,8 +25,6 @@
 
 namespace hearth::storage {
 namespace {
-
-constexpr std::int64_t kPageBytes = 4096;
 
 // The id of the one row of cf_agents_state.
 #define HEARTH_STATE_ROW "'cf_state_row_id'"

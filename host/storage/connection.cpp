@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
+#include "storage/wal_format.hpp"
 
 #include <sqlite3.h>
 
@@ -138,9 +139,6 @@ void write_first_page_again(const std::filesystem::path& database, const std::st
 }
 
 namespace {
-
-// https://sqlite.org/fileformat2.html, "the WAL header".
-constexpr std::size_t kWalHeaderBytes = 32;
 
 // Null if the connection has no open WAL.
 sqlite3_file* wal_of(sqlite3& connection) {

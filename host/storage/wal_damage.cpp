@@ -1,6 +1,7 @@
 #include "storage/wal_damage.hpp"
 
 #include "base/file_descriptor.hpp"
+#include "storage/wal_format.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,9 +16,7 @@
 namespace hearth::storage {
 namespace {
 
-// sqlite.org/fileformat2.html, "The Write-Ahead Log". Numbers are big-endian.
-constexpr std::size_t kWalHeaderBytes = 32;
-constexpr std::size_t kWalFrameHeaderBytes = 24;
+// Numbers are big-endian.
 constexpr std::uint32_t kWalMagic = 0x377f0682;  // its last bit: checksums of big-endian words
 
 using WalBytes = std::span<const std::uint8_t>;

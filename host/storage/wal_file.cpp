@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "storage/single_owner_vfs.hpp"
+#include "storage/wal_format.hpp"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -16,10 +17,7 @@
 namespace hearth::storage {
 namespace {
 
-// sqlite.org/fileformat2.html, "The Write-Ahead Log". Agents' files have pages of this size; pages
-// of another size are written as SQLite writes them.
-constexpr std::size_t kFrameHeaderBytes = 24;
-constexpr std::size_t kPageBytes = 4096;
+// Pages of a size that is not that of agents' files are written as SQLite writes them.
 
 // SQLite sees this object; the system's own is behind it, once the file exists.
 struct WalFile {
@@ -29,7 +27,7 @@ struct WalFile {
   int flags;
   bool waits;         // a frame's header waits to be written at `end`
   sqlite3_int64 end;  // of the last write; -1: none
-  std::array<std::byte, kFrameHeaderBytes> header;
+  std::array<std::byte, kWalFrameHeaderBytes> header;
 };
 
 constexpr std::size_t kSystemWalOffset =
@@ -80,9 +78,9 @@ int put_header(sqlite3_file* file) {
 int put_frame(sqlite3_file* file, const void* page) {
   WalFile& wal = ours(file);
   wal.waits = false;
-  std::array<std::byte, kFrameHeaderBytes + kPageBytes> frame;  // NOLINT: filled at once
-  std::memcpy(frame.data(), wal.header.data(), kFrameHeaderBytes);
-  std::memcpy(frame.data() + kFrameHeaderBytes, page, kPageBytes);
+  std::array<std::byte, kWalFrameHeaderBytes + kPageBytes> frame;  // NOLINT: filled at once
+  std::memcpy(frame.data(), wal.header.data(), kWalFrameHeaderBytes);
+  std::memcpy(frame.data() + kWalFrameHeaderBytes, page, kPageBytes);
   return put(file, frame.data(), frame.size(), wal.end);
 }
 
@@ -90,12 +88,12 @@ int write_wal(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 off
   WalFile& wal = ours(file);
   const auto count = static_cast<std::size_t>(bytes);
   if (wal.waits && count == kPageBytes &&
-      offset == wal.end + static_cast<sqlite3_int64>(kFrameHeaderBytes))
+      offset == wal.end + static_cast<sqlite3_int64>(kWalFrameHeaderBytes))
     return put_frame(file, from);
   if (const int rc = put_header(file); rc != SQLITE_OK) return rc;
   // Only headers are also rewritten before the end; those do not wait.
-  if (count != kFrameHeaderBytes || offset != wal.end) return put(file, from, count, offset);
-  std::memcpy(wal.header.data(), from, kFrameHeaderBytes);
+  if (count != kWalFrameHeaderBytes || offset != wal.end) return put(file, from, count, offset);
+  std::memcpy(wal.header.data(), from, kWalFrameHeaderBytes);
   wal.waits = true;
   return SQLITE_OK;
 }

@@ -47,7 +47,11 @@ function(hearth_add_plugin name)
   endif()
   add_dependencies(hearth_dev ${name})
   target_link_libraries(${name} PRIVATE Hearth::plugin_api)
-  hearth_precompile(${name} hearth/agent.hpp)
+  if(NOT HEARTH_PLUGIN_HEADERS)
+    hearth_precompile(${name} hearth/agent.hpp)
+  elseif("${arg_UNPARSED_ARGUMENTS}" MATCHES "[.]cpp")  # in Hearth's own build
+    target_precompile_headers(${name} REUSE_FROM ${HEARTH_PLUGIN_HEADERS})
+  endif()
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so"
     LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_DIRECTORY}

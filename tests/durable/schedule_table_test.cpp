@@ -9,7 +9,7 @@
 namespace hearth::durable {
 namespace {
 
-using Ids = std::vector<std::int64_t>;
+using RowIds = std::vector<std::int64_t>;
 
 class ScheduleTableTest : public ::testing::Test {
  protected:
@@ -137,7 +137,7 @@ TEST_F(ScheduleTableTest, ARunOfAScheduleIsFoundByItsParentAlone) {
   child.id = "c";
   child.parent = "p";
   table_->insert(child, "null");
-  EXPECT_EQ(table_->children("p"), Ids{child.seq});
+  EXPECT_EQ(table_->children("p"), RowIds{child.seq});
   EXPECT_FALSE(table_->find("c"));
   EXPECT_TRUE(table_->find(child.seq));
   EXPECT_EQ(table_->list({}).size(), 2U);
@@ -196,8 +196,8 @@ TEST_F(ScheduleTableTest, RunsAreHandedOverToAnotherSchedule) {
   child.parent = "p";
   table_->insert(child, "null");
   table_->hand_over_children("p", "q");
-  EXPECT_EQ(table_->children("p"), Ids{});
-  EXPECT_EQ(table_->children("q"), Ids{child.seq});
+  EXPECT_EQ(table_->children("p"), RowIds{});
+  EXPECT_EQ(table_->children("q"), RowIds{child.seq});
 }
 
 TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {
@@ -205,15 +205,15 @@ TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {
   const auto late = insert("late", 300);
   const auto soon = insert("soon", 200);
   const auto also = insert("also", 200);
-  EXPECT_EQ(table_->list({}), (Ids{soon.seq, also.seq, late.seq, never.seq}));
+  EXPECT_EQ(table_->list({}), (RowIds{soon.seq, also.seq, late.seq, never.seq}));
   ScheduleFilter filter;
   filter.after = "soon";
-  EXPECT_EQ(table_->list(filter), (Ids{also.seq, late.seq, never.seq}));
+  EXPECT_EQ(table_->list(filter), (RowIds{also.seq, late.seq, never.seq}));
   filter.after = "never";
-  EXPECT_EQ(table_->list(filter), Ids{});
+  EXPECT_EQ(table_->list(filter), RowIds{});
   filter = {};
   filter.until_ms = 300;
-  EXPECT_EQ(table_->list(filter), (Ids{soon.seq, also.seq}));
+  EXPECT_EQ(table_->list(filter), (RowIds{soon.seq, also.seq}));
 }
 
 TEST_F(ScheduleTableTest, AShiftMovesWhatWaitsForALength) {

@@ -16,9 +16,6 @@ using hearth::testing::Frame;
 using hearth::testing::RawClient;
 using namespace std::chrono_literals;
 
-constexpr int kPackedText = 0x41;
-constexpr int kPackedBinary = 0x42;
-
 // A client that compresses its messages, and decompresses the answers.
 class PackingClient : public RawClient {
  public:
@@ -101,13 +98,13 @@ TEST_F(WebSocketDeflateTest, MessagesComeBackWhateverIsAgreed) {
       for (int turn = 0; turn < 3; ++turn) {
         for (const std::size_t size : {1UL, 127UL, 128UL, 5000UL, 70'000UL, 400'000UL}) {
           const std::string text = text_of(size);
-          client.send(RawClient::frame(kPackedText, client.pack(text)));
+          client.send(RawClient::frame(RawClient::kPackedText, client.pack(text)));
           EXPECT_EQ(client.read_message().payload, text);
           EXPECT_EQ(client.was_packed(), size >= MessagePacking::kSmallest);
         }
         client.send(RawClient::text_frame("as it is"));
         EXPECT_EQ(client.read_message().payload, "as it is");
-        client.send(RawClient::frame(kPackedBinary, client.pack("\xFF not a text")));
+        client.send(RawClient::frame(RawClient::kPackedBinary, client.pack("\xFF not a text")));
         const Frame binary = client.read_message();
         EXPECT_EQ(binary.opcode, 2);
         EXPECT_EQ(binary.payload, "\xFF not a text");
@@ -125,10 +122,10 @@ TEST_F(WebSocketDeflateTest, WhatAMessageUnpacksToCountsForItsAddress) {
   PackingClient client(port(), kOffer);
   const std::string text(40'000, 'x');
   for (int i = 0; i < 2; ++i) {
-    client.send(RawClient::frame(kPackedText, client.pack(text)));
+    client.send(RawClient::frame(RawClient::kPackedText, client.pack(text)));
     EXPECT_EQ(client.read_message().payload, text);
   }
-  client.send(RawClient::frame(kPackedText, client.pack(text)));
+  client.send(RawClient::frame(RawClient::kPackedText, client.pack(text)));
   EXPECT_EQ(client.read_frame().close_code(), 1013);
   EXPECT_EQ(closed_.wait().code, 1013);
 }
@@ -139,7 +136,7 @@ TEST_F(WebSocketDeflateTest, FragmentsWithAPingBetweenAreOneMessage) {
   const std::string text = text_of(3000);
   for (int turn = 0; turn < 2; ++turn) {
     const std::string packed = client.pack(text);
-    client.send(RawClient::frame(kPackedText, packed.substr(0, 5), false) +
+    client.send(RawClient::frame(RawClient::kPackedText, packed.substr(0, 5), false) +
                 RawClient::frame(9, "are you there") +
                 RawClient::frame(0, packed.substr(5, 1), false) + RawClient::frame(0, "", false) +
                 RawClient::frame(0, packed.substr(6)));
@@ -158,7 +155,8 @@ TEST_F(WebSocketDeflateTest, ABurstInPiecesStaysInOrder) {
   for (std::size_t i = 0; i < 300; ++i) {
     const std::string text = "message " + std::to_string(i) + text_of(i);
     const bool is_packed = i % 3 != 0;
-    burst += RawClient::frame(is_packed ? kPackedText : 1, is_packed ? client.pack(text) : text);
+    burst += RawClient::frame(is_packed ? RawClient::kPackedText : 1,
+                              is_packed ? client.pack(text) : text);
   }
   for (std::size_t at = 0; at < burst.size(); at += 97) client.send(burst.substr(at, 97));
   for (std::size_t i = 0; i < 300; ++i) {
@@ -171,8 +169,8 @@ TEST_F(WebSocketDeflateTest, AMessageOfAPauseIsUnpackedAfterwards) {
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start_with(Compression::kNoContextTakeover);
   PackingClient client(port(), kOffer);
-  client.send(RawClient::frame(kPackedText, client.pack(text_of(500))) +
-              RawClient::frame(kPackedBinary, client.pack("second")));
+  client.send(RawClient::frame(RawClient::kPackedText, client.pack(text_of(500))) +
+              RawClient::frame(RawClient::kPackedBinary, client.pack("second")));
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->resume_reading(); });
   EXPECT_EQ(client.read_message().payload, text_of(500));
@@ -211,11 +209,13 @@ TEST_F(WebSocketDeflateTest, WhatMayNotBeEndsTheConnection) {
   const std::string not_data = "the message is not deflate data";
   const std::vector<Case> cases = {
       {"the bit without an agreement", "none",
-       [](PackingClient& client) { return RawClient::frame(kPackedText, client.pack("x")); }, 1002,
-       ""},
+       [](PackingClient& client) {
+         return RawClient::frame(RawClient::kPackedText, client.pack("x"));
+       },
+       1002, ""},
       {"the bit on a continuation", kOffer,
        [](PackingClient& client) {
-         return RawClient::frame(kPackedText, client.pack("x"), false) +
+         return RawClient::frame(RawClient::kPackedText, client.pack("x"), false) +
                 RawClient::frame(0x40, "x");
        },
        1002, ""},
@@ -225,23 +225,28 @@ TEST_F(WebSocketDeflateTest, WhatMayNotBeEndsTheConnection) {
        [](PackingClient& client) { return RawClient::frame(0x61, client.pack("x")); }, 1002, ""},
       {"without a mask", kOffer,
        [](PackingClient& client) {
-         return RawClient::frame(kPackedText, client.pack("x"), true, false);
+         return RawClient::frame(RawClient::kPackedText, client.pack("x"), true, false);
        },
        1002, ""},
       {"no deflate data", kOffer,
-       [](PackingClient&) { return RawClient::frame(kPackedText, "\x07"); }, 1007, not_data},
-      {"no data", kOffer, [](PackingClient&) { return RawClient::frame(kPackedText, ""); }, 1007,
+       [](PackingClient&) { return RawClient::frame(RawClient::kPackedText, "\x07"); }, 1007,
        not_data},
+      {"no data", kOffer,
+       [](PackingClient&) { return RawClient::frame(RawClient::kPackedText, ""); }, 1007, not_data},
       {"a text that is none", kOffer,
-       [](PackingClient& client) { return RawClient::frame(kPackedText, client.pack("\xFF")); },
+       [](PackingClient& client) {
+         return RawClient::frame(RawClient::kPackedText, client.pack("\xFF"));
+       },
        1007, "text is not valid UTF-8"},
       {"a bomb", kOffer,
        [](PackingClient& client) {
-         return RawClient::frame(kPackedText, client.pack(std::string(100'001, '0')));
+         return RawClient::frame(RawClient::kPackedText, client.pack(std::string(100'001, '0')));
        },
        1009, "message too big"},
       {"too long before it is unpacked", kOffer,
-       [](PackingClient&) { return RawClient::frame(kPackedText, std::string(100'001, '0')); },
+       [](PackingClient&) {
+         return RawClient::frame(RawClient::kPackedText, std::string(100'001, '0'));
+       },
        1009, "message too big"},
   };
   for (const Case& each : cases) {
@@ -265,7 +270,7 @@ TEST_F(WebSocketDeflateTest, WhatAContextTakesIsOnTheAccount) {
   client.send(RawClient::text_frame(text_of(10)));
   EXPECT_EQ(client.read_message().payload, text_of(10));
   loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U) << "nothing was compressed yet"; });
-  client.send(RawClient::frame(kPackedText, client.pack(text_of(200))));
+  client.send(RawClient::frame(RawClient::kPackedText, client.pack(text_of(200))));
   EXPECT_EQ(client.read_message().payload, text_of(200));
   loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), MessagePacking::kMostKept); });
   client.close();
@@ -282,7 +287,7 @@ TEST_F(WebSocketDeflateTest, AnOverdrawnAccountLeavesAnswersUncompressedAndEndsW
   client.send(RawClient::text_frame(text_of(1000)));
   EXPECT_EQ(client.read_message().payload, text_of(1000));
   EXPECT_FALSE(client.was_packed());
-  client.send(RawClient::frame(kPackedText, client.pack("x")));
+  client.send(RawClient::frame(RawClient::kPackedText, client.pack("x")));
   EXPECT_EQ(client.read_message().close_code(), 1013);
   EXPECT_EQ(closed_.wait().code, 1013);
   EXPECT_EQ(dropped("memory"), 1);

@@ -15,13 +15,10 @@ namespace {
 
 using hearth::testing::RawClient;
 
-constexpr int kPackedText = 0x41;
-constexpr int kPackedBinary = 0x42;
-
 // Frames of each length, a fragmented message with a ping inside, bits where they may not stand.
 std::string conversation(bool before) {
-  const int text = before ? kPackedText : 2;
-  const int binary = before ? kPackedBinary : 2;
+  const int text = before ? RawClient::kPackedText : 2;
+  const int binary = before ? RawClient::kPackedBinary : 2;
   return RawClient::frame(1, "plain") + RawClient::frame(text, "packed") +
          RawClient::frame(2, std::string(126, 'b')) +
          RawClient::frame(binary, std::string(70'000, '\x41')) +
@@ -57,10 +54,10 @@ TEST(PackedFramesTest, MakeCompressedMessagesBinaryHoweverTheBytesAreCut) {
 
 TEST(PackedFramesTest, KeepNothingOnceTheyAreStopped) {
   PackedFrames frames;
-  std::string bytes = RawClient::frame(kPackedText, "one");
+  std::string bytes = RawClient::frame(RawClient::kPackedText, "one");
   frames.pass(bytes);
   frames.stop();
-  std::string more = RawClient::frame(kPackedText, "two");
+  std::string more = RawClient::frame(RawClient::kPackedText, "two");
   frames.pass(more);
   EXPECT_EQ(more, RawClient::frame(2, "two")) << "Beast still reads until the end";
   EXPECT_DEATH((void)frames.take(), "without a frame");

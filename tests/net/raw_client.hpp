@@ -42,6 +42,10 @@ struct Frame {
 // Waits at most 30 seconds for anything, and throws then: a test never hangs.
 class RawClient {
  public:
+  // Opcodes with the bit of RFC 7692.
+  static constexpr int kPackedText = 0x41;
+  static constexpr int kPackedBinary = 0x42;
+
   // `receive_buffer`: how much the system takes for a client that does not read; 0 is its default.
   explicit RawClient(std::uint16_t port, int receive_buffer = 0) : RawClient(receive_buffer) {
     connect(port);

@@ -18,7 +18,7 @@
 namespace hearth::net {
 namespace {
 
-using Outcome = TlsSession::Outcome;
+using TlsOutcome = TlsSession::Outcome;
 
 class TlsSessionTest : public ::testing::Test {
  protected:
@@ -38,7 +38,7 @@ class TlsSessionTest : public ::testing::Test {
       server_->handshake();
     }
     ASSERT_EQ(SSL_is_init_finished(client_.get()), 1);
-    ASSERT_EQ(server_->handshake(), Outcome::kDone);
+    ASSERT_EQ(server_->handshake(), TlsOutcome::kDone);
   }
   void TearDown() override {
     server_.reset();
@@ -72,7 +72,7 @@ TEST_F(TlsSessionTest, ARowOfNewKeysIsNotReadAtOnce) {
   int reads = 0;
   int before = unread();
   while (before > 0) {
-    EXPECT_EQ(server_->read(into).outcome, Outcome::kReads);
+    EXPECT_EQ(server_->read(into).outcome, TlsOutcome::kReads);
     const int now = unread();
     ASSERT_LT(now, before) << "it goes on";
     EXPECT_LE(before - now, static_cast<int>(2 * TlsSession::kRecord)) << "others have their turn";
@@ -93,7 +93,7 @@ TEST_F(TlsSessionTest, CountsWhatComesOverTheWireAndNotWhatItHolds) {
     std::size_t bytes = 0;
     while (bytes == 0) {
       const TlsSession::Moved read = server_->read(into);
-      ASSERT_TRUE(read.outcome == Outcome::kDone || unread() > 0);
+      ASSERT_TRUE(read.outcome == TlsOutcome::kDone || unread() > 0);
       bytes = read.bytes;
     }
     EXPECT_EQ(bytes, 1U);
@@ -103,7 +103,7 @@ TEST_F(TlsSessionTest, CountsWhatComesOverTheWireAndNotWhatItHolds) {
   ASSERT_EQ(SSL_key_update(client_.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
   ASSERT_EQ(SSL_do_handshake(client_.get()), 1);
   const auto sent = static_cast<std::size_t>(unread());
-  while (unread() > 0) EXPECT_EQ(server_->read(into).outcome, Outcome::kReads);
+  while (unread() > 0) EXPECT_EQ(server_->read(into).outcome, TlsOutcome::kReads);
   EXPECT_EQ(server_->take_received(), sent) << "it holds nothing to read";
 }
 

@@ -27,8 +27,8 @@ using hearth::testing::AgentHandle;
 using hearth::testing::Host;
 
 // What outlives an instance.
-std::vector<std::string> sent;   // NOLINT
-int delivery_failures_left = 0;  // NOLINT
+std::vector<std::string> sent_mails;  // NOLINT
+int delivery_failures_left = 0;       // NOLINT
 
 struct Mail {
   std::string to;
@@ -48,13 +48,13 @@ class Mailer : public hearth::Agent {
     queue("send", Mail{"one"});
     queue("send", Mail{"two"});
   }
-  void send(const Mail& mail) { sent.push_back(mail.to); }
+  void send(const Mail& mail) { sent_mails.push_back(mail.to); }
   Task<void> slow(Mail mail, const QueueItem& item) {
     co_await sleep(milliseconds(100));
-    sent.push_back(mail.to + " " + std::to_string(item.attempts));
+    sent_mails.push_back(mail.to + " " + std::to_string(item.attempts));
   }
   void flaky(const Mail& mail) {
-    sent.push_back("tries " + mail.to);
+    sent_mails.push_back("tries " + mail.to);
     if (delivery_failures_left-- > 0) throw std::runtime_error("no route");
   }
   void for_schedules(const hearth::ScheduleRun&) {}
@@ -63,7 +63,7 @@ class Mailer : public hearth::Agent {
 class QueueTest : public ::testing::Test {
  protected:
   QueueTest() {
-    sent.clear();
+    sent_mails.clear();
     delivery_failures_left = 0;
   }
   Mailer& mailer() { return agent_.as<Mailer>(); }
@@ -75,7 +75,7 @@ class QueueTest : public ::testing::Test {
 
 TEST_F(QueueTest, ItemsAreDeliveredInOrderWithoutBeingAsked) {
   agent_.call("push_two");
-  EXPECT_EQ(sent, Lines({"one", "two"}));
+  EXPECT_EQ(sent_mails, Lines({"one", "two"}));
   EXPECT_EQ(agent_.queue(), Json::array());
 }
 
@@ -87,7 +87,7 @@ TEST_F(QueueTest, OneAtATimeAndTheOthersWait) {
   EXPECT_EQ(mailer().get_queue(first.id)->state, QueueState::kRunning);
   EXPECT_EQ(mailer().get_queue(second.id)->state, QueueState::kWaiting);
   host_.advance(milliseconds(150));
-  EXPECT_EQ(sent, Lines({"a 1", "b 1"}));
+  EXPECT_EQ(sent_mails, Lines({"a 1", "b 1"}));
 }
 
 TEST_F(QueueTest, AFailingItemIsTriedAgainWhileThoseBehindItWait) {
@@ -95,7 +95,7 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainWhileThoseBehindItWait) {
   mailer().queue("flaky", Mail{"a"});
   mailer().queue("send", Mail{"b"});
   host_.advance(seconds(5));
-  EXPECT_EQ(sent, Lines({"tries a", "tries a", "tries a", "b"}));
+  EXPECT_EQ(sent_mails, Lines({"tries a", "tries a", "tries a", "b"}));
 }
 
 TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
@@ -103,7 +103,7 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   const QueueItem item = mailer().queue("flaky", Mail{"a"});
   mailer().queue("send", Mail{"b"});
   host_.advance(seconds(10));
-  EXPECT_EQ(sent, Lines({"tries a", "tries a", "tries a", "b"}));
+  EXPECT_EQ(sent_mails, Lines({"tries a", "tries a", "tries a", "b"}));
   const auto dead = mailer().list_queue({.state = QueueState::kDead});
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].id, item.id);
@@ -114,7 +114,7 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   EXPECT_TRUE(mailer().revive_queue_item(item.id));
   EXPECT_FALSE(mailer().revive_queue_item(item.id));
   host_.advance(seconds(0));
-  EXPECT_EQ(sent.back(), "tries a");
+  EXPECT_EQ(sent_mails.back(), "tries a");
   EXPECT_EQ(agent_.queue(), Json::array());
 }
 
@@ -161,7 +161,7 @@ TEST_F(QueueTest, DequeuedItemsAreNotDelivered) {
   host_.advance(milliseconds(50));
   EXPECT_EQ(mailer().dequeue_all(), 2U);  // also the one that runs
   host_.advance(seconds(1));
-  EXPECT_EQ(sent, Lines({"a 1"}));  // it went on to its end
+  EXPECT_EQ(sent_mails, Lines({"a 1"}));  // it went on to its end
   EXPECT_EQ(mailer().get_queue(a.id), std::nullopt);
 }
 
@@ -181,7 +181,7 @@ TEST_F(QueueTest, AfterAKillTheQueueIsDrainedWithoutATouch) {
   host_.advance(milliseconds(50));
   agent_.kill();
   host_.advance(seconds(1));
-  EXPECT_EQ(sent, Lines({"a 2", "b 1"}));  // the first delivery was cut off
+  EXPECT_EQ(sent_mails, Lines({"a 2", "b 1"}));  // the first delivery was cut off
   EXPECT_EQ(agent_.activations(), 2);
 }
 

@@ -13,8 +13,8 @@
 namespace hearth::testing {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kLength = 64 * kMiB;
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kLength = 64 * kPiece;
 
 class RequestBodyTest : public ProcessTest {
  protected:
@@ -51,13 +51,13 @@ TEST_F(RequestBodyTest, ALargeBodyTakesNoMemory) {
   RawClient client(server_->port());
   EXPECT_EQ(client.request(head("a", 4) + "warm").body, "4");
   const std::size_t before = memory("VmRSS:");
-  const std::string piece(kMiB, 'x');
+  const std::string piece(kPiece, 'x');
   client.send(head("a", kLength));
   for (std::size_t sent = 0; sent < kLength; sent += piece.size()) ASSERT_TRUE(client.send(piece));
   EXPECT_EQ(client.read_reply().body, std::to_string(kLength));
   EXPECT_GT(before, 0U);
   // A sanitizer keeps what was freed.
-  if (!kSanitized) EXPECT_LT(memory("VmHWM:"), before + 16 * kMiB);
+  if (!kSanitized) EXPECT_LT(memory("VmHWM:"), before + 16 * kPiece);
   EXPECT_EQ(client.request(head("a", 4) + "next").body, "4");
   EXPECT_EQ(client.request(head("a", kLength + 1)).status, 413);
   RawClient chunked(server_->port());

@@ -40,7 +40,7 @@ RuntimeWorld::~RuntimeWorld() {
   stop_process();
 }
 
-// ---- the process ---------------------------------------------------------------------------------
+// ---- the process --------------------------------------------------------------------------------
 
 fs::path RuntimeWorld::data() const {
   return at_.directory / (at_.keeps_directory ? "data" : "data" + std::to_string(at_.life));
@@ -113,7 +113,7 @@ runtime::ConnectionId RuntimeWorld::connect(const std::shared_ptr<Sight>& sight)
   return client;
 }
 
-// ---- steps ---------------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
 // Each call has a client of its own.
 std::size_t RuntimeWorld::start(const std::string& method, const Value& args) {

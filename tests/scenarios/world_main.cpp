@@ -1,5 +1,5 @@
-// The process of a KilledWorld: scenario_world DIRECTORY LIFE PASSED_MS first|upgraded. Each line of
-// the input is a command; each has a line as its answer.
+// The process of a KilledWorld: scenario_world DIRECTORY LIFE PASSED_MS first|upgraded. Each line
+// of the input is a command; each has a line as its answer.
 #include "scenarios/runtime_world.hpp"
 
 #include <cstdio>

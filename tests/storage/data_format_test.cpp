@@ -11,7 +11,7 @@
 namespace hearth::storage {
 namespace {
 
-constexpr const char* kTables = "CREATE TABLE a(x); INSERT INTO a VALUES(1)";
+constexpr const char* kOneTable = "CREATE TABLE a(x); INSERT INTO a VALUES(1)";
 
 class DataFormatTest : public ::testing::Test {
  protected:
@@ -20,7 +20,7 @@ class DataFormatTest : public ::testing::Test {
   }
   std::string refusal() {
     try {
-      prepare_tables(connection_, kTables);
+      prepare_tables(connection_, kOneTable);
     } catch (const StorageError& error) {
       return error.what();
     }
@@ -33,8 +33,8 @@ class DataFormatTest : public ::testing::Test {
 
 TEST_F(DataFormatTest, ANewFileGetsTheTablesOnceAndTheFormat) {
   check_format(connection_);
-  prepare_tables(connection_, kTables);
-  prepare_tables(connection_, kTables);
+  prepare_tables(connection_, kOneTable);
+  prepare_tables(connection_, kOneTable);
   EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM a"), 1);
   EXPECT_EQ(connection_.query_integer("PRAGMA user_version"), kDataFormat);
 }
@@ -42,7 +42,7 @@ TEST_F(DataFormatTest, ANewFileGetsTheTablesOnceAndTheFormat) {
 TEST_F(DataFormatTest, WhatFailsLeavesNothing) {
   EXPECT_THROW(prepare_tables(connection_, "CREATE TABLE b(x); SELECT nonsense"), StorageError);
   EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM sqlite_schema"), 0);
-  prepare_tables(connection_, kTables);  // no transaction was left open
+  prepare_tables(connection_, kOneTable);  // no transaction was left open
 }
 
 TEST_F(DataFormatTest, AnotherFormatIsRefusedAndLeftAsItIs) {

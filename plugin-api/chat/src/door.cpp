@@ -9,7 +9,7 @@ namespace hearth::chat {
 
 namespace {
 
-Response refused(const std::string& text, unsigned status = 400) {
+Response refuse_request(const std::string& text, unsigned status = 400) {
   return Response::json({{"error", {{"message", text}}}}, status);
 }
 
@@ -47,7 +47,7 @@ Task<Response> Chat::serve(const Request& request) {
   const Json body = parts::read(request.body());
   std::string fault;
   const std::vector<Json> messages = asked_messages(body, fault);
-  if (!fault.empty()) co_return refused(fault);
+  if (!fault.empty()) co_return refuse_request(fault);
   TurnRequest turn{.id = {}, .kind = TurnKind::kProgram};
   turn.key = request.header("Idempotency-Key").value_or("");
   if (const Json* const more = parts::find(body, "body")) turn.body = *more;
@@ -59,7 +59,7 @@ Task<Response> Chat::serve(const Request& request) {
   } catch (const Error& error) {
     fault = error.what();
   }
-  if (!fault.empty()) co_return refused(fault, fault == kTooManyTurns ? 429 : 400);
+  if (!fault.empty()) co_return refuse_request(fault, fault == kTooManyTurns ? 429 : 400);
   co_return co_await stream_turn(request, id);
 }
 
