@@ -169,7 +169,7 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
   const StopDeadline deadline(grace + kStopSlack, logger);
   server->stop();
   logger.write(LogLevel::kInfo, "server.stopped");
-  supervised.tell_stopped();
+  if (signal == SIGHUP) supervised.tell_hung_up();
   return kExitClean;
 }
 

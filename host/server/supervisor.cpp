@@ -37,7 +37,7 @@ constexpr std::string_view kFlag = "--supervised";
 
 // What the child says over the pipe.
 constexpr char kReady = 'r';
-constexpr char kStopped = 's';
+constexpr char kHungUp = 'h';
 
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
@@ -56,8 +56,9 @@ class AwaitedSignals {
   AwaitedSignals(const AwaitedSignals&) = delete;
   AwaitedSignals& operator=(const AwaitedSignals&) = delete;
 
-  // The number of the next signal; 0 if the time is over first.
-  [[nodiscard]] int wait_until(std::optional<SteadyClock::time_point> deadline) const {
+  // The next signal; si_signo 0 if the time is over first.
+  [[nodiscard]] siginfo_t wait_until(std::optional<SteadyClock::time_point> deadline) const {
+    siginfo_t signal{};
     for (;;) {
       int number = -1;
       if (deadline) {
@@ -65,12 +66,12 @@ class AwaitedSignals {
         const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
         const timespec limit{.tv_sec = seconds.count(),
                              .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
-        number = ::sigtimedwait(&set_, nullptr, &limit);
-        if (number < 0 && errno == EAGAIN) return 0;
+        number = ::sigtimedwait(&set_, &signal, &limit);
+        if (number < 0 && errno == EAGAIN) return {};
       } else {
-        number = ::sigwaitinfo(&set_, nullptr);
+        number = ::sigwaitinfo(&set_, &signal);
       }
-      if (number > 0) return number;  // otherwise EINTR, from a debugger
+      if (number > 0) return signal;  // otherwise EINTR, from a debugger
     }
   }
 
@@ -153,7 +154,7 @@ class Supervisor {
     const auto [words, told] = make_pipe();
     if (words < 0 || told < 0) return errno;
     words_pipe_ = words;
-    said_stopped_ = false;
+    said_hung_up_ = false;
     started_ = SteadyClock::now();
     const SpawnSetup setup(told);
     const int error = ::posix_spawn(&child_, "/proc/self/exe", &setup.actions, &setup.attributes,
@@ -170,10 +171,11 @@ class Supervisor {
   // As waitpid() gives it.
   int wait_for_end() {
     for (;;) {
-      const int number = signals_.wait_until(std::nullopt);
-      if (number != SIGCHLD) {
-        if (number != SIGHUP) stopping_ = true;
-        ::kill(child_, number);
+      const siginfo_t signal = signals_.wait_until(std::nullopt);
+      if (signal.si_signo != SIGCHLD) {
+        if (signal.si_pid == child_) continue;  // of a library; it has no say here
+        if (signal.si_signo != SIGHUP) stopping_ = true;
+        ::kill(child_, signal.si_signo);
         continue;
       }
       const std::optional<int> status = reap();
@@ -184,7 +186,7 @@ class Supervisor {
       static_cast<void>(count);
       for (const char word : words) {
         was_ready_ = was_ready_ || word == kReady;
-        said_stopped_ = said_stopped_ || word == kStopped;
+        said_hung_up_ = said_hung_up_ || word == kHungUp;
       }
       ::close(std::exchange(words_pipe_, -1));
       return *status;
@@ -208,9 +210,10 @@ class Supervisor {
     if (WIFSIGNALED(status))
       return may_restart ? std::nullopt : std::optional(128 + WTERMSIG(status));
     int code = WEXITSTATUS(status);
-    // A library can end the process with any status: only the child's word says that it has
-    // stopped.
-    if (code == kExitClean && !said_stopped_ && !stopping_) code = kExitPluginLeft;
+    // A library can end the process with any status, and send it SIGTERM. Whoever stops the server
+    // signals the supervisor, too: a terminal and systemd signal all processes. Only the child
+    // knows whether its terminal is gone.
+    if (code == kExitClean && !said_hung_up_ && !stopping_) code = kExitPluginLeft;
     const bool by_library = code == kExitHung || code == kExitPluginLeft;
     // After it was ready, the reason of a failure may pass: an address that is not free yet, a full
     // disk, a class file that was being changed when the server crashed.
@@ -229,7 +232,7 @@ class Supervisor {
                    {"wait_ms", wait.count()},
                    {"restarts", ++restarts_}});
     const SteadyClock::time_point deadline = SteadyClock::now() + wait;
-    while (const int number = signals_.wait_until(deadline)) {
+    while (const int number = signals_.wait_until(deadline).si_signo) {
       if (number == SIGTERM || number == SIGINT) return false;
       (void)reap();
     }
@@ -244,9 +247,9 @@ class Supervisor {
   RestartPacing pacing_;
   SteadyClock::time_point started_;
   pid_t child_ = -1;
-  int words_pipe_ = -1;        // the child writes kReady and kStopped to it
+  int words_pipe_ = -1;        // the child writes kReady and kHungUp to it
   bool was_ready_ = false;     // one of the children was ready
-  bool said_stopped_ = false;  // the last child has stopped as it should
+  bool said_hung_up_ = false;  // the last child has stopped because its terminal is gone
   bool stopping_ = false;
   int restarts_ = 0;
 };
@@ -290,8 +293,8 @@ void SupervisedServer::tell_ready() {
   tell(kReady);
 }
 
-void SupervisedServer::tell_stopped() {
-  tell(kStopped);
+void SupervisedServer::tell_hung_up() {
+  tell(kHungUp);
 }
 
 void SupervisedServer::tell(char word) {

@@ -24,13 +24,16 @@ struct SupervisorRules {
 // with a failure, after it was ready        restarts it: files may have been changed meanwhile, and
 //                                           an operator may correct them
 // with kExitHung or kExitPluginLeft         restarts it
-// with kExitClean, but has not said that    restarts it: a library has ended the process
-// it has stopped (tell_stopped)
-// cleanly, or in any way after SIGTERM or   ends with its status
-// SIGINT to the supervisor
+// with kExitClean                           restarts it: a library has ended the process, or has
+//                                           sent it a signal
+// with kExitClean, and has said that its    ends with its status
+// terminal is gone (tell_hung_up)
+// in any way after SIGTERM or SIGINT to     ends with its status
+// the supervisor
 //
-// Promises   SIGTERM, SIGINT and SIGHUP are passed on to the child. During the wait for a restart
-//            SIGTERM and SIGINT end the supervisor with kExitClean. Restarts that follow each other
+// Promises   SIGTERM, SIGINT and SIGHUP are passed on to the child, unless they come from it: a
+//            library may signal the process group. During the wait for a restart SIGTERM and SIGINT
+//            end the supervisor with kExitClean. Restarts that follow each other
 //            closely are paced (restart_pacing.hpp). If the supervisor is gone, the child gets
 //            SIGTERM. Each start and restart is logged (supervisor.started, supervisor.restart with
 //            its cause).
@@ -51,8 +54,8 @@ struct SupervisorRules {
 inline constexpr const char* kSupervisorOption = "--supervisor-descriptor";
 
 // The child's part: ends the process when its supervisor ends, and tells the supervisor when
-// clients can connect, and when the server has stopped. Does nothing without a supervisor
-// (descriptor -1).
+// clients can connect, and why the server has stopped if the supervisor cannot know. Does nothing
+// without a supervisor (descriptor -1).
 //   Threads  The main one.
 class SupervisedServer {
  public:
@@ -63,8 +66,9 @@ class SupervisedServer {
   SupervisedServer& operator=(const SupervisedServer&) = delete;
 
   void tell_ready();
-  // The server has stopped as it should. The last step: an end before it counts as a crash.
-  void tell_stopped();
+  // The server has stopped because its terminal is gone. The last step: an end before it counts as
+  // a crash.
+  void tell_hung_up();
 
  private:
   void tell(char word);

@@ -107,12 +107,23 @@ TEST_F(ContainmentTest, ACallOfExitIsNoCleanEnd) {
 
 TEST_F(ContainmentTest, ASupervisorStartsAServerAgainThatALibraryEndedWithStatusZero) {
   const auto supervisor = supervise();
-  for (std::size_t starts = 1; starts <= 2; ++starts) {
-    RawClient client(wait_for_server(*supervisor, starts));
-    client.send("GET /agents/crashes/a?how=vanish HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::size_t starts = 0;
+  for (const std::string how : {"vanish", "stop"}) {
+    RawClient client(wait_for_server(*supervisor, ++starts));
+    client.send("GET /agents/crashes/a?how=" + how + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     supervisor->wait_for_log("supervisor.restart cause=\"status 0\"", starts);
   }
-  wait_for_server(*supervisor, 3);
+  wait_for_server(*supervisor, ++starts);
+  EXPECT_EQ(supervisor->stop(), kClean);
+}
+
+TEST_F(ContainmentTest, ASupervisorDoesNotStopForASignalOfALibrary) {
+  const auto supervisor = supervise();
+  const std::uint16_t port = wait_for_server(*supervisor, 1);
+  EXPECT_EQ(request(port, "GET", "/agents/crashes/a?how=stop_above").body, "ok");
+  // Comes behind the signal of the library.
+  ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
+  wait_for_server(*supervisor, 2);
   EXPECT_EQ(supervisor->stop(), kClean);
 }
 

@@ -124,19 +124,21 @@ TEST_F(StartStopTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})") << "the trial of its library has ended well";
 }
 
-// A server with a terminal of its own, that ignores SIGHUP as under nohup(1).
+// A server with a terminal of its own: one that ignores SIGHUP as under nohup(1), or a supervised
+// one that does not.
 class ServerOnTerminal {
  public:
-  explicit ServerOnTerminal(const std::filesystem::path& directory) {
+  explicit ServerOnTerminal(const std::filesystem::path& directory, bool is_supervised = false) {
     const std::string program = built::server();
     std::array<int, 2> log{};
     if (::pipe2(log.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
-      ::signal(SIGHUP, SIG_IGN);
+      if (!is_supervised) ::signal(SIGHUP, SIG_IGN);
       ::dup2(log[1], STDERR_FILENO);
       if (::chdir(directory.c_str()) == 0)
-        ::execl(program.c_str(), "hearth", "serve", "--listen", "127.0.0.1:0", nullptr);
+        ::execl(program.c_str(), "hearth", "serve", "--listen", "127.0.0.1:0",
+                is_supervised ? "--supervised" : nullptr, nullptr);
       ::_exit(127);
     }
     ::close(log[1]);
@@ -181,6 +183,14 @@ TEST_F(StartStopTest, AServerThatIgnoresHangupsOutlivesItsTerminal) {
   server.close_terminal();
   EXPECT_TRUE(server.logs("server.reload")) << server.log();
   EXPECT_EQ(server.log().find("server.stopping"), std::string::npos) << server.log();
+}
+
+TEST_F(StartStopTest, ASupervisedServerEndsWithItsTerminalAndIsNotStartedAgain) {
+  ServerOnTerminal server(root_, true);
+  ASSERT_TRUE(server.logs("server.ready")) << server.log();
+  server.close_terminal();
+  EXPECT_FALSE(server.logs("supervisor.restart")) << server.log();
+  EXPECT_NE(server.log().find("server.stopped"), std::string::npos) << server.log();
 }
 
 TEST_F(StartStopTest, WorkThatDoesNotEndIsCutAfterTheGrace) {

@@ -1,7 +1,8 @@
 // Ends its process in the way that a request names:
-// ?how=segv|overflow|abort|ill|fpe|exit|_exit|quick_exit|vanish|thread|loop|hang
+// ?how=segv|overflow|abort|ill|fpe|exit|_exit|quick_exit|vanish|stop|stop_above|thread|loop|hang
 //
 //   vanish   ends with status 0, by the system call
+//   stop     sends its process SIGTERM; stop_above: sends it to the parent of its process
 //   thread   crashes in a job on another thread
 //   loop     an agent that crashes at each start, and has an alarm that wakes it again
 //   hang     never returns
@@ -45,6 +46,8 @@ __attribute__((no_sanitize("undefined"))) void crash(const std::string& how) {
   if (how == "_exit") ::_exit(0);
   if (how == "quick_exit") std::quick_exit(0);
   if (how == "vanish") ::syscall(SYS_exit_group, 0);
+  if (how == "stop") ::kill(::getpid(), SIGTERM);
+  if (how == "stop_above") ::kill(::getppid(), SIGTERM);
   // (Looked at once: a stack that is taken inside a comparison shows less.)
   const volatile bool hangs = how == "hang";
   while (hangs) {
