@@ -43,6 +43,10 @@ void print_line(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
+void print_warning(const std::string& text) {
+  print_line(stderr, "hearth: warning: " + text);
+}
+
 // The last part of --check-config: checks the named files that must exist, and prints warnings.
 int check_beside_mistakes(const config::Config& config) {
   const config::ServerConfig& server = config.server;
@@ -56,17 +60,23 @@ int check_beside_mistakes(const config::Config& config) {
     }
   }
   if (server.net.tls.is_used()) {
-    if (const auto tls = net::TlsContext::load(server.net.tls); !tls) {
+    const auto tls = net::TlsContext::load(server.net.tls);
+    if (!tls) {
       print_line(stderr, "hearth: tls: " + tls.error().message);
       return kExitBadUsage;
     }
+    if ((*tls)->not_after() < std::chrono::system_clock::now())
+      print_warning("tls: the certificate has expired (tls.certificate)");
   }
   if (const auto wrong = server::check_proof_files(server.auth)) {
     print_line(stderr, "hearth: " + wrong->message);
     return kExitBadUsage;
   }
   for (const server::ConfigWarning& warning : server::config_warnings(config))
-    print_line(stderr, "hearth: warning: " + to_string(warning));
+    print_warning(to_string(warning));
+  if (const server::DescriptorBudget budget = server::descriptor_budget_here(config);
+      !budget.fits())
+    print_warning(budget.advice() + " (server.few_descriptors)");
   print_line(stdout, "configuration ok");
   return kExitClean;
 }

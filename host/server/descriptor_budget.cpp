@@ -56,6 +56,21 @@ DescriptorBudget descriptor_budget(const config::Config& config, std::size_t sha
   return budget;
 }
 
+std::string DescriptorBudget::advice() const {
+  return "at most " + std::to_string(max_live_agents) +
+         " agents stay in memory at once, and at most " + std::to_string(max_connections) +
+         " sockets are open, and at most " + std::to_string(max_requests) +
+         " requests to other servers are in progress on a shard; allow " + std::to_string(wanted) +
+         " open files (systemd: LimitNOFILE; a shell: ulimit -Hn), or lower "
+         "limits.max_connections and limits.max_live_agents";
+}
+
+DescriptorBudget descriptor_budget_here(const config::Config& config) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) descriptors.rlim_max = RLIM_INFINITY;
+  return descriptor_budget(config, config::shard_count(config.server), descriptors.rlim_max);
+}
+
 void claim_descriptors(config::Config& config, Logger& logger) {
   rlimit descriptors{};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
@@ -67,15 +82,7 @@ void claim_descriptors(config::Config& config, Logger& logger) {
   const DescriptorBudget budget =
       descriptor_budget(config, config::shard_count(config.server), limit);
   if (budget.fits()) return;
-  const std::string advice =
-      "at most " + std::to_string(budget.max_live_agents) +
-      " agents stay in memory at once, and at most " + std::to_string(budget.max_connections) +
-      " sockets are open, and at most " + std::to_string(budget.max_requests) +
-      " requests to other servers are in progress on a shard; allow " +
-      std::to_string(budget.wanted) +
-      " open files (systemd: LimitNOFILE; a shell: ulimit -Hn), or lower "
-      "limits.max_connections and "
-      "limits.max_live_agents";
+  const std::string advice = budget.advice();
   logger.write(LogLevel::kWarn, "server.few_descriptors",
                {{"limit", static_cast<std::int64_t>(budget.limit)},
                 {"wanted", static_cast<std::int64_t>(budget.wanted)},

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace hearth::server {
 
@@ -19,6 +20,8 @@ struct DescriptorBudget {
   std::size_t max_requests = 0;  // of one shard
 
   [[nodiscard]] bool fits() const { return wanted <= limit; }
+  // What the numbers mean, and what an operator may do: half a sentence.
+  [[nodiscard]] std::string advice() const;
 };
 
 // If not everything fits:
@@ -30,6 +33,9 @@ struct DescriptorBudget {
 // two: its file and its WAL; with durability `power` three. Pure.
 [[nodiscard]] DescriptorBudget descriptor_budget(const config::Config& config, std::size_t shards,
                                                  std::uint64_t limit);
+
+// The budget that claim_descriptors() finds in a process with the hard limit of this one.
+[[nodiscard]] DescriptorBudget descriptor_budget_here(const config::Config& config);
 
 // Raises this process's limit as far as it may. If the configuration still allows more than fits,
 // logs that with advice, and lowers limits.max_live_agents, limits.max_connections and

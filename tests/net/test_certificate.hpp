@@ -29,10 +29,10 @@ inline EVP_PKEY* make_key(KeyKind kind) {
 
 // Writes `<name>.pem` and `<name>.key`; only the owner has access to the key. `name` is also the
 // certificate's common name, so that a client can tell certificates apart. If `password` is not
-// empty, the key is encrypted.
+// empty, the key is encrypted. The certificate ends in `days`, or has ended if that is negative.
 inline CertificateFiles make_certificate(const std::filesystem::path& directory,
                                          const std::string& name, KeyKind kind = KeyKind::kEc,
-                                         const std::string& password = "") {
+                                         const std::string& password = "", long days = 30) {
   const CertificateFiles files{.certificate = directory / (name + ".pem"),
                                .key = directory / (name + ".key")};
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(make_key(kind), EVP_PKEY_free);
@@ -42,8 +42,9 @@ inline CertificateFiles make_certificate(const std::filesystem::path& directory,
   X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, -1, -1, 0);
   X509_set_issuer_name(made.get(), subject);
   X509_set_version(made.get(), X509_VERSION_3);
-  X509_gmtime_adj(X509_getm_notBefore(made.get()), 0);
-  X509_gmtime_adj(X509_getm_notAfter(made.get()), 60L * 60 * 24 * 30);
+  constexpr long kDay = 60L * 60 * 24;
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), days < 0 ? 2 * days * kDay : 0);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), days * kDay);
   X509_set_pubkey(made.get(), key.get());
   if (X509_sign(made.get(), key.get(), EVP_sha256()) == 0) throw std::runtime_error("not signed");
 

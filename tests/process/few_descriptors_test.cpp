@@ -17,12 +17,15 @@ class FewDescriptorsTest : public ProcessTest {
     put("hearth.yaml", "shards: 2\n");
   }
 
-  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(unsigned descriptors) const {
-    const std::string script =
-        "ulimit -Sn 64; ulimit -Hn " + std::to_string(descriptors) +
-        "; exec \"$0\" serve --config hearth.yaml --listen 127.0.0.1:0 --log-format human";
-    auto server = std::make_unique<ServerProcess>(
+  [[nodiscard]] std::unique_ptr<ServerProcess> run_with(unsigned descriptors,
+                                                        const std::string& more) const {
+    const std::string script = "ulimit -Sn 64; ulimit -Hn " + std::to_string(descriptors) +
+                               "; exec \"$0\" serve --config hearth.yaml " + more;
+    return std::make_unique<ServerProcess>(
         std::vector<std::string>{"/bin/sh", "-c", script, built::server().string()}, root_);
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(unsigned descriptors) const {
+    auto server = run_with(descriptors, "--listen 127.0.0.1:0 --log-format human");
     server->wait_until_ready();
     return server;
   }
@@ -38,6 +41,22 @@ TEST_F(FewDescriptorsTest, MoreAgentsThanThereAreDescriptorsForAreAllServed) {
   }
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_EQ(server->log().find("storage_failed"), std::string::npos) << server->log();
+}
+
+TEST_F(FewDescriptorsTest, TheCheckOfTheConfigurationWarnsToo) {
+  put("hearth.yaml", "shards: 1\nlimits: {max_connections: 50, max_live_agents: 50}\n");
+  constexpr unsigned kWanted = 32 + 8 + 50 + 2 * 50 + 2000;
+  for (const unsigned descriptors : {kWanted - 1, kWanted}) {
+    const auto check = run_with(descriptors, "--check-config");
+    EXPECT_EQ(check->wait(), kClean);
+    EXPECT_EQ(check->out(), "configuration ok\n");
+    EXPECT_EQ(check->log().find("hearth: warning: at most ") != std::string::npos,
+              descriptors < kWanted)
+        << check->log();
+    EXPECT_EQ(check->log().find("allow 2190 open files") != std::string::npos,
+              descriptors < kWanted)
+        << check->log();
+  }
 }
 
 TEST_F(FewDescriptorsTest, SocketsTakeNoMoreThanTheirHalfAndAgentsLeaveForOthersMeanwhile) {

@@ -27,8 +27,8 @@ class TlsTest : public ProcessTest {
   }
 
   // One file after the other, as tools do.
-  void replace_certificate(const std::string& name) const {
-    const CertificateFiles made = make_certificate(root_, name);
+  void replace_certificate(const std::string& name, long days = 30) const {
+    const CertificateFiles made = make_certificate(root_, name, KeyKind::kEc, "", days);
     std::filesystem::rename(made.certificate, root_ / "tls/live.pem");
     std::filesystem::rename(made.key, root_ / "tls/live.key");
   }
@@ -126,6 +126,18 @@ TEST_F(TlsTest, MistakesAreToldBeforeTheStartAndAtIt) {
   EXPECT_NE(missing.find("hearth.yaml:1:20: tls.certificate: it needs tls.key beside it"),
             std::string::npos)
       << missing;
+}
+
+TEST_F(TlsTest, TheCheckOfTheConfigurationWarnsOfACertificateThatHasExpired) {
+  for (const long days : {-1L, 1L}) {
+    replace_certificate("first.test", days);
+    const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
+    EXPECT_EQ(check->wait(), kClean);
+    EXPECT_EQ(
+        check->log().find("hearth: warning: tls: the certificate has expired") != std::string::npos,
+        days < 0)
+        << check->log();
+  }
 }
 
 }  // namespace
