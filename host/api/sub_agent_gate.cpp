@@ -1,6 +1,7 @@
 #include "api/sub_agent_gate.hpp"
 
 #include "api/agent_socket.hpp"
+#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 
 #include <string_view>
@@ -25,14 +26,13 @@ CloseCode close_code_of(unsigned status) {
 }
 
 std::optional<GateRefusal> refusal_of(const runtime::ResponseHead& head,
-                                      const Result<std::string_view>& outcome) {
+                                      const Result<std::string_view>& outcome,
+                                      const FailureText& text) {
   GateRefusal refusal;
   if (outcome.has_error()) {
     const Error& error = outcome.error();
     const int status = http_status(error.code);
-    refusal.answer = error_answer(
-        status, to_string(error.code),
-        error.code == Errc::kPlugin ? "the method failed" : std::string_view(error.message));
+    refusal.answer = error_answer(status, to_string(error.code), text.of(error));
     refusal.close_code =
         may_pass(error.code) ? kCloseTryAgainLater : close_code_of(static_cast<unsigned>(status));
     return refusal;
@@ -74,11 +74,15 @@ class Questions final : public std::enable_shared_from_this<Questions> {
   class Answer final : public runtime::CallSink {
    public:
     explicit Answer(std::shared_ptr<Questions> questions) : questions_(std::move(questions)) {}
+    void begun(runtime::CallId /*call*/, const extensions::Span& span,
+               bool shows_failures) override {
+      text_.begun(span, shows_failures);
+    }
     void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
     void finish(const runtime::ResponseHead& head,
                 const Result<std::string_view>& outcome) override {
       // Post it: a sink may not call back into the runtime.
-      questions_->loop_.post([questions = questions_, refusal = refusal_of(head, outcome)] {
+      questions_->loop_.post([questions = questions_, refusal = refusal_of(head, outcome, text_)] {
         if (refusal) return questions->decided_(refusal);
         questions->ask();
       });
@@ -86,6 +90,7 @@ class Questions final : public std::enable_shared_from_this<Questions> {
 
    private:
     const std::shared_ptr<Questions> questions_;
+    FailureText text_;
   };
 
   runtime::Shard& shard_;

@@ -49,6 +49,10 @@ enum class EventKind : std::uint32_t {
 [[nodiscard]] constexpr const EventRule& rule_of(EventKind kind) {
   return event_rule(static_cast<std::uint32_t>(kind));
 }
+// Whether a client waits for the end of such an event and reads the text of a failure.
+[[nodiscard]] constexpr bool answers_client(EventKind kind) {
+  return rule_of(kind).runs_method || kind == EventKind::kSubAgent;
+}
 
 // Lower-case words for logs: "start", "message". Takes any value.
 std::string_view to_string(EventKind kind) noexcept;

@@ -157,7 +157,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
       finish(id, *call, std::string_view());
     } else if (accepted.has_error()) {
       const bool is_told_below =
-          rule_of(event.kind).runs_method && accepted.error().code == Errc::kPlugin;
+          answers_client(event.kind) && accepted.error().code == Errc::kPlugin;
       if (!is_told_below) {
         write_line(LogLevel::kInfo, "agent.event_refused",
                    {class_->name(), to_string(accepted.error().code)}, id,

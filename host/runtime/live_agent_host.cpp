@@ -123,7 +123,7 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
 
 // An error with another code is the author's answer to the client, and is not logged.
 void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) const {
-  if (!rule_of(call.kind).runs_method || error.code != Errc::kPlugin) return;
+  if (!answers_client(call.kind) || error.code != Errc::kPlugin) return;
   write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
              {{"event_kind", to_string(call.kind)}, {"error", error.message}});
 }

@@ -16,16 +16,19 @@ namespace {
 // A class "Inbox" that decides by the name of the child, and writes down what it is asked.
 class SubAgentGateTest : public ApiFixture {
  protected:
-  void start_inbox() {
+  void start_inbox(runtime::ClassSettings settings = {}) {
     start();
-    serve("Inbox", [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kSubAgent) return decide(host, event);
-      if (event.kind == EventKind::kRequest) {
-        if (waits_) std::exchange(waits_, nullptr)();
-        return host.complete(event.call, std::string_view("inbox"));
-      }
-      return nothing(host, event);
-    });
+    serve(
+        "Inbox",
+        [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
+          if (event.kind == EventKind::kSubAgent) return decide(host, event);
+          if (event.kind == EventKind::kRequest) {
+            if (waits_) std::exchange(waits_, nullptr)();
+            return host.complete(event.call, std::string_view("inbox"));
+          }
+          return nothing(host, event);
+        },
+        std::move(settings));
     serve("Chat", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest)
         return host.complete(event.call, std::string_view("chat " + host.key().name));
@@ -43,6 +46,9 @@ class SubAgentGateTest : public ApiFixture {
     if (event.body == "forbidden") return Error{Errc::kForbidden, "not yours"};
     if (event.body == "busy") return Error{Errc::kUnavailable, "later"};
     if (event.body == "buggy") return Error{Errc::kPlugin, "secret"};
+    if (event.body == "later buggy") {
+      return host.complete(event.call, Error{Errc::kPlugin, "secret"});
+    }
     if (event.body == "unpaid") {
       view->response->status = 402;
       view->response->headers.emplace_back("X-Price", "5");
@@ -111,6 +117,27 @@ TEST_F(SubAgentGateTest, ARefusalIsAnAnswerOrACloseThatStopsTheClientOrNot) {
   EXPECT_EQ(unpaid.body, "pay first");
   EXPECT_NE(unpaid.head.find("X-Price: 5\r\n"), std::string::npos) << unpaid.head;
   EXPECT_EQ(get("/agents/inbox/u/sub/chat/unasked").status, 200) << "it has no interest";
+}
+
+TEST_F(SubAgentGateTest, TheTextOfABugIsForTheLogUnderTheTraceThatTheClientReads) {
+  start_inbox();
+  for (const char* child : {"buggy", "later%20buggy"}) {
+    logger_.clear();
+    const Reply reply = get("/agents/inbox/u/sub/chat/" + std::string(child));
+    const std::string begin = "the method failed (trace ";
+    const std::size_t at = reply.body.find(begin);
+    ASSERT_NE(at, std::string::npos) << reply.body;
+    EXPECT_EQ(logger_.count("agent.call_failed class=Inbox agent=u event_kind=sub_agent"), 1U);
+    EXPECT_EQ(logger_.count("error=secret"), 1U);
+    EXPECT_EQ(logger_.count(" trace=00-" + reply.body.substr(at + begin.size(), 32)), 1U);
+  }
+}
+
+TEST_F(SubAgentGateTest, AClassMayShowTheTextOfABug) {
+  runtime::ClassSettings settings;
+  settings.show_failures = true;
+  start_inbox(std::move(settings));
+  EXPECT_NE(get("/agents/inbox/u/sub/chat/buggy").body.find("secret"), std::string::npos);
 }
 
 TEST_F(SubAgentGateTest, ARefusalFurtherDownComesFromTheOneThatIsAsked) {
