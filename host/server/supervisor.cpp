@@ -210,8 +210,8 @@ class Supervisor {
     if (WIFSIGNALED(status))
       return may_restart ? std::nullopt : std::optional(128 + WTERMSIG(status));
     int code = WEXITSTATUS(status);
-    // A library can end the process with any status, and send it SIGTERM. Whoever stops the server
-    // signals the supervisor, too: a terminal and systemd signal all processes. Only the child
+    // A library can end the process with any status, and send it SIGTERM. A stop that is meant
+    // reaches the supervisor, too: a terminal and systemd signal all processes. Only the child
     // knows whether its terminal is gone.
     if (code == kExitClean && !said_hung_up_ && !stopping_) code = kExitPluginLeft;
     const bool by_library = code == kExitHung || code == kExitPluginLeft;
