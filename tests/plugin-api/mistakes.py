@@ -183,7 +183,7 @@ def main(include_directory, clang):
     failures = []
     with tempfile.TemporaryDirectory(prefix="hearth-mistakes-") as place:
         headers = pathlib.Path(place) / "agent.pch"
-        subprocess.run([*flags, "-x", "c++-header", pathlib.Path(include_directory) / "hearth/agent.hpp", "-o", headers],
+        subprocess.run([*flags, "-fpch-instantiate-templates", "-x", "c++-header", pathlib.Path(include_directory) / "hearth/agent.hpp", "-o", headers],
                        check=True, timeout=300)
         compile_it = [*flags, "-include-pch", headers, "-fsyntax-only", "-x", "c++", "-"]
         for body in RIGHT:
