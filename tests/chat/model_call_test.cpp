@@ -336,19 +336,58 @@ TEST_F(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
   }
 }
 
+// In the first step of a turn, and behind one whose tool has a result.
 TEST_F(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
-  testing::Host own;
-  ScriptedModel scripted(own, "openai-responses");
-  Json options = scripted.options();
-  options.update({{"background", true}, {"persist", false}});
-  auto agent = own.create<Support>("a", options);
-  scripted.then(says({"one ", "two ", "three"}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  own.advance(seconds(35));
-  agent.kill();
-  own.advance(seconds(120));
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+  for (const bool has_tool : {false, true}) {
+    for (const char* const dialect : ScriptedModel::kDialects) {
+      SCOPED_TRACE(dialect + std::string(has_tool ? " with a tool" : ""));
+      testing::Host own;
+      ScriptedModel scripted(own, dialect);
+      Json options = scripted.options();
+      options.update(
+          {{"background", dialect == std::string("openai-responses")}, {"persist", false}});
+      auto agent = own.create<Support>("a", options);
+      if (has_tool) scripted.then(asks("look", {{"id", "o1"}}));
+      scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+      ChatClient client(agent);
+      client.say("r1", "count");
+      own.advance(seconds(25));
+      agent.kill();
+      own.advance(seconds(120));
+      const Json stored = transcript_of(agent)[1];
+      EXPECT_EQ(text_of(stored), "one two three");
+      const auto calls = std::ranges::count_if(
+          stored.at("parts"), [](const Json& part) { return part.contains("toolCallId"); });
+      EXPECT_EQ(calls, has_tool ? 1 : 0);
+    }
+  }
+}
+
+// Whatever cuts the call behind a result: the turn is not over.
+TEST_F(CutAgainTest, TheCallBehindAToolIsMadeAgainOrGoesOn) {
+  Scripted thinks;
+  thinks.says.push_back({.reasoning = "hm"});
+  const std::vector<Scripted> rows = {cut(says({})), cut(thinks), cut(says({"one "})),
+                                      says({"one ", "two ", "2 ", "1 "}, seconds(10))};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const char* const dialect : ScriptedModel::kDialects) {
+      SCOPED_TRACE(dialect + std::string(" ") + std::to_string(i));
+      testing::Host own;
+      ScriptedModel scripted(own, dialect);
+      auto agent = own.create<Support>("a", scripted.options());
+      scripted.then(asks("look", {{"id", "o1"}}));
+      scripted.then(rows[i]);
+      scripted.then({"three"});
+      ChatClient client(agent);
+      client.say("r1", "count");
+      own.advance(seconds(25));
+      if (!rows[i].is_cut) agent.kill();  // in the middle
+      own.advance(seconds(120));
+      EXPECT_TRUE(text_of(transcript_of(agent)[1]).ends_with("three"))
+          << to_text(transcript_of(agent)[1]);
+      EXPECT_EQ(scripted.requests().size(), 3U);
+    }
+  }
 }
 
 TEST_F(CutAgainTest, ALargeInputOfAToolIsNoError) {

@@ -49,6 +49,7 @@ TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
     ASSERT_EQ(stored.size(), 2U);
     const std::string text = text_of(stored[1]);
     EXPECT_TRUE(text.starts_with(before)) << before << " / " << text;
+    EXPECT_TRUE(text.ends_with("It costs 5.")) << text;
     EXPECT_LE(scripted.requests().size(), 3U);
     if (back.done("r1").is_object() && back.done("r1").value("outcome", "") == "completed" &&
         !back.shown("r1").empty())

@@ -219,7 +219,7 @@ Prompt Turn::prompt() {
 
 bool Turn::is_done() const {
   const CallPlan& plan = running_.record().plan;
-  return plan.whole_calls > 0 && !plan.is_cut && !plan.is_paused &&
+  return plan.whole_calls > 0 && !plan.finish_reason.empty() && !plan.is_paused &&
          !last_step_has_calls(running_.message());
 }
 
@@ -352,6 +352,7 @@ void Turn::reserve_call(const HttpCall& request) {
       reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
   if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
   turn.plan.reservation = reserved.reservation;
+  turn.plan.finish_reason.clear();
   chat_.agent.kv().put(kDayKey, Json(day));
   running_.save();
 }

@@ -61,7 +61,7 @@ struct CallPlan {
   bool is_cut = false;                     // the last one was not: the next call goes on in it ...
   std::string open_text;                   // ... in this part of text, which is open
   bool is_paused = false;                  // the model has only paused
-  std::string finish_reason;               // of the last whole answer
+  std::string finish_reason;               // of the last call; empty: its answer is not whole
   Usage usage;                             // of the last answer
   std::optional<Reservation> reservation;  // of a call that is not over
   int generated = 0;                       // Turn::generate() that are over
