@@ -117,6 +117,39 @@ TEST_F(ClientRulesTest, ARegeneratedAnswerTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(text_of(stored[1]), "second");
 }
 
+TEST_F(ClientRulesTest, OfALongTranscriptThatIsSentAgainOnlyTheNewMessageIsRead) {
+  class Counting : public Support {
+   public:
+    static void methods(Methods<Counting>& m) { chat_methods(m); }
+    void sanitize(Json& message) override { users_read += message.at("role") == "user" ? 1 : 0; }
+    int users_read = 0;
+  };
+  auto agent = host.create<Counting>("a", model.options());
+  Json list = Json::array();
+  for (int i = 0; i < 300; ++i) {
+    list.push_back(user_message("m" + std::to_string(i), std::string(1'000, 'x')));
+    if (i % 2 == 0) list.back()["role"] = "assistant";
+  }
+  ChatClient client(agent);
+  model.then({"one"});
+  client.ask("r1", list);
+  wait(seconds(1));
+  EXPECT_EQ(agent.as<Counting>().users_read, 150);
+  list = transcript_of(agent);
+  ASSERT_EQ(list.size(), 301U);
+  list.push_back(user_message("u2", "more"));
+  model.then({"two"});
+  client.ask("r2", list);
+  wait(seconds(1));
+  EXPECT_EQ(agent.as<Counting>().users_read, 151);
+  client.read();
+  EXPECT_EQ(client.done("r2").at("messageIds"), Json::array({"u2"}));
+  list.push_back(user_message("", "two"));
+  const Json after = transcript_of(agent);
+  ASSERT_EQ(after.size(), 303U);
+  for (std::size_t i = 0; i < 302; ++i) EXPECT_EQ(after[i], list[i]) << i;
+}
+
 TEST_F(ClientRulesTest, AReadonlyClientOnlyWatches) {
   class Shut : public Support {
    public:

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -363,6 +363,76 @@ TEST_F(TranscriptTest, AListIsReconciledAsWithAllMessages) {
     ASSERT_EQ(transcript().size(), stored.size() + added);
   }
   EXPECT_GT(found, 100);
+}
+
+// As a client writes it: the members in another order than to_text() has them.
+std::string written(const Json& list) {
+  std::string text;
+  for (const Json& message : list) {
+    text += text.empty() ? "" : ",";
+    text += R"({"role":)" + to_text(message["role"]) + R"(,"parts":)" + to_text(message["parts"]) +
+            R"(,"id":)" + to_text(message["id"]) + "}";
+  }
+  return R"({"type":"cf_agent_chat_messages","messages":[)" + text + "]}";
+}
+
+TEST_F(TranscriptTest, AListOfALongFrameIsReconciledAsAWholeOne) {
+  RandomLists random;
+  int left_out = 0;
+  const auto send = [&](const Json& list) {
+    const LongFrame frame = LongFrame::split(written(list)).value();
+    SentList sent;
+    transcript().find_stored(frame.earlier(), ClientHistory::kEdit, sent.stored);
+    left_out += static_cast<int>(sent.stored.size());
+    sent.hashes = frame.hashes_without(sent.stored);
+    const Json rest = json(frame.without(sent.stored)).at("messages");
+    transcript().accept(rest, hash_messages(rest), ClientHistory::kEdit, false, std::move(sent));
+  };
+  for (int round = 0; round < 500; ++round) {
+    transcript().clear();
+    send(random.list('s', 5));
+    const Json stored = all();
+    Json list = random.list('x', 5);
+    for (const Json& message : stored)
+      if (round % 2 == 0) list.insert(list.begin(), message);
+    const Reconciled expected = reconcile(list, stored);
+    SCOPED_TRACE(to_text(stored) + " " + to_text(list));
+    send(list);
+    std::size_t added = 0;
+    for (const Json& message : expected.messages) {
+      EXPECT_EQ(transcript().find(message["id"].get<std::string>()), message);
+      const auto before =
+          std::ranges::find(stored, message["id"], [](const Json& each) { return each.at("id"); });
+      if (before == stored.end()) ++added;
+    }
+    ASSERT_EQ(transcript().size(), stored.size() + added);
+  }
+  EXPECT_GT(left_out, 100);
+}
+
+TEST_F(TranscriptTest, AMessageIsKnownByTheTextInWhichItWasLastSent) {
+  const Json list = {user("u1", "a"), answer("a1", "b"), user("u2", "c"), answer("a2", "d")};
+  const LongFrame frame = LongFrame::split(written(list)).value();
+  const auto stored = [&](ClientHistory history) {
+    std::unordered_set<std::string> ids;
+    transcript().find_stored(frame.earlier(), history, ids);
+    return ids;
+  };
+  const std::unordered_set<std::string> earlier = {"u1", "a1", "u2"};
+  EXPECT_TRUE(stored(ClientHistory::kAppend).empty());
+  fill(list);
+  EXPECT_EQ(stored(ClientHistory::kAppend), earlier);
+  EXPECT_TRUE(stored(ClientHistory::kEdit).empty()) << "in this form it was not sent";
+  const SentList sent{{}, frame.hashes_without({})};
+  const auto change = [&] {
+    return transcript().accept(list, hash_messages(list), ClientHistory::kEdit, false, sent);
+  };
+  EXPECT_TRUE(change().written.empty());
+  EXPECT_EQ(stored(ClientHistory::kEdit), earlier);
+  transcript().put(answer("a1", "changed"));
+  EXPECT_EQ(stored(ClientHistory::kEdit), (std::unordered_set<std::string>{"u1", "u2"}));
+  EXPECT_EQ(change().written, std::vector<std::string>{"a1"});
+  EXPECT_EQ(stored(ClientHistory::kEdit), earlier);
 }
 
 TEST_F(TranscriptTest, MessagesThatAListDoesNotChangeAreNotRead) {

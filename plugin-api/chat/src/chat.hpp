@@ -38,6 +38,16 @@ class InOrder {
   std::list<int> line_;
 };
 
+// A message of a client while it is read.
+struct LongMessage {
+  explicit LongMessage(Message given) : message(std::move(given)) {}
+
+  Message message;
+  std::optional<LongFrame> split;
+  SentList sent;
+  std::optional<ClientFrame> frame;
+};
+
 struct Chat {
   Chat(ChatAgent& owner, ChatOptions given, std::unique_ptr<const Provider> model)
       : agent(owner),
@@ -54,9 +64,10 @@ struct Chat {
 
   // ---- frames (frames.cpp)
 
-  Task<void> handle(Connection client, ClientFrame frame);
-  Task<void> accept(Connection client, ChatRequest request);
-  Task<void> set_messages(Connection client, SetMessages frame);
+  Task<void> read_long(std::shared_ptr<LongMessage> message);
+  Task<void> handle(Connection client, ClientFrame frame, SentList sent);
+  Task<void> accept(Connection client, ChatRequest request, SentList sent);
+  Task<void> set_messages(Connection client, SetMessages frame, SentList sent);
   void handle_now(const Connection& client, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);
   // The first turn of the line runs, if none does.

@@ -167,24 +167,27 @@ Task<void> ChatAgent::on_connect(Connection client) {
 }
 
 Task<void> ChatAgent::on_message(Connection client, Message message) {
-  std::optional<chat::ClientFrame> frame;
+  // Shared with the thread that reads a long one: the agent may be gone before that has ended.
+  const auto kept = std::make_shared<chat::LongMessage>(std::move(message));
+  bool is_frame = false;
   {
     const chat::InOrder::Place place(begun().order);
     auto reaching = begun().order.reach(place);
     co_await std::move(reaching);
-    if (message.is_text() && message.text().size() > kParsedHere) {
-      auto reading = offload([text = message.text()] { return chat::read_client_frame(text); });
-      frame = co_await reading;
-    } else if (message.is_text()) {
-      frame = chat::read_client_frame(message.text());
+    if (kept->message.is_text() && kept->message.text().size() > kParsedHere) {
+      auto reading = begun().read_long(kept);
+      co_await std::move(reading);
+    } else if (kept->message.is_text()) {
+      kept->frame = chat::read_client_frame(kept->message.text());
     }
-    if (frame) {
-      auto handling = begun().handle(client, std::move(*frame));
+    is_frame = kept->frame.has_value();
+    if (is_frame) {
+      auto handling = begun().handle(client, std::move(*kept->frame), std::move(kept->sent));
       co_await std::move(handling);
     }
   }
-  if (frame) co_return;
-  auto other = on_other_message(client, std::move(message));
+  if (is_frame) co_return;
+  auto other = on_other_message(client, std::move(kept->message));
   co_await std::move(other);
 }
 

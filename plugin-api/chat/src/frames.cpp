@@ -138,7 +138,32 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages) {
 
 // ---- frames -------------------------------------------------------------------------------------
 
-Task<void> Chat::accept(Connection client, ChatRequest request) {
+// Looks up the messages of the list in small steps, between which the shard serves other agents.
+Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
+  constexpr std::size_t kAtOnce = 500;
+  auto splitting =
+      agent.offload([message] { message->split = LongFrame::split(message->message.text()); });
+  co_await splitting;
+  std::unordered_set<std::string>& stored = message->sent.stored;
+  for (std::size_t at = 0; message->split; at += kAtOnce) {
+    const std::span<const SentMessage> earlier = message->split->earlier();
+    if (at >= earlier.size()) break;
+    transcript.find_stored(earlier.subspan(at, std::min(kAtOnce, earlier.size() - at)),
+                           options.history(), stored);
+    co_await agent.sleep(std::chrono::milliseconds(0));
+  }
+  auto reading = agent.offload([message] {
+    SentList& sent = message->sent;
+    if (message->split) sent.hashes = message->split->hashes_without(sent.stored);
+    message->frame = read_client_frame(message->split ? message->split->without(sent.stored)
+                                                      : message->message.text());
+    message->split.reset();
+    if (message->frame) message->message = Message({}, false);  // freed here, not on the shard
+  });
+  co_await reading;
+}
+
+Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
   for (Json& message : request.messages) agent.sanitize(message);
   const std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
   auto preparing = agent.offload(
@@ -165,18 +190,19 @@ Task<void> Chat::accept(Connection client, ChatRequest request) {
     co_return;
   }
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
-                    request.is_regenerate);
+                    request.is_regenerate, std::move(sent));
   if (!accepted.joined.empty()) transcript.join(accepted.joined);
   show_skipped(accepted.skipped);
   streams.show_messages(client);
   start_head();
 }
 
-Task<void> Chat::set_messages(Connection client, SetMessages frame) {
+Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {
   auto preparing = agent.offload(
       [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
   Prepared prepared = co_await preparing;
-  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false);
+  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
+                    std::move(sent));
   streams.show_messages(client);
 }
 
@@ -211,7 +237,7 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   start_head();
 }
 
-Task<void> Chat::handle(Connection client, ClientFrame frame) {
+Task<void> Chat::handle(Connection client, ClientFrame frame, SentList sent) {
   const bool only_reads = std::holds_alternative<ResumeRequest>(frame) ||
                           std::holds_alternative<ResumeAck>(frame) ||
                           std::holds_alternative<Refusal>(frame);
@@ -224,7 +250,7 @@ Task<void> Chat::handle(Connection client, ClientFrame frame) {
     const std::string id = request->id;
     std::string refusal;
     try {
-      auto accepting = accept(client, std::move(*request));
+      auto accepting = accept(client, std::move(*request), std::move(sent));
       co_await std::move(accepting);
     } catch (const HostError&) {
       throw;
@@ -233,7 +259,7 @@ Task<void> Chat::handle(Connection client, ClientFrame frame) {
     }
     if (!refusal.empty()) client.send(refusal_frame({id, refusal}));
   } else if (auto* const messages = std::get_if<SetMessages>(&frame)) {
-    auto setting = set_messages(client, std::move(*messages));
+    auto setting = set_messages(client, std::move(*messages), std::move(sent));
     co_await std::move(setting);
   } else {
     handle_now(client, frame);

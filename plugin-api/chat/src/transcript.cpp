@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::array kTranscriptTables = {
     "CREATE TABLE IF NOT EXISTS chat_messages(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, "
-    "role TEXT NOT NULL, hash INTEGER NOT NULL, split INTEGER NOT NULL, body TEXT NOT NULL)",
-    // With the hash, so that a list is compared without reading the table.
-    "CREATE INDEX IF NOT EXISTS chat_messages_by_id ON chat_messages(id, hash)",
+    "role TEXT NOT NULL, hash INTEGER NOT NULL, sent INTEGER NOT NULL, split INTEGER NOT NULL, "
+    "body TEXT NOT NULL)",
+    // With the hashes, so that a list is compared without reading the table.
+    "CREATE INDEX IF NOT EXISTS chat_messages_by_id ON chat_messages(id, hash, sent)",
     "CREATE TABLE IF NOT EXISTS chat_pieces(message INTEGER NOT NULL, piece INTEGER NOT NULL, "
     "text TEXT NOT NULL, PRIMARY KEY(message, piece)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS chat_calls(message INTEGER NOT NULL, call TEXT NOT NULL, "
@@ -111,10 +112,10 @@ TranscriptPage Transcript::page(std::uint64_t after, std::size_t max_bytes) cons
 }
 
 std::optional<Transcript::Row> Transcript::row_of(std::string_view id) const {
-  const auto row = agent_.sql("SELECT seq, hash FROM chat_messages WHERE id = ?", id)
-                       .optional<std::tuple<std::uint64_t, std::int64_t>>();
+  const auto row = agent_.sql("SELECT seq, hash, sent FROM chat_messages WHERE id = ?", id)
+                       .optional<std::tuple<std::uint64_t, std::int64_t, std::int64_t>>();
   if (!row) return std::nullopt;
-  return Row{std::get<0>(*row), std::get<1>(*row)};
+  return Row{std::get<0>(*row), {std::get<1>(*row), std::get<2>(*row)}};
 }
 
 std::string Transcript::text_of(std::uint64_t seq) const {
@@ -146,30 +147,36 @@ std::vector<Json> Transcript::newest(std::size_t max_bytes) const {
 
 // ---- writing ------------------------------------------------------------------------------------
 
-bool Transcript::put(const Json& message) {
+bool Transcript::put(const Json& message, std::optional<std::int64_t> sent_hash) {
   const std::string text = to_text(message);
   if (text.size() > kMaxMessageBytes) throw Error(HEARTH_E_LIMIT, "The message is too large.");
   const std::optional<Row> row = row_of(parts::text(message, "id"));
-  const std::int64_t hash = parts::hash(text);
-  if (row && row->hash == hash) return false;
-  write(row ? std::optional(row->seq) : std::nullopt, message, hash, text);
+  const Hashes hashes{parts::hash(text), sent_hash.value_or(parts::hash(text))};
+  if (row && row->hashes.stored == hashes.stored) {
+    if (sent_hash && hashes.sent != hashes.stored && hashes.sent != row->hashes.sent)
+      agent_.sql("UPDATE chat_messages SET sent = ? WHERE seq = ?", hashes.sent, row->seq);
+    return false;
+  }
+  write(row ? std::optional(row->seq) : std::nullopt, message, hashes, text);
   return true;
 }
 
-void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, std::int64_t hash,
+void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, const Hashes& hashes,
                        const std::string& text) {
   const std::string& role = parts::text(message, "role");
   const bool is_split = text.size() > kPieceBytes;
   const std::string_view body = is_split ? std::string_view() : std::string_view(text);
   if (seq) {
-    agent_.sql("UPDATE chat_messages SET role = ?, hash = ?, split = ?, body = ? WHERE seq = ?",
-               role, hash, is_split, body, *seq);
+    agent_.sql(
+        "UPDATE chat_messages SET role = ?, hash = ?, sent = ?, split = ?, body = ? WHERE seq = ?",
+        role, hashes.stored, hashes.sent, is_split, body, *seq);
     agent_.sql("DELETE FROM chat_pieces WHERE message = ?", *seq);
     agent_.sql("DELETE FROM chat_calls WHERE message = ?", *seq);
   } else {
-    const Query added =
-        agent_.sql("INSERT INTO chat_messages(id, role, hash, split, body) VALUES (?, ?, ?, ?, ?)",
-                   parts::text(message, "id"), role, hash, is_split, body);
+    const Query added = agent_.sql(
+        "INSERT INTO chat_messages(id, role, hash, sent, split, body) VALUES (?, ?, ?, ?, ?, "
+        "?)",
+        parts::text(message, "id"), role, hashes.stored, hashes.sent, is_split, body);
     seq = static_cast<std::uint64_t>(added.last_insert_rowid());
   }
   std::size_t begin = 0;

@@ -8,10 +8,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace hearth::chat {
 
@@ -19,31 +21,33 @@ namespace {
 
 constexpr std::size_t kIdsOfStatement = 1'000;  // their JSON text is below a value's 2 MiB
 
-// For each message of the list, whether it has a call that another one has, too.
-std::vector<bool> share_calls(const Json& list) {
-  std::unordered_map<std::string_view, std::size_t> first;  // message with this call
-  std::vector<bool> share(list.size());
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    for (const Json& part : parts::of(list[i])) {
-      if (!is_tool_part(part)) continue;
-      const auto [found, is_new] = first.emplace(parts::text(part, "toolCallId"), i);
-      if (found->second != i) share[found->second] = share[i] = true;
-    }
-  }
-  return share;
-}
-
 }  // namespace
 
 ListChange Transcript::accept(Json list, std::span<const std::int64_t> hashes,
-                              ClientHistory history, bool is_regenerate) {
+                              ClientHistory history, bool is_regenerate, SentList sent) {
   if (history == ClientHistory::kAppend) return append(list, is_regenerate);
-  return edit(std::move(list), hashes, is_regenerate);
+  return edit(std::move(list), hashes, is_regenerate, std::move(sent));
+}
+
+void Transcript::find_stored(std::span<const SentMessage> messages, ClientHistory history,
+                             std::unordered_set<std::string>& stored) const {
+  std::vector<Wanted> wanted;
+  wanted.reserve(messages.size());
+  for (const SentMessage& each : messages) {
+    if (each.id.empty()) continue;
+    const bool is_any = history == ClientHistory::kAppend;
+    wanted.push_back({each.id, is_any ? std::nullopt : std::optional(each.hash)});
+  }
+  const std::unordered_set<std::string> others = ids_not_stored(wanted);
+  for (const Wanted& each : wanted) {
+    std::string id(each.id);
+    if (!others.contains(id)) stored.insert(std::move(id));
+  }
 }
 
 ListChange Transcript::append(const Json& list, bool is_regenerate) {
   ListChange change;
-  std::unordered_set<std::string> fresh = ids_not_stored(list, {});
+  std::unordered_set<std::string> fresh = ids_not_stored(wanted_of(list, {}));
   const std::string& last = list.empty() ? std::string() : parts::text(list.back(), "id");
   if (is_regenerate && !list.empty() && !fresh.contains(last)) {
     const Query gone = agent_.sql(
@@ -59,53 +63,96 @@ ListChange Transcript::append(const Json& list, bool is_regenerate) {
   return change;
 }
 
-ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate) {
-  const std::unordered_set<std::string> differing = ids_not_stored(list, hashes);
-  const std::vector<bool> is_shared = share_calls(list);
+ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
+                            SentList sent) {
+  const std::unordered_set<std::string> differing = ids_not_stored(wanted_of(list, hashes));
+  std::unordered_set<std::string> kept = std::move(sent.stored);
   std::unordered_set<std::string> ids;
-  std::vector<std::string> kept;
   Json rest = Json::array();
   for (std::size_t i = 0; i < list.size(); ++i) {
     // The first one with an id counts, as in reconcile(), which lets us leave out the same ones.
     const std::string& id = parts::text(list[i], "id");
-    if (!ids.insert(id).second) continue;
-    if (!differing.contains(id) && !is_shared[i] && i + 1 < list.size())
-      kept.push_back(id);
-    else
-      rest.push_back(std::move(list[i]));
+    if (kept.contains(id) || ids.contains(id)) continue;
+    if (!differing.contains(id) && i + 1 < list.size()) {
+      kept.insert(id);
+      if (const auto hash = sent.hashes.find(id); hash != sent.hashes.end())
+        agent_.sql("UPDATE chat_messages SET sent = ? WHERE id = ?", hash->second, id);
+      continue;
+    }
+    ids.insert(id);
+    rest.push_back(std::move(list[i]));
   }
-  const Json found = candidates(rest, ids);
+  rest = with_equal_calls(std::move(rest), kept);
+  kept.merge(ids);
+  const Json found = candidates(rest, kept);
   const Reconciled reconciled = reconcile(std::move(rest), found);
   ListChange change;
   for (const Json& message : reconciled.messages) {
     const std::string& id = parts::text(message, "id");
-    if (put(message)) change.written.push_back(id);
-    kept.push_back(id);
+    const auto hash = sent.hashes.find(id);
+    const bool is_long = hash != sent.hashes.end();
+    if (put(message, is_long ? std::optional(hash->second) : std::nullopt))
+      change.written.push_back(id);
+    kept.insert(id);
   }
   if (is_regenerate && reconciled.are_all_stored) change.removed = remove_others(kept);
   return change;
 }
 
-// The ids of the messages that are not stored with their hash, or at all if there are no hashes. An
-// id that the list has twice may be among them, too.
-std::unordered_set<std::string> Transcript::ids_not_stored(
-    const Json& list, std::span<const std::int64_t> hashes) const {
+std::vector<Transcript::Wanted> Transcript::wanted_of(const Json& list,
+                                                      std::span<const std::int64_t> hashes) {
+  std::vector<Wanted> wanted;
+  wanted.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i)
+    wanted.push_back(
+        {parts::text(list[i], "id"), hashes.empty() ? std::nullopt : std::optional(hashes[i])});
+  return wanted;
+}
+
+// The ids of those that are not stored with their hash. An id that is there twice may be among
+// them, too.
+std::unordered_set<std::string> Transcript::ids_not_stored(std::span<const Wanted> messages) const {
   std::unordered_set<std::string> ids;
-  for (std::size_t begin = 0; begin < list.size(); begin += kIdsOfStatement) {
+  while (!messages.empty()) {
+    const auto some = messages.first(std::min(messages.size(), kIdsOfStatement));
+    messages = messages.subspan(some.size());
     std::string wanted;  // {"id":hash, ...}, which is faster than a Json
-    for (std::size_t i = begin; i < std::min(list.size(), begin + kIdsOfStatement); ++i) {
+    for (const Wanted& each : some) {
       wanted += wanted.empty() ? '{' : ',';
-      detail::append_json_string(wanted, parts::text(list[i], "id"));
-      wanted.append(":").append(hashes.empty() ? "null" : std::to_string(hashes[i]));
+      detail::append_json_string(wanted, each.id);
+      wanted.append(":").append(each.hash ? std::to_string(*each.hash) : "null");
     }
     wanted += '}';
     Query rows = agent_.sql(
         "SELECT key FROM json_each(?) AS wanted WHERE NOT EXISTS (SELECT 1 FROM chat_messages "
-        "WHERE id = wanted.key AND (wanted.value IS NULL OR hash = wanted.value))",
+        "WHERE id = wanted.key AND (wanted.value IS NULL OR hash = wanted.value OR "
+        "sent = wanted.value))",
         wanted);
     while (auto id = rows.optional<std::string>()) ids.insert(std::move(*id));
   }
   return ids;
+}
+
+// The rest of a list with those of its other messages, which are stored as they are, that have a
+// call of the rest: what a call has come to there counts.
+Json Transcript::with_equal_calls(Json rest, const std::unordered_set<std::string>& kept) const {
+  std::unordered_set<std::string_view> calls;
+  std::set<std::uint64_t> others;
+  for (const Json& message : rest) {
+    for (const Json& part : parts::of(message)) {
+      if (!is_tool_part(part) || !calls.insert(parts::text(part, "toolCallId")).second) continue;
+      Query rows = agent_.sql(
+          "SELECT seq, id FROM chat_calls JOIN chat_messages ON seq = message WHERE call = ?",
+          parts::text(part, "toolCallId"));
+      while (const auto row = rows.optional<std::tuple<std::uint64_t, std::string>>())
+        if (kept.contains(std::get<1>(*row))) others.insert(std::get<0>(*row));
+    }
+  }
+  if (others.empty()) return rest;
+  Json all = Json::array();
+  for (const std::uint64_t seq : others) all.push_back(parse_json(text_of(seq)));
+  for (Json& message : rest) all.push_back(std::move(message));
+  return all;
 }
 
 // The stored messages among which reconcile() finds the rest of a list: those with its ids, and
@@ -140,8 +187,7 @@ Json Transcript::candidates(const Json& rest, const std::unordered_set<std::stri
   return stored;
 }
 
-std::size_t Transcript::remove_others(std::span<const std::string> ids) {
-  const std::unordered_set<std::string_view> kept(ids.begin(), ids.end());
+std::size_t Transcript::remove_others(const std::unordered_set<std::string>& kept) {
   std::vector<std::uint64_t> others;
   {
     Query rows = agent_.sql("SELECT id, seq FROM chat_messages");

@@ -4,13 +4,15 @@
 //
 // Messages  JSON values without a fault (message_fault), sanitised by the caller. They are stored
 //           as their to_text(), of at most kMaxMessageBytes, and given back as they are.
-// Stored    chat_messages(seq, id, role, hash, split, body). A text over kPieceBytes is in
-//           chat_pieces, and `body` is empty. chat_calls has the tool calls of each message, and
-//           what reconcile() finds it by. SQL may read them.
+// Stored    chat_messages(seq, id, role, hash, sent, split, body): `hash` is that of the text, and
+//           `sent` that of the text as a client has last sent it in a long frame. A text over
+//           kPieceBytes is in chat_pieces, and `body` is empty. chat_calls has the tool calls of
+//           each message, and what reconcile() finds it by. SQL may read them.
 // Promises  Written with the running turn, as all SQL. A message keeps its place.
 // Threads, lifetime  A member of the agent, whose constructor makes the tables.
 // Failure   SqlError
 
+#include <hearth/chat/long_frame.hpp>
 #include <hearth/chat/message.hpp>
 #include <hearth/json.hpp>
 
@@ -68,17 +70,24 @@ class Transcript {
   // may change between two pages.
   [[nodiscard]] TranscriptPage page(std::uint64_t after, std::size_t max_bytes) const;
 
-  // Adds it at the end, or replaces the one with its id. False: it is stored as it is.
+  // Adds it at the end, or replaces the one with its id. False: it is stored as it is. `sent_hash`:
+  // of its text as a client has written it.
   // Failure   Error(LIMIT): it has more than kMaxMessageBytes
-  bool put(const Json& message);
+  bool put(const Json& message, std::optional<std::int64_t> sent_hash = {});
+
+  // Of the messages of a long frame, adds those to `stored` that accept() would leave as they are:
+  // with kAppend all that are stored, with kEdit those that were sent with this text before.
+  // Some milliseconds for each thousand.
+  void find_stored(std::span<const SentMessage> messages, ClientHistory history,
+                   std::unordered_set<std::string>& stored) const;
 
   // What a client has sent: reconcile() with what is stored, then put(). Regenerate removes the
   // answer that is to be made again: with kAppend what is behind the last message of the list, if
   // that is stored; with kEdit what is not in the list, if all of the list is stored.
   //
-  // `hashes`: hash_messages(list).
+  // `hashes`: hash_messages(list). `sent`: of a long frame, without the messages it has left out.
   ListChange accept(Json list, std::span<const std::int64_t> hashes, ClientHistory history,
-                    bool is_regenerate);
+                    bool is_regenerate, SentList sent = {});
 
   // Makes one message of these, which are in order: with the id of the last one, all their text in
   // one part with blank lines between, and then the other parts. The others are removed. False: one
@@ -92,22 +101,34 @@ class Transcript {
   std::size_t keep_newest(std::size_t count);
 
  private:
+  struct Hashes {
+    std::int64_t stored = 0;
+    std::int64_t sent = 0;
+  };
   struct Row {
     std::uint64_t seq = 0;
-    std::int64_t hash = 0;
+    Hashes hashes;
+  };
+  struct Wanted {
+    std::string_view id;
+    std::optional<std::int64_t> hash;  // nothing: any
   };
 
   [[nodiscard]] std::string text_of(std::uint64_t seq) const;
   [[nodiscard]] std::optional<Json> message_of(std::optional<std::uint64_t> seq) const;
   [[nodiscard]] std::optional<Row> row_of(std::string_view id) const;
-  void write(std::optional<std::uint64_t> seq, const Json& message, std::int64_t hash,
+  void write(std::optional<std::uint64_t> seq, const Json& message, const Hashes& hashes,
              const std::string& text);
+  [[nodiscard]] static std::vector<Wanted> wanted_of(const Json& list,
+                                                     std::span<const std::int64_t> hashes);
   [[nodiscard]] std::unordered_set<std::string> ids_not_stored(
-      const Json& list, std::span<const std::int64_t> hashes) const;
+      std::span<const Wanted> messages) const;
+  [[nodiscard]] Json with_equal_calls(Json rest, const std::unordered_set<std::string>& kept) const;
   [[nodiscard]] Json candidates(const Json& rest, const std::unordered_set<std::string>& ids) const;
   ListChange append(const Json& list, bool is_regenerate);
-  ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate);
-  std::size_t remove_others(std::span<const std::string> ids);
+  ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
+                  SentList sent);
+  std::size_t remove_others(const std::unordered_set<std::string>& kept);
 
   Agent& agent_;
 };
