@@ -43,8 +43,9 @@ struct RuntimeLimits {
   std::size_t max_waking = 64;      // ... that start because their time has come
 
   // Percent of an event loop's time for the recovery of interrupted work while clients use the
-  // loop. A smaller share disturbs clients less after a restart, but the last fiber goes on later.
-  int recovery_share = 10;
+  // loop. A client waits for one step at most, whatever the share is. A smaller share lets fewer
+  // clients meet a step after a restart, but the last fiber goes on later.
+  int recovery_share = 40;
 
   // Limit for waking an agent, its own on_start included.
   std::chrono::milliseconds start_timeout{10'000};

@@ -159,7 +159,7 @@ TEST_F(ServerFileTest, AnEmptyFileHasTheDefaultsBesideIt) {
   EXPECT_EQ(config.runtime.start_timeout, seconds(10));
   EXPECT_EQ(config.runtime.call_timeout, minutes(5));
   EXPECT_EQ(config.runtime.max_waiting, 1000U);
-  EXPECT_EQ(config.runtime.recovery_share, 10);
+  EXPECT_EQ(config.runtime.recovery_share, 40);
   EXPECT_EQ(config.limits.shutdown_grace, seconds(10));
   EXPECT_EQ(config.net.ping_interval, seconds(30));
   EXPECT_EQ(config.net.ping_timeout, seconds(10));
