@@ -44,7 +44,7 @@ struct PluginSqlLimits {
   int max_expression_depth = 100;                      // SQLite's parser recurses
   std::chrono::milliseconds sql_time{5'000};           // of one step(), which blocks the shard
   std::size_t max_open_handles = 64;                   // prepared, not finalized
-  std::size_t cached_statements = 16;                  // finalized, kept for the next prepare()
+  std::size_t cached_statements = 32;                  // finalized, kept for the next prepare()
   std::int64_t max_database_bytes = 0;  // above it, statements that grow it fail; 0: no bound
 };
 
