@@ -76,11 +76,11 @@ void expect_at_rest(const Value& seen, const Walk& walk) {
     EXPECT_EQ(schedule.at("type"), "interval") << schedule.dump();
 }
 
-class WalksTest : public ::testing::TestWithParam<int> {};
+class WalksTest : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(WalksTest, NothingIsLostOrDoubledAndBothProcessesShowTheSame) {
-  for (int each = 0; each < 10; ++each) {
-    const auto seed = static_cast<std::uint64_t>(GetParam() * 10 + each);
+  for (std::uint64_t each = 0; each < 10; ++each) {
+    const std::uint64_t seed = GetParam() * 10 + each;
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Walk walk = random_walk(seed);
     const Value seen = seen_by_hand(walk.steps);
@@ -89,7 +89,7 @@ TEST_P(WalksTest, NothingIsLostOrDoubledAndBothProcessesShowTheSame) {
     if (::testing::Test::HasFailure()) FAIL() << walk.steps.dump();
   }
 }
-INSTANTIATE_TEST_SUITE_P(TenSeedsEach, WalksTest, ::testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(TenSeedsEach, WalksTest, ::testing::Range<std::uint64_t>(0, 3));
 
 }  // namespace
 }  // namespace hearth::scenarios

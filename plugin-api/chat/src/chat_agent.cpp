@@ -180,9 +180,10 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
     } else if (kept->message.is_text()) {
       kept->frame = chat::read_client_frame(kept->message.text());
     }
-    is_frame = kept->frame.has_value();
-    if (is_frame) {
-      auto handling = begun().handle(client, std::move(*kept->frame), std::move(kept->sent));
+    std::optional<chat::ClientFrame> frame = std::exchange(kept->frame, {});
+    if (frame) {
+      is_frame = true;
+      auto handling = begun().handle(client, std::move(*frame), std::move(kept->sent));
       co_await std::move(handling);
     }
   }

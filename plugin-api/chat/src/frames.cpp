@@ -145,9 +145,9 @@ Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
       agent.offload([message] { message->split = LongFrame::split(message->message.text()); });
   co_await splitting;
   std::unordered_set<std::string>& stored = message->sent.stored;
-  for (std::size_t at = 0; message->split; at += kAtOnce) {
-    const std::span<const SentMessage> earlier = message->split->earlier();
-    if (at >= earlier.size()) break;
+  const std::optional<LongFrame>& split = message->split;
+  const auto earlier = split ? split->earlier() : std::span<const SentMessage>();
+  for (std::size_t at = 0; at < earlier.size(); at += kAtOnce) {
     transcript.find_stored(earlier.subspan(at, std::min(kAtOnce, earlier.size() - at)),
                            options.history(), stored);
     co_await agent.sleep(std::chrono::milliseconds(0));
