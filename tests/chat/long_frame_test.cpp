@@ -1,4 +1,4 @@
-// Long frames, of which most messages are stored already.
+// LongFrame leaves the messages that the transcript has out of a long frame.
 #include "rows.hpp"
 
 #include <hearth/chat/long_frame.hpp>

@@ -69,8 +69,8 @@ class Tab {
     return tab;
   }
 
-  // What a new socket is told first: the transcript, or of the turn that runs. The transcript
-  // replaces what the page shows: a message that it has sent before would not be shown.
+  // Waits for the server's first frame: the transcript, or a note of the turn that runs. The page
+  // shows the transcript alone, without messages that it has sent before.
   async greeted(from) {
     const greetings = ["cf_agent_chat_messages", "cf_agent_stream_resuming", "cf_agent_stream_pending"];
     await this.frames.waitFor(({ sent, type }) => !sent && greetings.includes(type), from);

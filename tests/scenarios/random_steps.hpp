@@ -11,8 +11,8 @@ namespace hearth::scenarios {
 
 struct Walk {
   Value steps = Value::array();
-  // What its end must show: how many unrecorded fibers came to their last step, and the notes of
-  // schedules and of the queue, each of which was delivered once.
+  // Its journal must have the last step of so many fibers without a record, and each of these notes
+  // once: a schedule or the queue delivers it.
   int plain_fibers = 0;
   std::vector<std::string> notes;
 };
