@@ -48,7 +48,6 @@ void CountedJobs::pace_cut_off() {
 
 void CountedJobs::close() {
   line_.close();
-  jobs_.close();
 }
 
 void CountedJobs::interrupt_on_purpose() {

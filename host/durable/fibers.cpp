@@ -67,7 +67,6 @@ void Fibers::load() {
 
 void Fibers::close() {
   line_.close();
-  jobs_.close();
 }
 
 std::map<FiberHandle, Job>::iterator Fibers::find_running(std::string_view id) {

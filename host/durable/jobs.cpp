@@ -79,12 +79,6 @@ void Jobs::prepare_write() {
   // exists() looks again.
 }
 
-Statement& Jobs::kept(std::string_view sql) {
-  auto& statement = statements_[sql.data()];
-  if (!statement) statement = std::make_unique<Statement>(database_.connection(), sql);
-  return *statement;
-}
-
 // ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<Job> Jobs::first(std::string_view where, Params params) {
@@ -98,13 +92,9 @@ std::optional<Job> Jobs::first(std::string_view where, Params params) {
 
 void Jobs::each(std::string_view where, Params params, const std::function<bool(Job&)>& see) {
   if (!exists()) return;
-  auto& statement = statements_[where.data()];
-  if (!statement) {
-    statement = std::make_unique<Statement>(database_.connection(), "SELECT " HEARTH_JOB_COLUMNS
-                                                                    " FROM cf_agents_jobs " +
-                                                                        std::string(where));
-  }
-  for (Rows rows = statement->query(params); rows.next();) {
+  Statement& statement =
+      database_.kept(where, "SELECT " HEARTH_JOB_COLUMNS " FROM cf_agents_jobs ");
+  for (Rows rows = statement.query(params); rows.next();) {
     Job job = job_of(rows);
     if (!see(job)) return;
   }
@@ -120,7 +110,7 @@ std::optional<Job> Jobs::find(JobKind kind, std::string_view id) {
 
 std::optional<std::int64_t> Jobs::number(std::string_view sql, Params params) {
   if (!exists()) return std::nullopt;
-  Rows rows = kept(sql).query(params);
+  Rows rows = database_.kept(sql).query(params);
   if (!rows.next()) return std::nullopt;
   return integer_or_none(rows, 0);
 }
@@ -132,7 +122,7 @@ void Jobs::keep_trace(JobKind kind, std::string_view id, std::string_view trace)
 
 std::string Jobs::trace_of(JobKind kind, std::string_view id) {
   if (!exists()) return {};
-  Rows rows = kept("SELECT trace FROM cf_agents_jobs WHERE id = ?1 AND kind = +?2")
+  Rows rows = database_.kept("SELECT trace FROM cf_agents_jobs WHERE id = ?1 AND kind = +?2")
                   .query(std::array{Param(id), number_of(kind)});
   if (!rows.next()) return {};
   return text_or_none(rows, 0).value_or(std::string());
@@ -140,7 +130,7 @@ std::string Jobs::trace_of(JobKind kind, std::string_view id) {
 
 std::int64_t Jobs::run(std::string_view sql, Params params) {
   prepare_write();
-  return kept(sql).execute(params);
+  return database_.kept(sql).execute(params);
 }
 
 void Jobs::insert(Job& job) {
@@ -167,11 +157,12 @@ void Jobs::insert(Job& job) {
                           number_of(job.interruptions),
                           nullable(job.lane)};
   Rows rows =
-      kept(
-          "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
-          "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
-          "retry_cap, status, fatal_attempts, parent, type, interruptions, lane) "
-          "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
+      database_
+          .kept(
+              "INSERT INTO cf_agents_jobs(kind, state, due_at, id, name, key, created_at, "
+              "started_at, next_at, set_at, attempts, claims, max_attempts, retry_base, "
+              "retry_cap, status, fatal_attempts, parent, type, interruptions, lane) "
+              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq")
           .query(params);
   if (rows.next()) job.seq = rows.integer(0);
   while (rows.next()) {  // SQLite completes the insert only at the end of the rows
@@ -197,12 +188,14 @@ void Jobs::update(const Job& job) {
                           nullable(job.keep),
                           number_of(job.fatal_attempts),
                           Param(job.set_at_ms)};
-  kept(
-      "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
-      "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = ?11, "
-      "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16, "
-      "set_at = ?17 "
-      "WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
+          "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = "
+          "?11, "
+          "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16, "
+          "set_at = ?17 "
+          "WHERE seq = ?1")
       .execute(params);
 }
 
@@ -309,8 +302,8 @@ std::vector<Job> Jobs::expired(std::string_view keep, std::int64_t before_ms, st
 std::optional<std::string> Jobs::document(std::int64_t seq, JobPart part) {
   if (!exists()) return std::nullopt;
   const std::array params{Param(seq), number_of(part)};
-  Rows rows =
-      kept("SELECT body FROM cf_agents_job_documents WHERE job = ? AND part = ?").query(params);
+  Rows rows = database_.kept("SELECT body FROM cf_agents_job_documents WHERE job = ? AND part = ?")
+                  .query(params);
   if (!rows.next()) return std::nullopt;
   return text_or_none(rows, 0);
 }
@@ -320,7 +313,8 @@ void Jobs::each_document(std::int64_t seq,
   if (!exists()) return;
   const std::array params{Param(seq)};
   for (Rows rows =
-           kept("SELECT part, body FROM cf_agents_job_documents WHERE job = ?1 AND part < 16")
+           database_
+               .kept("SELECT part, body FROM cf_agents_job_documents WHERE job = ?1 AND part < 16")
                .query(params);
        rows.next();)
     see(static_cast<JobPart>(rows.integer(0)), rows.text(1));

@@ -11,12 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace hearth::durable {
@@ -141,8 +139,6 @@ class Jobs {
 
   explicit Jobs(storage::AgentDatabase& database) : database_(database) {}
 
-  // Releases its statements.
-  void close() { statements_.clear(); }
   [[nodiscard]] bool exists();
 
   // ---- rows ----
@@ -212,11 +208,8 @@ class Jobs {
   void prepare_write();
 
  private:
-  storage::Statement& kept(std::string_view sql);
-
   storage::AgentDatabase& database_;
   bool exists_ = false;
-  std::unordered_map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
 };
 
 }  // namespace hearth::durable

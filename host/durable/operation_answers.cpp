@@ -21,31 +21,28 @@ storage::Bytes bytes_of(std::string_view text) {
 
 }  // namespace
 
-storage::Statement& OperationAnswers::kept(std::string_view sql) {
-  auto& statement = statements_[sql.data()];
-  if (!statement) statement = std::make_unique<storage::Statement>(database_.connection(), sql);
-  return *statement;
-}
-
 // Stores bytes: a body need not be UTF-8.
 void OperationAnswers::put(std::int64_t operation, std::int64_t part, std::string_view body) {
-  kept(
-      "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
-      "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
+  database_
+      .kept(
+          "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
+          "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
       .execute(std::array{Param(operation), Param(part), Param(bytes_of(body))});
 }
 
 void OperationAnswers::remove_from(std::int64_t operation, std::int64_t part) {
-  kept("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?")
+  database_.kept("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?")
       .execute(std::array{Param(operation), Param(part)});
 }
 
 std::optional<DispatchedRequest> OperationAnswers::find(std::int64_t operation) {
   std::optional<DispatchedRequest> request;
-  Rows rows = kept(
-                  "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
-                  "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part")
-                  .query(std::array{Param(operation)});
+  Rows rows =
+      database_
+          .kept(
+              "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
+              "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part")
+          .query(std::array{Param(operation)});
   while (rows.next()) {
     const std::int64_t part = rows.integer(0);
     if (part == kRequestPart) {
@@ -86,9 +83,10 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
   std::int64_t last = kFirstPiece;
   std::size_t size = 0;
   {
-    Rows rows = kept(
-                    "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
-                    "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1")
+    Rows rows = database_
+                    .kept(
+                        "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
+                        "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1")
                     .query(std::array{Param(operation), Param(kFirstPiece)});
     if (rows.next()) {
       last = rows.integer(0);
@@ -105,9 +103,10 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
     if (size == 0) {
       put(operation, last, first);
     } else {
-      kept(
-          "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
-          "operation = ?1 AND part = ?2")
+      database_
+          .kept(
+              "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
+              "operation = ?1 AND part = ?2")
           .execute(std::array{Param(operation), Param(last), Param(bytes_of(first))});
     }
     size += first.size();
@@ -123,16 +122,18 @@ void OperationAnswers::cut(std::int64_t operation, std::uint64_t bytes) {
 
 std::string OperationAnswers::head(std::int64_t operation) {
   Rows rows =
-      kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
+      database_
+          .kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
           .query(std::array{Param(operation), Param(kHeadPart)});
   return rows.next() ? std::string(rows.text(0)) : std::string();
 }
 
 std::string OperationAnswers::body(std::int64_t operation) {
   std::string all;
-  Rows rows = kept(
-                  "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
-                  "part >= ? ORDER BY part")
+  Rows rows = database_
+                  .kept(
+                      "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
+                      "part >= ? ORDER BY part")
                   .query(std::array{Param(operation), Param(kFirstPiece)});
   while (rows.next()) {
     const storage::Bytes piece = rows.bytes(0);

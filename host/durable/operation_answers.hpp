@@ -6,8 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +42,6 @@ class OperationAnswers {
 
   // The reference outlives this object.
   explicit OperationAnswers(storage::AgentDatabase& database) : database_(database) {}
-  // Releases the database.
-  void close() { statements_.clear(); }
 
   [[nodiscard]] std::optional<DispatchedRequest> find(std::int64_t operation);
   // Replaces the stored request, but not the answer.
@@ -63,12 +59,10 @@ class OperationAnswers {
   void drop(std::int64_t operation);
 
  private:
-  storage::Statement& kept(std::string_view sql);
   void put(std::int64_t operation, std::int64_t part, std::string_view body);
   void remove_from(std::int64_t operation, std::int64_t part);
 
   storage::AgentDatabase& database_;
-  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
 };
 
 }  // namespace hearth::durable

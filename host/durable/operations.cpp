@@ -71,17 +71,16 @@ void Operations::close() {
   } catch (const StorageError&) {  // agent boundary
     may_be_open_ = true;           // safe: the index may list the agent without need
   }
-  statements_.clear();
-  answers_.close();
-  jobs_.close();
 }
 
 void Operations::make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
                               std::string_view why) {
   prepare_write();
-  kept(
-      "UPDATE cf_agents_operations SET state = 'unknown', told = 0, settled_at = NULL, note = ?2 "
-      "WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = 'unknown', told = 0, settled_at = NULL, note = "
+          "?2 "
+          "WHERE seq = ?1")
       .execute(std::array{Param(seq), Param(why)});
   untold_.push_back(seq);
   ++unknown_now_;
@@ -92,7 +91,7 @@ void Operations::leave_unknown(const Row& row) {
   if (row.state != "unknown") return;
   std::erase(untold_, row.seq);
   --unknown_now_;
-  kept("DELETE FROM cf_agents_operation_documents WHERE operation = ?1 AND part = ?2")
+  database_.kept("DELETE FROM cf_agents_operation_documents WHERE operation = ?1 AND part = ?2")
       .execute(
           std::array{Param(row.seq), Param(static_cast<std::int64_t>(OperationPart::kGivenUp))});
 }
@@ -153,11 +152,13 @@ Result<OperationBegun> Operations::insert(Row row, const OperationRequest& reque
   if (scope) row.root = scope->root;
   {
     Rows rows =
-        kept(
-            "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, "
-            "n, started_at, horizon_at, cost, day, by_request) "
-            "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "RETURNING seq")
+        database_
+            .kept(
+                "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, "
+                "likeness, "
+                "n, started_at, horizon_at, cost, day, by_request) "
+                "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "RETURNING seq")
             .query(std::array{
                 Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
                 Param(static_cast<std::int64_t>(row.effect)), nullable(row.root),
@@ -229,10 +230,12 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
   row.acts_by_request = row.acts_by_request && request.acts_by_request;
   prepare_write();
   leave_unknown(row);
-  kept(
-      "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
-      "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, by_request = ?8, "
-      "settled_at = NULL, settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + "
+          "1, "
+          "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, by_request = ?8, "
+          "settled_at = NULL, settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
                           Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost),
                           nullable(row.day), nullable(row.root),
@@ -248,7 +251,10 @@ OperationBegun Operations::run(Row row, const OperationRequest& request, bool an
 std::uint64_t Operations::probe(const Row& row, const OperationRequest& request) {
   prepare_write();
   leave_unknown(row);
-  kept("UPDATE cf_agents_operations SET state = 'started', root = ?2, told = NULL WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = 'started', root = ?2, told = NULL WHERE seq = "
+          "?1")
       .execute(std::array{Param(row.seq), nullable(row.root)});
   return add_running(row, request, Begin::kProbe);
 }
@@ -290,7 +296,7 @@ void Operations::checkpointed(std::string_view fiber) {
     prepare_write();
     for (const auto& [likeness, rows] : used) {
       for (const std::int64_t seq : rows) {
-        kept("UPDATE cf_agents_operations SET behind = 1 WHERE seq = ? AND behind = 0")
+        database_.kept("UPDATE cf_agents_operations SET behind = 1 WHERE seq = ? AND behind = 0")
             .execute(std::array{Param(seq)});
       }
     }
@@ -342,7 +348,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   }
   prepare_write();
   if (outcome == OperationOutcome::kCutOff) {
-    kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
+    database_.kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
         .execute(std::array{Param(running.seq), Param(std::string_view(note))});
     note_state(running.id, running.kind, OperationState::kInterrupted);
     if (running.root && fibers_.managed_id(running.fiber) == nullptr) must_look_ = true;
@@ -351,9 +357,10 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   }
   std::optional<std::string> why;
   if (is_too_large) why = "its result was too large to be kept";
-  kept(
-      "UPDATE cf_agents_operations SET state = 'completed', settled_at = ?2, note = ?3 "
-      "WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = 'completed', settled_at = ?2, note = ?3 "
+          "WHERE seq = ?1")
       .execute(std::array{Param(running.seq), Param(now_ms()), nullable(why)});
   note_state(running.id, running.kind, OperationState::kCompleted);
   forget_answer(running.seq, true);
@@ -369,9 +376,10 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
 
 void Operations::set_not_executed(const Row& row, std::string_view why) {
   prepare_write();
-  kept(
-      "UPDATE cf_agents_operations SET state = 'not_executed', settled_at = ?2, note = ?3 "
-      "WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = 'not_executed', settled_at = ?2, note = ?3 "
+          "WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(now_ms()), Param(why)});
   note_state(row.id, row.kind, OperationState::kNotExecuted);
   forget_answer(row.seq, false);
@@ -413,9 +421,11 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   const std::string its_actor(actor);
   prepare_write();
   leave_unknown(*row);
-  kept(
-      "UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, settled_by = ?4, note = ?5, "
-      "told = NULL WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, settled_by = ?4, note = "
+          "?5, "
+          "told = NULL WHERE seq = ?1")
       .execute(std::array{
           Param(row->seq), Param(std::string_view(has_result ? "completed" : "not_executed")),
           Param(now_ms()), Param(std::string_view(its_actor)), Param(std::string_view(its_note))});

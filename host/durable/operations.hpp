@@ -424,7 +424,6 @@ class Operations final : public WorkPart {
   using Used = std::map<std::string, std::set<std::int64_t>, std::less<>>;
 
   void prepare_write();
-  storage::Statement& kept(std::string_view sql);
   std::optional<Row> find(std::string_view id);
   [[nodiscard]] static Row row_of(const storage::Rows& rows);
 
@@ -555,7 +554,6 @@ class Operations final : public WorkPart {
   // No operation is given up before this, unless its fibers end; nothing: none at all.
   std::optional<std::int64_t> next_loss_ms_;
   bool must_look_ = false;  // an operation was cut off whose fibers may be over already
-  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by literal
   std::map<std::uint64_t, Running> running_;
   std::map<std::string, std::uint64_t, std::less<>> running_ids_;
   std::uint64_t last_operation_ = 0;

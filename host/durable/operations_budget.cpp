@@ -41,10 +41,12 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
     if (!has_days_) return none;
   }
   // Setting the clock back over midnight gives no second budget.
-  Rows rows = kept(
-                  "SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?1 AND day "
-                  "IN (?2, ?2 + 1) ORDER BY day DESC LIMIT 1")
-                  .query(std::array{Param(kind), Param(none.day)});
+  Rows rows =
+      database_
+          .kept(
+              "SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?1 AND day "
+              "IN (?2, ?2 + 1) ORDER BY day DESC LIMIT 1")
+          .query(std::array{Param(kind), Param(none.day)});
   if (!rows.next()) return none;
   return {.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
 }
@@ -71,14 +73,17 @@ Result<std::optional<std::int64_t>> Operations::spend(std::string_view kind, std
         .execute();
     has_days_ = true;
   }
-  kept(
-      "INSERT INTO cf_agents_operation_days(kind, day, count, cost) VALUES(?, ?, ?, ?) "
-      "ON CONFLICT DO UPDATE SET count = excluded.count, cost = excluded.cost")
+  database_
+      .kept(
+          "INSERT INTO cf_agents_operation_days(kind, day, count, cost) VALUES(?, ?, ?, ?) "
+          "ON CONFLICT DO UPDATE SET count = excluded.count, cost = excluded.cost")
       .execute(std::array{Param(kind), Param(spent.day), Param(spent.count), Param(spent.cost)});
   if (is_first) {
-    kept(
-        "DELETE FROM cf_agents_operation_days WHERE kind = ?1 AND day <> ?2 AND day <= (SELECT day "
-        "FROM cf_agents_operation_days WHERE kind = ?1 ORDER BY day DESC LIMIT 1 OFFSET ?3)")
+    database_
+        .kept(
+            "DELETE FROM cf_agents_operation_days WHERE kind = ?1 AND day <> ?2 AND day <= (SELECT "
+            "day "
+            "FROM cf_agents_operation_days WHERE kind = ?1 ORDER BY day DESC LIMIT 1 OFFSET ?3)")
         .execute(std::array{Param(kind), Param(spent.day), Param(kMostDays)});
   }
   return std::optional(spent.day);
@@ -91,13 +96,14 @@ Result<void> Operations::set_cost(std::string_view id, std::uint64_t cost) {
   if (cost > kMostCost) return Error{Errc::kInvalidArgument, "a cost is at most 10^15"};
   const auto its_cost = static_cast<std::int64_t>(cost);
   prepare_write();
-  kept("UPDATE cf_agents_operations SET cost = ?2 WHERE seq = ?1")
+  database_.kept("UPDATE cf_agents_operations SET cost = ?2 WHERE seq = ?1")
       .execute(std::array{Param(row->seq), Param(its_cost)});
   if (!row->day) return {};
   const std::int64_t most_others = std::numeric_limits<std::int64_t>::max() - its_cost;
-  kept(
-      "UPDATE cf_agents_operation_days SET cost = min(max(cost - ?3, 0), ?4) + ?5 "
-      "WHERE kind = ?1 AND day = ?2")
+  database_
+      .kept(
+          "UPDATE cf_agents_operation_days SET cost = min(max(cost - ?3, 0), ?4) + ?5 "
+          "WHERE kind = ?1 AND day = ?2")
       .execute(std::array{Param(std::string_view(row->kind)), Param(*row->day), Param(row->cost),
                           Param(most_others), Param(its_cost)});
   return {};
@@ -105,9 +111,10 @@ Result<void> Operations::set_cost(std::string_view id, std::uint64_t cost) {
 
 void Operations::give_back(const Row& row) {
   if (!row.day) return;
-  kept(
-      "UPDATE cf_agents_operation_days SET count = max(count - 1, 0), cost = max(cost - ?3, 0) "
-      "WHERE kind = ?1 AND day = ?2")
+  database_
+      .kept(
+          "UPDATE cf_agents_operation_days SET count = max(count - 1, 0), cost = max(cost - ?3, 0) "
+          "WHERE kind = ?1 AND day = ?2")
       .execute(std::array{Param(std::string_view(row.kind)), Param(*row.day), Param(row.cost)});
 }
 

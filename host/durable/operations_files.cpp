@@ -26,7 +26,7 @@ Result<std::string> Operations::path_of(std::string_view id) {
 std::int64_t Operations::remove_rows(std::string_view sql, std::span<const storage::Param> params) {
   std::vector<std::string> gone;
   {
-    storage::Rows rows = kept(sql).query(params);
+    storage::Rows rows = database_.kept(sql).query(params);
     while (rows.next()) gone.emplace_back(rows.text(0));
   }
   std::error_code ignored;

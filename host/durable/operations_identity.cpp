@@ -63,9 +63,10 @@ const std::string& Operations::incarnation() {
 // file's first, it has just written another word, which this one replaces.
 void Operations::keep_incarnation() {
   if (incarnation_.empty() || incarnation_is_kept_) return;
-  kept(
-      "INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?) "
-      "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
+  database_
+      .kept(
+          "INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?) "
+          "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
       .execute(std::array{Param(std::string_view(incarnation_))});
   incarnation_is_kept_ = true;
 }
@@ -74,9 +75,10 @@ std::int64_t Operations::next_n(const Scope& scope, FiberHandle fiber,
                                 const std::string& likeness) {
   std::int64_t n = 1;
   if (exists()) {
-    Rows rows = kept(
-                    "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? "
-                    "AND behind = 1")
+    Rows rows = database_
+                    .kept(
+                        "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? "
+                        "AND behind = 1")
                     .query(std::array{Param(std::string_view(scope.path)),
                                       Param(std::string_view(likeness))});
     if (rows.next()) n += storage::integer_or_none(rows, 0).value_or(0);

@@ -90,12 +90,6 @@ void Operations::prepare_write() {
   exists_ = true;
 }
 
-storage::Statement& Operations::kept(std::string_view sql) {
-  auto& statement = statements_[sql.data()];
-  if (!statement) statement = std::make_unique<storage::Statement>(database_.connection(), sql);
-  return *statement;
-}
-
 Operations::Row Operations::row_of(const Rows& rows) {
   Row row;
   int column = 0;
@@ -122,24 +116,27 @@ Operations::Row Operations::row_of(const Rows& rows) {
 
 std::optional<Operations::Row> Operations::find(std::string_view id) {
   if (!exists()) return std::nullopt;
-  Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS " FROM cf_agents_operations WHERE id = ?")
-                  .query(std::array{Param(id)});
+  Rows rows =
+      database_.kept("SELECT " HEARTH_OPERATION_COLUMNS " FROM cf_agents_operations WHERE id = ?")
+          .query(std::array{Param(id)});
   if (!rows.next()) return std::nullopt;
   return row_of(rows);
 }
 
 std::optional<std::string> Operations::document(std::int64_t seq, OperationPart part) {
   Rows rows =
-      kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
+      database_
+          .kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
           .query(std::array{Param(seq), Param(static_cast<std::int64_t>(part))});
   if (!rows.next()) return std::nullopt;
   return std::string(rows.text(0));
 }
 
 void Operations::put(std::int64_t seq, OperationPart part, std::string_view body) {
-  kept(
-      "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
-      "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
+  database_
+      .kept(
+          "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
+          "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
       .execute(std::array{Param(seq), Param(static_cast<std::int64_t>(part)), Param(body)});
 }
 
@@ -148,7 +145,7 @@ void Operations::put(std::int64_t seq, OperationPart part, std::string_view body
 void Operations::count_crash(const EndedProcess& ended) {
   if (!ended.row || *ended.row <= kOperationRows || *ended.row == kSeveralRows) return;
   prepare_write();
-  kept("UPDATE cf_agents_operations SET told = told + ?2 WHERE seq = ?1")
+  database_.kept("UPDATE cf_agents_operations SET told = told + ?2 WHERE seq = ?1")
       .execute(
           std::array{Param(*ended.row - kOperationRows), Param(std::int64_t{kMostTellings / 2})});
 }
@@ -157,7 +154,8 @@ void Operations::load() {
   if (!exists()) return;
   {
     Rows rows =
-        kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq").query({});
+        database_.kept("SELECT seq FROM cf_agents_operations WHERE told IS NOT NULL ORDER BY seq")
+            .query({});
     while (rows.next()) untold_.push_back(rows.integer(0));
   }
   unknown_now_ = number("SELECT count(*) FROM cf_agents_operations WHERE state = 'unknown'");
@@ -167,8 +165,9 @@ void Operations::load() {
 
 std::vector<Operations::Row> Operations::started_rows() {
   std::vector<Row> rows_now;
-  Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
-                   " FROM cf_agents_operations WHERE state = 'started' ORDER BY seq")
+  Rows rows = database_
+                  .kept("SELECT " HEARTH_OPERATION_COLUMNS
+                        " FROM cf_agents_operations WHERE state = 'started' ORDER BY seq")
                   .query({});
   while (rows.next()) rows_now.push_back(row_of(rows));
   return rows_now;
@@ -237,13 +236,15 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
                             static_cast<std::uint32_t>(OperationState::kNotExecuted);
   const bool only_open = filter.states != 0 && (filter.states & kSettled) == 0;
   storage::Statement& statement =
-      !scope.empty() ? kept("SELECT " HEARTH_OPERATION_COLUMNS
-                            " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq")
-      : only_open    ? kept("SELECT " HEARTH_OPERATION_COLUMNS
-                            " FROM cf_agents_operations WHERE state IN ('started', 'unknown') "
-                               "AND seq > ?1 AND ?2 = '' ORDER BY seq")
-                     : kept("SELECT " HEARTH_OPERATION_COLUMNS
-                            " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq");
+      !scope.empty()
+          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq")
+      : only_open
+          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE state IN ('started', 'unknown') "
+                           "AND seq > ?1 AND ?2 = '' ORDER BY seq")
+          : database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq");
   Rows rows = statement.query(std::array{Param(behind), Param(std::string_view(scope))});
   std::size_t count = 0;
   while (count < filter.limit && page.size() < kMaxPageBytes && rows.next()) {
@@ -266,17 +267,21 @@ std::optional<UnknownOperation> Operations::next_untold() {
     untold_.pop_front();
     std::optional<Row> row;
     {
-      Rows rows = kept("SELECT " HEARTH_OPERATION_COLUMNS
-                       " FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
+      Rows rows = database_
+                      .kept("SELECT " HEARTH_OPERATION_COLUMNS
+                            " FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
                       .query(std::array{Param(seq)});
       if (rows.next()) row = row_of(rows);
     }
     if (!row) continue;
     prepare_write();
-    kept("UPDATE cf_agents_operations SET told = iif(told < ?2, told + 1, NULL) WHERE seq = ?1")
+    database_
+        .kept(
+            "UPDATE cf_agents_operations SET told = iif(told < ?2, told + 1, NULL) WHERE seq = ?1")
         .execute(std::array{Param(seq), Param(std::int64_t{kMostTellings})});
-    Rows rows = kept("SELECT 1 FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
-                    .query(std::array{Param(seq)});
+    Rows rows =
+        database_.kept("SELECT 1 FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL")
+            .query(std::array{Param(seq)});
     if (!rows.next()) continue;  // it was told kMostTellings times
     telling_ = true;
     return UnknownOperation{row->id, row->kind, record_json(*row), seq};
@@ -288,15 +293,17 @@ void Operations::told(std::string_view id, bool was_heard) {
   telling_ = false;
   if (!was_heard) return;
   prepare_write();
-  kept("UPDATE cf_agents_operations SET told = NULL WHERE id = ?").execute(std::array{Param(id)});
+  database_.kept("UPDATE cf_agents_operations SET told = NULL WHERE id = ?")
+      .execute(std::array{Param(id)});
 }
 
 std::vector<UnknownOperation> Operations::standing_unknown() {
   std::vector<UnknownOperation> standing;
   if (unknown_now_ == 0) return standing;
-  Rows rows = kept(
-                  "SELECT id, kind FROM cf_agents_operations WHERE state = 'unknown' "
-                  "ORDER BY seq DESC LIMIT ?")
+  Rows rows = database_
+                  .kept(
+                      "SELECT id, kind FROM cf_agents_operations WHERE state = 'unknown' "
+                      "ORDER BY seq DESC LIMIT ?")
                   .query(std::array{Param(static_cast<std::int64_t>(kMostStanding))});
   while (rows.next())
     standing.push_back({std::string(rows.text(0)), std::string(rows.text(1)), std::string()});
@@ -346,9 +353,10 @@ std::int64_t Operations::keep_ms(std::string_view kind) const {
 
 std::optional<std::int64_t> Operations::next_expiry_ms() {
   std::optional<std::int64_t> next;
-  Rows rows = kept(
-                  "SELECT kind, min(settled_at) FROM cf_agents_operations WHERE state IN "
-                  "('completed', 'not_executed') GROUP BY kind")
+  Rows rows = database_
+                  .kept(
+                      "SELECT kind, min(settled_at) FROM cf_agents_operations WHERE state IN "
+                      "('completed', 'not_executed') GROUP BY kind")
                   .query({});
   while (rows.next()) {
     const std::int64_t expiry = rows.integer(1) + keep_ms(rows.text(0));
@@ -395,7 +403,7 @@ bool Operations::has_open() {
 }
 
 std::int64_t Operations::number(std::string_view sql) {
-  Rows rows = kept(sql).query({});
+  Rows rows = database_.kept(sql).query({});
   return rows.next() ? storage::integer_or_none(rows, 0).value_or(0) : 0;
 }
 

@@ -14,13 +14,13 @@ using storage::Statement;
 
 namespace {
 
-constexpr std::string_view kColumns =
-    "seq, id, parent, name, type, next_at, coalesce(length_ms, 0), cron, time_zone, "
+constexpr std::string_view kSelect =
+    "SELECT seq, id, parent, name, type, next_at, coalesce(length_ms, 0), cron, time_zone, "
     "fixed_rate, key, max_attempts, retry_base, retry_cap, misfire, "
     "misfire_limit, overlap, paused, dead, missing, running, scheduled_for, owed, missed, "
     "attempts, interruptions, fatal_attempts, begun_at, catch_up_until, set_at, created_at, "
     "claims, failures, "
-    "last_run, has_failed";
+    "last_run, has_failed FROM cf_agents_jobs ";
 
 // Values of the column `owed`.
 constexpr std::int64_t kOwed = 1;
@@ -30,10 +30,6 @@ constexpr std::int64_t kOver = 2;
 constexpr std::string_view kState =
     "CASE WHEN running > 0 THEN 'running' WHEN dead THEN 'dead' WHEN paused THEN 'paused' "
     "WHEN missing > 0 THEN 'missing' ELSE 'waiting' END";
-
-std::string select(std::string_view rest) {
-  return "SELECT " + std::string(kColumns) + " FROM cf_agents_jobs " + std::string(rest);
-}
 
 int small(const Rows& rows, int column) {
   return static_cast<int>(rows.integer(column));
@@ -119,23 +115,12 @@ void ScheduleTable::fill_in(ScheduleRow& row) {
   row.known_error = row.last_error;
 }
 
-Statement& ScheduleTable::kept(std::unique_ptr<Statement>& statement, std::string_view sql) {
-  if (!statement) statement = std::make_unique<Statement>(database_.connection(), sql);
-  return *statement;
-}
-
-void ScheduleTable::close() {
-  find_.reset();
-  update_.reset();
-  jobs_.close();
-}
-
 // ---- reading ------------------------------------------------------------------------------------
 
 std::vector<ScheduleRow> ScheduleTable::load() {
   std::vector<ScheduleRow> result;
   if (!has_table()) return result;
-  Statement all(database_.connection(), select("WHERE kind = 3 ORDER BY seq"));
+  Statement& all = database_.kept("WHERE kind = 3 ORDER BY seq", kSelect);
   for (Rows rows = all.query(); rows.next();) result.push_back(row_of(rows));
   for (ScheduleRow& row : result) fill_in(row);
   return result;
@@ -146,7 +131,7 @@ std::optional<ScheduleRow> ScheduleTable::find(std::int64_t seq) {
   const std::array params{Param(seq)};
   std::optional<ScheduleRow> row;
   {
-    Rows rows = kept(find_, select("WHERE seq = ? AND kind = 3")).query(params);
+    Rows rows = database_.kept("WHERE seq = ? AND kind = 3", kSelect).query(params);
     if (rows.next()) row = row_of(rows);
   }
   if (row) fill_in(*row);
@@ -155,7 +140,7 @@ std::optional<ScheduleRow> ScheduleTable::find(std::int64_t seq) {
 
 std::optional<ScheduleRow> ScheduleTable::find(std::string_view id) {
   if (!has_table()) return std::nullopt;
-  Statement find(database_.connection(), select("WHERE id = ? AND kind = 3 AND parent IS NULL"));
+  Statement& find = database_.kept("WHERE id = ? AND kind = 3 AND parent IS NULL", kSelect);
   const std::array params{Param(id)};
   Rows rows = find.query(params);
   if (!rows.next()) return std::nullopt;
@@ -330,12 +315,13 @@ void ScheduleTable::update(const ScheduleRow& row) {
                           number(state_of_row(row)),
                           due_of(row),
                           number(row.fatal_attempts)};
-  kept(update_,
-       "UPDATE cf_agents_jobs SET next_at = ?2, paused = ?3, dead = ?4, missing = ?5, "
-       "running = ?6, scheduled_for = ?7, owed = ?8, missed = ?9, attempts = ?10, "
-       "interruptions = ?11, catch_up_until = ?12, set_at = ?13, claims = ?14, failures = ?15, "
-       "last_run = ?16, has_failed = ?17, begun_at = ?18, state = ?19, due_at = ?20, "
-       "fatal_attempts = ?21 WHERE seq = ?1")
+  database_
+      .kept(
+          "UPDATE cf_agents_jobs SET next_at = ?2, paused = ?3, dead = ?4, missing = ?5, "
+          "running = ?6, scheduled_for = ?7, owed = ?8, missed = ?9, attempts = ?10, "
+          "interruptions = ?11, catch_up_until = ?12, set_at = ?13, claims = ?14, failures = ?15, "
+          "last_run = ?16, has_failed = ?17, begun_at = ?18, state = ?19, due_at = ?20, "
+          "fatal_attempts = ?21 WHERE seq = ?1")
       .execute(params);
   if (row.last_error != row.known_error) {
     const auto& error = row.last_error;

@@ -8,7 +8,6 @@
 #include "storage/statement.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -100,9 +99,6 @@ class ScheduleTable {
  public:
   explicit ScheduleTable(storage::AgentDatabase& database) : database_(database), jobs_(database) {}
 
-  // Releases its statements.
-  void close();
-
   // All rows, in the order of creation. Makes no table: without one there are no rows.
   [[nodiscard]] std::vector<ScheduleRow> load();
   [[nodiscard]] std::optional<ScheduleRow> find(std::int64_t seq);
@@ -144,13 +140,10 @@ class ScheduleTable {
   void prepare_write();
   bool has_table();
   void fill_in(ScheduleRow& row);
-  storage::Statement& kept(std::unique_ptr<storage::Statement>& statement, std::string_view sql);
 
   storage::AgentDatabase& database_;
   Jobs jobs_;
   // The statements that every run needs.
-  std::unique_ptr<storage::Statement> find_;
-  std::unique_ptr<storage::Statement> update_;
 };
 
 }  // namespace hearth::durable

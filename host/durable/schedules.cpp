@@ -35,7 +35,6 @@ void Schedules::load() {
 
 void Schedules::close() {
   line_.close();
-  table_.close();
 }
 
 // ---- the rows and what is known of them ---------------------------------------------------------

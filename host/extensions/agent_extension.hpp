@@ -10,6 +10,10 @@ namespace hearth::extensions {
 
 class AgentContext;
 
+// Which memory to give back: what no event has used since the last time, or all that an idle agent
+// does not need.
+enum class Trim { kUnused, kAll };
+
 // An extension's data about one agent. Made when the agent's code first uses the extension.
 //
 // Threads  The agent's shard.
@@ -22,8 +26,7 @@ class AgentExtension {
 
   // The agent's code has returned. Throws StorageError.
   virtual void end_turn() {}
-  // Gives back memory that an idle agent does not need.
-  virtual void trim() {}
+  virtual void trim(Trim) {}
   // While this is true, the agent stays in memory, and is loaded again soon after a crash.
   [[nodiscard]] virtual bool keeps_alive() const { return false; }
   // A transaction of the agent's own is open: writes may be undone.
@@ -61,8 +64,8 @@ class AgentExtensions {
     // By index: a rollback may make another part.
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].second->end_turn();
   }
-  void trim() {
-    for (const auto& [tag, part] : parts_) part->trim();
+  void trim(Trim what) {
+    for (const auto& [tag, part] : parts_) part->trim(what);
   }
   [[nodiscard]] bool keeps_alive() const {
     for (const auto& [tag, part] : parts_) {

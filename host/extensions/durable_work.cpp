@@ -87,7 +87,6 @@ bool DurableWork::is_of_fibers(const durable::EndedProcess& ended) {
 }
 
 void DurableWork::close() {
-  jobs_.close();
   for (durable::WorkPart* part : parts_) part->close();
 }
 

@@ -54,31 +54,25 @@ bool KvExtension::exists() {
   return found;
 }
 
-storage::Statement& KvExtension::kept(std::string_view sql) {
-  auto& statement = statements_[sql.data()];
-  if (!statement) {
-    statement = std::make_unique<storage::Statement>(agent_.database().connection(), sql);
-  }
-  return *statement;
-}
-
 std::uint64_t KvExtension::size_of(std::string_view key) {
   if (!exists()) return 0;
-  Rows rows = kept("SELECT length(CAST(value AS BLOB)) FROM cf_agents_kv WHERE key = ?")
+  Rows rows = agent_.database()
+                  .kept("SELECT length(CAST(value AS BLOB)) FROM cf_agents_kv WHERE key = ?")
                   .query(std::array{Param(key)});
   return rows.next() ? key.size() + static_cast<std::uint64_t>(rows.integer(0)) : 0;
 }
 
 KvUsage KvExtension::usage() {
   if (!exists()) return {};
-  Rows rows = kept("SELECT keys, bytes FROM cf_agents_kv_usage").query();
+  Rows rows = agent_.database().kept("SELECT keys, bytes FROM cf_agents_kv_usage").query();
   if (!rows.next()) return {};
   return {.keys = static_cast<std::uint64_t>(rows.integer(0)),
           .bytes = static_cast<std::uint64_t>(rows.integer(1))};
 }
 
 void KvExtension::store_usage(const KvUsage& usage) {
-  kept("UPDATE cf_agents_kv_usage SET keys = ?, bytes = ?")
+  agent_.database()
+      .kept("UPDATE cf_agents_kv_usage SET keys = ?, bytes = ?")
       .execute(std::array{Param(static_cast<std::int64_t>(usage.keys)),
                           Param(static_cast<std::int64_t>(usage.bytes))});
 }
@@ -86,7 +80,9 @@ void KvExtension::store_usage(const KvUsage& usage) {
 Result<std::string> KvExtension::get(std::string_view key) {
   if (!is_key(key)) return no_key();
   if (exists()) {
-    Rows rows = kept("SELECT value FROM cf_agents_kv WHERE key = ?").query(std::array{Param(key)});
+    Rows rows = agent_.database()
+                    .kept("SELECT value FROM cf_agents_kv WHERE key = ?")
+                    .query(std::array{Param(key)});
     if (rows.next()) return std::string(rows.text(0));
   }
   return Error{Errc::kNotFound, "nothing is kept under this key"};
@@ -138,9 +134,10 @@ Result<void> KvExtension::put(std::string_view key, std::string_view json) {
   // Copies: both may lie in a row that the first of these statements ends.
   const std::string its_key(key);
   const std::string its_value(json);
-  kept(
-      "INSERT INTO cf_agents_kv(key, value) VALUES(?, ?) "
-      "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
+  agent_.database()
+      .kept(
+          "INSERT INTO cf_agents_kv(key, value) VALUES(?, ?) "
+          "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
       .execute(std::array{Param(its_key), Param(its_value)});
   store_usage(used);
   return {};
@@ -152,7 +149,7 @@ Result<void> KvExtension::remove(std::string_view key) {
   if (before == 0) return Error{Errc::kNotFound, "nothing is kept under this key"};
   const KvUsage used = usage();
   agent_.database().begin_write();
-  kept("DELETE FROM cf_agents_kv WHERE key = ?").execute(std::array{Param(key)});
+  agent_.database().kept("DELETE FROM cf_agents_kv WHERE key = ?").execute(std::array{Param(key)});
   store_usage({.keys = used.keys - 1, .bytes = used.bytes - before});
   return {};
 }
@@ -164,10 +161,10 @@ Result<std::string> KvExtension::list(const KvFilter& filter) {
   // One bound on each side, so that a page reads only its own rows.
   const bool goes_on = filter.after >= filter.prefix;
   storage::Statement& page =
-      goes_on ? kept(
+      goes_on ? agent_.database().kept(
                     "SELECT key, value FROM cf_agents_kv WHERE key > ? AND key < ? "
                     "ORDER BY key LIMIT ?")
-              : kept(
+              : agent_.database().kept(
                     "SELECT key, value FROM cf_agents_kv WHERE key >= ? AND key < ? "
                     "ORDER BY key LIMIT ?");
   Rows rows = page.query(std::array{Param(goes_on ? filter.after : filter.prefix),

@@ -8,8 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -61,11 +59,9 @@ class KvExtension final : public AgentExtension {
   // The bytes of the key and its value; 0: there is no such key.
   [[nodiscard]] std::uint64_t size_of(std::string_view key);
   void store_usage(const KvUsage& usage);
-  storage::Statement& kept(std::string_view sql);
 
   AgentContext& agent_;
   bool exists_ = false;  // true only when no rollback of the agent's own can change it
-  std::map<const char*, std::unique_ptr<storage::Statement>> statements_;  // by their text's place
 };
 
 [[nodiscard]] const hearth_kv_v1& kv_extension() noexcept;

@@ -18,7 +18,10 @@ class SqlExtension final : public AgentExtension {
   [[nodiscard]] storage::PluginSql& sql() { return sql_; }
 
   void end_turn() override { sql_.end_turn(); }
-  void trim() override { sql_.release_memory(); }
+  void trim(Trim what) override {
+    if (what == Trim::kAll) return sql_.release_memory();
+    sql_.release_unused();
+  }
   [[nodiscard]] bool in_transaction() const override { return sql_.has_savepoints(); }
 
  private:

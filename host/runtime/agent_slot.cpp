@@ -482,7 +482,9 @@ void AgentSlot::completed(const Completion& completion) {
 
 void AgentSlot::touch() {
   last_activity_ = parts_.services.loop().clock().steady_now();
-  if (Live* live = life_.as<Live>()) live->trimmed = false;
+  Live* live = life_.as<Live>();
+  if (live != nullptr && std::exchange(live->trimmed, false))
+    arm_idle_timer(last_activity_ + std::min(kTrimAfter, live->served->settings.idle_timeout));
   if (in_memory()) parts_.admission.used(*this);
 }
 
@@ -498,11 +500,12 @@ void AgentSlot::idle_timer_fired() {
   const std::chrono::milliseconds timeout = live.served->settings.idle_timeout;
   if (!inbox_.empty() || !live.live->idle()) {
     touch();
+    live.live->trim(extensions::Trim::kUnused);
   } else if (now - last_activity_ >= timeout) {
     evict(EvictReason::kIdle);
     return;
   } else if (!live.trimmed && now - last_activity_ >= kTrimAfter) {
-    live.live->trim();
+    live.live->trim(extensions::Trim::kAll);
     live.trimmed = true;
     if (live.live->checkpoint_due(true)) parts_.threads.checkpoint(*live.live);
   }

@@ -297,9 +297,11 @@ bool LiveAgent::idle() const {
          !has_unwritten_answers();
 }
 
-void LiveAgent::trim() {
-  extensions().trim();
-  database_.release_memory();
+void LiveAgent::trim(extensions::Trim what) {
+  if (lent_) return;
+  extensions().trim(what);
+  if (what == extensions::Trim::kAll) return database_.release_memory();
+  database_.release_unused();
 }
 
 // ---- turns --------------------------------------------------------------------------------------

@@ -193,8 +193,8 @@ class LiveAgent final : public extensions::AgentContext,
   }
   // The outbox holds so much that no more events should be delivered before some of it has left.
   [[nodiscard]] bool is_crowded() const { return outbox_.is_crowded(); }
-  // Gives back memory that an idle agent does not need.
-  void trim();
+  // Gives memory back. Does nothing while the database is lent.
+  void trim(extensions::Trim what);
 
   // Internal completions and requests since the last call, in order.
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }

@@ -126,16 +126,6 @@ void reset_busy_writers(sqlite3& connection) {
 
 }  // namespace
 
-// Most turns are BEGIN, one store_state, COMMIT.
-struct AgentDatabase::Prepared {
-  explicit Prepared(sqlite3& connection)
-      : begin(connection, "BEGIN IMMEDIATE"), commit(connection, "COMMIT") {}
-
-  Statement begin;
-  Statement commit;
-  std::unique_ptr<Statement> store_state;  // from the first use on: its table must exist
-};
-
 // Breaks the database if the operation in its scope does not succeed.
 class AgentDatabase::FailStop {
  public:
@@ -337,8 +327,7 @@ void AgentDatabase::begin_write() {
   }
   FailStop fail_stop(*this);
   if (connection_ == nullptr) open_file();
-  if (prepared_ == nullptr) prepared_ = std::make_unique<Prepared>(connection_->handle());
-  prepared_->begin.execute();
+  kept_.get(connection_->handle(), "BEGIN IMMEDIATE").execute();
   if (options_.sync != nullptr) open_sync_target();
   in_transaction_ = true;
   ++transactions_;
@@ -352,7 +341,7 @@ void AgentDatabase::commit() {
     reset_busy_writers(connection_->handle());
     if (options_.sync != nullptr) check_sync_target();
     check_in_place();
-    prepared_->commit.execute();
+    kept_.get(connection_->handle(), "COMMIT").execute();
     check_wal_begins();
     in_transaction_ = false;
     meta_is_pending_ = false;
@@ -412,13 +401,10 @@ void AgentDatabase::store_state(std::string_view json) {
     connection_->execute(kCreateState);
     has_state_ = true;
   }
-  if (prepared_->store_state == nullptr) {
-    prepared_->store_state = std::make_unique<Statement>(
-        connection_->handle(), "INSERT INTO cf_agents_state(id, state) VALUES(" HEARTH_STATE_ROW
-                               ", ?1) ON CONFLICT(id) DO UPDATE SET state = excluded.state");
-  }
-  const std::array params{Param(json)};
-  prepared_->store_state->execute(params);
+  constexpr std::string_view kStore =
+      "INSERT INTO cf_agents_state(id, state) VALUES(" HEARTH_STATE_ROW
+      ", ?1) ON CONFLICT(id) DO UPDATE SET state = excluded.state";
+  kept_.get(connection_->handle(), kStore).execute(std::array{Param(json)});
   fail_stop.succeeded();
 }
 
@@ -442,7 +428,13 @@ std::int64_t AgentDatabase::used_bytes() {
 }
 
 void AgentDatabase::release_memory() noexcept {
+  if (!in_transaction_) kept_.clear();
+  release_unused();
+}
+
+void AgentDatabase::release_unused() noexcept {
   if (connection_ == nullptr || in_transaction_) return;
+  kept_.release_unused();
   sqlite3_db_release_memory(&connection_->handle());
   release_index_memory(connection_->handle());
 }
@@ -460,7 +452,7 @@ std::string AgentDatabase::close_connection() {
   sqlite3& db = connection_->handle();
   std::string failure;
   if (in_transaction_) sqlite3_exec(&db, "ROLLBACK", nullptr, nullptr, nullptr);
-  prepared_.reset();
+  kept_.clear();
   if (target_ != nullptr && target_->failed()) broken_ = true;  // the sync's caller has the error
   if (!broken_ && options_.sync != nullptr && !may_checkpoint()) {
     failure = "checkpoint " + path_.string() + ": its data could not be synced";

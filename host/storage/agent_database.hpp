@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
+#include "storage/kept_statements.hpp"
 #include "storage/sync_service.hpp"
 
 #include <chrono>
@@ -176,6 +177,12 @@ class AgentDatabase {
   // calls begin_write() first.
   [[nodiscard]] sqlite3& connection();
 
+  // The host's statement with the text `before` + `literal`, prepared once. The reference is good
+  // until memory is released. At most one Rows of it is alive at a time.
+  [[nodiscard]] Statement& kept(std::string_view literal, std::string_view before = {}) {
+    return kept_.get(connection(), literal, before);
+  }
+
   // The number of transactions that were started. A caller can compare two values to see whether
   // its transaction is still open.
   [[nodiscard]] std::uint64_t transactions() const noexcept { return transactions_; }
@@ -197,8 +204,10 @@ class AgentDatabase {
   // The size of the data without free pages, with the open transaction.
   [[nodiscard]] std::int64_t used_bytes();
 
-  // Frees cached pages, for an agent that has become idle. The next use reads them again.
+  // Frees cached pages and kept statements: all, for an agent that has become idle, or the pages
+  // and those statements that were not used since the last call. Nothing in a transaction.
   void release_memory() noexcept;
+  void release_unused() noexcept;
 
   // The target to sync after a commit. Null without a sync service. Null before the first write
   // too, except when an earlier object has left a WAL (P7).
@@ -207,7 +216,6 @@ class AgentDatabase {
   [[nodiscard]] const AgentKey& key() const noexcept { return key_; }
 
  private:
-  struct Prepared;  // statements that most turns need
   class FailStop;
 
   void open_file();
@@ -236,7 +244,7 @@ class AgentDatabase {
   AgentDatabaseOptions options_;
 
   std::unique_ptr<Connection> connection_;  // null until the file is needed, and after close()
-  std::unique_ptr<Prepared> prepared_;      // null while connection_ is; destroyed before it
+  KeptStatements kept_;                     // destroyed before connection_
   std::unique_ptr<SyncedFile> first_page_;  // until the target has it
   std::shared_ptr<SyncTarget> target_;      // shared with the requests in progress
   std::uint64_t inode_ = 0;   // of the open file; 0: not known, or with a VFS of a test

@@ -273,6 +273,7 @@ std::optional<PluginSql::Compiled> PluginSql::take_cached(std::string_view sql) 
 void PluginSql::keep_for_later(Compiled compiled) {
   if (!compiled.worth_keeping || limits_.cached_statements == 0) return;
   sqlite3_clear_bindings(compiled.stmt.get());
+  compiled.used = true;
   if (cache_.size() >= limits_.cached_statements) cache_.erase(cache_.begin());
   cache_.push_back(std::move(compiled));
 }
@@ -369,6 +370,10 @@ void PluginSql::end_turn() noexcept {
 void PluginSql::release_memory() noexcept {
   cache_.clear();
   cache_.shrink_to_fit();
+}
+
+void PluginSql::release_unused() noexcept {
+  std::erase_if(cache_, [](Compiled& compiled) { return !std::exchange(compiled.used, false); });
 }
 
 // ---- savepoints --------------------------------------------------------------------------------

@@ -147,8 +147,10 @@ class PluginSql {
   // blocks a checkpoint. step() on such a cursor is kCancelled until the plugin resets it.
   void end_turn() noexcept;
 
-  // Drops the cached statements, for an agent that has become idle.
+  // Drops the cached statements: all, for an agent that has become idle, or those that were not
+  // used since the last call.
   void release_memory() noexcept;
+  void release_unused() noexcept;
 
   // Whether a savepoint of this transaction is open. The next turn must then not share its commit.
   [[nodiscard]] bool has_savepoints() const noexcept {
@@ -173,6 +175,7 @@ class PluginSql {
     bool writes = false;    // needs the transaction
     bool grows = false;     // may need more pages: it writes more than a DELETE or DROP does
     bool searches = false;  // full text: a bound value may be a query
+    bool used = true;       // since release_unused()
     Cursor cursor = Cursor::kIdle;
   };
   struct Savepoint {

@@ -185,7 +185,8 @@ def memory(sides, sizes):
         side.load("idle", sizes.streams, "stream")
         time.sleep(sizes.settle)
         before = side.server.memory()
-        side.load("streams", sizes.streams, 50, 0)
+        side.load("streams", sizes.streams, 999_999, 200)
+        time.sleep(2 * sizes.settle)
         return (side.server.memory() - before) / sizes.streams / 1024
 
     def of_transcripts(side):

@@ -157,7 +157,6 @@ TEST_F(ScheduleTableTest, FibersBelowAFiberThatIsNamedAfterAScheduleAreLeftAlone
   EXPECT_TRUE(table_->children(id).empty());
   table_->hand_over_children(id, "heir");
   EXPECT_EQ(jobs.find(JobKind::kManaged, "f")->parent, id);
-  jobs.close();
 }
 
 TEST_F(ScheduleTableTest, ARunningOneShotRowIsNotAlike) {
@@ -253,8 +252,7 @@ TEST_F(ScheduleTableTest, WritesWaitForTheCommitAndEraseErases) {
   database_->commit();
   table_->erase(table_->find("b")->seq);
   EXPECT_FALSE(table_->find("b"));
-  table_->close();
-  EXPECT_TRUE(table_->load().empty()) << "statements are prepared again when needed";
+  EXPECT_TRUE(table_->load().empty());
 }
 
 }  // namespace

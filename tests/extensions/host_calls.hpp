@@ -73,6 +73,7 @@ class HostCalls {
   auto set_default_state(std::string_view json) {
     return agent_.of<extensions::StateExtension>().set_default(json);
   }
+  auto& database() { return agent_.database(); }
   auto& sql() { return agent_.of<extensions::SqlExtension>().sql(); }
 
   extensions::Client* find_connection(extensions::ConnectionId id) {

@@ -3,6 +3,7 @@
 
 #include "extensions/agent_context.hpp"
 #include "fakes.hpp"
+#include "storage/statement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -183,6 +184,35 @@ TEST_F(AgentSlotTest, AnAgentWithAnEventInProgressIsNotIdle) {
   complete_kept();
   shard_.loop.advance(milliseconds(62'000));
   EXPECT_EQ(shard_.script.alive, 0);
+}
+
+TEST_F(AgentSlotTest, AnAgentAtWorkGivesBackStatementsThatItDidNotUseForASecond) {
+  const auto use = [this](std::string_view sql) {
+    storage::PluginSql& statements = shard_.script.host->sql();
+    EXPECT_TRUE(statements.finalize(*statements.prepare(sql)));
+  };
+  const auto kept = [this] {
+    storage::Statement all(shard_.script.host->database().connection(),
+                           "SELECT count(*) FROM sqlite_stmt WHERE sql GLOB 'SELECT [12]'");
+    storage::Rows rows = all.query();
+    EXPECT_TRUE(rows.next());
+    return rows.integer(0);
+  };
+  keep(EventKind::kMessage);
+  const auto client = shard_.connect();
+  shard_.loop.advance(milliseconds(5'000));  // it was idle, too
+  shard_.shard().message(client.id, "long work", FrameKind::kText);
+  shard_.settle();
+  use("SELECT 1");
+  use("SELECT 2");
+  for (int second = 0; second < 3; ++second) {
+    shard_.loop.advance(milliseconds(1'000));
+    use("SELECT 2");
+  }
+  EXPECT_EQ(kept(), 1);
+  shard_.loop.advance(milliseconds(2'100));
+  EXPECT_EQ(kept(), 0);
+  complete_kept();
 }
 
 TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {

@@ -307,6 +307,24 @@ TEST_F(PluginSqlTest, P5_TheCacheIsBounded) {
   EXPECT_EQ(after.integer(0), 0);
 }
 
+TEST_F(PluginSqlTest, P5_WhatWasNotUsedSinceTheLastCallIsGivenBack) {
+  const auto kept = [this] {
+    Statement all(database_.connection(),
+                  "SELECT group_concat(sql, ' ') FROM sqlite_stmt WHERE sql GLOB 'SELECT [0-9]'");
+    Rows rows = all.query();
+    return rows.next() ? std::string(rows.text(0)) : std::string();
+  };
+  EXPECT_EQ(ask("SELECT 1"), 1);
+  EXPECT_EQ(ask("SELECT 2"), 2);
+  sql_->release_unused();
+  EXPECT_NE(kept(), "") << "both were used since the beginning";
+  EXPECT_EQ(ask("SELECT 2"), 2);
+  sql_->release_unused();
+  EXPECT_EQ(kept(), "SELECT 2");
+  sql_->release_unused();
+  EXPECT_EQ(kept(), "");
+}
+
 // ---- limits ------------------------------------------------------------------------------------
 
 TEST_F(PluginSqlTest, P2_BoundsTheLengthOfSql) {
