@@ -122,8 +122,8 @@ void AlarmClock::admit_to_wake() {
   });
 }
 
-// Work that was interrupted while the server runs waits with all that is due: objects that leave for
-// others are interrupted all the time, and calls would wait behind them.
+// Work that was interrupted while the server runs waits with all that is due: objects that leave
+// for others are interrupted all the time, and calls would wait behind them.
 PacedSteps& AlarmClock::recovery_steps() {
   if (restarting_since_ && recovery_.waiting() == 0 &&
       parts_.loop.clock().steady_now() - *restarting_since_ > kRestart)
