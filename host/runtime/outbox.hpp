@@ -3,6 +3,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/error.hpp"
+#include "base/work_mark.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/durability_gate.hpp"
 #include "runtime/types.hpp"

@@ -74,6 +74,21 @@ TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfter
   EXPECT_EQ(shard_.logger.count("warn schedule:missed class=Counter agent=a"), 1U);
 }
 
+TEST_F(LiveAgentSchedulesTest, WhatAVersionCannotReadWaitsAndIsChargedToTheVersionOnce) {
+  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
+    return Error{Errc::kUnreadable, "the member `text` is missing"};
+  };
+  visit([](HostCalls& host) {
+    EXPECT_TRUE(host.create_schedule(after(0, "once")));
+    EXPECT_TRUE(host.create_schedule(after(0, "another")));
+  });
+  shard_.loop.advance(seconds(5));
+  EXPECT_EQ(order, (Strings{"once", "another"})) << "a failure would be tried again by now";
+  const auto starts = shard_.runtime().classes().find("counter")->starts;
+  EXPECT_TRUE(starts->unreadable);
+  EXPECT_EQ(starts->failed, 1U);
+}
+
 TEST_F(LiveAgentSchedulesTest, ARunThatFailsIsTriedAgainAndThenTold) {
   on_work = fail;
   visit([](HostCalls& host) {

@@ -1,5 +1,7 @@
 // The queue, and which agents are woken and kept alive, through the whole runtime. A restart is a
 // new runtime on the same files. Schedules: live_agent_schedules_test.cpp.
+#include "storage/connection.hpp"
+#include "support/temp_directory.hpp"
 #include "work_fixture.hpp"
 
 #include <hearth/ext/offload.h>
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <optional>
@@ -92,6 +95,26 @@ TEST_F(LiveAgentWorkTest, AKeyedOperationBehindItsHorizonIsToldThoughNobodyAsks)
 }
 
 // ---- the queue ----
+
+TEST_F(LiveAgentWorkTest, ATryCountsOnDiskBeforeItsCodeRuns) {
+  std::int64_t on_disk = 0;
+  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    // What a kill would leave.
+    const hearth::testing::TempDirectory copy;
+    const std::string file = shard_.data().agent_path(testing::kUsualAgent);
+    for (const char* suffix : {"", "-wal"})
+      std::filesystem::copy_file(file + suffix, copy.path() / (std::string("a") + suffix));
+    storage::Connection left(copy.path() / "a", {});
+    on_disk += left.query_integer("SELECT sum(interruptions) FROM cf_agents_jobs WHERE state = 1");
+    return host.complete(event.call, std::string_view());
+  };
+  visit([](HostCalls& host) {
+    EXPECT_TRUE(host.push_item(item("item")));
+    EXPECT_TRUE(host.create_schedule(after(0, "tick")));
+  });
+  ASSERT_EQ(order.size(), 2U);
+  EXPECT_EQ(on_disk, 2);
+}
 
 TEST_F(LiveAgentWorkTest, ItemsAreDeliveredInOrderOneAtATime) {
   std::vector<CallId> open;
