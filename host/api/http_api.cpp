@@ -69,24 +69,14 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
       readiness_(readiness),
       metrics_(metrics),
       agents_(runtime, readiness, random, logger, options.max_name_bytes, std::move(options.edge)),
-      objects_(runtime, readiness, options.max_name_bytes),
+      objects_(runtime),
       admin_(options.admin),
+      max_name_bytes_(options.max_name_bytes),
       objects_token_(std::move(options.objects_token)) {
   add_pages();
   agents_.add_routes(routes_);
-  if (options.definitions != nullptr) {
-    definitions_.emplace(*options.definitions);
-    definitions_->add_routes(routes_);
-  }
+  for (Route& row : options.rows) routes_.add(std::move(row));
   objects_.add_routes(routes_);
-  if (options.objects != nullptr) {
-    objects_admin_.emplace(*options.objects, runtime.classes(), readiness, options.max_name_bytes);
-    objects_admin_->add_routes(routes_);
-    object_alarms_.emplace(*options.objects, runtime.classes(), readiness, runtime.loop(0).clock(),
-                           options.max_name_bytes);
-    object_alarms_->add_routes(routes_);
-  }
-  if (admin_ != nullptr) admin_->add_routes(routes_);
   openapi_ = openapi_document(routes_, !objects_token_.empty());
 }
 
@@ -140,30 +130,37 @@ void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   route(std::move(exchange), path, is_admin);
 }
 
-std::variant<std::string, net::HttpResponse> HttpApi::admit(const net::HttpRequest& request,
-                                                            std::string_view path,
-                                                            const Routes::Found& found) const {
+std::variant<HttpApi::Admitted, net::HttpResponse> HttpApi::admit(
+    const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const {
   const bool is_object = is_below_objects(path);
   const auto is_for = [&found](Access access) { return found.is_path && found.access == access; };
   const bool is_for_administrators = AdminApi::is_ours(path) || is_for(Access::kAdministrator);
   const bool asks_for_key = is_object && !objects_token_.empty();
-  if (asks_for_key && !is_for_administrators &&
-      is_same_secret(api_key_of(request.headers), objects_token_))
-    return std::string();
-  if (asks_for_key || is_for_administrators || is_for(Access::kObjectsOwner)) {
+  const bool has_key = asks_for_key && !is_for_administrators &&
+                       is_same_secret(api_key_of(request.headers), objects_token_);
+  if (!has_key && (asks_for_key || is_for_administrators || is_for(Access::kObjectsOwner))) {
     if (admin_ == nullptr) return nothing_there();
     if (auto refusal = admin_->refusal(request, is_object ? kObjectsKeys : AdminApi::kKeys))
       return *std::move(refusal);
-    return std::string();
   }
-  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return std::string();
+  Admitted admitted;
+  if (!is_object || !is_for(Access::kUser) || found.values.size() < 2) return admitted;
   auto asked = class_of_objects(runtime_.classes(), readiness_, found.values[0]);
   const auto* const served = std::get_if<std::shared_ptr<const runtime::ServedClass>>(&asked);
-  // A client that is refused does not learn whether the class exists.
-  auto claims = agents_.claims_for(request, served == nullptr ? nullptr : *served,
-                                   protocol::object_name(found.values[1]));
-  if (served != nullptr || std::holds_alternative<net::HttpResponse>(claims)) return claims;
-  return std::get<net::HttpResponse>(std::move(asked));
+  if (!asks_for_key) {
+    // A client that is refused does not learn whether the class exists.
+    auto claims = agents_.claims_for(request, served == nullptr ? nullptr : *served,
+                                     protocol::object_name(found.values[1]));
+    if (auto* refusal = std::get_if<net::HttpResponse>(&claims)) return std::move(*refusal);
+    admitted.claims = std::get<std::string>(std::move(claims));
+  }
+  if (served == nullptr && (found.route != nullptr || !asks_for_key))
+    return std::get<net::HttpResponse>(std::move(asked));
+  if (found.route == nullptr) return admitted;
+  auto object = object_of(*served, found.values[1], max_name_bytes_);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&object)) return std::move(*refusal);
+  admitted.object = std::get<ObjectAddress>(std::move(object));
+  return admitted;
 }
 
 void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path,
@@ -178,11 +175,13 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
   if (auto* refusal = std::get_if<net::HttpResponse>(&admitted)) return refuse(std::move(*refusal));
   if (found.route != nullptr) {
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
+    auto& [claims, object] = std::get<Admitted>(admitted);
     return found.route->answer({std::move(exchange), std::move(found.values), query,
-                                std::get<std::string>(std::move(admitted))});
+                                std::move(claims), std::move(object)});
   }
   if (found.is_path) return refuse(routes_.wrong_method(path));
-  if (is_admin) return AdminApi::refuse_unknown(*exchange);
+  if (is_admin)
+    return exchange->respond(admin_refusal({Errc::kNotFound, "there is nothing at this path"}));
   if (is_below_objects(path) && !agents_.has_route(path)) return refuse(nothing_there());
   agents_.on_request(std::move(exchange));  // other paths of agents, and 404
 }

@@ -3,10 +3,7 @@
 
 #include "api/admin_api.hpp"
 #include "api/agents_endpoint.hpp"
-#include "api/definitions_endpoint.hpp"
 #include "api/edge_rules.hpp"
-#include "api/object_alarms.hpp"
-#include "api/objects_admin.hpp"
 #include "api/objects_endpoint.hpp"
 #include "api/origin_rules.hpp"
 #include "api/readiness.hpp"
@@ -25,6 +22,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace hearth::api {
 
@@ -32,16 +30,15 @@ struct HttpApiOptions {
   // Bytes of an agent's name, as it stands in the URL. The network's limit on a target must leave
   // room for names that are too long: only a request that gets here can be told to stop retrying.
   std::size_t max_name_bytes = protocol::kDefaultMaxNameBytes;
-  // Answers /admin and all paths below it; null: these paths do not exist. Outlives the HttpApi.
+  // Lets administrators in; null: nothing of theirs exists. Outlives the HttpApi.
   AdminApi* admin = nullptr;
+  // The rows that the server answers itself, below /admin and /objects. What they call outlives the
+  // HttpApi.
+  std::vector<Route> rows = {};
   EdgeRules edge = {};
-  // Answers /objects except calls; null: these paths do not exist. Outlives the HttpApi.
-  ObjectActions* objects = nullptr;
   // The key that /objects asks for; empty: none. A request with the key needs no other proof below
   // /objects, and may use the rows with Access::kObjectsOwner.
   std::string objects_token = {};
-  // Answers /objects/definitions; null: the path does not exist. Outlives the HttpApi.
-  DefinitionActions* definitions = nullptr;
 };
 
 //  GET /                 a text that says what this server is
@@ -89,11 +86,17 @@ class HttpApi final : public net::HttpHandler {
   void add_pages();
   // For a request that its origin does not exclude.
   void route(std::shared_ptr<net::HttpExchange> exchange, std::string_view path, bool is_admin);
-  // Refuses a request that may not ask for this path. Else gives the claims of the client's token
-  // if a class of objects asks for one. A path for users whose class is unknown is refused, because
-  // the class's rules for clients are not known.
-  [[nodiscard]] std::variant<std::string, net::HttpResponse> admit(
-      const net::HttpRequest& request, std::string_view path, const Routes::Found& found) const;
+  // What is known of a request that was let in. Of a path of objects for users: the object, and the
+  // claims of the client's token if the class asks for one.
+  struct Admitted {
+    std::string claims = {};
+    ObjectAddress object = {};
+  };
+  // Refuses a request that may not ask for this path. A path of objects for users whose class is
+  // unknown is refused, because the class's rules for clients are not known.
+  [[nodiscard]] std::variant<Admitted, net::HttpResponse> admit(const net::HttpRequest& request,
+                                                                std::string_view path,
+                                                                const Routes::Found& found) const;
   [[nodiscard]] net::HttpResponse front_page() const;
   [[nodiscard]] net::HttpResponse health() const;
   [[nodiscard]] net::HttpResponse readiness() const;
@@ -105,10 +108,8 @@ class HttpApi final : public net::HttpHandler {
   const Metrics& metrics_;
   AgentsEndpoint agents_;
   ObjectsEndpoint objects_;
-  std::optional<ObjectsAdmin> objects_admin_;
-  std::optional<ObjectAlarms> object_alarms_;
-  std::optional<DefinitionsEndpoint> definitions_;
   AdminApi* const admin_;
+  const std::size_t max_name_bytes_;
   const std::string objects_token_;
   Routes routes_;
   std::string openapi_;

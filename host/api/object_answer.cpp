@@ -128,8 +128,11 @@ net::HttpResponse call_error(const Error& error) {
 
 net::HttpResponse object_refusal(const Error& error) {
   if (error.code != Errc::kNotFound) return object_error(error);
-  const bool is_class = error.message == kNoSuchClass;
-  return object_error(404, is_class ? "class_not_found" : "object_not_found", error.message);
+  return object_error(404, "object_not_found", error.message);
+}
+
+net::HttpResponse no_such_class() {
+  return object_error(404, "class_not_found", "there are no objects of such a class");
 }
 
 net::HttpResponse as_object_error(net::HttpResponse response) {

@@ -44,12 +44,11 @@ namespace hearth::api {
 // do the same again, and what it wrote before it failed is stored.
 [[nodiscard]] net::HttpResponse call_error(const Error& error);
 
-// The message for a class that has no objects.
-inline constexpr std::string_view kNoSuchClass = "there are no objects of such a class";
-
-// The same for a request that is no call: kNotFound is 404 object_not_found, or with the message
-// kNoSuchClass 404 class_not_found.
+// The same for a request that is no call: kNotFound is 404 object_not_found.
 [[nodiscard]] net::HttpResponse object_refusal(const Error& error);
+
+// 404 class_not_found: the class does not exist, or has no objects.
+[[nodiscard]] net::HttpResponse no_such_class();
 
 // An error of the other paths, {"error":{"code","message"}}, in the shape of /objects, with the
 // same status and headers. Any other response stays as it is.

@@ -20,22 +20,16 @@ std::variant<std::shared_ptr<const runtime::ServedClass>, net::HttpResponse> cla
     return classes.had_library(agent_class)
                ? object_error(503, "sandbox_unavailable", "the class is not loaded now")
                : object_error(422, "library_missing", "no library with this class was loaded yet");
-  if (served == nullptr || !served->settings.is_object)
-    return object_error(404, "class_not_found", kNoSuchClass);
+  if (served == nullptr || !served->settings.is_object) return no_such_class();
   return served;
 }
 
-std::variant<ObjectAddress, net::HttpResponse> object_at(const runtime::ClassRegistry& classes,
-                                                         const Readiness& readiness,
-                                                         std::string_view agent_class,
-                                                         std::string_view id,
-                                                         std::size_t max_name_bytes) {
+std::variant<ObjectAddress, net::HttpResponse> object_of(
+    std::shared_ptr<const runtime::ServedClass> served, std::string_view id,
+    std::size_t max_name_bytes) {
   std::string name = protocol::object_name(id);
   if (const auto problem = protocol::name_problem(name, max_name_bytes); !problem.empty())
     return object_error(400, "invalid_argument", problem);
-  auto found = class_of_objects(classes, readiness, agent_class);
-  if (auto* refusal = std::get_if<net::HttpResponse>(&found)) return std::move(*refusal);
-  auto& served = std::get<std::shared_ptr<const runtime::ServedClass>>(found);
   if (!served->refusal.empty()) return object_error(503, "sandbox_unavailable", served->refusal);
   storage::AgentKey key{std::string(served->agent_class->name()), std::move(name)};
   return ObjectAddress{std::move(served), std::move(key)};

@@ -19,9 +19,7 @@ struct ObjectAddress {
   storage::AgentKey key;
 };
 
-// The class that {class} names, or the refusal for the client. HttpApi uses it to find the rules
-// for clients, and the routes use it to find the class that answers. So both know the same
-// spellings. Refusals:
+// The class that {class} names, or the refusal for the client:
 //   503 sandbox_unavailable   the server starts or stops, or the class is not loaded now
 //   422 library_missing       the class has settings, and never had a library
 //   404 class_not_found       there is no such class, or it has no objects
@@ -31,10 +29,10 @@ struct ObjectAddress {
 class_of_objects(const runtime::ClassRegistry& classes, const Readiness& readiness,
                  std::string_view agent_class);
 
-// The object of /objects/{class}/{id}, or the refusal for the client: as class_of_objects(), and
-// 400 invalid_argument for an id that is not valid.
-[[nodiscard]] std::variant<ObjectAddress, net::HttpResponse> object_at(
-    const runtime::ClassRegistry& classes, const Readiness& readiness, std::string_view agent_class,
-    std::string_view id, std::size_t max_name_bytes);
+// The object of the class that {id} names, or the refusal: 400 invalid_argument, or 503
+// sandbox_unavailable while no agent of the class is woken.
+[[nodiscard]] std::variant<ObjectAddress, net::HttpResponse> object_of(
+    std::shared_ptr<const runtime::ServedClass> served, std::string_view id,
+    std::size_t max_name_bytes);
 
 }  // namespace hearth::api

@@ -7,7 +7,6 @@
 #include "json/json.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
-#include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
 
@@ -51,10 +50,6 @@ std::string fingerprint(std::string_view method, std::string_view arguments,
 
 }  // namespace
 
-ObjectsEndpoint::ObjectsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
-                                 std::size_t max_name_bytes)
-    : runtime_(runtime), readiness_(readiness), max_name_bytes_(max_name_bytes) {}
-
 void ObjectsEndpoint::add_routes(Routes& routes) {
   routes.add({"POST",
               "/objects/{class}/{id}/call",
@@ -70,46 +65,33 @@ void ObjectsEndpoint::add_routes(Routes& routes) {
               {.body = "Anything", .answer = "CallResult"}});
 }
 
-std::variant<ObjectAddress, net::HttpResponse> ObjectsEndpoint::find(const RouteCall& call) const {
-  return object_at(runtime_.classes(), readiness_, call.values[0], call.values[1], max_name_bytes_);
-}
-
 void ObjectsEndpoint::call(const RouteCall& call) {
-  auto found = find(call);
-  if (auto* refusal = std::get_if<net::HttpResponse>(&found))
-    return call.exchange->respond(std::move(*refusal));
   auto read = protocol::read_object_call(call.exchange->request().body);
   if (!read) return call.exchange->respond(object_error(read.error()));
-  deliver(call, std::get<ObjectAddress>(std::move(found)), std::move(read->method),
-          std::move(read->arguments));
+  deliver(call, std::move(read->method), std::move(read->arguments));
 }
 
 void ObjectsEndpoint::call_method(const RouteCall& call) {
-  auto found = find(call);
-  if (auto* refusal = std::get_if<net::HttpResponse>(&found))
-    return call.exchange->respond(std::move(*refusal));
   auto arguments = protocol::read_object_arguments(call.exchange->request().body);
   if (!arguments) return call.exchange->respond(object_error(arguments.error()));
   std::string method = protocol::percent_decode(call.values[2]);
   if (!is_valid_utf8(method))
     return call.exchange->respond(
         object_error(400, "invalid_argument", "the method's name is not valid UTF-8"));
-  deliver(call, std::get<ObjectAddress>(std::move(found)), std::move(method),
-          *std::move(arguments));
+  deliver(call, std::move(method), *std::move(arguments));
 }
 
-void ObjectsEndpoint::deliver(const RouteCall& asked, ObjectAddress object, std::string method,
-                              std::string arguments) {
+void ObjectsEndpoint::deliver(const RouteCall& asked, std::string method, std::string arguments) {
   const Exchange& exchange = asked.exchange;
   if (method.starts_with(kReserved))
     return exchange->respond(
         object_error(404, "invalid_method", "names of methods do not begin with __"));
   runtime::Shard::AgentCallIn call;
-  call.key = std::move(object.key);
-  call.segment = object.served->segment;
+  call.key = asked.object.key;
+  call.segment = asked.object.served->segment;
   call.method = std::move(method);
   call.arguments = std::move(arguments);
-  call.timeout = object.served->settings.object_call_timeout;
+  call.timeout = asked.object.served->settings.object_call_timeout;
   call.is_of_client = true;
   const net::HttpRequest& request = exchange->request();
   if (const auto key = net::find_header(request.headers, "Idempotency-Key")) {

@@ -1,16 +1,11 @@
 #pragma once
 // /objects: agents as durable objects, for clients of plain HTTP and JSON.
 
-#include "api/object_lookup.hpp"
-#include "api/readiness.hpp"
 #include "api/routes.hpp"
 #include "runtime/runtime.hpp"
 
-#include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <variant>
 
 namespace hearth::api {
 
@@ -43,8 +38,7 @@ namespace hearth::api {
 // Lifetime   As AgentsEndpoint.
 class ObjectsEndpoint {
  public:
-  ObjectsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
-                  std::size_t max_name_bytes);
+  explicit ObjectsEndpoint(runtime::Runtime& runtime) : runtime_(runtime) {}
 
   // The rows call this object: it outlives the table's last use.
   void add_routes(Routes& routes);
@@ -52,16 +46,11 @@ class ObjectsEndpoint {
  private:
   using Exchange = std::shared_ptr<net::HttpExchange>;
 
-  // The object, or the refusal for the client.
-  [[nodiscard]] std::variant<ObjectAddress, net::HttpResponse> find(const RouteCall& call) const;
   void call(const RouteCall& call);
   void call_method(const RouteCall& call);
-  void deliver(const RouteCall& asked, ObjectAddress object, std::string method,
-               std::string arguments);
+  void deliver(const RouteCall& asked, std::string method, std::string arguments);
 
   runtime::Runtime& runtime_;
-  const Readiness& readiness_;
-  const std::size_t max_name_bytes_;
 };
 
 }  // namespace hearth::api

@@ -1,5 +1,5 @@
 #pragma once
-// What the admin API reads from the query of a request.
+// Values in the query of a request.
 
 #include "base/error.hpp"
 #include "protocol/request_query.hpp"
@@ -57,11 +57,13 @@ inline Result<std::optional<std::int64_t>> number_in(std::string_view query, std
                                            std::to_string(least) + " to " + std::to_string(most)};
 }
 
-// The `limit` of a page below /objects.
+// Items of a page.
+inline constexpr std::int64_t kMaxPage = 1000;
+
+// The `limit` of a page.
 inline Result<std::size_t> page_limit(std::string_view query) {
   constexpr std::int64_t kByDefault = 100;
-  constexpr std::int64_t kMost = 1000;
-  const auto limit = number_in(query, "limit", 1, kMost);
+  const auto limit = number_in(query, "limit", 1, kMaxPage);
   if (!limit) return limit.error();
   return static_cast<std::size_t>(limit->value_or(kByDefault));
 }

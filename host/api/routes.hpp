@@ -2,6 +2,7 @@
 // The table of routes: one row for each method and path. The server dispatches requests by it, and
 // makes the API document from it.
 
+#include "api/object_lookup.hpp"
 #include "net/http.hpp"
 
 #include <functional>
@@ -27,6 +28,8 @@ struct RouteCall {
   std::vector<std::string_view> values;  // of the pattern's parameters, in order, not decoded
   std::string_view query;                // without the `?`
   std::string claims = {};  // of the client's token, a JSON object; empty: no claims are known
+  // The {class} and {id} of a row below /objects with Access::kUser: there `served` is not null.
+  ObjectAddress object = {};
 };
 
 // Bodies and parameters of a route, for the API document (api/openapi.hpp).

@@ -1,10 +1,12 @@
 #include "server/definition_desk.hpp"
 
+#include "api/object_answer.hpp"
 #include "base/files.hpp"
 #include "config/class_file.hpp"
 #include "config/definitions.hpp"
 #include "config/parse.hpp"
 #include "protocol/class_segment.hpp"
+#include "protocol/request_query.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -33,6 +35,26 @@ Error no_definition() {
   return {Errc::kNotFound, "there is no definition of such a class"};
 }
 
+DefinitionDesk::Answer answer_to(const api::RouteCall& call, int status = 200) {
+  return [exchange = call.exchange, status](const Result<std::string>& outcome) {
+    if (outcome) return exchange->respond(api::object_data(*outcome, status));
+    const Error& error = outcome.error();
+    switch (error.code) {
+      case Errc::kNotFound:
+        return exchange->respond(api::object_error(404, "definition_not_found", error.message));
+      case Errc::kConflict:
+        return exchange->respond(api::object_error(409, "definition_exists", error.message));
+      case Errc::kUnsupported:
+        return exchange->respond(api::object_error(422, "unsupported", error.message));
+      default: return exchange->respond(api::object_error(error));
+    }
+  };
+}
+
+std::string class_in(const api::RouteCall& call) {
+  return protocol::percent_decode(call.values[0]);
+}
+
 }  // namespace
 
 DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files,
@@ -46,6 +68,40 @@ DefinitionDesk::DefinitionDesk(const fs::path& data, fs::path class_files,
       logger_(logger),
       pool_(1, kMaxWaiting) {
   remove_unfinished(directory_);
+}
+
+void DefinitionDesk::add_routes(std::vector<api::Route>& rows) {
+  constexpr auto kAccess = api::Access::kAdministrator;
+  constexpr std::string_view kAll = "/objects/definitions";
+  constexpr std::string_view kOne = "/objects/definitions/{class}";
+  const auto add = [&rows](std::string_view method, std::string_view pattern,
+                           std::string_view summary, api::RouteShape shape,
+                           std::function<void(const api::RouteCall&)> answer) {
+    rows.push_back({method, pattern, kAccess, summary, std::move(answer), shape});
+  };
+  add("GET", kAll, "The definitions of classes.", {.answer = "DefinitionList"},
+      [this](const api::RouteCall& call) {
+        ask(answer_to(call), [this](const Answer& told) { told(all()); });
+      });
+  add("POST", kAll, "Gives a class its settings.",
+      {.body = "Definition", .status = 201, .answer = "DefinitionAnswer"},
+      [this](const api::RouteCall& call) {
+        set({}, call.exchange->request().body, Mode::kCreate, answer_to(call, 201));
+      });
+  add("GET", kOne, "The definition of a class.", {.answer = "DefinitionAnswer"},
+      [this](const api::RouteCall& call) {
+        ask(answer_to(call), [this, name = class_in(call)](const Answer& told) {
+          const auto text = kept(name);
+          if (!text) return told(text.error());
+          told(dump_json(config::shown_definition(*text)));
+        });
+      });
+  add("PUT", kOne, "Gives a class other settings.",
+      {.body = "Definition", .answer = "DefinitionAnswer"}, [this](const api::RouteCall& call) {
+        set(class_in(call), call.exchange->request().body, Mode::kReplace, answer_to(call));
+      });
+  add("DELETE", kOne, "Removes the settings of a class.", {.answer = "DefinitionAnswer"},
+      [this](const api::RouteCall& call) { remove(class_in(call), answer_to(call)); });
 }
 
 void DefinitionDesk::ask(Answer answer, std::function<void(const Answer&)> work) {
@@ -75,18 +131,6 @@ Result<std::string> DefinitionDesk::all() const {
     if (text) list.push_back(config::shown_definition(*text));
   }
   return dump_json(list);
-}
-
-void DefinitionDesk::list(Answer answer) {
-  ask(std::move(answer), [this](const Answer& told) { told(all()); });
-}
-
-void DefinitionDesk::show(std::string agent_class, Answer answer) {
-  ask(std::move(answer), [this, name = std::move(agent_class)](const Answer& told) {
-    const auto text = kept(name);
-    if (!text) return told(text.error());
-    told(dump_json(config::shown_definition(*text)));
-  });
 }
 
 // Whether the class may get a definition now.
@@ -151,12 +195,12 @@ void DefinitionDesk::set(std::string agent_class, std::string body, Mode mode, A
       });
 }
 
-void DefinitionDesk::rolled_out(const Written& definition,
-                                const Result<std::vector<api::ReloadedFile>>& files,
+void DefinitionDesk::rolled_out(const Written& definition, const Outcomes& files,
                                 const Answer& answer) {
+  using Outcome = plugins::ReloadOutcome;
   if (files) {
-    for (const api::ReloadedFile& each : *files) {
-      if (each.outcome != "refused" || each.file != definition.file.native()) continue;
+    for (const Outcome& each : *files) {
+      if (each.what != Outcome::What::kRefused || each.file != definition.file) continue;
       restore(definition);
       // This also renews the server's list of mistakes.
       return reload_(definition.agent_class, [answer, why = each.reason](const auto& /*again*/) {

@@ -5,59 +5,93 @@
 #include "extensions/alarms.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv_storage.hpp"
+#include "protocol/agent_address.hpp"
 #include "protocol/class_segment.hpp"
+#include "protocol/object_address.hpp"
+#include "protocol/rfc3339.hpp"
 #include "server/shard_questions.hpp"
 
-#include <map>
 #include <utility>
+#include <variant>
 
 namespace hearth::server {
 namespace {
 
-using api::ObjectName;
-using api::ObjectView;
+using api::RouteCall;
 
-constexpr std::size_t kMaxWaitingVisitors = 64;
 // For one page, with a filter that few objects pass.
 constexpr std::size_t kMostLookedAt = 5'000;
 
 Error no_object() {
   return Error{Errc::kNotFound, "there is no such object"};
 }
-Error no_class() {
-  return Error{Errc::kNotFound, std::string(api::kNoSuchClass)};
-}
-Error no_loop() {
-  return Error{Errc::kUnavailable,
-               "an event loop does not answer: the code of some agent holds it up"};
+
+void refuse_object(const RouteCall& call, const Error& error) {
+  call.exchange->respond(api::object_refusal(error));
 }
 
-// The result of a visit, as an answer.
+void respond_data(const Exchange& exchange, const Json& data, int status = 200) {
+  exchange->respond(api::object_data(dump_json(data), status));
+}
+
+// The client that asks, as the audit log names it.
+std::string actor_of(const RouteCall& call) {
+  return "client " + call.exchange->request().peer;
+}
+
+// Told the result of a visit once.
+using Told = std::function<void(const Result<std::string>&)>;
+
 class VisitAnswer final : public runtime::CallSink {
  public:
-  explicit VisitAnswer(api::ObjectActions::Answer<std::string> answer)
-      : answer_(std::move(answer)) {}
+  explicit VisitAnswer(Told told) : told_(std::move(told)) {}
   ~VisitAnswer() override {
-    if (answer_) answer_(Error{Errc::kClosing, "the server is shutting down"});
+    if (told_) told_(Error{Errc::kClosing, "the server is shutting down"});
   }
   void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
   void finish(const runtime::ResponseHead& /*head*/,
               const Result<std::string_view>& outcome) override {
-    const auto answer = std::exchange(answer_, nullptr);
-    if (outcome.has_error()) return answer(outcome.error());
-    answer(std::string(*outcome));
+    const auto told = std::exchange(told_, nullptr);
+    if (outcome.has_error()) return told(outcome.error());
+    told(std::string(*outcome));
   }
 
  private:
-  api::ObjectActions::Answer<std::string> answer_;
+  Told told_;
 };
 
-std::function<Result<std::string>(extensions::AgentContext&)> patch_with(std::string patch) {
+// Passes a success to `done`; a failure is the answer.
+Told or_refuse(const RouteCall& call, std::function<void(const std::string&)> done) {
+  return [call, done = std::move(done)](const Result<std::string>& outcome) {
+    if (!outcome) return refuse_object(call, outcome.error());
+    done(*outcome);
+  };
+}
+
+auto patch_with(std::string patch) {
   return [patch = std::move(patch)](extensions::AgentContext& agent) -> Result<std::string> {
     if (const auto done = extensions::patch_storage(agent, patch); done.has_error())
       return done.error();
     return std::string();
   };
+}
+
+// `record` is one of durable/alarms.hpp.
+void show_time(Json& record) {
+  record["fire_at"] = protocol::rfc3339(record.value("fire_at", std::int64_t{0}));
+}
+
+Json object_json(const storage::ObjectEntry& entry, const runtime::Shard::Standing& standing) {
+  const std::string id = protocol::object_id(entry.key.name);
+  const std::string segment = protocol::kebab_case(entry.key.agent_class);
+  return {
+      {"id", entry.uuid},
+      {"class", segment},
+      {"object_id", id},
+      {"status", standing.in_memory ? "Active" : "Hibernating"},
+      {"sandbox_name", "do-" + segment + "-" + id},
+      {"created_at", protocol::rfc3339(entry.created_at_ms)},
+      {"last_active", protocol::rfc3339(standing.last_active_ms.value_or(entry.last_active_ms))}};
 }
 
 std::string cursor_of(const storage::AgentKey& key) {
@@ -68,339 +102,6 @@ storage::AgentKey key_of(const std::string& cursor) {
   if (slash == std::string::npos) return {};
   return {cursor.substr(0, slash), cursor.substr(slash + 1)};
 }
-
-}  // namespace
-
-ObjectDesk::ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data,
-                       Logger& logger, std::chrono::milliseconds shard_patience)
-    : runtime_(runtime),
-      data_(data),
-      logger_(logger),
-      shard_patience_(shard_patience),
-      pool_(1, kMaxWaitingVisitors) {}
-
-void ObjectDesk::stop() {
-  stopping_ = true;
-  pool_.stop();
-}
-
-template <class T>
-void ObjectDesk::ask(Answer<T> answer, std::function<void(const Answer<T>&)> work) {
-  // Shared, because a rejected request must be answered here.
-  const auto shared = std::make_shared<Answer<T>>(std::move(answer));
-  const bool accepted = pool_.run([this, shared, work = std::move(work)](bool cancelled) {
-    if (cancelled) return (*shared)(Error{Errc::kClosing, "the server is shutting down"});
-    try {
-      work(*shared);
-    } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
-      logger_.write(LogLevel::kError, "object.storage_failed",
-                    {{"error", std::string_view(failure.what())}});
-      (*shared)(Error{Errc::kInternal, "the directory of agents failed; the log says why"});
-    }
-  });
-  if (accepted) return;
-  (*shared)(stopping_ ? Error{Errc::kClosing, "the server is shutting down"}
-                      : Error{Errc::kUnavailable, "too much is asked at once; try again"});
-}
-
-storage::Directory& ObjectDesk::directory() {
-  if (!directory_) directory_.emplace(data_.directory_path(), data_.directory_vfs());
-  return *directory_;
-}
-
-// ---- which object -------------------------------------------------------------------------------
-
-// A class that is served or has agents. Only for administrators: the server does not know which
-// clients a class lets in that is not served.
-Result<std::pair<std::string, std::string>> ObjectDesk::class_of(const std::string& given) {
-  const auto served = runtime_.classes().find_by_any_name(given);
-  if (served != nullptr)
-    return std::pair(std::string(served->agent_class->name()), served->segment);
-  for (std::string& recorded : directory().classes()) {
-    std::string segment = protocol::kebab_case(recorded);
-    if (recorded == given || segment == given)
-      return std::pair(std::move(recorded), std::move(segment));
-  }
-  return no_class();
-}
-
-Result<ObjectDesk::Known> ObjectDesk::existing(const ObjectName& name) {
-  auto its_class = class_of(name.agent_class);
-  if (!its_class) return its_class.error();
-  auto entry = directory().object(storage::AgentKey{its_class->first, name.name});
-  if (!entry || (!name.uuid.empty() && entry->uuid != name.uuid)) return no_object();
-  return Known{*std::move(entry), std::move(its_class->second)};
-}
-
-Result<std::vector<ObjectView>> ObjectDesk::views(
-    const std::vector<storage::ObjectEntry>& entries) {
-  using Standings = std::vector<runtime::Shard::Standing>;
-  std::map<unsigned, std::vector<std::size_t>> places;  // of `entries`, by shard
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    places[runtime_.shard_index(entries[i].key)].push_back(i);
-  Questions<Standings> questions(shard_patience_);
-  for (const auto& [shard, here] : places) {
-    std::vector<storage::AgentKey> keys;
-    for (const std::size_t place : here) keys.push_back(entries[place].key);
-    questions.ask(runtime_, shard, [keys = std::move(keys)](runtime::Shard& asked) {
-      Standings standings;
-      for (const storage::AgentKey& key : keys) standings.push_back(asked.standing(key));
-      return standings;
-    });
-  }
-  const auto all = questions.wait();
-  if (!all) return no_loop();
-  std::vector<std::optional<ObjectView>> found(entries.size());
-  auto standings = all->begin();
-  for (const auto& [shard, here] : places) {
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      const storage::ObjectEntry& entry = entries[here[i]];
-      const runtime::Shard::Standing& standing = (*standings)[i];
-      if (standing.condemned) continue;
-      found[here[i]] =
-          ObjectView{.uuid = entry.uuid,
-                     .segment = protocol::kebab_case(entry.key.agent_class),
-                     .name = entry.key.name,
-                     .is_active = standing.in_memory,
-                     .created_at_ms = entry.created_at_ms,
-                     .last_active_ms = standing.last_active_ms.value_or(entry.last_active_ms)};
-    }
-    ++standings;
-  }
-  std::vector<ObjectView> made;
-  for (auto& each : found) {
-    if (each) made.push_back(*std::move(each));
-  }
-  return made;
-}
-
-Result<ObjectView> ObjectDesk::view(const storage::ObjectEntry& entry) {
-  auto made = views({entry});
-  if (!made) return made.error();
-  if (made->empty()) return no_object();
-  return std::move(made->front());
-}
-
-// ---- what is asked ------------------------------------------------------------------------------
-
-void ObjectDesk::list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) {
-  ask<api::ObjectPage>(std::move(answer), [this, request = std::move(request)](const auto& told) {
-    told(page(request));
-  });
-}
-
-// Moves views that match the request to the page, until the page is full. `views` has the `entries`
-// that are not being destroyed. Returns the last entry that was looked at.
-std::optional<storage::AgentKey> ObjectDesk::add_wanted(
-    const std::vector<storage::ObjectEntry>& entries, std::vector<ObjectView>& views,
-    const api::ObjectPageRequest& request, std::vector<ObjectView>& page) {
-  std::optional<storage::AgentKey> last;
-  auto next = views.begin();
-  for (const storage::ObjectEntry& entry : entries) {
-    if (page.size() == request.limit) break;
-    last = entry.key;
-    if (next == views.end() || next->uuid != entry.uuid) continue;
-    if (!request.is_active || next->is_active == *request.is_active)
-      page.push_back(std::move(*next));
-    ++next;
-  }
-  return last;
-}
-
-Result<api::ObjectPage> ObjectDesk::page(const api::ObjectPageRequest& request) {
-  std::string name;
-  if (!request.agent_class.empty()) {
-    auto its_class = class_of(request.agent_class);
-    if (!its_class) return its_class.error();
-    name = std::move(its_class->first);
-  }
-  api::ObjectPage page;
-  storage::AgentKey after = key_of(request.after);
-  for (std::size_t looked_at = 0; looked_at < kMostLookedAt; looked_at += request.limit) {
-    const std::size_t wanted = request.limit - page.objects.size();
-    // Without a filter every entry counts. With a filter, look at a page of entries at a time.
-    const auto entries =
-        directory().list_objects(name, after, request.is_active ? request.limit : wanted);
-    if (entries.empty()) break;
-    auto found = views(entries);
-    if (!found) return found.error();
-    if (const auto last = add_wanted(entries, *found, request, page.objects)) after = *last;
-    page.next = cursor_of(after);
-    if (page.objects.size() == request.limit) break;
-  }
-  if (directory().list_objects(name, after, 1).empty()) page.next.clear();
-  return page;
-}
-
-void ObjectDesk::show(ObjectName name, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name)](const auto& told) {
-    const auto known = existing(name);
-    if (!known) return told(known.error());
-    told(view(known->entry));
-  });
-}
-
-void ObjectDesk::find(std::string uuid, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, uuid = std::move(uuid)](const auto& told) {
-    const auto entry = directory().object(std::string_view(uuid));
-    if (!entry) return told(no_object());
-    told(view(*entry));
-  });
-}
-
-void ObjectDesk::record(const AdminAct& act, const storage::AgentKey& key) {
-  if (act.event.empty()) return;
-  logger_.record(LogLevel::kInfo, act.event,
-                 {{"class", key.agent_class}, {"agent", key.name}, {"actor", act.actor}});
-}
-
-void ObjectDesk::create(ObjectName name, std::string patch, std::string actor,
-                        Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name), patch = std::move(patch),
-                                      actor = std::move(actor)](const auto& told) {
-    auto made = created(name, patch);
-    if (!made) return told(made.error());
-    record({"admin.object_created", actor}, made->entry.key);
-    auto seen = view(made->entry);
-    if (!seen || patch.empty()) return told(std::move(seen));
-    visit_known(*made, patch_with(patch),
-                [told, seen = *std::move(seen)](const Result<std::string>& stored) {
-                  if (!stored) return told(stored.error());
-                  told(seen);
-                });
-  });
-}
-
-// Checks the patch first: a refused patch makes no object.
-Result<ObjectDesk::Known> ObjectDesk::created(const ObjectName& name, const std::string& patch) {
-  auto its_class = class_of(name.agent_class);
-  if (!its_class) return its_class.error();
-  const auto served = runtime_.classes().find(its_class->second);
-  if (served == nullptr) return Error{Errc::kUnavailable, "the class is not loaded now"};
-  if (!served->settings.is_object) return no_class();
-  if (!patch.empty()) {
-    if (auto good = extensions::check_first_patch(served->settings.kv, patch); good.has_error())
-      return good.error();
-  }
-  const storage::AgentKey key{its_class->first, name.name};
-  const auto is_new =
-      ask_one<Result<bool>>(runtime_, runtime_.shard_index(key), shard_patience_,
-                            [key](runtime::Shard& shard) { return shard.create_object(key); });
-  if (!is_new) return no_loop();
-  if (!*is_new) return is_new->error();
-  if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
-  auto entry = directory().object(key);
-  if (!entry) return no_object();
-  return Known{*std::move(entry), std::move(its_class->second)};
-}
-
-void ObjectDesk::remove(ObjectName name, std::string actor, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name),
-                                      actor = std::move(actor)](const auto& told) {
-    const auto known = existing(name);
-    if (!known) return told(known.error());
-    auto before = removed(*known);
-    if (!before) return told(before.error());
-    record({"admin.object_removed", actor}, known->entry.key);
-    wait_for_cold(*known, [told, seen = *std::move(before)](const auto&) { told(seen); });
-  });
-}
-
-void ObjectDesk::wait_for_cold(const Known& known, Answer<std::string> then) {
-  visit_known(known, {}, std::move(then));
-}
-
-Result<ObjectView> ObjectDesk::removed(const Known& known) {
-  auto before = view(known.entry);
-  if (!before) return before.error();
-  const storage::AgentKey& key = known.entry.key;
-  const auto destroyed =
-      ask_one<Result<void>>(runtime_, runtime_.shard_index(key), shard_patience_,
-                            [key](runtime::Shard& shard) { return shard.destroy(key); });
-  if (!destroyed) return no_loop();
-  if (!*destroyed) return destroyed->error();
-  if (!runtime_.sync_directory()) {
-    return Error{Errc::kInternal,
-                 "the object is being destroyed, but a loss of power may bring it back: the "
-                 "directory of agents could not be synced"};
-  }
-  return *std::move(before);
-}
-
-void ObjectDesk::hibernate(ObjectName name, std::string actor, Answer<ObjectView> answer) {
-  ask<ObjectView>(std::move(answer), [this, name = std::move(name),
-                                      actor = std::move(actor)](const auto& told) {
-    const auto known = existing(name);
-    if (!known) return told(known.error());
-    auto before = view(known->entry);
-    if (!before) return told(before.error());
-    const unsigned index = runtime_.shard_index(known->entry.key);
-    auto then = [told, seen = *std::move(before)](const Result<std::string>& cold) mutable {
-      if (!cold) return told(cold.error());
-      seen.is_active = false;
-      told(std::move(seen));
-    };
-    runtime_.loop(index).post(
-        [&shard = runtime_.shard(index), key = known->entry.key] { shard.evict(key); });
-    record({"admin.object_hibernated", actor}, known->entry.key);
-    wait_for_cold(*known, std::move(then));
-  });
-}
-
-// ---- what is asked of its data ------------------------------------------------------------------
-
-void ObjectDesk::visit_known(const Known& known, Visit work, Answer<std::string> answer) {
-  const unsigned index = runtime_.shard_index(known.entry.key);
-  runtime_.loop(index).post([&shard = runtime_.shard(index), key = known.entry.key,
-                             segment = known.segment, work = std::move(work),
-                             sink = std::make_shared<VisitAnswer>(std::move(answer))] {
-    shard.visit(key, segment, {.work = work, .sink = sink});
-  });
-}
-
-void ObjectDesk::visit(ObjectName name, Visit work, Answer<std::string> answer, AdminAct act) {
-  ask<std::string>(std::move(answer), [this, name = std::move(name), work = std::move(work),
-                                       act = std::move(act)](const auto& told) {
-    const auto known = existing(name);
-    if (!known) return told(known.error());
-    visit_known(*known, work,
-                [this, told, act, key = known->entry.key](Result<std::string> outcome) {
-                  if (outcome) record(act, key);
-                  told(std::move(outcome));
-                });
-  });
-}
-
-void ObjectDesk::storage(ObjectName name, std::string after, std::size_t limit,
-                         Answer<std::string> answer) {
-  visit(
-      std::move(name),
-      [after = std::move(after), limit](extensions::AgentContext& agent) {
-        return extensions::storage_page(agent, after, limit);
-      },
-      std::move(answer));
-}
-
-// The writes of each call are durable before its answer: a later visit finds them durable.
-void ObjectDesk::checkpoint(ObjectName name, std::string actor, Answer<ObjectView> answer) {
-  visit(
-      name, [](extensions::AgentContext&) -> Result<std::string> { return std::string(); },
-      [this, name, answer = std::move(answer)](const Result<std::string>& seen) {
-        if (!seen) return answer(seen.error());
-        show(name, answer);
-      },
-      {"admin.object_checkpointed", std::move(actor)});
-}
-
-void ObjectDesk::patch_storage(ObjectName name, std::string patch, std::string actor,
-                               Answer<std::string> answer) {
-  visit(std::move(name), patch_with(std::move(patch)), std::move(answer),
-        {"admin.object_patched", std::move(actor)});
-}
-
-// ---- what users ask -----------------------------------------------------------------------------
-
-namespace {
 
 Result<void> object_is_there(runtime::Shard& shard, const storage::AgentKey& key) {
   try {
@@ -413,79 +114,403 @@ Result<void> object_is_there(runtime::Shard& shard, const storage::AgentKey& key
 
 }  // namespace
 
-void ObjectDesk::visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
-                                Answer<std::string> answer) {
-  const unsigned index = runtime_.shard_index(object.key);
-  runtime_.loop(index).post([&shard = runtime_.shard(index), object = std::move(object),
-                             may_visit = std::move(may_visit), work = std::move(work),
-                             sink = std::make_shared<VisitAnswer>(std::move(answer))] {
-    if (const auto fine = may_visit(shard, object.key); fine.has_error())
-      return sink->finish({}, fine.error());
-    shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
+ObjectDesk::ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data,
+                       const api::Readiness& readiness, const Clock& clock, Logger& logger,
+                       std::size_t max_name_bytes)
+    : runtime_(runtime),
+      readiness_(readiness),
+      clock_(clock),
+      logger_(logger),
+      max_name_bytes_(max_name_bytes),
+      desk_(data, logger, "object.storage_failed", api::object_refusal) {}
+
+void ObjectDesk::add_routes(std::vector<api::Route>& rows) {
+  const auto add = [&rows](std::string_view method, std::string_view pattern,
+                           std::string_view summary, std::function<void(const RouteCall&)> answer,
+                           api::RouteShape shape, api::Access access = api::Access::kObjectsOwner) {
+    rows.push_back({method, pattern, access, summary, std::move(answer), shape});
+  };
+  const auto at_once = [this](void (ObjectDesk::*work)(const RouteCall&)) {
+    return [this, work](const RouteCall& call) { (this->*work)(call); };
+  };
+  const auto with_target = [this](void (ObjectDesk::*work)(const RouteCall&, const Target&)) {
+    return [this, work](const RouteCall& call) {
+      on_target(call, [this, work, call](const Target& target) { (this->*work)(call, target); });
+    };
+  };
+  constexpr std::string_view kOne = "/objects/{class}/{id}";
+  constexpr std::string_view kByUuid = "/objects/{uuid}";
+  constexpr std::string_view kAlarms = "/objects/{class}/{id}/alarms";
+  constexpr api::RouteShape kObject{.answer = "ObjectAnswer"};
+  constexpr api::RouteShape kStored{.query = "after limit", .answer = "ObjectAnswer"};
+  add("GET", "/objects", "A page of the objects.", at_once(&ObjectDesk::list),
+      {.query = "class status limit cursor", .answer = "ObjectPage"});
+  add("POST", "/objects", "Makes an object.", at_once(&ObjectDesk::create),
+      {.body = "NewObject", .status = 201, .answer = "ObjectAnswer"});
+  add("GET", kByUuid, "An object by its own id.", at_once(&ObjectDesk::show), kStored);
+  add("PATCH", kByUuid, "Changes the storage of an object, by its own id.",
+      at_once(&ObjectDesk::patch_by_uuid), {.body = "StoragePatch", .answer = "ObjectAnswer"});
+  add("DELETE", kByUuid, "Destroys an object and its data, by its own id.",
+      with_target(&ObjectDesk::remove), kObject);
+  add("GET", kOne, "An object, with a page of its storage.", at_once(&ObjectDesk::show), kStored);
+  add("DELETE", kOne, "Destroys an object and its data.", with_target(&ObjectDesk::remove),
+      kObject);
+  add("POST", "/objects/{class}/{id}/hibernate", "Evicts an object from memory.",
+      with_target(&ObjectDesk::hibernate), kObject);
+  add("POST", "/objects/{class}/{id}/checkpoint",
+      "Answers when all writes of the object are durable.", with_target(&ObjectDesk::checkpoint),
+      kObject);
+  add("PATCH", "/objects/{class}/{id}/storage",
+      "Changes the storage of an object by a JSON merge patch.", at_once(&ObjectDesk::patch),
+      {.body = "MergePatch", .answer = "Done"});
+  add("POST", kAlarms, "Sets an alarm: a call of a method at a time.",
+      at_once(&ObjectDesk::set_alarm), {.body = "NewAlarm", .status = 201, .answer = "AlarmAnswer"},
+      api::Access::kUser);
+  add("GET", kAlarms, "A page of the alarms of an object.", at_once(&ObjectDesk::list_alarms),
+      {.query = "limit cursor", .answer = "AlarmPage"}, api::Access::kUser);
+  add("DELETE", "/objects/{class}/{id}/alarms/{alarm}", "Removes an alarm.",
+      at_once(&ObjectDesk::cancel_alarm), {.answer = "Done"}, api::Access::kUser);
+}
+
+// ---- which object -------------------------------------------------------------------------------
+
+std::optional<std::string> ObjectDesk::class_name(std::string_view given) {
+  if (const auto served = runtime_.classes().find_by_any_name(given))
+    return std::string(served->agent_class->name());
+  for (std::string& recorded : desk_.directory().classes()) {
+    if (recorded == given || protocol::kebab_case(recorded) == given) return std::move(recorded);
+  }
+  return std::nullopt;
+}
+
+std::optional<ObjectDesk::Target> ObjectDesk::find(const RouteCall& call) {
+  std::optional<storage::ObjectEntry> entry;
+  if (call.values.size() == 1) {
+    entry = desk_.directory().object(call.values[0]);
+  } else {
+    auto name = protocol::reachable_object_name(call.values[1], max_name_bytes_);
+    if (!name) {
+      refuse_object(call, name.error());
+      return std::nullopt;
+    }
+    auto its_class = class_name(call.values[0]);
+    if (!its_class) {
+      call.exchange->respond(api::no_such_class());
+      return std::nullopt;
+    }
+    entry = desk_.directory().object(storage::AgentKey{*std::move(its_class), *std::move(name)});
+  }
+  if (entry) return Target{*entry, protocol::kebab_case(entry->key.agent_class)};
+  refuse_object(call, no_object());
+  return std::nullopt;
+}
+
+void ObjectDesk::on_target(const RouteCall& call, std::function<void(const Target&)> work) {
+  desk_.run(call.exchange, [this, call, work = std::move(work)] {
+    if (const auto target = find(call)) work(*target);
   });
 }
 
-// Any client may set alarms: so their audit entries are limited like those of agents.
-ObjectDesk::Answer<std::string> ObjectDesk::recorded(std::string_view event,
-                                                     const storage::AgentKey& key,
-                                                     std::string actor, std::string_view what,
-                                                     std::string value,
-                                                     Answer<std::string> answer) {
-  return [this, event, key, actor = std::move(actor), what, value = std::move(value),
-          answer = std::move(answer)](Result<std::string> done) {
-    if (done) {
-      (void)logger_.record_limited(
-          LogLevel::kDebug, event, {key.agent_class},
-          {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor}, {what, value}},
-          extensions::kAuditLimit);
-    }
-    answer(std::move(done));
-  };
+Result<std::vector<Json>> ObjectDesk::views(const std::vector<storage::ObjectEntry>& entries) {
+  std::vector<storage::AgentKey> keys;
+  keys.reserve(entries.size());
+  for (const storage::ObjectEntry& entry : entries) keys.push_back(entry.key);
+  const auto standings = standings_of(runtime_, keys, kShardPatience);
+  if (!standings) return standings.error();
+  std::vector<Json> seen;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& standing = (*standings)[i];
+    seen.push_back(standing.condemned ? Json() : object_json(entries[i], standing));
+  }
+  return seen;
 }
 
-void ObjectDesk::set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
-                           Answer<std::string> answer) {
-  auto request = extensions::checked_alarm(alarm.method, alarm.arguments, alarm.at_ms,
-                                           object.served->settings.sql.max_value_bytes);
-  if (!request) return answer(request.error());
-  answer = recorded("alarm.set", object.key, std::move(alarm.actor), "method", request->method,
-                    std::move(answer));
-  const auto make_it = [setter = std::move(alarm.setter)](
-                           runtime::Shard& shard, const storage::AgentKey& key) -> Result<void> {
+std::optional<Json> ObjectDesk::view(const RouteCall& call, const storage::ObjectEntry& entry) {
+  auto seen = views({entry});
+  if (seen && !seen->front().is_null()) return std::move(seen->front());
+  refuse_object(call, seen ? no_object() : seen.error());
+  return std::nullopt;
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void ObjectDesk::list(const RouteCall& call) {
+  const auto request = api::read_object_page(call.query);
+  if (!request) return refuse_object(call, request.error());
+  desk_.run(call.exchange, [this, call, request = *request] {
+    const auto name = request.agent_class.empty() ? std::optional<std::string>("")
+                                                  : class_name(request.agent_class);
+    if (!name) return call.exchange->respond(api::no_such_class());
+    const auto found = page(request, *name);
+    if (!found) return refuse_object(call, found.error());
+    const Json next = found->second.empty() ? Json() : Json(found->second);
+    call.exchange->respond(api::object_page(dump_json(found->first), dump_json(next)));
+  });
+}
+
+// The objects, and the cursor of the next page; empty: there is none.
+Result<std::pair<Json, std::string>> ObjectDesk::page(const api::ObjectPageRequest& request,
+                                                      const std::string& agent_class) {
+  Json objects = Json::array();
+  storage::AgentKey after = key_of(request.after);
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && objects.size() < request.limit;
+       looked_at += request.limit) {
+    // Without a filter every entry counts. With a filter, look at a page of entries at a time.
+    const auto entries = desk_.directory().list_objects(
+        agent_class, after, request.is_active ? request.limit : request.limit - objects.size());
+    if (entries.empty()) break;
+    auto seen = views(entries);
+    if (!seen) return seen.error();
+    for (std::size_t i = 0; i < entries.size() && objects.size() < request.limit; ++i) {
+      after = entries[i].key;
+      Json& object = (*seen)[i];
+      if (object.is_null()) continue;
+      if (!request.is_active || (object["status"] == "Active") == *request.is_active)
+        objects.push_back(std::move(object));
+    }
+  }
+  const bool is_last = desk_.directory().list_objects(agent_class, after, 1).empty();
+  return std::pair(std::move(objects), is_last ? std::string() : cursor_of(after));
+}
+
+void ObjectDesk::create(const RouteCall& call) {
+  auto object = api::read_new_object(call.exchange->request().body, max_name_bytes_);
+  if (!object) return refuse_object(call, object.error());
+  auto found = api::class_of_objects(runtime_.classes(), readiness_, object->agent_class);
+  if (auto* refusal = std::get_if<net::HttpResponse>(&found))
+    return call.exchange->respond(std::move(*refusal));
+  desk_.run(call.exchange, [this, call, object = *std::move(object),
+                            served = std::get<0>(std::move(found))] {
+    const auto entry = made(*served, object);
+    if (!entry) {
+      if (entry.error().code != Errc::kConflict) return refuse_object(call, entry.error());
+      return call.exchange->respond(api::object_error(409, "object_exists", entry.error().message));
+    }
+    record("admin.object_created", call, entry->key);
+    auto shown = view(call, *entry);
+    if (!shown) return;
+    if (object.patch.empty()) return respond_data(call.exchange, *shown, 201);
+    visit(entry->key, served->segment, patch_with(object.patch),
+          or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
+            respond_data(exchange, shown, 201);
+          }));
+  });
+}
+
+// Checks the patch first: a refused patch makes no object.
+Result<storage::ObjectEntry> ObjectDesk::made(const runtime::ServedClass& served,
+                                              const api::NewObject& object) {
+  if (!object.patch.empty()) {
+    if (auto good = extensions::check_first_patch(served.settings.kv, object.patch);
+        good.has_error())
+      return good.error();
+  }
+  const storage::AgentKey key{std::string(served.agent_class->name()), object.name};
+  const auto is_new =
+      ask_one<Result<bool>>(runtime_, runtime_.shard_index(key), kShardPatience,
+                            [key](runtime::Shard& shard) { return shard.create_object(key); });
+  if (!is_new) return no_loop();
+  if (!*is_new) return is_new->error();
+  if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
+  if (auto entry = desk_.directory().object(key)) return *std::move(entry);
+  return no_object();
+}
+
+void ObjectDesk::show(const RouteCall& call) {
+  const auto page = api::read_page(call.query, "after");
+  if (!page) return refuse_object(call, page.error());
+  show_page(call, *page);
+}
+
+void ObjectDesk::show_page(const RouteCall& call, const api::PageRequest& page) {
+  on_target(call, [this, call, page](const Target& target) {
+    auto shown = view(call, target.entry);
+    if (!shown) return;
+    visit(
+        target.entry.key, target.segment,
+        [page](extensions::AgentContext& agent) {
+          return extensions::storage_page(agent, page.after, page.limit);
+        },
+        or_refuse(call, [call, shown = *std::move(shown)](const std::string& stored) mutable {
+          auto read = parse_host_json(stored);
+          if (!read) return refuse_object(call, read.error());
+          shown["storage"] = std::move((*read)["storage"]);
+          shown["storage_next"] = std::move((*read)["next"]);
+          respond_data(call.exchange, shown);
+        }));
+  });
+}
+
+void ObjectDesk::remove(const RouteCall& call, const Target& target) {
+  const auto shown = view(call, target.entry);
+  if (!shown) return;
+  const storage::AgentKey& key = target.entry.key;
+  if (const auto destroyed = destroy(key); !destroyed)
+    return refuse_object(call, destroyed.error());
+  record("admin.object_removed", call, key);
+  // Its files are gone when the visit ends, which finds no object.
+  visit(key, target.segment, {},
+        [exchange = call.exchange, shown = *shown](const auto&) { respond_data(exchange, shown); });
+}
+
+Result<void> ObjectDesk::destroy(const storage::AgentKey& key) {
+  const auto destroyed =
+      ask_one<Result<void>>(runtime_, runtime_.shard_index(key), kShardPatience,
+                            [key](runtime::Shard& shard) { return shard.destroy(key); });
+  if (!destroyed) return no_loop();
+  if (!*destroyed) return destroyed->error();
+  if (runtime_.sync_directory()) return {};
+  return Error{Errc::kInternal,
+               "the object is being destroyed, but a loss of power may bring it back: the "
+               "directory of agents could not be synced"};
+}
+
+void ObjectDesk::hibernate(const RouteCall& call, const Target& target) {
+  auto shown = view(call, target.entry);
+  if (!shown) return;
+  const storage::AgentKey& key = target.entry.key;
+  const unsigned index = runtime_.shard_index(key);
+  runtime_.loop(index).post([&shard = runtime_.shard(index), key] { shard.evict(key); });
+  record("admin.object_hibernated", call, key);
+  (*shown)["status"] = "Hibernating";
+  visit(key, target.segment, {},
+        or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
+          respond_data(exchange, shown);
+        }));
+}
+
+// ---- storage ------------------------------------------------------------------------------------
+
+void ObjectDesk::visit(const storage::AgentKey& key, const std::string& segment, Visit work,
+                       Told told) {
+  const unsigned index = runtime_.shard_index(key);
+  runtime_.loop(index).post([&shard = runtime_.shard(index), key, segment, work = std::move(work),
+                             sink = std::make_shared<VisitAnswer>(std::move(told))] {
+    shard.visit(key, segment, {.work = work, .sink = sink});
+  });
+}
+
+// The writes of each call are durable before its answer: a later visit finds them durable.
+void ObjectDesk::checkpoint(const RouteCall& call, const Target& target) {
+  const auto nothing = [](extensions::AgentContext&) -> Result<std::string> { return {""}; };
+  visit(target.entry.key, target.segment, nothing,
+        or_refuse(call, [this, call, key = target.entry.key](const auto&) {
+          record("admin.object_checkpointed", call, key);
+          on_target(call, [this, call](const Target& now) {
+            if (const auto shown = view(call, now.entry)) respond_data(call.exchange, *shown);
+          });
+        }));
+}
+
+void ObjectDesk::patch(const RouteCall& call) {
+  store(call, call.exchange->request().body,
+        [call](const auto&) { respond_data(call.exchange, nullptr); });
+}
+
+void ObjectDesk::patch_by_uuid(const RouteCall& call) {
+  auto storage = api::read_storage_member(call.exchange->request().body);
+  if (!storage) return refuse_object(call, storage.error());
+  store(call, *std::move(storage),
+        [this, call](const auto&) { show_page(call, api::read_page({}, {}).value()); });
+}
+
+void ObjectDesk::store(const RouteCall& call, std::string patch, Done done) {
+  on_target(call, [this, call, patch = std::move(patch),
+                   done = std::move(done)](const Target& target) {
+    visit(target.entry.key, target.segment, patch_with(patch),
+          or_refuse(call, [this, call, done, key = target.entry.key](const std::string& stored) {
+            record("admin.object_patched", call, key);
+            done(stored);
+          }));
+  });
+}
+
+void ObjectDesk::record(std::string_view event, const RouteCall& call,
+                        const storage::AgentKey& key) {
+  logger_.record(LogLevel::kInfo, event,
+                 {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor_of(call)}});
+}
+
+// ---- alarms -------------------------------------------------------------------------------------
+
+void ObjectDesk::visit_for_user(const RouteCall& call, Gate may_visit, Visit work, Done done) {
+  const unsigned index = runtime_.shard_index(call.object.key);
+  runtime_.loop(index).post(
+      [&shard = runtime_.shard(index), object = call.object, may_visit = std::move(may_visit),
+       work = std::move(work),
+       sink = std::make_shared<VisitAnswer>(or_refuse(call, std::move(done)))] {
+        if (const auto fine = may_visit(shard, object.key); fine.has_error())
+          return sink->finish({}, fine.error());
+        shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
+      });
+}
+
+// Any client may set alarms: so their audit entries are limited like those of agents.
+void ObjectDesk::record_alarm(std::string_view event, const RouteCall& call, std::string_view what,
+                              std::string_view value) {
+  const storage::AgentKey& key = call.object.key;
+  (void)logger_.record_limited(
+      LogLevel::kDebug, event, {key.agent_class},
+      {{"class", key.agent_class}, {"agent", key.name}, {"actor", actor_of(call)}, {what, value}},
+      extensions::kAuditLimit);
+}
+
+void ObjectDesk::set_alarm(const RouteCall& call) {
+  const net::HttpRequest& request = call.exchange->request();
+  const auto asked = api::read_alarm(request.body, clock_);
+  if (!asked) return refuse_object(call, asked.error());
+  auto alarm = extensions::checked_alarm(asked->method, asked->arguments, asked->at_ms,
+                                         call.object.served->settings.sql.max_value_bytes);
+  if (!alarm) return refuse_object(call, alarm.error());
+  const auto make_it = [setter = request.address](runtime::Shard& shard,
+                                                  const storage::AgentKey& key) -> Result<void> {
     if (api::makes_too_many(shard, setter.get(), key))
       return Error{Errc::kLimitExceeded, net::too_many_reason(api::kNewAgents)};
     if (const auto made = shard.create_object(key); !made) return made.error();
     return {};
   };
   visit_for_user(
-      std::move(object), make_it,
-      [request = *std::move(request)](extensions::AgentContext& agent) {
-        return extensions::set_alarm(agent, request);
+      call, make_it,
+      [alarm = *alarm](extensions::AgentContext& agent) {
+        return extensions::set_alarm(agent, alarm);
       },
-      std::move(answer));
+      [this, call, method = alarm->method](const std::string& set) {
+        record_alarm("alarm.set", call, "method", method);
+        auto record = parse_host_json(set);
+        if (!record) return refuse_object(call, record.error());
+        show_time(*record);
+        respond_data(call.exchange, *record, 201);
+      });
 }
 
-void ObjectDesk::alarms(api::ObjectAddress object, api::AlarmPageRequest request,
-                        Answer<std::string> answer) {
+void ObjectDesk::list_alarms(const RouteCall& call) {
+  const auto page = api::read_page(call.query, "cursor");
+  if (!page) return refuse_object(call, page.error());
   visit_for_user(
-      std::move(object), object_is_there,
-      [request = std::move(request)](extensions::AgentContext& agent) {
-        return extensions::alarm_page(agent, request.after, request.limit);
+      call, object_is_there,
+      [page = *page](extensions::AgentContext& agent) {
+        return extensions::alarm_page(agent, page.after, page.limit);
       },
-      std::move(answer));
+      [call](const std::string& listed) {
+        auto page = parse_host_json(listed);
+        if (!page) return refuse_object(call, page.error());
+        for (Json& record : (*page)["alarms"]) show_time(record);
+        respond_data(call.exchange, *page);
+      });
 }
 
-void ObjectDesk::cancel_alarm(api::ObjectAddress object, std::string id, std::string actor,
-                              Answer<std::string> answer) {
-  answer = recorded("alarm.removed", object.key, std::move(actor), "alarm", id, std::move(answer));
+void ObjectDesk::cancel_alarm(const RouteCall& call) {
   visit_for_user(
-      std::move(object), object_is_there,
-      [id = std::move(id)](extensions::AgentContext& agent) -> Result<std::string> {
+      call, object_is_there,
+      [id = std::string(call.values[2])](extensions::AgentContext& agent) -> Result<std::string> {
         if (const auto done = agent.work().alarms().remove(id); done.has_error())
           return done.error();
         return std::string();
       },
-      std::move(answer));
+      [this, call](const auto&) {
+        record_alarm("alarm.removed", call, "alarm", call.values[2]);
+        respond_data(call.exchange, nullptr);
+      });
 }
 
 }  // namespace hearth::server

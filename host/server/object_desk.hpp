@@ -1,114 +1,126 @@
 #pragma once
-// Answers requests about objects, except calls, from the directory of agents and the shards.
+// /objects besides calls: the life of objects, their storage and their alarms.
 
-#include "api/object_actions.hpp"
-#include "base/logger.hpp"
-#include "runtime/blocking_pool.hpp"
+#include "api/object_requests.hpp"
+#include "api/readiness.hpp"
+#include "api/routes.hpp"
+#include "base/clock.hpp"
+#include "json/json.hpp"
 #include "runtime/runtime.hpp"
-#include "storage/data_directory.hpp"
-#include "storage/directory.hpp"
+#include "server/desk.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::server {
 
-// What an administrator has done to an object, for the audit log. Without an event nothing is
-// recorded.
-struct AdminAct {
-  std::string_view event = {};
-  std::string actor = {};
-};
-
-// Promises, Bounded, Threads, Lifetime  As AdminDesk. But requests of users go to the object's loop
-// at once, and are bounded as calls are.
-class ObjectDesk final : public api::ObjectActions {
+// For administrators, and for requests with the key of objects:
+//  GET    /objects?class=&status=&limit=&cursor=   a page, with "next":"..." or null beside "data".
+//                                                  A page may have fewer than `limit`
+//  POST   /objects                                 201; 409 object_exists; a class that cannot have
+//                                                  objects now is refused as in calls
+//  GET, DELETE /objects/{uuid}                     an object by its own id
+//  PATCH  /objects/{uuid}                          body: {"storage": a JSON merge patch}
+//  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
+//  DELETE /objects/{class}/{id}                    deletes all data of the object: later requests
+//                                                  reach a new one
+//  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
+//  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
+//  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
+// For users, as calls are:
+//  POST   /objects/{class}/{id}/alarms             201
+//  GET    /objects/{class}/{id}/alarms?limit=&cursor=   {"alarms":[...],"next":"..." or null}. A
+//                                                  page may have fewer: it ends after some 1 MiB
+//  DELETE /objects/{class}/{id}/alarms/{alarm}
+//
+// An object: {"id","class","object_id","status","sandbox_name","created_at","last_active",
+// "storage"?,"storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded.
+// api/object_requests.hpp has the bodies. Answers are {"success":true,"data":X}, errors as
+// api/object_answer.hpp has them. The first alarm of an object makes the object, as a call does. A
+// method that an alarm calls has no client.
+//
+// A request for an object's data runs no code of its class: a cold object is only opened for it
+// (runtime/agent_visit.hpp). Requests of users go to the object's loop at once, and are bounded as
+// calls are; the others as Desk says.
+//
+// Threads, Lifetime  As Desk. The rows call this object: it outlives the table's last use.
+class ObjectDesk {
  public:
   static constexpr std::chrono::milliseconds kShardPatience{5000};
 
-  ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data, Logger& logger,
-             std::chrono::milliseconds shard_patience = kShardPatience);
+  ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& data,
+             const api::Readiness& readiness, const Clock& clock, Logger& logger,
+             std::size_t max_name_bytes);
 
-  // Waits for the request that runs. Waiting and later requests get kClosing.
-  void stop();
-
-  void list(api::ObjectPageRequest request, Answer<api::ObjectPage> answer) override;
-  void show(api::ObjectName name, Answer<api::ObjectView> answer) override;
-  void find(std::string uuid, Answer<api::ObjectView> answer) override;
-  void create(api::ObjectName name, std::string patch, std::string actor,
-              Answer<api::ObjectView> answer) override;
-  void remove(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
-  void hibernate(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
-  void checkpoint(api::ObjectName name, std::string actor, Answer<api::ObjectView> answer) override;
-  void storage(api::ObjectName name, std::string after, std::size_t limit,
-               Answer<std::string> answer) override;
-  void patch_storage(api::ObjectName name, std::string patch, std::string actor,
-                     Answer<std::string> answer) override;
-
-  // ---- on the object's loop, not on the pool: users do not wait behind administrators ----
-  void set_alarm(api::ObjectAddress object, api::ObjectAlarm alarm,
-                 Answer<std::string> answer) override;
-  void alarms(api::ObjectAddress object, api::AlarmPageRequest request,
-              Answer<std::string> answer) override;
-  void cancel_alarm(api::ObjectAddress object, std::string id, std::string actor,
-                    Answer<std::string> answer) override;
+  void add_routes(std::vector<api::Route>& rows);
+  void stop() { desk_.stop(); }
 
  private:
   using Visit = std::function<Result<std::string>(extensions::AgentContext&)>;
-  struct Known {
+  using Done = std::function<void(const std::string&)>;  // not called after a failure
+  using Told = std::function<void(const Result<std::string>&)>;
+  // The object that a path names. A later object of the same name is another target.
+  struct Target {
     storage::ObjectEntry entry;
     std::string segment;
   };
 
-  // Runs `work` on the pool's thread. `work` calls the answer.
-  template <class T>
-  void ask(Answer<T> answer, std::function<void(const Answer<T>&)> work);
-  void record(const AdminAct& act, const storage::AgentKey& key);
-  // Records `act` when the work is done.
-  void visit(api::ObjectName name, Visit work, Answer<std::string> answer, AdminAct act = {});
-  void visit_known(const Known& known, Visit work, Answer<std::string> answer);
-  // For a user. `may_visit` runs first, on the object's loop: it makes sure that the object exists,
-  // or returns an error, which ends the visit.
+  void list(const api::RouteCall& call);
+  void create(const api::RouteCall& call);
+  void show(const api::RouteCall& call);
+  void patch(const api::RouteCall& call);
+  void patch_by_uuid(const api::RouteCall& call);
+  void remove(const api::RouteCall& call, const Target& target);
+  void hibernate(const api::RouteCall& call, const Target& target);
+  void checkpoint(const api::RouteCall& call, const Target& target);
+  void set_alarm(const api::RouteCall& call);
+  void list_alarms(const api::RouteCall& call);
+  void cancel_alarm(const api::RouteCall& call);
+
+  // Runs `work` on the desk's thread with the object that the path names, or refuses the request.
+  void on_target(const api::RouteCall& call, std::function<void(const Target&)> work);
+  // An object and a page of its storage.
+  void show_page(const api::RouteCall& call, const api::PageRequest& page);
+  // Stores a merge patch.
+  void store(const api::RouteCall& call, std::string patch, Done done);
+  // Runs `work` on the object's loop, with the object opened. Without a work it waits until the
+  // object is not in memory, and its files are gone if it was destroyed.
+  void visit(const storage::AgentKey& key, const std::string& segment, Visit work, Told told);
+  // The same for a user. `may_visit` runs first: it makes sure that the object exists.
   using Gate = std::function<Result<void>(runtime::Shard&, const storage::AgentKey&)>;
-  void visit_for_user(api::ObjectAddress object, Gate may_visit, Visit work,
-                      Answer<std::string> answer);
+  void visit_for_user(const api::RouteCall& call, Gate may_visit, Visit work, Done done);
+  void record(std::string_view event, const api::RouteCall& call, const storage::AgentKey& key);
+  void record_alarm(std::string_view event, const api::RouteCall& call, std::string_view what,
+                    std::string_view value);
 
-  // Calls `answer`, and records a success as `event`; its field `what` is `value`.
-  Answer<std::string> recorded(std::string_view event, const storage::AgentKey& key,
-                               std::string actor, std::string_view what, std::string value,
-                               Answer<std::string> answer);
-
-  // Waits until it is not in memory, and its files are gone if it was destroyed.
-  void wait_for_cold(const Known& known, Answer<std::string> then);
-
-  // ---- on the pool's thread ----
-  storage::Directory& directory();
-  // The class's own name and its segment.
-  [[nodiscard]] Result<std::pair<std::string, std::string>> class_of(const std::string& given);
-  [[nodiscard]] Result<Known> existing(const api::ObjectName& name);
-  // With data from the shards. Leaves out objects that are being destroyed.
-  [[nodiscard]] Result<std::vector<api::ObjectView>> views(
-      const std::vector<storage::ObjectEntry>& entries);
-  [[nodiscard]] Result<api::ObjectView> view(const storage::ObjectEntry& entry);
-  static std::optional<storage::AgentKey> add_wanted(
-      const std::vector<storage::ObjectEntry>& entries, std::vector<api::ObjectView>& views,
-      const api::ObjectPageRequest& request, std::vector<api::ObjectView>& page);
-  [[nodiscard]] Result<api::ObjectPage> page(const api::ObjectPageRequest& request);
-  [[nodiscard]] Result<Known> created(const api::ObjectName& name, const std::string& patch);
-  [[nodiscard]] Result<api::ObjectView> removed(const Known& known);
+  // ---- on the desk's thread ----
+  // The name of a class that is served or has agents. Only for administrators: the server does not
+  // know which clients a class lets in that is not served.
+  [[nodiscard]] std::optional<std::string> class_name(std::string_view given);
+  // Absent: the request has its answer.
+  [[nodiscard]] std::optional<Target> find(const api::RouteCall& call);
+  // With data from the shards; null for an object that is being destroyed.
+  [[nodiscard]] Result<std::vector<Json>> views(const std::vector<storage::ObjectEntry>& entries);
+  // Absent: the request has its answer.
+  [[nodiscard]] std::optional<Json> view(const api::RouteCall& call,
+                                         const storage::ObjectEntry& entry);
+  [[nodiscard]] Result<std::pair<Json, std::string>> page(const api::ObjectPageRequest& request,
+                                                          const std::string& agent_class);
+  [[nodiscard]] Result<storage::ObjectEntry> made(const runtime::ServedClass& served,
+                                                  const api::NewObject& object);
+  [[nodiscard]] Result<void> destroy(const storage::AgentKey& key);
 
   runtime::Runtime& runtime_;
-  const storage::DataDirectory& data_;
+  const api::Readiness& readiness_;
+  const Clock& clock_;
   Logger& logger_;
-  const std::chrono::milliseconds shard_patience_;
-  std::atomic<bool> stopping_ = false;
-  std::optional<storage::Directory> directory_;  // only the pool's thread; opened on first use
-  runtime::BlockingPool pool_;                   // last: its jobs use the fields above
+  const std::size_t max_name_bytes_;
+  Desk desk_;
 };
 
 }  // namespace hearth::server

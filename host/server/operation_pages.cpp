@@ -2,8 +2,6 @@
 
 #include "durable/operations.hpp"
 #include "extensions/operations.hpp"
-#include "json/json.hpp"
-#include "json/json_text.hpp"
 #include "server/agent_visits.hpp"
 
 #include <array>
@@ -58,18 +56,15 @@ std::optional<OperationCursor> read_cursor(const std::string& text) {
 }
 
 // Adds the records of a JSON array, each with its agent. Returns the id of the last one.
-std::string add_records(const storage::AgentKey& key, const std::string& array,
-                        std::vector<std::string>& all) {
+std::string add_records(const storage::AgentKey& key, const std::string& array, Json& all) {
   std::string id;
-  const auto records = parse_host_json(array);
+  auto records = parse_host_json(array);
   if (!records || !records->is_array()) return id;
-  for (const Json& record : *records) {
+  for (Json& record : *records) {
     id = record.value("id", "");
-    std::string json = R"({"class":)";
-    append_json_string(json, key.agent_class);
-    json += R"(,"agent":)";
-    append_json_string(json, key.name);
-    all.push_back(json + ',' + dump_json(record).substr(1));
+    record["class"] = key.agent_class;
+    record["agent"] = key.name;
+    all.push_back(std::move(record));
   }
   return id;
 }
@@ -104,10 +99,9 @@ auto list_behind(const durable::OperationFilter& fits, std::string kind, std::st
 
 }  // namespace
 
-Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query,
-                                                const std::string& agent_class,
-                                                const std::optional<storage::AgentKey>& agent,
-                                                std::chrono::steady_clock::time_point until) {
+Result<Json> OperationPages::page(const api::OperationQuery& query, const std::string& agent_class,
+                                  const std::optional<storage::AgentKey>& agent,
+                                  std::chrono::steady_clock::time_point until) {
   const auto states = states_of(query.states);
   if (!states) return states.error();
   if (!agent && (*states & ~kOpen) != 0)
@@ -116,7 +110,13 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
                  "and the agent"};
   const auto cursor = read_cursor(query.after);
   if (!cursor) return Error{Errc::kInvalidArgument, "after is the `next` of a page"};
-  api::OperationPage page;
+  Json operations = Json::array();
+  Json skipped = Json::array();
+  const auto page = [&](const std::string& next) {
+    return Json{{"operations", std::move(operations)},
+                {"skipped", std::move(skipped)},
+                {"next", next.empty() ? Json() : Json(next)}};
+  };
   std::string behind = cursor->id;
   const auto keys = agents_of(directory_, agent_class, agent, *cursor);
   const std::size_t most = std::min(keys.size(), kMostAgents);
@@ -129,29 +129,21 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
   };
   while (place < most) {
     const storage::AgentKey& key = keys[place];
-    if (!is_first && is_late()) {
-      page.next = so_far();
-      return page;
-    }
+    if (!is_first && is_late()) return page(so_far());
     durable::OperationFilter filter;
     filter.states = *states;
     filter.begun_before_ms = query.begun_before_ms;
     filter.without_documents = true;
-    filter.limit = query.limit - page.operations.size();
+    filter.limit = query.limit - operations.size();
     const auto records = visit_agent(runtime_, key, list_behind(filter, query.kind, behind), until);
     if (!records) {
       // It may have had too little time: the next page begins with it.
-      if (!is_first && is_late()) {
-        page.next = so_far();
-        return page;
-      }
-      page.skipped.push_back({{key.agent_class, key.name}, records.error().message});
+      if (!is_first && is_late()) return page(so_far());
+      skipped.push_back(
+          {{"class", key.agent_class}, {"agent", key.name}, {"reason", records.error().message}});
     } else {
-      const std::string last = add_records(key, *records, page.operations);
-      if (page.operations.size() >= query.limit) {
-        page.next = text_of(key, last);
-        return page;
-      }
+      const std::string last = add_records(key, *records, operations);
+      if (operations.size() >= query.limit) return page(text_of(key, last));
       if (!last.empty() && durable::Operations::is_cut_short(*records)) {
         behind = last;  // the same agent again
         is_first = false;
@@ -162,8 +154,7 @@ Result<api::OperationPage> OperationPages::page(const api::OperationQuery& query
     behind.clear();
     ++place;
   }
-  if (most < keys.size()) page.next = text_of(keys[most - 1], "");
-  return page;
+  return page(most < keys.size() ? text_of(keys[most - 1], "") : std::string());
 }
 
 }  // namespace hearth::server

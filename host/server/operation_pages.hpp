@@ -1,8 +1,8 @@
 #pragma once
 // The operations of all agents, in pages for administrators.
 
-#include "api/admin_actions.hpp"
-#include "base/error.hpp"
+#include "api/admin_requests.hpp"
+#include "json/json.hpp"
 #include "runtime/runtime.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/directory.hpp"
@@ -30,11 +30,11 @@ class OperationPages {
       : runtime_(runtime), directory_(directory) {}
 
   // `agent_class`: the class's own name, or "". `agent`: the only one to look at.
+  // {"operations":[...],"skipped":[...],"next":"..." or null}
   // Failure  kInvalidArgument: a state, the cursor.
-  [[nodiscard]] Result<api::OperationPage> page(const api::OperationQuery& query,
-                                                const std::string& agent_class,
-                                                const std::optional<storage::AgentKey>& agent,
-                                                std::chrono::steady_clock::time_point until);
+  [[nodiscard]] Result<Json> page(const api::OperationQuery& query, const std::string& agent_class,
+                                  const std::optional<storage::AgentKey>& agent,
+                                  std::chrono::steady_clock::time_point until);
 
  private:
   runtime::Runtime& runtime_;

@@ -378,8 +378,9 @@ Result<void> Server::Parts::open_admin() {
   }
   admin_desk =
       std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger, config.server);
-  object_desk = std::make_unique<ObjectDesk>(*runtime, *data, logger);
-  admin = std::make_unique<api::AdminApi>(*admin_desk, *std::move(token), logger, metrics);
+  object_desk = std::make_unique<ObjectDesk>(*runtime, *data, readiness, clock, logger,
+                                             config.server.limits.max_name);
+  admin = std::make_unique<api::AdminApi>(*std::move(token), metrics);
   auto key = read_objects_token(config.server.objects.token_file);
   if (!key) return key.error();
   objects_token = *std::move(key);
@@ -436,16 +437,18 @@ Result<void> Server::Parts::listen() {
   std::vector<net::NetLoop> net_loops;
   net_loops.reserve(loops.size());
   for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
+  std::vector<api::Route> rows;
+  admin_desk->add_routes(rows);
+  object_desk->add_routes(rows);
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
                                     .admin = admin.get(),
+                                    .rows = std::move(rows),
                                     .edge = {.auth = config.server.auth.rules,
                                              .cors = config.server.cors,
                                              .routes = config.server.routes,
                                              .authenticator = &client_proofs->authenticator(),
                                              .objects_key = objects_token},
-                                    .objects = object_desk.get(),
-                                    .objects_token = objects_token,
-                                    .definitions = &admin_desk->definitions()};
+                                    .objects_token = objects_token};
   api = std::make_unique<api::HttpApi>(*runtime, readiness, metrics, random, logger, options);
   // Here, because an error in the files is no error of the address.
   if (config.server.net.tls.is_used()) {

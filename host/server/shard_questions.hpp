@@ -1,17 +1,24 @@
 #pragma once
 // Questions to shards, from threads that may wait.
 
+#include "base/error.hpp"
 #include "runtime/runtime.hpp"
+#include "storage/agent_key.hpp"
 
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace hearth::server {
+
+inline Error no_loop() {
+  return {Errc::kUnavailable, "an event loop does not answer: the code of some agent holds it up"};
+}
 
 // Asks several shards at the same time, each on its own thread. wait() returns all answers, or
 // nothing if a shard does not answer in time. The question may still run on that shard later.
@@ -54,6 +61,34 @@ std::optional<T> ask_one(runtime::Runtime& runtime, unsigned shard,
   auto answer = questions.wait();
   if (!answer) return std::nullopt;
   return std::move(answer->front());
+}
+
+// What the shards know of these agents, in their order. kUnavailable: a shard does not answer.
+inline Result<std::vector<runtime::Shard::Standing>> standings_of(
+    runtime::Runtime& runtime, const std::vector<storage::AgentKey>& keys,
+    std::chrono::milliseconds patience) {
+  using Standings = std::vector<runtime::Shard::Standing>;
+  std::map<unsigned, std::vector<std::size_t>> places;  // of `keys`, by shard
+  for (std::size_t i = 0; i < keys.size(); ++i) places[runtime.shard_index(keys[i])].push_back(i);
+  Questions<Standings> questions(patience);
+  for (const auto& [shard, here] : places) {
+    std::vector<storage::AgentKey> asked;
+    for (const std::size_t place : here) asked.push_back(keys[place]);
+    questions.ask(runtime, shard, [asked = std::move(asked)](runtime::Shard& its) {
+      Standings standings;
+      for (const storage::AgentKey& key : asked) standings.push_back(its.standing(key));
+      return standings;
+    });
+  }
+  auto answers = questions.wait();
+  if (!answers) return no_loop();
+  Standings all(keys.size());
+  auto answer = answers->begin();
+  for (const auto& [shard, here] : places) {
+    for (std::size_t i = 0; i < here.size(); ++i) all[here[i]] = std::move((*answer)[i]);
+    ++answer;
+  }
+  return all;
 }
 
 }  // namespace hearth::server

@@ -3,6 +3,7 @@
 // port.
 
 #include "api/http_api.hpp"
+#include "api/noting_rows.hpp"
 #include "api/plain_agents.hpp"
 #include "net/http_server.hpp"
 #include "net/raw_client.hpp"
@@ -100,13 +101,11 @@ class ApiFixture : public ::testing::Test {
     HttpApiOptions api_options;
     api_options.max_name_bytes = 256;
     api_options.edge = edge_;
-    api_options.objects = object_actions_;
-    api_options.definitions = definition_actions_;
-    if (admin_actions_ != nullptr) {
-      admin_ = std::make_unique<AdminApi>(*admin_actions_, kAdminToken, logger_, metrics_);
-      api_options.admin = admin_.get();
+    if (noting_ != nullptr) {
+      admin_.emplace(kAdminToken, metrics_);
+      api_options.admin = &*admin_;
+      api_options.rows = noting_->rows();
     }
-    api_options.objects = object_actions_;
     api_ =
         std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
     for (const auto& loop : loops_) loop->start();
@@ -167,10 +166,8 @@ class ApiFixture : public ::testing::Test {
   net::NetOptions net_options_;
   EdgeRules edge_;                 // set before start()
   runtime::RuntimeLimits limits_;  // ... too
-  // Behind /admin and /objects. Set them before start(); they must outlive this. Null: not served.
-  AdminActions* admin_actions_ = nullptr;
-  ObjectActions* object_actions_ = nullptr;
-  DefinitionActions* definition_actions_ = nullptr;
+  // The rows of /admin and /objects. Set it before start(); it must outlive this. Null: none.
+  NotingRows* noting_ = nullptr;
   storage::SyncCalls* sync_calls_ = nullptr;  // set before start(); must outlive this
   Readiness readiness_;
   hearth::testing::RecordingLogger logger_;
@@ -189,7 +186,7 @@ class ApiFixture : public ::testing::Test {
   hearth::testing::TempDirectory directory_;
   std::optional<storage::DataDirectory> data_;
   std::vector<std::unique_ptr<runtime::AsioLoop>> loops_;
-  std::unique_ptr<AdminApi> admin_;
+  std::optional<AdminApi> admin_;
   std::unique_ptr<HttpApi> api_;
   std::unique_ptr<net::HttpServer> server_;
   bool stopped_ = false;

@@ -2,7 +2,6 @@
 #include "api/cors.hpp"
 
 #include "api/edge_fixture.hpp"
-#include "api/fake_actions.hpp"
 
 #include <chrono>
 
@@ -21,12 +20,12 @@ bool has(const Reply& reply, const std::string& header) {
 class CorsTest : public EdgeFixture {
  protected:
   void open_to_app() {
-    admin_actions_ = &actions_;
+    noting_ = &rows_;
     edge_.cors.origins = {"https://app.example:443"};
     open();
     api().serve_only(OriginRules(false, {}, {}));
   }
-  FakeActions actions_;
+  NotingRows rows_;
 };
 
 TEST_F(CorsTest, EachAnswerOfThePageMayBeRead) {
@@ -154,7 +153,7 @@ TEST_F(CorsTest, AdministratorsPagesAreReadByNoOtherOrigin) {
     EXPECT_EQ(reply.status, 403);
     EXPECT_EQ(reply.head.find("Access-Control"), std::string::npos);
   }
-  EXPECT_TRUE(actions_.asked.empty());
+  EXPECT_TRUE(rows_.take_asked().empty());
 }
 
 TEST_F(CorsTest, AClassHasRulesOfItsOwn) {

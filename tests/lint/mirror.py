@@ -10,8 +10,6 @@ import tempfile
 
 # Sources without a test file of their name, and where they are tested instead.
 TESTED_ELSEWHERE = {
-    "api/objects_admin": "tests/process/objects_admin_test.cpp",
-    "api/object_alarms": "tests/process/object_alarms_test.cpp",
     "api/object_lookup": "tests/api/who_may_connect_test.cpp",
     "api/request_body": "tests/process/request_body_test.cpp",
     "api/new_agents": "tests/process/edge_test.cpp",
@@ -54,7 +52,6 @@ TESTED_ELSEWHERE = {
     "testhost/test_agent": "tests/plugin-api/agent_test.cpp",
     "testhost/test_class": "tests/plugin-api/mock_host_test.cpp",
     "testhost/test_host": "tests/plugin-api/mock_host_test.cpp",
-    "api/definitions_endpoint": "tests/process/definitions_test.cpp",
     "api/openapi_schemas": "tests/api/openapi_test.cpp",
     "net/acceptor": "tests/net/http_server_test.cpp",
     "net/boost_impl": "tests/net",
@@ -65,7 +62,8 @@ TESTED_ELSEWHERE = {
     "net/refused_connection": "tests/net/http_server_test.cpp",
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
     "runtime/live_agent_visits": "tests/runtime/agent_slot_visits_test.cpp",
-    "server/admin_desk_operations": "tests/fault/operations_kill_test.cpp",
+    "server/agent_desk": "tests/server/admin_desk_test.cpp",
+    "server/desk": "tests/server/admin_desk_test.cpp",
     "server/agent_visits": "tests/fault/operations_kill_test.cpp",
     "server/operation_pages": "tests/server/admin_desk_test.cpp",
     "server/data_loss": "tests/process/data_directory_test.cpp",

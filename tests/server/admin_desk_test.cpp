@@ -6,6 +6,7 @@
 #include "durable/operations.hpp"
 #include "net/raw_client.hpp"
 #include "server/admin_token.hpp"
+#include "server/asked_rows.hpp"
 #include "server/one_loop_fixture.hpp"
 #include "server/operation_pages.hpp"
 #include "server/server.hpp"
@@ -201,6 +202,7 @@ TEST_F(AdminDeskTest, AReloadSaysWhatBecameOfEachFile) {
                                           : dump_json(answer);
   };
   EXPECT_EQ(outcome(""), "unchanged");
+  EXPECT_TRUE(logger_.contains("admin.reload"));
   EXPECT_EQ(outcome(R"({"class":"counter"})"), "unchanged");
   EXPECT_EQ(outcome(R"({"class":"Counter"})"), "unchanged");
   EXPECT_EQ(ask("POST", "/admin/plugins/reload", R"({"class":"nope"})").error().code,
@@ -247,6 +249,18 @@ TEST_F(AdminDeskTest, AgentsOfAClassThatIsNotServedAreListedAllTheSame) {
   EXPECT_TRUE(get("/admin/classes").at("classes").empty());
 }
 
+TEST_F(AdminDeskTest, AColdAgentSaysWhenItWakes) {
+  constexpr std::int64_t kIn2100 = 4'102'444'800'000;
+  {
+    const auto data = storage::DataDirectory::open(config_.server.data).value();
+    storage::Directory directory(data.directory_path(), data.directory_vfs());
+    directory.record({"Counter", "a"}, 1);
+    directory.set_wake({.key = {"Counter", "a"}, .at_ms = kIn2100});
+  }
+  start();
+  EXPECT_EQ(get("/admin/agents/counter/a").at("next_wake_ms"), kIn2100);
+}
+
 TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {
   start();
   touch("a");
@@ -257,6 +271,7 @@ TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {
             R"({"evicted":false,"state":"cold"})");
   EXPECT_EQ(ask("POST", "/admin/agents/counter/b/evict").error().code, Errc::kNotFound);
   EXPECT_EQ(ask("POST", "/admin/agents/nope/a/evict").error().code, Errc::kNotFound);
+  EXPECT_EQ(logger_.count("admin.evict"), 5U) << "each request for a change, and the change";
   EXPECT_EQ(ask("GET", "/admin/agents/counter/b").error().code, Errc::kNotFound);
 }
 
@@ -278,7 +293,8 @@ TEST_F(AdminDeskTest, NothingOfADestroyedAgentIsLeft) {
   start();
   touch("a");
   touch("b");
-  ASSERT_TRUE(ask("DELETE", "/admin/agents/counter/a"));
+  EXPECT_EQ(dump_json(ask("DELETE", "/admin/agents/counter/a").value()), R"({"destroyed":true})");
+  EXPECT_TRUE(logger_.contains("admin.destroy"));
   // Its entry goes when it has left memory.
   for (int i = 0; i < 10'000 && get("/admin/agents?class=counter").at("agents").size() > 1; ++i) {
   }
@@ -341,20 +357,6 @@ class HeldUpTest : public OneLoopTest {
     stop();
   }
 
-  template <class T>
-  Result<T> wait_for(const std::function<void(AdminDesk::Answer<T>)>& ask) {
-    std::promise<Result<T>> promise;
-    ask([&promise](Result<T> answer) { promise.set_value(std::move(answer)); });
-    return promise.get_future().get();
-  }
-  Result<std::vector<api::ClassView>> classes() {
-    return wait_for<std::vector<api::ClassView>>(
-        [this](auto answer) { desk_.classes(std::move(answer)); });
-  }
-  Result<api::PluginList> plugins() {
-    return wait_for<api::PluginList>([this](auto answer) { desk_.plugins(std::move(answer)); });
-  }
-
   // Serves the class Counter.
   void serve_counter() {
     const fs::path directory = temporary_.path() / "plugins";
@@ -372,39 +374,30 @@ class HeldUpTest : public OneLoopTest {
   const config::ServerConfig settings_;
   AdminDesk desk_{runtime_, loader_, data_,     ledger_,
                   audit_,   logger_, settings_, std::chrono::milliseconds(20)};
+  const AskedRows rows_{desk_};
 };
 
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
-  const auto refused = classes();
-  EXPECT_TRUE(plugins()) << "what needs no loop is answered";
+  EXPECT_EQ(rows_.ask("GET", "/admin/classes").status, 503);
+  EXPECT_EQ(rows_.ask("GET", "/admin/plugins").status, 200) << "what needs no loop is answered";
   go_on.set_value();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
 }
 
 TEST_F(HeldUpTest, OnlyTheFirstAgentOfAPageIsSkippedWhileTheLoopIsSilent) {
   leave_unknown(data_, {"a", "b"});
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
-  const auto page_behind = [this](const std::string& after) {
-    api::OperationQuery query;
-    query.after = after;
-    query.limit = 10;
-    return wait_for<api::OperationPage>(
-               [&](auto answer) { desk_.operations(query, std::move(answer)); })
-        .value();
-  };
-  const api::OperationPage first = page_behind("");
-  ASSERT_EQ(first.skipped.size(), 1U);
-  EXPECT_EQ(first.skipped[0].agent.name, "a");
-  EXPECT_TRUE(first.operations.empty());
-  ASSERT_NE(first.next, "") << "the next one begins its own page";
-  const api::OperationPage second = page_behind(first.next);
-  ASSERT_EQ(second.skipped.size(), 1U);
-  EXPECT_EQ(second.skipped[0].agent.name, "b");
-  EXPECT_EQ(second.next, "");
+  const Json first = rows_.json("GET", "/admin/operations");
+  ASSERT_EQ(first["skipped"].size(), 1U);
+  EXPECT_EQ(first["skipped"][0]["agent"], "a");
+  EXPECT_TRUE(first["operations"].empty());
+  ASSERT_TRUE(first["next"].is_string()) << "the next one begins its own page";
+  const Json second = rows_.json("GET", "/admin/operations?after=" + text_member(first, "next"));
+  ASSERT_EQ(second["skipped"].size(), 1U);
+  EXPECT_EQ(second["skipped"][0]["agent"], "b");
+  EXPECT_TRUE(second["next"].is_null());
   go_on.set_value();
 }
 
@@ -414,15 +407,15 @@ TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
   audit_.open(temporary_.path() / "audit.db");
   AdminDesk desk(runtime_, loader_, data_, ledger_, audit_, audit_, settings_,
                  std::chrono::milliseconds(20));
-  const api::OperationName name{{"Counter", "a"}, id};
+  const std::string path = "/admin/operations/Counter/a/" + id;
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
-  const auto resolved = wait_for<std::string>([&](auto answer) {
-    desk.resolve(name, {.was_executed = true, .result = "", .note = "seen in their books"},
-                 std::move(answer));
-  });
-  ASSERT_FALSE(resolved);
-  EXPECT_EQ(resolved.error().code, Errc::kUnavailable) << "nobody waits any more";
+  EXPECT_EQ(
+      AskedRows(desk)
+          .ask("POST", path + "/resolve", R"({"outcome":"completed","note":"seen in their books"})")
+          .status,
+      503)
+      << "nobody waits any more";
   const auto entries = [this] {
     std::promise<AuditLog::Page> promise;
     EXPECT_TRUE(audit_.read({.limit = 10}, [&](AuditLog::Page page) { promise.set_value(page); }));
@@ -434,12 +427,10 @@ TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
   // have to wait for it longer than the other desk does.
   AdminDesk patient(runtime_, loader_, data_, ledger_, audit_, audit_, settings_,
                     std::chrono::minutes(2));
-  const auto record =
-      wait_for<std::string>([&](auto answer) { patient.operation(name, std::move(answer)); });
+  EXPECT_EQ(text_member(AskedRows(patient).json("GET", path), "state"), "completed");
   patient.stop();
-  EXPECT_EQ(record ? text_member(*parse_json(*record), "state") : record.error().message,
-            "completed");
   const auto kept = entries();
+  EXPECT_TRUE(logger_.contains("admin.resolve"));
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].event, "AdminOperationResolved");
   EXPECT_EQ(kept[0].agent, "a");
@@ -449,10 +440,7 @@ TEST_F(HeldUpTest, AResolveThatComesLateIsRecorded) {
 }
 
 TEST_F(HeldUpTest, WithoutAReloaderAReloadIsRefused) {
-  const auto refused = wait_for<std::vector<api::ReloadedFile>>(
-      [this](auto answer) { desk_.reload("", std::move(answer)); });
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
+  EXPECT_EQ(rows_.ask("POST", "/admin/plugins/reload").status, 503);
 }
 
 TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
@@ -471,18 +459,119 @@ TEST_F(HeldUpTest, WhenTooManyReloadsWaitTheNextOneIsRefused) {
   begun.get_future().wait();
   for (int i = 0; i < 64; ++i) EXPECT_TRUE(reloader.reload("", [](const auto&) {})) << i;
   desk_.use(&reloader);
-  const auto refused = wait_for<std::vector<api::ReloadedFile>>(
-      [this](auto answer) { desk_.reload("", std::move(answer)); });
+  EXPECT_EQ(rows_.ask("POST", "/admin/plugins/reload").status, 503);
   desk_.use(nullptr);
   go_on.set_value();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::kUnavailable);
 }
 
 TEST_F(HeldUpTest, AfterTheStopEverybodyIsToldSo) {
   desk_.stop();
-  EXPECT_EQ(classes().error().code, Errc::kClosing);
-  EXPECT_EQ(plugins().error().code, Errc::kClosing);
+  for (const char* const target : {"/admin/classes", "/admin/plugins", "/admin/agents/counter/a"}) {
+    const net::HttpResponse answer = rows_.ask("GET", target);
+    EXPECT_EQ(answer.status, 503) << target;
+    EXPECT_NE(answer.body.find(R"("code":"closing")"), std::string::npos) << answer.body;
+  }
+}
+
+TEST_F(HeldUpTest, WhatIsInQuarantineIsListedAndReleased) {
+  EXPECT_EQ(rows_.json("GET", "/admin/quarantine"), (Json{{"quarantined", Json::array()}}));
+  diagnosis::CrashRecord crash;
+  crash.reason = "SIGSEGV";
+  crash.call = "message";
+  crash.library = "/p/a.so";
+  crash.agent_class = "ChatRoom";
+  crash.sha256 = "00ff";
+  for (crash.time_ms = 1; !ledger_.crashed(crash).is_quarantined; ++crash.time_ms) {
+  }
+  EXPECT_EQ(rows_.json("GET", "/admin/quarantine")["quarantined"],
+            (Json{{{"class", "ChatRoom"},
+                   {"library", "/p/a.so"},
+                   {"sha256", "00ff"},
+                   {"reason", "SIGSEGV"},
+                   {"call", "message"},
+                   {"since_ms", crash.time_ms}}}));
+  const auto release = [this](const std::string& body) {
+    return rows_.ask("POST", "/admin/quarantine/release", body).status;
+  };
+  for (const char* const body : {"", "{}", "[]", R"({"class":1})"})
+    EXPECT_EQ(release(body), 400) << body;
+  EXPECT_EQ(release(R"({"class":"lobby"})"), 404);
+  EXPECT_EQ(release(R"({"class":"chat-room"})"), 503) << "released, but nobody can load it now";
+  EXPECT_EQ(release(R"({"class":"chat-room"})"), 404);
+  EXPECT_EQ(logger_.count("admin.release"), 3U);
+}
+
+TEST_F(HeldUpTest, APageOfAgentsSaysWhereTheNextOneBegins) {
+  storage::Directory directory(data_.directory_path(), data_.directory_vfs());
+  directory.record({"Counter", "Room%201"}, 5);
+  directory.record({"Counter", "a"}, 6);
+  const auto agent = [](const char* name, int created) {
+    return Json{{"name", name},           {"created_at_ms", created}, {"state", "cold"},
+                {"connections", 0},       {"version", nullptr},       {"working", false},
+                {"next_wake_ms", nullptr}};
+  };
+  EXPECT_EQ(rows_.json("GET", "/admin/agents?class=counter&limit=1"),
+            (Json{{"class", "Counter"},
+                  {"agents", Json::array({agent("Room%201", 5)})},
+                  {"next", "Room%201"}}));
+  EXPECT_EQ(
+      rows_.json("GET", "/admin/agents?class=counter&after=Room%25201"),
+      (Json{{"class", "Counter"}, {"agents", Json::array({agent("a", 6)})}, {"next", nullptr}}));
+  EXPECT_EQ(rows_.json("GET", "/admin/agents/Counter/a"), agent("a", 6));
+}
+
+TEST_F(HeldUpTest, AClassIsShownWithItsAliasesAndItsRefusal) {
+  serve_counter();
+  runtime_.classes().set_aliases({{"my-counter", "counter"}});
+  Json shown = rows_.json("GET", "/admin/classes")["classes"][0];
+  EXPECT_FALSE(text_member(shown, "library").empty());
+  shown.erase("library");
+  EXPECT_EQ(shown, (Json{{"class", "Counter"},
+                         {"path", "/agents/counter"},
+                         {"aliases", {"/agents/my-counter"}},
+                         {"version", "1.0.0"},
+                         {"code", "Counter"},
+                         {"refusal", nullptr},
+                         {"agents", 0},
+                         {"live", 0}}));
+}
+
+TEST_F(HeldUpTest, WhatWasDoneIsListed) {
+  audit_.open(temporary_.path() / "audit.db");
+  audit_.record(LogLevel::kInfo, "admin.evicted", {{"class", "Counter"}, {"agent", "a"}, {"n", 1}});
+  audit_.record(LogLevel::kInfo, "server.ready", {});
+  Json page = rows_.json("GET", "/admin/audit");
+  ASSERT_EQ(page["entries"].size(), 2U);
+  EXPECT_EQ(page["next"], page["entries"][1]["id"]);
+  EXPECT_GT(page["entries"][0]["at_ms"], 0);
+  page["entries"][0].erase("at_ms");
+  EXPECT_EQ(page["entries"][0], (Json{{"id", page["entries"][0]["id"]},
+                                      {"event", "AdminEvicted"},
+                                      {"actor", "administrator"},
+                                      {"class", "Counter"},
+                                      {"agent", "a"},
+                                      {"detail", {{"n", 1}}}}));
+  EXPECT_TRUE(page["entries"][1]["agent"].is_null());
+  EXPECT_EQ(rows_.json("GET", "/admin/audit?after=7")["next"], 7);
+  audit_.stop();
+}
+
+TEST_F(HeldUpTest, WhatIsAskedWronglyIsRefused) {
+  struct Case {
+    std::string method, target, body;
+  };
+  const Case cases[] = {
+      {"POST", "/admin/plugins/reload", "[]"},
+      {"GET", "/admin/agents", ""},
+      {"GET", "/admin/agents?class=counter&limit=0", ""},
+      {"GET", "/admin/audit?limit=0", ""},
+      {"GET", "/admin/operations?agent=a", ""},
+      {"POST", "/admin/operations/shop/a/x/resolve", "{}"},
+  };
+  for (const Case& each : cases)
+    EXPECT_EQ(rows_.ask(each.method, each.target, each.body).status, 400) << each.target;
+  for (const char* const event : {"admin.reload", "admin.resolve"})
+    EXPECT_FALSE(logger_.contains(event)) << event;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace hearth::server {
 namespace {
 
-using Mode = api::DefinitionActions::Mode;
+using Mode = DefinitionDesk::Mode;
 
 class DefinitionDeskTest : public ::testing::Test {
  protected:
@@ -47,16 +47,17 @@ class DefinitionDeskTest : public ::testing::Test {
   std::unique_ptr<Logger> logger_ = make_null_logger();
   DefinitionDesk::Served served_;
   std::vector<std::string> reloaded_;
-  std::vector<api::ReloadedFile> outcomes_;  // of the next rollouts
-  DefinitionDesk desk_{path(""),
-                       path("classes"),
-                       {.secrets = {{"openai", "/run/openai.key"}}},
-                       [this] { return served_; },
-                       [this](std::string agent_class, const DefinitionDesk::Reloaded& done) {
-                         reloaded_.push_back(std::move(agent_class));
-                         done(std::exchange(outcomes_, {}));
-                       },
-                       *logger_};
+  plugins::ReloadOutcomes outcomes_;  // of the next rollouts
+  DefinitionDesk desk_{
+      path(""),
+      path("classes"),
+      {.secrets = {{"openai", "/run/openai.key"}}},
+      [this] { return served_; },
+      [this](const std::string& agent_class, const DefinitionDesk::Reloaded& done) {
+        reloaded_.push_back(agent_class);
+        done(std::exchange(outcomes_, {}));
+      },
+      *logger_};
 };
 
 TEST_F(DefinitionDeskTest, WhatAKilledServerWasWritingIsRemovedAtTheNextStart) {
@@ -108,10 +109,8 @@ TEST_F(DefinitionDeskTest, WhatTheReloaderRefusesIsPutBack) {
   ASSERT_EQ(set(R"({"class":"two"})"), "ok");
   const auto before = kept("two");
   const auto refuse = [this](const std::string& segment) {
-    api::ReloadedFile file;
-    file.file = config::definition_file(config::definitions_directory(path("")), segment).native();
-    file.outcome = "refused";
-    outcomes_ = {file};
+    outcomes_ = {{.file = config::definition_file(config::definitions_directory(path("")), segment),
+                  .what = plugins::ReloadOutcome::What::kRefused}};
   };
   refuse("two");
   EXPECT_EQ(set(R"({"class":"two","idle_timeout":"5s"})", Mode::kReplace), "invalid_argument");

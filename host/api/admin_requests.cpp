@@ -1,0 +1,148 @@
+#include "api/admin_requests.hpp"
+
+#include "api/query_words.hpp"
+#include "json/json.hpp"
+#include "protocol/request_query.hpp"
+#include "storage/agent_key.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace hearth::api {
+namespace {
+
+std::vector<std::string> words_in(std::string_view list) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    words.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string name_of_key(std::string_view written) {
+  const storage::AgentKey key{.agent_class = {}, .name = std::string(written)};
+  if (!key.is_sub_agent()) return key.name;
+  const auto next = [&written] {
+    const std::string_view part = written.substr(0, written.find('/'));
+    written.remove_prefix(std::min(part.size() + 1, written.size()));
+    return part;
+  };
+  const std::string_view root_class = next();
+  storage::AgentKey at{.agent_class = std::string(root_class), .name = std::string(next())};
+  for (std::string_view part = next(); !written.empty(); part = next())
+    at = at.child(part, protocol::percent_decode(next()));
+  return at.child({}, protocol::percent_decode(key.name.substr(key.name.rfind('/') + 1))).name;
+}
+
+Result<AgentPageRequest> read_agent_page(std::string_view query) {
+  AgentPageRequest request;
+  if (auto read = read_words(query, {{"class", &request.agent_class}, {"after", &request.after}});
+      read.has_error())
+    return read.error();
+  if (request.agent_class.empty())
+    return Error{Errc::kInvalidArgument, "name a class: /admin/agents?class=counter"};
+  request.after = name_of_key(request.after);
+  const auto limit = page_limit(query);
+  if (!limit) return limit.error();
+  request.limit = *limit;
+  return request;
+}
+
+Result<OperationQuery> read_operation_query(std::string_view text) {
+  OperationQuery query;
+  std::string states;
+  if (auto read = read_words(text, {{"class", &query.agent_class},
+                                    {"agent", &query.agent},
+                                    {"kind", &query.kind},
+                                    {"state", &states},
+                                    {"after", &query.after}});
+      read.has_error())
+    return read.error();
+  if (!query.agent.empty() && query.agent_class.empty())
+    return Error{Errc::kInvalidArgument, "name the class of the agent, too"};
+  query.agent = name_of_key(query.agent);
+  query.states = words_in(states);
+  auto before = number_in(text, "begun_before_ms", 0, std::numeric_limits<std::int64_t>::max());
+  if (!before) return before.error();
+  query.begun_before_ms = *before;
+  const auto limit = page_limit(text);
+  if (!limit) return limit.error();
+  query.limit = *limit;
+  return query;
+}
+
+Result<storage::AuditQuery> read_audit_query(std::string_view text) {
+  storage::AuditQuery query;
+  if (auto read = read_words(text, {{"event", &query.event},
+                                    {"actor", &query.actor},
+                                    {"class", &query.agent_class},
+                                    {"agent", &query.agent}});
+      read.has_error())
+    return read.error();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto after = number_in(text, "after", 0, kMost);
+  if (!after) return after.error();
+  query.after = after->value_or(0);
+  const auto limit = page_limit(text);
+  if (!limit) return limit.error();
+  const auto last = number_in(text, "last", 1, kMaxPage);
+  if (!last) return last.error();
+  query.newest = last->has_value();
+  query.limit = static_cast<std::size_t>(last->value_or(static_cast<std::int64_t>(*limit)));
+  for (const auto& [key, moment] :
+       {std::pair("since_ms", &query.since_ms), std::pair("until_ms", &query.until_ms)}) {
+    auto given = number_in(text, key, 0, kMost);
+    if (!given) return given.error();
+    *moment = *given;
+  }
+  return query;
+}
+
+Result<std::string> read_named_class(const std::string& body) {
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected no body, or a JSON object such as {"class":"counter"})"};
+  if (body.empty()) return std::string();
+  if (body.size() > kMaxAdminBody) return wrong;
+  const auto json = parse_client_json(body, 4);
+  if (!json || !json->is_object()) return wrong;
+  if (json->empty()) return std::string();
+  const auto found = json->find("class");
+  if (json->size() != 1 || found == json->end() || !found->is_string()) return wrong;
+  auto name = found->get<std::string>();
+  if (name.empty()) return wrong;
+  return name;
+}
+
+Result<Resolution> read_resolution(const std::string& body) {
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected a JSON object such as {"outcome":"completed","result":1,"note":"..."} )"
+              R"(or {"outcome":"not_executed","note":"..."})"};
+  if (body.size() > kMaxResolution)
+    return Error{Errc::kInvalidArgument, "a resolution, its result included, has at most " +
+                                             std::to_string(kMaxResolution) + " bytes"};
+  const auto json = parse_client_json(body);
+  if (!json || !json->is_object()) return wrong;
+  Resolution how;
+  bool has_outcome = false;
+  for (const auto& [key, value] : json->items()) {
+    if (key == "outcome" && (value == "completed" || value == "not_executed")) {
+      has_outcome = true;
+      how.was_executed = value == "completed";
+    } else if (key == "note" && value.is_string()) {
+      how.note = value.get<std::string>();
+    } else if (key == "result") {
+      how.result = dump_json(value);
+    } else {
+      return wrong;
+    }
+  }
+  if (!has_outcome || (!how.was_executed && !how.result.empty())) return wrong;
+  return how;
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,270 @@
+#include "server/agent_desk.hpp"
+
+#include "base/escape.hpp"
+#include "extensions/operations.hpp"
+#include "protocol/class_segment.hpp"
+#include "server/agent_visits.hpp"
+#include "server/operation_pages.hpp"
+#include "server/shard_questions.hpp"
+
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+constexpr std::size_t kShownBytes = 128;
+
+std::string_view word(runtime::AgentState state) {
+  switch (state) {
+    case runtime::AgentState::kCold:
+    case runtime::AgentState::kAwaitingRoom:
+    case runtime::AgentState::kAwaitingVersion:
+    case runtime::AgentState::kCondemned:
+    case runtime::AgentState::kOpened: return "cold";
+    case runtime::AgentState::kWaking: return "waking";
+    case runtime::AgentState::kLive: return "live";
+    case runtime::AgentState::kLeaving:
+    case runtime::AgentState::kEnding: return "evicting";
+  }
+  return "cold";
+}
+
+Json number_or_null(const std::optional<std::int64_t>& number) {
+  return number ? Json(*number) : Json();
+}
+
+// `created_at_ms`: of its first write; absent: it has stored nothing yet.
+Json agent_json(const std::string& name, const std::optional<std::int64_t>& created_at_ms,
+                const runtime::Shard::Standing& standing) {
+  return {{"name", name},
+          {"created_at_ms", number_or_null(created_at_ms)},
+          {"state", word(standing.state)},
+          {"connections", standing.connections},
+          {"version", standing.version.empty() ? Json() : Json(standing.version)},
+          {"working", standing.wake.working},
+          {"next_wake_ms", number_or_null(standing.wake.at_ms)}};
+}
+
+api::AgentName named(const api::RouteCall& call) {
+  return {std::string(call.values[0]), api::name_of_key(call.values[1])};
+}
+
+}  // namespace
+
+void AgentDesk::add_routes(std::vector<api::Route>& rows) {
+  const auto add = [&](std::string_view method, std::string_view pattern, std::string_view summary,
+                       Result<Json> (AgentDesk::*work)(const api::RouteCall&),
+                       api::RouteShape shape) {
+    rows.push_back({method, pattern, api::Access::kAdministrator, summary,
+                    on_desk(desk_, *this, work), shape});
+  };
+  add("GET", "/admin/agents", "A page of the agents of a class.", &AgentDesk::list,
+      {.query = "class after limit", .answer = "AgentPage"});
+  add("POST", "/admin/agents/{class}/{name...}/evict", "Evicts an agent from memory.",
+      &AgentDesk::evict, {.answer = "Evicted"});
+  add("GET", "/admin/agents/{class}/{name...}", "One agent.", &AgentDesk::show,
+      {.answer = "Agent"});
+  add("DELETE", "/admin/agents/{class}/{name...}", "Destroys an agent and its data.",
+      &AgentDesk::destroy, {.answer = "Destroyed"});
+  add("GET", "/admin/operations", "Operations of agents whose outcome is not known or settled.",
+      &AgentDesk::list_operations,
+      {.query = "class agent kind state begun_before_ms after limit", .answer = "OperationPage"});
+  add("POST", "/admin/operations/{class}/{name...}/{id}/resolve",
+      "Sets the outcome of an operation.", &AgentDesk::resolve_operation,
+      {.body = "Resolution", .answer = "Operation"});
+  add("GET", "/admin/operations/{class}/{name...}/{id}", "One operation of an agent.",
+      &AgentDesk::show_operation, {.answer = "Operation"});
+}
+
+// ---- which agent --------------------------------------------------------------------------------
+
+Result<std::string> AgentDesk::class_name(const std::string& given) {
+  if (runtime_.classes().find_by_name(given) != nullptr) return given;
+  const std::string segment = protocol::kebab_case(given);
+  if (const auto served = runtime_.classes().find(segment))
+    return std::string(served->agent_class->name());
+  for (const std::string& recorded : desk_.directory().classes()) {
+    if (recorded == given || protocol::kebab_case(recorded) == segment) return recorded;
+  }
+  return Error{Errc::kNotFound, "no class " + quote_text(given, kShownBytes) +
+                                    " is served, and none has agents here"};
+}
+
+Result<storage::AgentKey> AgentDesk::existing(const api::AgentName& name) {
+  auto agent_class = class_name(name.agent_class);
+  if (!agent_class) return agent_class.error();
+  storage::AgentKey key{*std::move(agent_class), name.name};
+  if (desk_.directory().contains(key)) return key;
+  const auto standings = standings_of(runtime_, {key}, shard_patience_);
+  if (!standings) return standings.error();
+  if (standings->front().in_memory || standings->front().connections != 0) return key;
+  return Error{Errc::kNotFound, "there is no agent " + quote_text(name.name, kShownBytes) +
+                                    " of the class " + quote_text(key.agent_class, kShownBytes)};
+}
+
+Result<storage::AgentKey> AgentDesk::target(const api::RouteCall& call) {
+  return existing(named(call));
+}
+
+// ---- agents -------------------------------------------------------------------------------------
+
+Result<Json> AgentDesk::list(const api::RouteCall& call) {
+  const auto request = api::read_agent_page(call.query);
+  if (!request) return request.error();
+  const auto name = class_name(request->agent_class);
+  if (!name) return name.error();
+  // One more than requested: shows whether there is another page.
+  const std::size_t at_most = request->limit + 1;
+  std::map<std::string, std::optional<std::int64_t>> found;  // when each was created
+  for (const auto& entry : desk_.directory().list(*name, request->after, at_most))
+    found[entry.key.name] = entry.created_at_ms;
+  Questions<std::vector<std::string>> questions(shard_patience_);
+  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
+    questions.ask(runtime_, index,
+                  [name = *name, after = request->after, at_most](runtime::Shard& shard) {
+                    return shard.names_in_memory(name, after, at_most);
+                  });
+  }
+  const auto in_memory = questions.wait();
+  if (!in_memory) return no_loop();
+  for (const auto& names : *in_memory) {
+    for (const std::string& each : names) found.try_emplace(each);
+  }
+  const bool has_more = found.size() > request->limit;
+  while (found.size() > request->limit) found.erase(std::prev(found.end()));
+  std::vector<storage::AgentKey> keys;
+  keys.reserve(found.size());
+  for (const auto& [agent, created_at_ms] : found) keys.push_back({*name, agent});
+  const auto standings = standings_of(runtime_, keys, shard_patience_);
+  if (!standings) return standings.error();
+  Json agents = Json::array();
+  for (const auto& [agent, created_at_ms] : found)
+    agents.push_back(agent_json(agent, created_at_ms, (*standings)[agents.size()]));
+  return Json{{"class", *name},
+              {"agents", std::move(agents)},
+              {"next", has_more ? Json(keys.back().name) : Json()}};
+}
+
+Result<Json> AgentDesk::show(const api::RouteCall& call) {
+  const auto key = target(call);
+  if (!key) return key.error();
+  const auto standings = standings_of(runtime_, {*key}, shard_patience_);
+  if (!standings) return standings.error();
+  return agent_json(key->name, desk_.directory().created_at_ms(*key), standings->front());
+}
+
+Result<Json> AgentDesk::evict(const api::RouteCall& call) {
+  log("admin.evict", call);
+  const auto key = target(call);
+  if (!key) return key.error();
+  const auto state = ask_one<runtime::AgentState>(
+      runtime_, runtime_.shard_index(*key), shard_patience_,
+      [key = *key](runtime::Shard& shard) { return shard.evict(key); });
+  if (!state) return no_loop();
+  const bool leaves =
+      *state == runtime::AgentState::kLive || *state == runtime::AgentState::kWaking;
+  if (leaves) record("admin.evicted", *key);
+  return Json{{"evicted", leaves}, {"state", word(*state)}};
+}
+
+Result<Json> AgentDesk::destroy(const api::RouteCall& call) {
+  log("admin.destroy", call);
+  const auto key = target(call);
+  if (!key) return key.error();
+  const auto destroyed =
+      ask_one<Result<void>>(runtime_, runtime_.shard_index(*key), shard_patience_,
+                            [key = *key](runtime::Shard& shard) { return shard.destroy(key); });
+  if (!destroyed) return no_loop();
+  if (!*destroyed) return destroyed->error();
+  record("admin.destroyed", *key);
+  if (!runtime_.sync_directory()) {
+    return Error{Errc::kInternal,
+                 "the agent is being destroyed, but a loss of power may bring it back: the "
+                 "directory of agents could not be synced"};
+  }
+  return Json{{"destroyed", true}};
+}
+
+void AgentDesk::log(std::string_view event, const api::RouteCall& call) {
+  const api::AgentName name = named(call);
+  logger_.write(
+      LogLevel::kInfo, event,
+      {{"class", name.agent_class}, {"agent", name.name}, {"peer", call.exchange->request().peer}});
+}
+
+void AgentDesk::record(std::string_view event, const storage::AgentKey& key) {
+  logger_.record(LogLevel::kDebug, event, {{"class", key.agent_class}, {"agent", key.name}});
+}
+
+// ---- operations ---------------------------------------------------------------------------------
+
+Result<Json> AgentDesk::list_operations(const api::RouteCall& call) {
+  const auto query = api::read_operation_query(call.query);
+  if (!query) return query.error();
+  std::optional<storage::AgentKey> agent;
+  std::string its_class;
+  if (!query->agent.empty()) {
+    auto key = existing({query->agent_class, query->agent});
+    if (!key) return key.error();
+    agent = *std::move(key);
+  } else if (!query->agent_class.empty()) {
+    auto name = class_name(query->agent_class);
+    if (!name) return name.error();
+    its_class = *std::move(name);
+  }
+  return OperationPages(runtime_, desk_.directory())
+      .page(*query, its_class, agent, std::chrono::steady_clock::now() + shard_patience_);
+}
+
+Result<Json> AgentDesk::visit(const storage::AgentKey& key,
+                              std::function<Result<std::string>(extensions::AgentContext&)> work,
+                              std::function<void()> on_success) {
+  const auto record =
+      visit_agent(runtime_, key, std::move(work),
+                  std::chrono::steady_clock::now() + shard_patience_, std::move(on_success));
+  if (!record) return record.error();
+  return parse_host_json(*record);
+}
+
+Result<Json> AgentDesk::show_operation(const api::RouteCall& call) {
+  const auto key = target(call);
+  if (!key) return key.error();
+  return visit(*key, [id = std::string(call.values[2])](extensions::AgentContext& agent) {
+    return extensions::OperationsExtension(agent).inspect(id);
+  });
+}
+
+Result<Json> AgentDesk::resolve_operation(const api::RouteCall& call) {
+  const auto how = api::read_resolution(call.exchange->request().body);
+  if (!how) return how.error();
+  log("admin.resolve", call);
+  const auto key = target(call);
+  if (!key) return key.error();
+  const std::string id(call.values[2]);
+  // The visit itself records it: it may take place after the request has timed out.
+  const auto note_it = [&logger = logger_, key = *key, id, how = *how] {
+    logger.record(LogLevel::kDebug, "admin.operation_resolved",
+                  {{"class", key.agent_class},
+                   {"agent", key.name},
+                   {"operation", id},
+                   {"outcome", how.was_executed ? "completed" : "not_executed"},
+                   {"note", how.note}});
+  };
+  return visit(
+      *key,
+      [id, how = *how](extensions::AgentContext& agent) -> Result<std::string> {
+        extensions::OperationsExtension ledger(agent);
+        const auto outcome = how.was_executed ? durable::OperationOutcome::kCompleted
+                                              : durable::OperationOutcome::kNotExecuted;
+        if (auto done =
+                ledger.resolve(id, outcome, how.result, how.note, extensions::kAdministrator);
+            done.has_error())
+          return done.error();
+        return ledger.inspect(id);
+      },
+      note_it);
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,83 @@
+#pragma once
+// /admin/agents and /admin/operations: what administrators ask of agents.
+
+#include "api/admin_requests.hpp"
+#include "api/routes.hpp"
+#include "runtime/runtime.hpp"
+#include "server/desk.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hearth::server {
+
+//  GET /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page
+//                                           in byte order of the names; `next` is the `after` of
+//                                           the next one
+//  GET /admin/agents/{class}/{name}         one agent; the name as lists print it, with the slashes
+//                                           of a sub-agent's path
+//  POST .../{name}/evict                    {"evicted":true or false,"state":"..."}: it leaves
+//                                           memory when its on_evict has returned; its clients
+//                                           stay connected. `state`: the one it was in. An agent
+//                                           that was cold, or was leaving already, is left alone
+//  DELETE .../{name}                        {"destroyed":true}: all data of the agent are deleted,
+//                                           and its clients closed
+//  GET /admin/operations                    {"operations":[...],"skipped":[...],"next":"..." or
+//    ?class=&agent=&kind=&state=            null}: a page of the operations that OperationQuery
+//    &begun_before_ms=&limit=&after=        describes. `state`: words with commas between them.
+//                                           `skipped`: agents that could not be read now
+//  .../operations/{class}/{name}/{id}       one of them, with its arguments and result
+//  POST .../{id}/resolve                    the record after the change; 409: the operation is in
+//                                           progress, or is settled
+//
+// A name is the part of the agent's own URL, percent-encoded as it is there; `after` is such a
+// name, encoded once more. Requests for operations run no code of the agent in order to answer. But
+// a cold agent is opened, and an agent that was not told yet of an unknown operation is woken
+// afterwards and told. That happens whenever such an agent is loaded, at most ten times for each
+// operation.
+//
+// Bounded    It waits for a shard's answer at most `shard_patience`.
+// Logged     Each change that begins (admin.evict, admin.destroy, admin.resolve).
+// Threads, Lifetime  As Desk.
+class AgentDesk {
+ public:
+  AgentDesk(Desk& desk, runtime::Runtime& runtime, Logger& logger,
+            std::chrono::milliseconds shard_patience)
+      : desk_(desk), runtime_(runtime), logger_(logger), shard_patience_(shard_patience) {}
+
+  void add_routes(std::vector<api::Route>& rows);
+
+ private:
+  // ---- on the desk's thread ----
+  [[nodiscard]] Result<Json> list(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> show(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> evict(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> destroy(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> list_operations(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> show_operation(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> resolve_operation(const api::RouteCall& call);
+
+  // The class that an operator has named: one that is served or has agents.
+  [[nodiscard]] Result<std::string> class_name(const std::string& given);
+  // The agent, if it exists.
+  [[nodiscard]] Result<storage::AgentKey> existing(const api::AgentName& name);
+  // For a path with {class} and {name}.
+  [[nodiscard]] Result<storage::AgentKey> target(const api::RouteCall& call);
+  // Logs that a change of an agent was asked for.
+  void log(std::string_view event, const api::RouteCall& call);
+  // Records that it was done.
+  void record(std::string_view event, const storage::AgentKey& key);
+  [[nodiscard]] Result<Json> visit(
+      const storage::AgentKey& key,
+      std::function<Result<std::string>(extensions::AgentContext&)> work,
+      std::function<void()> on_success = nullptr);
+
+  Desk& desk_;
+  runtime::Runtime& runtime_;
+  Logger& logger_;
+  const std::chrono::milliseconds shard_patience_;
+};
+
+}  // namespace hearth::server
