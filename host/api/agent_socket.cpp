@@ -61,12 +61,10 @@ class StateAnswer final : public runtime::CallSink {
 
   void part(const ResponseHead& /*head*/, std::string_view /*value*/) override {}
 
-  void finish(const ResponseHead& /*head*/, const Result<std::string_view>& outcome) override {
+  void finish(const ResponseHead& head, const Result<std::string_view>& outcome) override {
     if (outcome.has_value()) return;
     // The agent's own check may say kForbidden too, for a connection that is not read-only.
-    const Error& error = outcome.error();
-    const bool readonly =
-        error.code == Errc::kForbidden && error.message == protocol::kReadonlyConnection;
+    const bool readonly = head.status == 403;
     std::string text(readonly ? protocol::kReadonlyConnection : protocol::kStateRejected);
     if (!readonly && !problem_.empty()) text += ": " + problem_;
     socket_.send(protocol::state_error_frame(text), kIsText);

@@ -33,60 +33,11 @@ runtime::Headers runtime_headers(const net::HttpHeaders& headers) {
   return copied;
 }
 
-// A request that passed all checks, with what the agent sees of it.
-struct Delivery {
-  std::shared_ptr<net::HttpExchange> exchange;
-  std::string segment;       // the class of the agent
-  runtime::ShardLoop* loop;  // the agent's
-  std::string target;
-  std::string claims;
-  std::function<bool()> is_withdrawn;  // as open_gated_socket()
-};
-
 // Whether the rules of access have changed since this call.
 std::function<bool()> withdrawal_from_now(const runtime::ClassRegistry& classes) {
   return [&classes, generation = classes.access_generation()] {
     return classes.access_generation() != generation;
   };
-}
-
-// Runs on the loop of `shard`. The caller holds the exchange: the agent may answer, which ends its
-// sink, and then go on reading the data that the event has lent.
-void deliver(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
-             Logger& logger) {
-  if (delivery.is_withdrawn())
-    return delivery.exchange->respond(error_answer(503, "unavailable", kAccessChanged));
-  const net::HttpRequest& request = delivery.exchange->request();
-  auto head = std::make_unique<runtime::RequestHead>();
-  head->target = delivery.target;
-  head->headers = runtime_headers(request.headers);
-  head->claims = delivery.claims;
-  if (request.has_unread_body) head->body = body_reader(delivery.exchange, *delivery.loop);
-  shard.request(key, delivery.segment, request.method, request.body, std::move(head),
-                make_agent_response(delivery.exchange, key, logger));
-}
-
-// As deliver(), unless the client makes too many agents.
-void deliver_to_root(runtime::Shard& shard, const storage::AgentKey& key, const Delivery& delivery,
-                     Logger& logger) {
-  if (makes_too_many(shard, delivery.exchange->request().address.get(), key))
-    return delivery.exchange->respond(net::too_many_response(kNewAgents));
-  deliver(shard, key, delivery, logger);
-}
-
-// As deliver_to_root(), after the agents above have let it through.
-void deliver_below(runtime::Shard& shard, runtime::ShardLoop& loop, const std::vector<Gate>& gates,
-                   const Delivery& delivery, Logger& logger) {
-  if (makes_too_many(shard, delivery.exchange->request().address.get(), gates))
-    return delivery.exchange->respond(net::too_many_response(kNewAgents));
-  ask_gates(
-      shard, loop, gates,
-      {delivery.target, runtime_headers(delivery.exchange->request().headers), delivery.claims},
-      [&shard, &logger, key = gates.back().child,
-       delivery](const std::optional<GateRefusal>& refusal) {
-        if (refusal && !delivery.is_withdrawn()) return delivery.exchange->respond(refusal->answer);
-        deliver(shard, key, delivery, logger);
-      });
 }
 
 std::string_view path_of(std::string_view target) {
@@ -122,6 +73,16 @@ bool is_named_by(std::string_view rule, const Json& claims, std::string_view nam
 }
 
 }  // namespace
+
+// A request that passed all checks. It may be delivered after the endpoint is gone.
+struct AgentsEndpoint::Delivery {
+  runtime::Shard& shard;
+  runtime::ShardLoop& loop;  // the shard's
+  Logger& logger;
+  std::shared_ptr<net::HttpExchange> exchange;
+  Guest guest;
+  std::function<bool()> is_withdrawn;  // as open_gated_socket()
+};
 
 AgentsEndpoint::AgentsEndpoint(runtime::Runtime& runtime, const Readiness& readiness,
                                Random& random, Logger& logger, std::size_t max_name_bytes,
@@ -186,29 +147,42 @@ void AgentsEndpoint::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   if (const auto* refusal = std::get_if<Refusal>(&admitted))
     return exchange->respond(answer_of(*refusal));
   auto& guest = std::get<Guest>(admitted);
-  auto& to = guest.to;
-  const unsigned index = runtime_.shard_index(to.key);
-  runtime::Shard& shard = runtime_.shard(index);
+  const unsigned index = runtime_.shard_index(guest.to.key);
   runtime::ShardLoop& loop = runtime_.loop(index);
-  Delivery delivery{std::move(exchange),
-                    to.served->segment,
-                    &loop,
-                    std::move(guest.target),
-                    std::move(guest.visitor.claims),
-                    std::move(is_withdrawn)};
-  if (!to.gates.empty()) {
-    loop.post(
-        [&shard, &loop, &logger = logger_, gates = std::move(to.gates),
-         delivery = std::move(delivery)] { deliver_below(shard, loop, gates, delivery, logger); });
-    return;
-  }
-  if (loop.on_this_thread()) {
-    deliver_to_root(shard, to.key, delivery, logger_);
-    return;
-  }
-  loop.post([&shard, &logger = logger_, key = std::move(to.key), delivery = std::move(delivery)] {
-    deliver_to_root(shard, key, delivery, logger);
-  });
+  Delivery delivery{runtime_.shard(index), loop,        logger_, std::move(exchange),
+                    std::move(guest),      is_withdrawn};
+  if (loop.on_this_thread()) return pass_gates(delivery);
+  loop.post([delivery = std::move(delivery)] { pass_gates(delivery); });
+}
+
+void AgentsEndpoint::pass_gates(const Delivery& delivery) {
+  const net::HttpRequest& request = delivery.exchange->request();
+  const auto& [to, target, visitor, subprotocol] = delivery.guest;
+  if (makes_too_many(delivery.shard, request.address.get(), to.gates, to.key))
+    return delivery.exchange->respond(net::too_many_response(kNewAgents));
+  if (to.gates.empty()) return deliver(delivery);
+  ask_gates(delivery.shard, delivery.loop, to.gates,
+            {target, runtime_headers(request.headers), visitor.claims},
+            [delivery](const std::optional<GateRefusal>& refusal) {
+              if (refusal && !delivery.is_withdrawn())
+                return delivery.exchange->respond(refusal->answer);
+              deliver(delivery);
+            });
+}
+
+// The caller holds the exchange: the agent may answer, which ends its sink, and then go on reading
+// the data that the event has lent.
+void AgentsEndpoint::deliver(const Delivery& delivery) {
+  const auto& [shard, loop, logger, exchange, guest, is_withdrawn] = delivery;
+  if (is_withdrawn()) return exchange->respond(error_answer(503, "unavailable", kAccessChanged));
+  const net::HttpRequest& request = exchange->request();
+  auto head = std::make_unique<runtime::RequestHead>();
+  head->target = guest.target;
+  head->headers = runtime_headers(request.headers);
+  head->claims = guest.visitor.claims;
+  if (request.has_unread_body) head->body = body_reader(exchange, loop);
+  shard.request(guest.to.key, guest.to.served->segment, request.method, request.body,
+                std::move(head), make_agent_response(exchange, guest.to.key, logger));
 }
 
 net::UpgradePlan AgentsEndpoint::on_upgrade(const net::HttpRequest& request) {
@@ -292,26 +266,18 @@ AgentsEndpoint::Opener AgentsEndpoint::opener(Destination to, runtime::ConnectRe
                                               std::shared_ptr<const net::ClientAddress> address,
                                               std::function<bool()> is_withdrawn) {
   const unsigned index = runtime_.shard_index(to.key);
-  if (!to.gates.empty()) {
-    return [&shard = runtime_.shard(index), &loop = runtime_.loop(index),
-            address = std::move(address), segment = to.served->segment, gates = std::move(to.gates),
-            connect = std::move(connect), is_withdrawn = std::move(is_withdrawn)](
-               const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
-      if (is_withdrawn()) return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
-      if (makes_too_many(shard, address.get(), gates))
-        return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
-      return open_gated_socket(shard, loop, socket, std::move(gates), std::move(segment),
-                               std::move(connect), std::move(is_withdrawn));
-    };
-  }
-  return [&shard = runtime_.shard(index), served = std::move(to.served), key = std::move(to.key),
+  return [&shard = runtime_.shard(index), &loop = runtime_.loop(index), to = std::move(to),
           address = std::move(address), connect = std::move(connect),
           is_withdrawn = std::move(is_withdrawn)](
              const std::shared_ptr<net::WebSocket>& socket) mutable {  // called once
     if (is_withdrawn()) return refuse_socket(*socket, kCloseServiceRestart, kAccessChanged);
-    if (makes_too_many(shard, address.get(), key))
+    if (makes_too_many(shard, address.get(), to.gates, to.key))
       return refuse_socket(*socket, kCloseTryAgainLater, net::too_many_reason(kNewAgents));
-    return open_agent_socket(shard, socket, key, served->segment, std::move(connect));
+    const std::string& segment = to.served->segment;
+    if (to.gates.empty())
+      return open_agent_socket(shard, socket, to.key, segment, std::move(connect));
+    return open_gated_socket(shard, loop, socket, std::move(to.gates), segment, std::move(connect),
+                             std::move(is_withdrawn));
   };
 }
 

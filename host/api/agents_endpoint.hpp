@@ -135,6 +135,11 @@ class AgentsEndpoint {
     std::string message;
   };
 
+  struct Delivery;
+  // On the loop of the agent's shard: delivers after the agents above have let the request through.
+  static void pass_gates(const Delivery& delivery);
+  static void deliver(const Delivery& delivery);
+
   // Finds the agent that the client asks for, and checks the client.
   [[nodiscard]] std::variant<Guest, Refusal> admit(const net::HttpRequest& request) const;
   // Checks a client whose proof is good against the name rule of the class, for the agent at

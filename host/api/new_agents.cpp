@@ -15,11 +15,12 @@ bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
 }
 
 bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
-                    const std::vector<Gate>& way) {
-  return makes_too_many(shard, address, way.front().above) ||
-         std::ranges::any_of(way, [&shard, address](const Gate& gate) {
-           return makes_too_many(shard, address, gate.child);
-         });
+                    const std::vector<Gate>& way, const storage::AgentKey& key) {
+  return std::ranges::any_of(way,
+                             [&shard, address](const Gate& gate) {
+                               return makes_too_many(shard, address, gate.above);
+                             }) ||
+         makes_too_many(shard, address, key);
 }
 
 }  // namespace hearth::api

@@ -20,9 +20,9 @@ inline constexpr std::string_view kNewAgents = "new agents";
 //   Threads  The loop of `shard`.
 [[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
                                   const storage::AgentKey& key);
-// The same for all agents on the way to a sub-agent. The agents that do not exist are counted
-// before the first one is asked, because an agent that is asked exists from then on.
+// The same for an agent and those on the way to it. The agents that do not exist are counted before
+// the first one is asked, because an agent that is asked exists from then on.
 [[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
-                                  const std::vector<Gate>& way);
+                                  const std::vector<Gate>& way, const storage::AgentKey& key);
 
 }  // namespace hearth::api

@@ -4,7 +4,6 @@
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"
-#include "runtime/keyed_calls.hpp"
 
 #include <utility>
 
@@ -76,10 +75,10 @@ class ObjectAnswer final : public runtime::CallSink {
     if (callee_.has_key && head.status == 422)
       return object_error(422, "idempotency_key_reused", error.message);
     if (callee_.has_key && head.status == 429) return object_error(error);  // it did not run
-    if (callee_.has_key && head.status == 409) {
-      const bool runs = error.message == runtime::kCallUnderWay;
-      return object_error(409, runs ? "call_in_progress" : "call_interrupted", error.message);
-    }
+    if (callee_.has_key && head.status == 423)
+      return object_error(409, "call_in_progress", error.message);
+    if (callee_.has_key && head.status == 409)
+      return object_error(409, "call_interrupted", error.message);
     if (error.code == Errc::kNotFound) {
       const auto served = classes_.find(callee_.segment);
       if (served != nullptr && lacks_method(served->agent_class->methods(), callee_.method))

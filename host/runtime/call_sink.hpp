@@ -42,7 +42,8 @@ class CallSink {
 
   // The end. For a method call the value is JSON text, or empty for "no value". For a request it is
   // the rest of the body. `head` is for requests. For a call with a key that did not run, its
-  // status gives the reason (409, 422, 429), or a header marks the answer as a stored one.
+  // status gives the reason (423 it is under way, 409 it was cut off, 422, 429), or a header marks
+  // the answer as a stored one. For a write of the state, 403 is a read-only connection.
   virtual void finish(const ResponseHead& head, const Result<std::string_view>& outcome) = 0;
 };
 

@@ -40,7 +40,7 @@ std::unique_ptr<CallSink> KeyedCalls::enter(const storage::AgentKey& agent,
   const auto [at, is_new] = running_->try_emplace(place, call.fingerprint);
   if (is_new) return std::make_unique<Sink>(running_, std::move(place), std::move(sink));
   if (at->second == call.fingerprint) {
-    sink->finish({409, {}}, Error{Errc::kConflict, std::string(kCallUnderWay)});
+    sink->finish({423, {}}, Error{Errc::kConflict, "a call with this key is under way"});
   } else {
     sink->finish({422, {}}, key_of_another_call());
   }

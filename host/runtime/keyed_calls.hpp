@@ -16,9 +16,6 @@ namespace hearth::runtime {
 // Header of a stored answer that is given again: "true".
 inline constexpr std::string_view kReplayedHeader = "Idempotency-Replayed";
 
-// The error text for a caller whose call is still running or waiting.
-inline constexpr std::string_view kCallUnderWay = "a call with this key is under way";
-
 // The error for a caller that uses a key again for another call.
 [[nodiscard]] Error key_of_another_call();
 

@@ -9,16 +9,17 @@
 namespace hearth::runtime {
 
 void LiveAgent::write_state_of_client(Event& incoming) {
-  const auto answer = [&](const Result<std::string>& outcome) {
+  const auto answer = [&](const Result<std::string>& outcome, unsigned status = 200) {
     figures_.event_ended(EventKind::kStateCheck,
                          outcome ? EventOutcome::kOk : EventOutcome::kError);
     if (!incoming.sink) return;  // the client has left, but its write counts
-    outbox_.push(FinishEffect{std::move(incoming.sink), incoming.connection, {}, outcome});
+    outbox_.push(
+        FinishEffect{std::move(incoming.sink), incoming.connection, {status, {}}, outcome});
     if (outcome.has_error()) show_true_state(incoming.connection);
   };
   const Connection* client = clients_.connection(incoming.connection);
   if (client != nullptr && client->readonly()) {
-    answer(Error{Errc::kForbidden, "Connection is readonly"});
+    answer(Error{Errc::kForbidden, "Connection is readonly"}, 403);
   } else if (incoming.body.empty()) {
     answer(Error{Errc::kInvalidArgument, "the state is no JSON"});
   } else if (incoming.body.size() > settings().max_state_bytes) {

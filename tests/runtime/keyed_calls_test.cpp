@@ -27,7 +27,7 @@ TEST(KeyedCallsTest, AKeyIsTakenUntilItsCallEnds) {
   const auto again = std::make_shared<Answer>();
   EXPECT_EQ(enter({"k", "f"}, kUsualAgent, again), nullptr);
   EXPECT_EQ(again->end, "error conflict: " + std::string(kCallUnderWay));
-  EXPECT_EQ(again->status, 409U);
+  EXPECT_EQ(again->status, 423U);
   const auto other = std::make_shared<Answer>();
   EXPECT_EQ(enter({"k", "g"}, kUsualAgent, other), nullptr);
   EXPECT_EQ(other->status, 422U);
