@@ -1,6 +1,7 @@
 // Limits of objects on a real server: how many are active, and what they may store.
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
+#include "support/environment.hpp"
 #include "support/exposition.hpp"
 
 #include <gtest/gtest.h>
@@ -247,7 +248,9 @@ TEST_F(ObjectBurstTest, O14_CallsOfOtherObjectsDoNotWaitBehindATreeOfNotificatio
   };
   EXPECT_GT(sent("notify:delivered"), 0) << "the tree grows too";
   EXPECT_GT(sent("notify:create"), sent("notify:delivered")) << "and is not done";
-  EXPECT_LE(std::ranges::min(beside), 2 * std::ranges::max(alone));
+  // A cold call opens a file, as the step does that it waits for, and both cost about as much: with
+  // a sanitizer, which slows the opening more than all else, that alone is the factor of two.
+  EXPECT_LE(std::ranges::min(beside), (kSanitized ? 4 : 2) * std::ranges::max(alone));
 }
 
 }  // namespace
