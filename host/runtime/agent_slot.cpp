@@ -500,7 +500,8 @@ void AgentSlot::idle_timer_fired() {
   const std::chrono::milliseconds timeout = live.served->settings.idle_timeout;
   if (!inbox_.empty() || !live.live->idle()) {
     touch();
-    live.live->trim(extensions::Trim::kUnused);
+    // With a shorter timeout it soon leaves memory anyway.
+    if (timeout >= kTrimAfter) live.live->trim(extensions::Trim::kUnused);
   } else if (now - last_activity_ >= timeout) {
     evict(EvictReason::kIdle);
     return;

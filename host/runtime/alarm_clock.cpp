@@ -22,8 +22,6 @@ constexpr milliseconds kSetBack{1'000};
 // How often the time is noted on disk at most, while an agent must be awake later. A clock that is
 // set back while the server is down is noticed by this note.
 constexpr milliseconds kNoteEvery{1'000};
-// A start spreads what is due over this time, for up to as many agents as it has milliseconds.
-constexpr milliseconds kRestart{2'000};
 
 }  // namespace
 
@@ -32,7 +30,6 @@ AlarmClock::AlarmClock(const Parts& parts, std::size_t max_recovering, std::size
 
 void AlarmClock::start() {
   is_running_ = true;
-  restarting_since_ = parts_.loop.clock().steady_now();
   run();
 }
 
@@ -122,19 +119,9 @@ void AlarmClock::admit_to_wake() {
   });
 }
 
-// Work that was interrupted while the server runs waits with all that is due: objects that leave
-// for others are interrupted all the time, and calls would wait behind them.
-PacedSteps& AlarmClock::recovery_steps() {
-  if (restarting_since_ && recovery_.waiting() == 0 &&
-      parts_.loop.clock().steady_now() - *restarting_since_ > kRestart)
-    restarting_since_.reset();
-  return restarting_since_ ? parts_.recoveries : parts_.wakings;
-}
-
 void AlarmClock::admit_to_recover() {
-  PacedSteps& steps = recovery_steps();
   if (recovery_.waiting() == 0 || std::exchange(recovery_admission_waits_, true)) return;
-  steps.add([this] {
+  parts_.recoveries.add([this] {
     recovery_admission_waits_ = false;
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = recovery_.next();

@@ -67,7 +67,7 @@ class AlarmClock {
     durable::WakeIndex& wakes;
     AlarmedAgents& agents;
     PacedSteps& wakings;     // steps that wake
-    PacedSteps& recoveries;  // steps that recover what the last process left
+    PacedSteps& recoveries;  // steps that recover
     ShardMetrics& metrics;
     Random& random;
   };
@@ -116,8 +116,6 @@ class AlarmClock {
   void admit_waiting();
   void admit_to_wake();
   void admit_to_recover();
-  // In which line the next agent recovers.
-  [[nodiscard]] PacedSteps& recovery_steps();
   void wake_cold(const storage::AgentKey& key, PermitKind kind);
   void notice_clock();
   void arm();
@@ -131,11 +129,9 @@ class AlarmClock {
   Permits recovery_;
   Permits waking_;
   bool is_running_ = false;
-  // Since the start, until those that the last process has left have had their turn.
-  std::optional<SteadyTime> restarting_since_;
   TimerId timer_ = 0;
   bool waking_admission_waits_ = false;    // a step of parts_.wakings
-  bool recovery_admission_waits_ = false;  // a step of recovery_steps()
+  bool recovery_admission_waits_ = false;  // a step of parts_.recoveries
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, at the last look

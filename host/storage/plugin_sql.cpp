@@ -128,6 +128,8 @@ class PluginSql::PluginScope {
     sql.deadline_ = sql.clock_.steady_now() + sql.limits_.sql_time;
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
+    host_variables_limit_ =
+        sqlite3_limit(sql.connection_, SQLITE_LIMIT_VARIABLE_NUMBER, sql.limits_.max_variables);
     forget_full_disk();
     sql.authorizer_->enter();
   }
@@ -135,6 +137,7 @@ class PluginSql::PluginScope {
     sql_.authorizer_->leave();
     sql_.deadline_.reset();
     sqlite3_limit(sql_.connection_, SQLITE_LIMIT_LENGTH, host_length_limit_);
+    sqlite3_limit(sql_.connection_, SQLITE_LIMIT_VARIABLE_NUMBER, host_variables_limit_);
   }
   PluginScope(const PluginScope&) = delete;
   PluginScope& operator=(const PluginScope&) = delete;
@@ -142,6 +145,7 @@ class PluginSql::PluginScope {
  private:
   PluginSql& sql_;
   int host_length_limit_;
+  int host_variables_limit_;
 };
 
 void PluginSql::Finalize::operator()(sqlite3_stmt* stmt) const noexcept {
@@ -164,7 +168,7 @@ void PluginSql::attach() {
   authorizer_ = std::make_unique<Authorizer>(connection);
   guard_slow_functions(connection);
   for (const auto& [limit, value] : kFixedLimits) sqlite3_limit(connection_, limit, value);
-  sqlite3_limit(connection_, SQLITE_LIMIT_VARIABLE_NUMBER, limits_.max_variables);
+
   sqlite3_limit(connection_, SQLITE_LIMIT_EXPR_DEPTH, limits_.max_expression_depth);
   const auto past_deadline = [](void* self) {
     const auto& sql = *static_cast<const PluginSql*>(self);

@@ -108,30 +108,6 @@ TEST_F(AlarmClockTest, InterruptedWorkNeedsThePermitToRecoverAndDueTimeTheOther)
   EXPECT_EQ(seen_, (std::vector<std::string>{"recover 1", "wake 2"}));
 }
 
-// A line pauses behind a slow step while clients come.
-TEST_F(AlarmClockTest, OnlyWhatTheLastProcessLeftRecoversInALineOfItsOwn) {
-  const auto pause = [this](PacedSteps& line) {
-    line.client_came();
-    line.add([this] { loop_.let_pass(milliseconds(100)); });
-    loop_.settle();
-  };
-  const auto interrupt = [this](const storage::AgentKey& key) {
-    alarms_.set_wake(key, {true, std::nullopt});
-    alarms_.rest(key, {true, std::nullopt}, {}, milliseconds(0));
-    loop_.settle();
-  };
-  alarms_.start();
-  pause(recoveries_);
-  interrupt(kFirst);
-  EXPECT_TRUE(seen_.empty());
-  loop_.advance(milliseconds(2'001));
-  EXPECT_EQ(seen_, std::vector<std::string>{"recover 1"});
-  is_done(kFirst);
-  pause(recoveries_);
-  interrupt(kSecond);
-  EXPECT_EQ(seen_, (std::vector<std::string>{"recover 1", "recover 2"}));
-}
-
 TEST_F(AlarmClockTest, ALiveAgentRecoversWhenThePermitIsFree) {
   awake_ = {kFirst, kSecond};
   alarms_.start();

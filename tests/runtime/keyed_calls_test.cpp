@@ -26,7 +26,7 @@ TEST(KeyedCallsTest, AKeyIsTakenUntilItsCallEnds) {
 
   const auto again = std::make_shared<Answer>();
   EXPECT_EQ(enter({"k", "f"}, kUsualAgent, again), nullptr);
-  EXPECT_EQ(again->end, "error conflict: " + std::string(kCallUnderWay));
+  EXPECT_EQ(again->end, "error conflict: a call with this key is under way");
   EXPECT_EQ(again->status, 423U);
   const auto other = std::make_shared<Answer>();
   EXPECT_EQ(enter({"k", "g"}, kUsualAgent, other), nullptr);

@@ -327,6 +327,13 @@ TEST_F(PluginSqlTest, P5_WhatWasNotUsedSinceTheLastCallIsGivenBack) {
 
 // ---- limits ------------------------------------------------------------------------------------
 
+TEST_F(PluginSqlTest, P2_TheLimitOfVariablesIsThePluginsAlone) {
+  start({.max_variables = 1});
+  EXPECT_EQ(ask("SELECT 1"), 1);
+  EXPECT_FALSE(sql_->prepare("SELECT ?1, ?2"));
+  Statement of_the_host(database_.connection(), "SELECT ?1, ?2");
+}
+
 TEST_F(PluginSqlTest, P2_BoundsTheLengthOfSql) {
   start({.max_sql_bytes = 100});
   EXPECT_TRUE(run("SELECT 1" + std::string(92, ' ')));
