@@ -95,7 +95,7 @@ TEST_F(LiveAgentAnswersTest, P7_AKeyOfAnotherCallIsRefused) {
 TEST_F(LiveAgentAnswersTest, P7_WhileItRunsASecondOneIsRefused) {
   const auto first = call("hang");
   const auto second = call("hang");
-  EXPECT_EQ(second->status, 409U);
+  EXPECT_EQ(second->status, 423U);
   EXPECT_FALSE(first->end);
   as_agent([this](HostCalls& host) {
     EXPECT_TRUE(host.complete(shard_.script.open_calls.at(0), std::string_view("7")));
@@ -135,7 +135,7 @@ TEST_F(LiveAgentAnswersTest, P7_OfAReadOnlyMethodNothingIsKept) {
   EXPECT_EQ(call("add")->end, "ok 4") << "the key is free";
   EXPECT_EQ(call("get", "k", "another")->status, 422U) << "and then it is not";
   (void)call("hang", "h");
-  EXPECT_EQ(call("hang", "h")->status, 409U);
+  EXPECT_EQ(call("hang", "h")->status, 423U);
   evict();
   (void)call("hang", "h");
   EXPECT_EQ(runs_, 6) << "what was cut off runs again";
