@@ -36,6 +36,21 @@ Result<std::uint32_t> states_of(const std::vector<std::string>& words) {
   return states == 0 ? kOpen : states;
 }
 
+// What to list of each agent.
+Result<durable::OperationFilter> filter_of(const api::OperationQuery& query, bool is_of_one_agent) {
+  const auto states = states_of(query.states);
+  if (!states) return states.error();
+  if (!is_of_one_agent && (*states & ~kOpen) != 0)
+    return Error{Errc::kInvalidArgument,
+                 "completed and not_executed operations are listed of one agent: name its class "
+                 "and the agent"};
+  durable::OperationFilter filter;
+  filter.states = *states;
+  filter.begun_before_ms = query.begun_before_ms;
+  filter.without_documents = true;
+  return filter;
+}
+
 // The position behind this operation of the agent; without an operation, behind the agent.
 struct OperationCursor {
   storage::AgentKey key;
@@ -102,12 +117,8 @@ auto list_behind(const durable::OperationFilter& fits, std::string kind, std::st
 Result<Json> OperationPages::page(const api::OperationQuery& query, const std::string& agent_class,
                                   const std::optional<storage::AgentKey>& agent,
                                   std::chrono::steady_clock::time_point until) {
-  const auto states = states_of(query.states);
-  if (!states) return states.error();
-  if (!agent && (*states & ~kOpen) != 0)
-    return Error{Errc::kInvalidArgument,
-                 "completed and not_executed operations are listed of one agent: name its class "
-                 "and the agent"};
+  auto filter = filter_of(query, agent.has_value());
+  if (!filter) return filter.error();
   const auto cursor = read_cursor(query.after);
   if (!cursor) return Error{Errc::kInvalidArgument, "after is the `next` of a page"};
   Json operations = Json::array();
@@ -130,12 +141,9 @@ Result<Json> OperationPages::page(const api::OperationQuery& query, const std::s
   while (place < most) {
     const storage::AgentKey& key = keys[place];
     if (!is_first && is_late()) return page(so_far());
-    durable::OperationFilter filter;
-    filter.states = *states;
-    filter.begun_before_ms = query.begun_before_ms;
-    filter.without_documents = true;
-    filter.limit = query.limit - operations.size();
-    const auto records = visit_agent(runtime_, key, list_behind(filter, query.kind, behind), until);
+    filter->limit = query.limit - operations.size();
+    const auto records =
+        visit_agent(runtime_, key, list_behind(*filter, query.kind, behind), until);
     if (!records) {
       // It may have had too little time: the next page begins with it.
       if (!is_first && is_late()) return page(so_far());
