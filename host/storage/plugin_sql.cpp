@@ -124,12 +124,13 @@ Errc errc_of(int code) {
 
 class PluginSql::PluginScope {
  public:
-  explicit PluginScope(PluginSql& sql) : sql_(sql) {
+  explicit PluginScope(PluginSql& sql)
+      : sql_(sql),
+        host_variables_limit_(sqlite3_limit(sql.connection_, SQLITE_LIMIT_VARIABLE_NUMBER,
+                                            sql.limits_.max_variables)) {
     sql.deadline_ = sql.clock_.steady_now() + sql.limits_.sql_time;
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
-    host_variables_limit_ =
-        sqlite3_limit(sql.connection_, SQLITE_LIMIT_VARIABLE_NUMBER, sql.limits_.max_variables);
     forget_full_disk();
     sql.authorizer_->enter();
   }
@@ -144,8 +145,8 @@ class PluginSql::PluginScope {
 
  private:
   PluginSql& sql_;
-  int host_length_limit_;
   int host_variables_limit_;
+  int host_length_limit_;
 };
 
 void PluginSql::Finalize::operator()(sqlite3_stmt* stmt) const noexcept {
