@@ -130,7 +130,7 @@ struct Job {
 // kind or a state beside a more selective column (parent, key) has a `+` too: without it SQLite may
 // take an index of the kind, and read all of its rows.
 //
-// Threads    The agent's shard.  Lifetime  Destroyed, or closed, before the database is closed.
+// Threads    The agent's shard.  Lifetime  Destroyed before the database is closed.
 // Durable    Writes join the agent's implicit transaction; the caller decides when to commit.
 // Failure    StorageError.
 class Jobs {

@@ -143,7 +143,6 @@ class ScheduleTable {
 
   storage::AgentDatabase& database_;
   Jobs jobs_;
-  // The statements that every run needs.
 };
 
 }  // namespace hearth::durable

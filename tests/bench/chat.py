@@ -186,7 +186,7 @@ def memory(sides, sizes):
         time.sleep(sizes.settle)
         before = side.server.memory()
         side.load("streams", sizes.streams, 999_999, 200)
-        time.sleep(2 * sizes.settle)
+        time.sleep(2 * sizes.settle)  # words flow meanwhile, and what their beginning needed goes
         return (side.server.memory() - before) / sizes.streams / 1024
 
     def of_transcripts(side):

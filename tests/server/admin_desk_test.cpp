@@ -496,7 +496,7 @@ TEST_F(HeldUpTest, WhatIsInQuarantineIsListedAndReleased) {
   for (const char* const body : {"", "{}", "[]", R"({"class":1})"})
     EXPECT_EQ(release(body), 400) << body;
   EXPECT_EQ(release(R"({"class":"lobby"})"), 404);
-  EXPECT_EQ(release(R"({"class":"chat-room"})"), 503) << "released, but nobody can load it now";
+  EXPECT_EQ(release(R"({"class":"chat-room"})"), 503) << "released, but no library has it now";
   EXPECT_EQ(release(R"({"class":"chat-room"})"), 404);
   EXPECT_EQ(logger_.count("admin.release"), 3U);
 }
