@@ -29,6 +29,7 @@ class CondemnedAgents;
 class DatabaseThreads;
 class Destructions;
 class PacedSteps;
+enum class StepKind : std::uint8_t;
 class ShardServices;
 
 // The slots of a shard, as one slot sees them.
@@ -125,10 +126,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
     const CondemnedAgents& condemned;
     Destructions& destructions;
     DatabaseThreads& threads;
-    PacedSteps& works;       // work of agents in memory
-    PacedSteps& steps;       // agents that wake because their time has come
-    PacedSteps& departures;  // agents that leave, none urgent
-    PacedSteps& recoveries;  // agents that recover
+    PacedSteps& steps;
   };
 
   AgentSlot(const Parts& parts, storage::AgentKey key, std::string segment);
@@ -281,7 +279,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void begin_ending(Ending how);
   void post_end();
   // The end of an idle agent is one of the paced steps, so it may be late.
-  void end_in_turn(PacedSteps& steps);
+  void end_in_turn(StepKind kind);
   // An event or a visit waits for this agent now.
   void hurry_end();
   void end_if_posted();

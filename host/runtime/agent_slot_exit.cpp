@@ -66,7 +66,7 @@ void AgentSlot::begin_ending(Ending how) {
   const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
   // The end of an idle agent is not urgent, and after a recovery there are thousands.
   if (ending.reason == EvictReason::kIdle && !parts_.slots.stopping()) {
-    end_in_turn(parts_.departures);
+    end_in_turn(StepKind::kDeparture);
   } else {
     post_end();
   }
@@ -83,9 +83,9 @@ void AgentSlot::end_if_posted() {
   if (ending != nullptr && ending->pace == Ending::Pace::kPosted) finish_end();
 }
 
-void AgentSlot::end_in_turn(PacedSteps& steps) {
+void AgentSlot::end_in_turn(StepKind kind) {
   life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  steps.add(parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_waiting(); }));
+  parts_.steps.add(kind, parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_waiting(); }));
 }
 
 void AgentSlot::end_if_waiting() {

@@ -20,16 +20,17 @@ void AgentSlot::look() {
   Live* live = life_.as<Live>();
   if (live == nullptr || std::exchange(live->looks_soon, true)) return;
   // From the loop: the caller may be inside settle(), and each piece of work is a turn of its own.
-  PacedSteps& steps = permits_.recovery ? parts_.recoveries
-                      : permits_.waking ? parts_.steps
-                                        : parts_.works;
-  steps.add(parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); }));
+  const StepKind kind = permits_.recovery ? StepKind::kRecovery
+                        : permits_.waking ? StepKind::kWaking
+                                          : StepKind::kWork;
+  parts_.steps.add(kind, parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); }));
 }
 
 void AgentSlot::come_for_work() {
   look();
   const Ending* ending = life_.as<Ending>();
-  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) end_in_turn(parts_.steps);
+  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn)
+    end_in_turn(StepKind::kWaking);
 }
 
 void AgentSlot::let_recover() {

@@ -105,7 +105,7 @@ void AlarmClock::admit_waiting() {
 
 void AlarmClock::admit_to_wake() {
   if (waking_.waiting() == 0 || std::exchange(waking_admission_waits_, true)) return;
-  parts_.wakings.add([this] {
+  parts_.steps.add(StepKind::kWaking, [this] {
     waking_admission_waits_ = false;
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = waking_.next();
@@ -121,7 +121,7 @@ void AlarmClock::admit_to_wake() {
 
 void AlarmClock::admit_to_recover() {
   if (recovery_.waiting() == 0 || std::exchange(recovery_admission_waits_, true)) return;
-  parts_.recoveries.add([this] {
+  parts_.steps.add(StepKind::kRecovery, [this] {
     recovery_admission_waits_ = false;
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = recovery_.next();

@@ -66,8 +66,7 @@ class AlarmClock {
     ShardLoop& loop;
     durable::WakeIndex& wakes;
     AlarmedAgents& agents;
-    PacedSteps& wakings;     // steps that wake
-    PacedSteps& recoveries;  // steps that recover
+    PacedSteps& steps;
     ShardMetrics& metrics;
     Random& random;
   };
@@ -130,8 +129,8 @@ class AlarmClock {
   Permits waking_;
   bool is_running_ = false;
   TimerId timer_ = 0;
-  bool waking_admission_waits_ = false;    // a step of parts_.wakings
-  bool recovery_admission_waits_ = false;  // a step of parts_.recoveries
+  bool waking_admission_waits_ = false;    // a step that wakes
+  bool recovery_admission_waits_ = false;  // a step that recovers
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, at the last look

@@ -17,7 +17,7 @@ std::size_t Migration::leave_version(const std::shared_ptr<const ServedClass>& v
     agent->must_leave(reason, when_idle);
     if (when_idle) continue;
     // Found by its key: the agent may be gone, or have another version, when its turn comes.
-    departures_.add([this, version, key = agent->key()] {
+    steps_.add(StepKind::kDeparture, [this, version, key = agent->key()] {
       MovingAgent* const still = agents_.find(key);
       if (still != nullptr && still->version() == version.get()) still->leave_here();
     });

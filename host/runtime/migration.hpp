@@ -93,9 +93,8 @@ class MovingAgents {
 // Lifetime   The steps and the agents outlive it.
 class Migration {
  public:
-  // `departures`: paces agents that leave and are not urgent, whole versions at a time.
-  Migration(MovingAgents& agents, PacedSteps& departures)
-      : agents_(agents), departures_(departures) {}
+  // `steps`: those of agents that leave and are not urgent, whole versions at a time.
+  Migration(MovingAgents& agents, PacedSteps& steps) : agents_(agents), steps_(steps) {}
 
   // Agents in memory with `version` leave it, for `reason`: each before its next event, and all as
   // soon as the loop has time. With `when_idle` each leaves at its next idle moment. Returns their
@@ -114,7 +113,7 @@ class Migration {
   [[nodiscard]] std::vector<MovingAgent*> of(const ServedClass& version) const;
 
   MovingAgents& agents_;
-  PacedSteps& departures_;
+  PacedSteps& steps_;
 };
 
 }  // namespace hearth::runtime

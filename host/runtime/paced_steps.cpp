@@ -6,41 +6,69 @@
 #include <utility>
 
 namespace hearth::runtime {
+namespace {
 
-PacedSteps::PacedSteps(ShardLoop& loop, int share) : loop_(loop), share_(share) {
-  HEARTH_ASSERT(share >= 1 && share <= 100, "a share is a percentage");
+// After a step that took `step`, until it has had `share` percent of the time.
+SteadyTime::duration pause_after(SteadyTime::duration step, int share) {
+  return std::min<SteadyTime::duration>(step * (100 - share) / share, PacedSteps::kMaxPause);
 }
 
-void PacedSteps::add(std::function<void()> step) {
-  steps_.push_back(std::move(step));
+}  // namespace
+
+PacedSteps::PacedSteps(ShardLoop& loop, int recovery_share) : loop_(loop) {
+  HEARTH_ASSERT(recovery_share >= 1 && recovery_share <= 100, "a share is a percentage");
+  lines_[static_cast<std::size_t>(StepKind::kRecovery)].share = recovery_share;
+}
+
+void PacedSteps::add(StepKind kind, std::function<void()> step) {
+  lines_[static_cast<std::size_t>(kind)].steps.push_back(std::move(step));
   schedule();
 }
 
+std::size_t PacedSteps::waiting() const {
+  std::size_t steps = 0;
+  for (const Line& line : lines_) steps += line.steps.size();
+  return steps;
+}
+
+PacedSteps::Line* PacedSteps::next_line() {
+  Line* next = nullptr;
+  for (Line& line : lines_)
+    if (!line.steps.empty() && (next == nullptr || line.not_before < next->not_before))
+      next = &line;
+  return next;
+}
+
 void PacedSteps::schedule() {
-  if (scheduled_ || steps_.empty()) return;
-  scheduled_ = true;
-  auto task = [alive = alive_, this] {
-    if (*alive) run_one();
+  const Line* const line = next_line();
+  if (line == nullptr) return;
+  const SteadyTime due = std::max(line->not_before, not_before_);
+  if (scheduled_ && *scheduled_ <= due) return;
+  scheduled_ = due;
+  auto task = [alive = alive_, this, number = ++newest_task_] {
+    if (*alive && number == newest_task_) run_one();
   };
-  if (not_before_ <= loop_.clock().steady_now()) {
+  if (due <= loop_.clock().steady_now()) {
     loop_.post(std::move(task));
   } else {
-    loop_.call_at(not_before_, std::move(task));
+    loop_.call_at(due, std::move(task));
   }
 }
 
 void PacedSteps::run_one() {
-  const std::function<void()> step = std::move(steps_.front());
-  steps_.pop_front();
+  Line& line = *next_line();
+  const std::function<void()> step = std::move(line.steps.front());
+  line.steps.pop_front();
   const SteadyTime began = loop_.clock().steady_now();
   step();
   const SteadyTime ended = loop_.clock().steady_now();
   if (std::exchange(clients_seen_, clients_) != clients_) busy_until_ = ended + kBusyFor;
-  not_before_ = ended;
-  if (ended < busy_until_)
-    not_before_ +=
-        std::min<SteadyTime::duration>((ended - began) * (100 - share_) / share_, kMaxPause);
-  scheduled_ = false;
+  line.not_before = not_before_ = ended;
+  if (ended < busy_until_) {
+    line.not_before += pause_after(ended - began, line.share);
+    not_before_ += pause_after(ended - began, std::max(kTogether, lines_.back().share));
+  }
+  scheduled_.reset();
   schedule();
 }
 

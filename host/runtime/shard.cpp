@@ -11,11 +11,6 @@
 namespace hearth::runtime {
 namespace {
 
-// Percent of the loop's time, while clients use it, for agents that wake because their time has
-// come; and the same for agents that leave, for work of agents in memory, and for notifications
-// that come. A single call may cause any amount of these.
-constexpr int kStepsShare = 20;
-
 // One shard's part of a limit of the whole server.
 std::size_t share_of(std::size_t limit, unsigned count) {
   return std::max<std::size_t>(1, (limit + count - 1) / count);
@@ -48,13 +43,9 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
-      works_(loop, kStepsShare),
-      arrivals_(loop, kStepsShare),
-      steps_(loop, kStepsShare),
-      departures_(loop, kStepsShare),
-      recoveries_(loop, environment.limits.recovery_share),
-      migration_(*this, departures_),
-      alarms_({loop, wakes_, *this, steps_, recoveries_, metrics_, environment.random},
+      steps_(loop, environment.limits.recovery_share),
+      migration_(*this, steps_),
+      alarms_({loop, wakes_, *this, steps_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
       destructions_(
@@ -92,11 +83,7 @@ Shard::~Shard() {
 }
 
 void Shard::client_came() {
-  works_.client_came();
-  arrivals_.client_came();
   steps_.client_came();
-  departures_.client_came();
-  recoveries_.client_came();
 }
 
 // ---- what clients do ----------------------------------------------------------------------------
@@ -212,7 +199,7 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
 
 void Shard::pace(std::function<void()> step) {
   admission_.work_waits();
-  arrivals_.add([this, step = std::move(step)] {
+  steps_.add(StepKind::kArrival, [this, step = std::move(step)] {
     admission_.work_goes_on();
     step();
   });
@@ -245,9 +232,9 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
   if (!slot) {
-    const AgentSlot::Parts parts{services_, *this,      environment_.classes, admission_,
-                                 handles_,  condemned_, destructions_,        threads_,
-                                 works_,    steps_,     departures_,          recoveries_};
+    const AgentSlot::Parts parts{services_,     *this,    environment_.classes,
+                                 admission_,    handles_, condemned_,
+                                 destructions_, threads_, steps_};
     slot = std::make_unique<AgentSlot>(parts, key, std::string(segment));
     metrics_.slots.set(std::ssize(slots_));
   }

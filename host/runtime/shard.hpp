@@ -239,12 +239,8 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   AgentFiles files_;
   durable::WakeIndex wakes_;
   CondemnedAgents condemned_;
-  Admission admission_;    // its residents: slots in memory
-  PacedSteps works_;       // work of agents in memory
-  PacedSteps arrivals_;    // notifications that come: they end what others have begun
-  PacedSteps steps_;       // agents that wake because their time has come
-  PacedSteps departures_;  // agents that leave, none urgent: whole versions
-  PacedSteps recoveries_;  // agents that recover: limits.recovery_share
+  Admission admission_;  // its residents: slots in memory
+  PacedSteps steps_;     // a single call may cause any amount of them
   Migration migration_;
   AlarmClock alarms_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it

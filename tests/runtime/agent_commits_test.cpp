@@ -65,7 +65,7 @@ class AgentCommitsTest : public ::testing::TestWithParam<bool>, private AlarmedA
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, steps_, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
   int heard_ = 0;
   std::optional<storage::AgentDatabase> database_;
   std::optional<AgentCommits> commits_;

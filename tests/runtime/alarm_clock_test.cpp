@@ -53,9 +53,8 @@ class AlarmClockTest : public ::testing::Test, public AlarmedAgents {
   hearth::testing::SeededRandom random_{7};
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
-  PacedSteps wakings_{loop_, 20};
-  PacedSteps recoveries_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, wakings_, recoveries_, shard_metrics_, random_}, 1, 1};
+  PacedSteps steps_{loop_, 20};
+  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
 };
 
 TEST_F(AlarmClockTest, AColdAgentIsWokenAtItsMomentAndNotBefore) {

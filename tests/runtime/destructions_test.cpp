@@ -72,7 +72,7 @@ class DestructionsTest : public ::testing::Test {
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, agents_, steps_, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, agents_, steps_, shard_metrics_, random_}, 1, 1};
   hearth::testing::FakeSyncCalls calls_;
   storage::SyncService sync_{calls_, data_.path(), storage::SyncService::Thread::kCallers};
   std::shared_ptr<storage::SyncTarget> target_ =

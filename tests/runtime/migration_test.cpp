@@ -54,8 +54,8 @@ class MigrationTest : public ::testing::Test, public MovingAgents {
   std::vector<MovingAgent*> agents_;
   Sights seen_;
   testing::ManualLoop loop_;
-  PacedSteps departures_{loop_, 20};
-  Migration migration_{*this, departures_};
+  PacedSteps steps_{loop_, 20};
+  Migration migration_{*this, steps_};
 };
 
 TEST_F(MigrationTest, AllThatHaveTheVersionLeaveItOneAfterTheOther) {

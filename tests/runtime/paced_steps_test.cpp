@@ -22,6 +22,7 @@ class PacedStepsTest : public ::testing::Test {
       loop_.let_pass(takes);
     };
   }
+  void add(std::function<void()> step) { steps_->add(StepKind::kWork, std::move(step)); }
   SteadyTime now() { return loop_.clock().steady_now(); }
 
   testing::ManualLoop loop_;
@@ -33,7 +34,7 @@ class PacedStepsTest : public ::testing::Test {
 using Moments = std::vector<milliseconds>;
 
 TEST_F(PacedStepsTest, WithoutClientsStepsFollowAtOnce) {
-  for (int i = 0; i < 3; ++i) steps_->add(step(milliseconds(5)));
+  for (int i = 0; i < 3; ++i) add(step(milliseconds(5)));
   EXPECT_EQ(began_, Moments{}) << "never from inside add()";
   loop_.settle();
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(5), milliseconds(10)}));
@@ -42,7 +43,7 @@ TEST_F(PacedStepsTest, WithoutClientsStepsFollowAtOnce) {
 TEST_F(PacedStepsTest, WhatIsReadyRunsBetweenTwoSteps) {
   std::string order;
   for (int i = 0; i < 3; ++i) {
-    steps_->add([&order] { order += 's'; });
+    add([&order] { order += 's'; });
     loop_.post([&order] { order += 'o'; });
   }
   loop_.settle();
@@ -51,7 +52,7 @@ TEST_F(PacedStepsTest, WhatIsReadyRunsBetweenTwoSteps) {
             "s");
   order.clear();
   for (int i = 0; i < 3; ++i) {
-    steps_->add([this, &order] {
+    add([this, &order] {
       order += 's';
       loop_.post([&order] { order += 'o'; });
     });
@@ -61,7 +62,7 @@ TEST_F(PacedStepsTest, WhatIsReadyRunsBetweenTwoSteps) {
 }
 
 TEST_F(PacedStepsTest, WhileClientsComeStepsHaveTheirShareOfTheLoop) {
-  for (int i = 0; i < 3; ++i) steps_->add(step(milliseconds(2)));
+  for (int i = 0; i < 3; ++i) add(step(milliseconds(2)));
   steps_->client_came();
   loop_.advance(milliseconds(100));
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(10), milliseconds(20)}));
@@ -70,14 +71,49 @@ TEST_F(PacedStepsTest, WhileClientsComeStepsHaveTheirShareOfTheLoop) {
 TEST_F(PacedStepsTest, WithAShareOfAHundredClientsChangeNothing) {
   steps_.emplace(loop_, 100);
   steps_->client_came();
-  for (int i = 0; i < 3; ++i) steps_->add(step(milliseconds(2)));
+  for (int i = 0; i < 3; ++i) steps_->add(StepKind::kRecovery, step(milliseconds(2)));
   loop_.advance(milliseconds(100));
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(2), milliseconds(4)}));
 }
 
+// Each kind alone would have a fifth of the loop.
+TEST_F(PacedStepsTest, AllKindsTogetherHaveHalfOfTheLoopAndTakeTurns) {
+  steps_->client_came();
+  for (int round = 0; round < 2; ++round)
+    for (const auto kind : {StepKind::kWork, StepKind::kArrival, StepKind::kWaking,
+                            StepKind::kDeparture, StepKind::kRecovery})
+      steps_->add(kind, step(milliseconds(2)));
+  loop_.advance(milliseconds(100));
+  std::vector<milliseconds> every_other;
+  for (int i = 0; i < 10; ++i) every_other.emplace_back(4 * i);
+  EXPECT_EQ(began_, every_other);
+}
+
+TEST_F(PacedStepsTest, AStepOfAnotherKindDoesNotWaitForTheShareOfTheFirst) {
+  steps_->client_came();
+  for (int i = 0; i < 3; ++i) add(step(milliseconds(2)));
+  loop_.advance(milliseconds(3));
+  steps_->add(StepKind::kWaking, step(milliseconds(2)));
+  loop_.advance(milliseconds(100));
+  EXPECT_EQ(began_,
+            (Moments{milliseconds(0), milliseconds(4), milliseconds(10), milliseconds(20)}));
+}
+
+TEST_F(PacedStepsTest, ALargeShareOfRecoveryIsThatOfAllKinds) {
+  steps_.emplace(loop_, 80);
+  steps_->client_came();
+  for (int i = 0; i < 2; ++i) {
+    steps_->add(StepKind::kRecovery, step(milliseconds(8)));
+    steps_->add(StepKind::kWork, step(milliseconds(8)));
+  }
+  loop_.advance(milliseconds(100));
+  EXPECT_EQ(began_,
+            (Moments{milliseconds(0), milliseconds(10), milliseconds(20), milliseconds(40)}));
+}
+
 TEST_F(PacedStepsTest, AClientCountsForAWhileAndThenNoMore) {
   steps_->client_came();
-  for (int i = 0; i < 25; ++i) steps_->add(step(milliseconds(2)));
+  for (int i = 0; i < 25; ++i) add(step(milliseconds(2)));
   loop_.advance(milliseconds(1000));
   // 2 ms, then 8 ms for others, until 202 ms; from then on at once.
   EXPECT_EQ(began_.at(20), milliseconds(200));
@@ -87,16 +123,16 @@ TEST_F(PacedStepsTest, AClientCountsForAWhileAndThenNoMore) {
 
 TEST_F(PacedStepsTest, OneSlowStepDoesNotStopTheOthersForLong) {
   steps_->client_came();
-  steps_->add(step(milliseconds(5000)));
-  steps_->add(step(milliseconds(1)));
+  add(step(milliseconds(5000)));
+  add(step(milliseconds(1)));
   loop_.advance(milliseconds(10'000));
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(5100)}));
 }
 
 TEST_F(PacedStepsTest, StepsThatAreLeftAtItsEndAreDropped) {
   steps_->client_came();
-  steps_->add(step(milliseconds(1)));
-  steps_->add(step(milliseconds(1)));
+  add(step(milliseconds(1)));
+  add(step(milliseconds(1)));
   loop_.settle();
   EXPECT_EQ(steps_->waiting(), 1U);
   steps_.reset();

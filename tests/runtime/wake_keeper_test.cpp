@@ -37,7 +37,7 @@ class WakeKeeperTest : public ::testing::Test, private AlarmedAgents {
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, steps_, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
   WakeKeeper keeper_{alarms_, logger_, kUsualAgent};
 
  private:
