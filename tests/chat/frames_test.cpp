@@ -255,6 +255,35 @@ TEST_F(ClientRulesTest, TheNewestMessagesAreKept) {
   EXPECT_EQ(text_of(stored[3]), "ok!");
 }
 
+class CrossingTest : public OneConversation {};
+INSTANTIATE_TEST_SUITE_P(Histories, CrossingTest, ::testing::Values("edit", "append"));
+
+// The list of a client that has not yet seen the end of the first turn comes behind it: the answer
+// stays whole, and the client, which has replaced its messages by those of the end, gets its own.
+TEST_P(CrossingTest, AMessageThatCrossesTheEndOfATurnIsSeenByItsSender) {
+  auto agent = make({{"client_history", GetParam()}});
+  model.then({"one two"});
+  model.then({"fine"});
+  ChatClient client(agent);
+  ChatClient other(agent);
+  client.say("r1", "count");
+  wait(seconds(1));
+  other.read();
+  Json cut = transcript_of(agent)[1];
+  cut["parts"] = Json::array({{{"type", "text"}, {"text", "one"}, {"state", "streaming"}}});
+  const std::size_t before = other.snapshots();
+  other.ask("r2", Json::array({user_message("u-r1", "count"), cut, user_message("u2", "and")}));
+  wait(seconds(1));
+  other.read();
+  ASSERT_EQ(other.snapshots(), before + 1);
+  const Json shown = other.frames("cf_agent_chat_messages").back().at("messages");
+  ASSERT_EQ(shown.size(), 3U);
+  EXPECT_EQ(text_of(shown[1]), "one two");
+  EXPECT_EQ(text_of(shown[2]), "and");
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two");
+  EXPECT_EQ(other.shown("r2"), "fine");
+}
+
 class TwoThingsAtOnceTest : public OneConversation {};
 
 TEST_F(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {

@@ -18,6 +18,7 @@ struct ReconcileRow {
   const char* incoming;
   const char* reconciled;  // null: as it came
   bool are_all_stored;
+  bool is_behind = false;
 };
 
 // clang-format off
@@ -34,7 +35,7 @@ const std::vector<ReconcileRow> kReconcileRows = {
     {"an id of the client, with equal parts",
      R"([{"id":"a1","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"hi","state":"done"}]}])",
      R"([{"id":"x","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"hi","state":"streaming","providerMetadata":{"openai":{"itemId":"i"}}}]},{"id":"u2","role":"user","parts":[]}])",
-     R"([{"id":"a1","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"hi","state":"streaming","providerMetadata":{"openai":{"itemId":"i"}}}]},{"id":"u2","role":"user","parts":[]}])", false},
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"hi","state":"done"}]},{"id":"u2","role":"user","parts":[]}])", false},
     {"two equal answers stay two, in order",
      R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"ok"}]},{"id":"a2","role":"assistant","parts":[{"type":"text","text":"ok"}]}])",
      R"([{"id":"x","role":"assistant","parts":[{"type":"text","text":"ok"}]},{"id":"y","role":"assistant","parts":[{"type":"text","text":"ok"}]},{"id":"z","role":"assistant","parts":[{"type":"text","text":"ok"}]}])",
@@ -103,6 +104,29 @@ const std::vector<ReconcileRow> kReconcileRows = {
      R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"input-available","input":{}}]}])",
      R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1}]}])", nullptr, true},
 
+    // ---- copies from the middle of a stream
+    {"an open text that goes on here",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one two","state":"done"}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one","state":"streaming"}]},{"id":"u2","role":"user","parts":[]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one two","state":"done"}]},{"id":"u2","role":"user","parts":[]}])", false, true},
+    {"an open text that is longer than here, where a turn goes on",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one","state":"done"}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one two","state":"streaming"}]}])", nullptr, true},
+    {"a text that is open here too",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one two","state":"streaming"}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one","state":"streaming"}]}])", nullptr, true},
+    {"a text that a user has cut",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one two","state":"done"}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"text","text":"one","state":"done"}]}])", nullptr, true},
+    {"a call behind which the text goes on here",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1},{"type":"text","text":"so","state":"done"}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"input-available","input":{}}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1},{"type":"text","text":"so","state":"done"}]}])", true, true},
+    {"one call is further here, the other one there",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1},{"type":"tool-map","toolCallId":"c2","state":"input-available","input":{}}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"input-available","input":{}},{"type":"tool-map","toolCallId":"c2","state":"output-available","input":{},"output":2}]}])",
+     R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1},{"type":"tool-map","toolCallId":"c2","state":"output-available","input":{},"output":2}]}])", true},
+
     // ---- what is left over from a stream
     {"pending calls that ended in another message",
      R"([{"id":"a1","role":"assistant","parts":[{"type":"tool-geo","toolCallId":"c1","state":"output-available","input":{},"output":1}]}])",
@@ -133,6 +157,7 @@ TEST(ReconcileTest, EachListBecomesWhatItsRowSays) {
     const Reconciled result = reconcile(json(row.incoming), stored);
     EXPECT_EQ(result.messages, json(row.reconciled == nullptr ? row.incoming : row.reconciled));
     EXPECT_EQ(result.are_all_stored, row.are_all_stored);
+    EXPECT_EQ(result.is_behind, row.is_behind);
     for (const Json& message : result.messages) EXPECT_EQ(message_fault(message), "");
   }
 }

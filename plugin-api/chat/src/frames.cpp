@@ -189,11 +189,13 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
     streams.acknowledge(client, accepted.id);
     co_return;
   }
-  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
-                    request.is_regenerate, std::move(sent));
+  const ListChange change =
+      transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
+                        request.is_regenerate, std::move(sent));
   if (!accepted.joined.empty()) transcript.join(accepted.joined);
   show_skipped(accepted.skipped);
-  streams.show_messages(client);
+  // A client replaces its messages by each snapshot, and one that crossed this frame lacks the new.
+  streams.show_messages(change.is_behind ? std::nullopt : std::optional(client));
   start_head();
 }
 
@@ -201,9 +203,9 @@ Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sen
   auto preparing = agent.offload(
       [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
   Prepared prepared = co_await preparing;
-  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
-                    std::move(sent));
-  streams.show_messages(client);
+  const ListChange change = transcript.accept(std::move(prepared.messages), prepared.hashes,
+                                              options.history(), false, std::move(sent));
+  streams.show_messages(change.is_behind ? std::nullopt : std::optional(client));
 }
 
 void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,

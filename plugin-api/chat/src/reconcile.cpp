@@ -133,14 +133,49 @@ class StoredMessages {
   bool has_settled_ = false;
 };
 
-void keep_results(Json& incoming, const Json& stored) {
-  const CallMap calls = calls_of(stored);
-  for (Json& part : parts::of(incoming)) {
+// Takes what is further in `other`. Returns whether there was any.
+bool keep_results(Json& message, const Json& other) {
+  const CallMap calls = calls_of(other);
+  bool is_behind = false;
+  for (Json& part : parts::of(message)) {
     if (!is_tool_part(part)) continue;
     const auto twin = calls.find(parts::text(part, "toolCallId"));
     if (twin == calls.end() || parts::progress(*twin->second) <= parts::progress(part)) continue;
     part = *twin->second;
+    is_behind = true;
   }
+  return is_behind;
+}
+
+struct Texts {
+  std::size_t bytes = 0;
+  bool is_open = false;
+};
+
+Texts texts_of(const Json& message) {
+  Texts texts;
+  for (const Json& part : parts::of(message)) {
+    const std::string& type = parts::text(part, "type");
+    if (type != "text" && type != "reasoning") continue;
+    texts.bytes += parts::text(part, "text").size();
+    if (parts::text(part, "state") == "streaming") texts.is_open = true;
+  }
+  return texts;
+}
+
+// The message, with the results of both. If a client has copied it in the middle of its stream,
+// that is the stored one: the client sent it before it saw the end.
+Json merged(Json incoming, const Json& stored, bool& is_behind) {
+  const Texts texts = texts_of(incoming);
+  const Texts stored_texts = texts_of(stored);
+  Json copied = incoming;
+  const bool has_less = keep_results(incoming, stored) || texts.is_open;
+  if (!has_less || stored_texts.is_open || stored_texts.bytes < texts.bytes) return incoming;
+  is_behind = is_behind || stored_texts.bytes > texts.bytes ||
+              parts::of(stored).size() > parts::of(copied).size();
+  Json whole = stored;
+  keep_results(whole, copied);
+  return whole;
 }
 
 // Nothing but calls that wait, while the same calls have ended in a message that was found.
@@ -187,7 +222,7 @@ Reconciled reconcile(Json incoming, const Json& stored) {
     if (is_double[i]) continue;
     if (found[i] != nullptr) {
       message["id"] = (*found[i])["id"];
-      keep_results(message, *found[i]);
+      message = merged(std::move(message), *found[i], result.is_behind);
     } else if (i + 1 < count && is_assistant(message) && is_left_over(message, rows)) {
       continue;
     } else {
