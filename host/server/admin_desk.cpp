@@ -57,15 +57,15 @@ Json files_json(const plugins::ReloadOutcomes& outcomes) {
 }
 
 // Settings that the ledger knows as on trial or taken back.
-Json unproven(const std::vector<plugins::SettingsFacts>& facts) {
+Json unproven(const std::vector<plugins::Trial>& settings) {
   Json list = Json::array();
-  for (const plugins::SettingsFacts& each : facts) {
+  for (const plugins::Trial& each : settings) {
     if (!each.on_trial.empty())
-      list.push_back({{"class", each.agent_class}, {"state", "on_trial"}, {"reason", nullptr}});
-    if (each.taken_back) {
-      list.push_back({{"class", each.agent_class},
+      list.push_back({{"class", each.of.name}, {"state", "on_trial"}, {"reason", nullptr}});
+    if (each.is_taken_back()) {
+      list.push_back({{"class", each.of.name},
                       {"state", "taken_back"},
-                      {"reason", text_or_null(each.taken_back->reason)}});
+                      {"reason", text_or_null(each.not_served->reason)}});
     }
   }
   return list;
@@ -204,7 +204,7 @@ Result<Json> AdminDesk::plugins(const RouteCall& /*call*/) {
   return Json{{"plugins", std::move(current)},
               {"refused", std::move(refused)},
               {"moving", std::move(moving)},
-              {"settings", unproven(ledger_.facts().settings)}};
+              {"settings", unproven(ledger_.settings())}};
 }
 
 void AdminDesk::reload(const RouteCall& call) {

@@ -82,11 +82,11 @@ class RollbackTest : public SupervisedTest {
     process->wait();
     return process->out() + process->log();
   }
-  // The places in the ledger.
+  // Those in the ledger.
   [[nodiscard]] std::string trials() const {
     const auto ledger =
         parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value()).value();
-    return dump_json(ledger.at("places"));
+    return dump_json(ledger.at("trials"));
   }
   // Waits until a version is proven.
   void wait_for_no_trial() const {

@@ -23,8 +23,12 @@ std::string hash_of(const ClassConfiguration::Settings& settings) {
   return sha256_hex(config::settings_text(settings->settings));
 }
 
+Subject settings_of(std::string_view class_name) {
+  return {.kind = Subject::Kind::kSettings, .name = protocol::kebab_case(class_name)};
+}
+
 // As the ledger keeps them. The text is empty if it could not give all settings back.
-SettingsFacts::Proven kept(const ClassConfiguration::Settings& settings) {
+Kept kept(const ClassConfiguration::Settings& settings) {
   std::string text = config::settings_text(settings->settings);
   std::string hash = sha256_hex(text);
   const auto read = config::read_settings_text(text);
@@ -51,11 +55,10 @@ ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
     use_aliases(segment, config.settings.aliases);
   }
   held_ = said_;
-  for (const SettingsFacts& each : ledger_.facts().settings) {
-    const std::string& segment = each.agent_class;
-    (void)ledger_.note(SettingsMet{.agent_class = segment, .hash = hash_of(held(segment))});
-    const auto known = ledger_.find_settings(segment);
-    if (known && known->taken_back) go_back(segment, known->way_back());
+  for (const Trial& each : ledger_.settings()) {
+    (void)ledger_.note(TrialMet{.of = each.of, .hash = hash_of(held(each.of.name))});
+    const auto known = ledger_.find(each.of);
+    if (known && known->is_taken_back()) go_back(each.of.name, known->way_back());
   }
 }
 
@@ -64,13 +67,13 @@ void ClassConfiguration::keep_claims_for(std::vector<RouteRule> routes, AuthRule
   servers_auth_ = std::move(servers);
 }
 
-void ClassConfiguration::go_back(const std::string& segment, const SettingsFacts::Proven& proven) {
+void ClassConfiguration::go_back(const std::string& segment, const Kept& proven) {
   const Settings said = held(segment);
   auto before = config::read_settings_text(proven.text);
   if (!before || proven.text.empty()) {
     without_way_back_.push_back("the settings of " + segment +
                                 " before these are not kept, or cannot be read");
-    (void)ledger_.note(SettingsSettled{segment});
+    (void)ledger_.note(TrialSettled{settings_of(segment)});
     return;
   }
   before->code = said->settings.code;
@@ -221,14 +224,14 @@ void ClassConfiguration::consider(const std::string& segment, Held next, bool by
   }
   reading.other_codes = reading.other_codes || said_code(segment) != code;
   std::vector<std::string> keys = config::changed_keys(*now, *then);
-  const auto known = ledger_.find_settings(segment);
-  if (known && known->taken_back) {
+  const auto known = ledger_.find(settings_of(segment));
+  if (known && known->is_taken_back()) {
     const std::string hash = hash_of(then);
-    if (!keys.empty() && !by_person && hash == known->taken_back->hash) return;
+    if (!keys.empty() && !by_person && hash == known->not_served->hash) return;
     if (hash == hash_of(now)) {
-      (void)ledger_.note(SettingsSettled{segment});
+      (void)ledger_.note(TrialSettled{known->of});
     } else {
-      (void)ledger_.note(SettingsAllowed{segment});
+      (void)ledger_.note(TrialAllowed{known->of});
     }
     reading.segments.insert(segment);
   }
@@ -248,19 +251,17 @@ void ClassConfiguration::consider(const std::string& segment, Held next, bool by
 
 Result<void> ClassConfiguration::begin_trial(std::string_view class_name, const Settings& next,
                                              const Settings& before) {
-  return ledger_.note(SettingsBegun{.agent_class = protocol::kebab_case(class_name),
-                                    .next = hash_of(next),
-                                    .served = kept(before)});
+  return ledger_.note(
+      TrialBegun{.of = settings_of(class_name), .next = hash_of(next), .served = kept(before)});
 }
 
 bool ClassConfiguration::is_on_trial(std::string_view class_name) const {
-  const auto known = ledger_.find_settings(protocol::kebab_case(class_name));
+  const auto known = ledger_.find(settings_of(class_name));
   return known && !known->on_trial.empty();
 }
 
 Result<void> ClassConfiguration::prove(std::string_view class_name, const Settings& settings) {
-  return ledger_.note(
-      SettingsPassed{.agent_class = protocol::kebab_case(class_name), .settings = kept(settings)});
+  return ledger_.note(TrialPassed{.of = settings_of(class_name), .version = kept(settings)});
 }
 
 void ClassConfiguration::take_back(std::string_view class_name, const Settings& failed,
@@ -270,16 +271,16 @@ void ClassConfiguration::take_back(std::string_view class_name, const Settings& 
   Held& entry = held_[segment];
   if (entry.name.empty()) entry.name = class_name;  // defaults
   entry.settings = before;
-  (void)ledger_.note(SettingsLost{.agent_class = segment,
-                                  .goes_on = kept(before),
-                                  .what = {.hash = hash_of(failed), .reason = std::move(reason)}});
+  (void)ledger_.note(TrialLost{.of = settings_of(segment),
+                               .goes_on = kept(before),
+                               .what = {.hash = hash_of(failed), .reason = std::move(reason)}});
 }
 
 bool ClassConfiguration::try_again(std::string_view class_name) {
   const std::string segment = protocol::kebab_case(class_name);
-  const auto known = ledger_.find_settings(segment);
-  if (!known || !known->taken_back) return false;
-  (void)ledger_.note(SettingsAllowed{segment});
+  const auto known = ledger_.find(settings_of(segment));
+  if (!known || !known->is_taken_back()) return false;
+  (void)ledger_.note(TrialAllowed{known->of});
   const auto said = said_.find(segment);
   held_[segment] = {.name = name_of(segment),
                     .settings = said == said_.end() ? defaults_ : said->second.settings};
@@ -288,13 +289,13 @@ bool ClassConfiguration::try_again(std::string_view class_name) {
 
 std::vector<ClassConfiguration::TakenBack> ClassConfiguration::taken_back() const {
   std::vector<TakenBack> list;
-  for (const SettingsFacts& each : ledger_.facts().settings) {
-    if (!each.taken_back) continue;
-    const auto said = said_.find(each.agent_class);
-    list.push_back(
-        {.agent_class = name_of(each.agent_class),
-         .file = said == said_.end() ? held(each.agent_class)->file : said->second.settings->file,
-         .reason = each.taken_back->reason});
+  for (const Trial& each : ledger_.settings()) {
+    if (!each.is_taken_back()) continue;
+    const std::string& segment = each.of.name;
+    const auto said = said_.find(segment);
+    list.push_back({.agent_class = name_of(segment),
+                    .file = said == said_.end() ? held(segment)->file : said->second.settings->file,
+                    .reason = each.not_served->reason});
   }
   return list;
 }

@@ -135,7 +135,7 @@ class ClassConfiguration {
   [[nodiscard]] config::Diagnostics none_is_left() const;
   [[nodiscard]] config::Diagnostics lost_claims(const config::ClassConfigs& files) const;
   void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
-  void go_back(const std::string& segment, const SettingsFacts::Proven& proven);
+  void go_back(const std::string& segment, const Kept& proven);
   // The name of a class as its file spells it, or did before.
   [[nodiscard]] std::string name_of(const std::string& segment) const;
   // The class's name and its `code` in its file; empty: it has none.

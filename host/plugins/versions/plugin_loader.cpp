@@ -266,7 +266,7 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
       }
     }
     noted(ledger_.lose(file, before == nullptr ? std::string() : before->sha256,
-                       {.sha256 = taken_back, .reason = why.reason, .may_retry = false}));
+                       {.hash = taken_back, .reason = why.reason, .may_retry = false}));
     if (before == nullptr) return claims_.release(file);
     before->current = true;
     // Another file may have claimed classes that the later version lacked.

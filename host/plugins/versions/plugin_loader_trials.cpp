@@ -8,8 +8,8 @@ namespace {
 
 // Rule R1 refuses content that failed when it was tried. Content that another rule refuses has not
 // run: at the next start the rule may accept it.
-Place::NotServed not_served(const Candidate& candidate, const Finding& why) {
-  return {.sha256 = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
+Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
+  return {.hash = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
 }
 
 // The next process must not serve a version that crashed this one: so a version that cannot be
@@ -68,7 +68,8 @@ Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
   if (loaded) {
     loaded->on_trial = place && place->on_trial == candidate.sha256;
   } else if (place) {
-    noted(ledger_.lose(candidate.file, place->way_back(), not_served(candidate, loaded.error())));
+    noted(ledger_.lose(candidate.file, place->way_back().hash,
+                       not_served(candidate, loaded.error())));
   }
   return loaded;
 }
@@ -124,9 +125,9 @@ VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std
     const Candidate wanting{.file = file, .bytes = {}, .sha256 = served->sha256};
     const Finding why = failed_before(reason);
     // Not to itself: it may be the content that was superseded before, and has run again.
-    const bool is_superseded = place->superseded == wanting.sha256;
-    noted(ledger_.lose(file, is_superseded ? place->proven : place->way_back(),
-                       {.sha256 = wanting.sha256, .reason = why.reason, .may_retry = false}));
+    const bool is_superseded = place->superseded.hash == wanting.sha256;
+    noted(ledger_.lose(file, (is_superseded ? place->proven : place->way_back()).hash,
+                       {.hash = wanting.sha256, .reason = why.reason, .may_retry = false}));
     report.plugin = load_before(wanting);
     if (report.plugin) tell(*report.plugin);
   });

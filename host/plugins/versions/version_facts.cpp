@@ -121,107 +121,80 @@ void count_classes(VersionFacts& facts, const diagnosis::CrashRecord& crash) {
   for (std::string& name : classes_in(crash)) count_class(facts, crash, std::move(name));
 }
 
-// ---- place --------------------------------------------------------------------------------------
+// ---- trials -------------------------------------------------------------------------------------
 
-void add_condemned(Place& place, const Place::NotServed& what) {
-  std::erase_if(place.condemned, [&what](const auto& each) { return each.sha256 == what.sha256; });
-  if (place.condemned.size() >= kMaxCondemned) place.condemned.erase(place.condemned.begin());
-  place.condemned.push_back(what);
+bool is_of_settings(const Trial& trial) {
+  return trial.of.kind == Subject::Kind::kSettings;
 }
 
-// Stores what `change` leaves; absent: the place is removed. The latest change is last.
-void change_place(VersionFacts& facts, std::string_view file,
-                  const std::function<void(std::optional<Place>&)>& change) {
-  const auto found = std::ranges::find(facts.places, file, &Place::file);
-  std::optional<Place> place;
-  if (found != facts.places.end()) {
-    place = std::move(*found);
-    facts.places.erase(found);
+// Stores what `change` leaves; absent: the trial is over. The latest change is last.
+void change_trial(VersionFacts& facts, const Subject& of,
+                  const std::function<void(std::optional<Trial>&)>& change) {
+  std::optional<Trial> trial;
+  const auto found = std::ranges::find(facts.trials, of, &Trial::of);
+  if (found != facts.trials.end()) {
+    trial = std::move(*found);
+    facts.trials.erase(found);
   }
-  change(place);
-  if (place) facts.places.push_back(*std::move(place));
+  change(trial);
+  if (!trial) return;
+  if (is_of_settings(*trial) &&
+      std::cmp_greater_equal(std::ranges::count_if(facts.trials, is_of_settings), kMaxSettings))
+    facts.trials.erase(std::ranges::find_if(facts.trials, is_of_settings));
+  facts.trials.push_back(*std::move(trial));
 }
 
-// The known place if `served` is its proven content or on trial. Otherwise a new one. Content that
-// is on trial when the operator replaces it is the last good one: nothing is known against it.
-Place place_of(std::optional<Place>& known, const std::string& file, const std::string& served) {
-  if (known && (known->proven == served || known->on_trial == served)) {
-    known->superseded = known->proven == served ? std::string() : served;
-    return *std::move(known);
-  }
-  Place place;
-  place.file = file;
-  place.proven = served;
-  return place;
+bool has(const Trial& trial, const Kept& version) {
+  return trial.proven.hash == version.hash || trial.on_trial == version.hash ||
+         trial.superseded.hash == version.hash;
 }
 
-// What was on trial has failed: the last good content is on trial again, unless it is what failed.
-void fall_back(Place& place, const std::string& failed) {
-  if (place.superseded == failed) place.superseded.clear();
-  place.on_trial = place.superseded;
+// The known trial if `served` is in it. Otherwise a new one. What is on trial when it is replaced
+// is the last good one: nothing is known against it.
+Trial trial_with(std::optional<Trial>& known, const Subject& of, const Kept& served) {
+  if (!known || !has(*known, served)) return {.of = of, .proven = served};
+  known->superseded = known->proven.hash == served.hash ? Kept() : served;
+  return *std::move(known);
+}
+
+void condemn(Trial& trial, const Trial::NotServed& what) {
+  if (what.may_retry || is_of_settings(trial)) return;
+  std::erase_if(trial.condemned, [&what](const auto& each) { return each.hash == what.hash; });
+  if (trial.condemned.size() >= kMaxCondemned) trial.condemned.erase(trial.condemned.begin());
+  trial.condemned.push_back(what);
+}
+
+// What is on trial has crashed: the last good one is on trial again, unless it is what crashed.
+void fall_back(Trial& trial, const std::string& reason) {
+  const Trial::NotServed what{.hash = trial.on_trial, .reason = cut_reason(reason)};
+  if (trial.superseded.hash == what.hash) trial.superseded = {};
+  trial.on_trial = trial.superseded.hash;
+  condemn(trial, what);
+  if (!trial.not_served) trial.not_served = what;
 }
 
 void allow(VersionFacts& facts, const std::string& sha256) {
-  const auto is_meant = [&sha256](const auto& each) { return each.sha256 == sha256; };
-  forgive_contents(facts, is_meant);
-  for (Place& place : facts.places) {
-    std::erase_if(place.condemned, is_meant);
-    if (place.not_served && is_meant(*place.not_served)) place.not_served->may_retry = true;
+  forgive_contents(facts, [&sha256](const auto& each) { return each.sha256 == sha256; });
+  const auto is_meant = [&sha256](const auto& each) { return each.hash == sha256; };
+  for (Trial& trial : facts.trials) {
+    std::erase_if(trial.condemned, is_meant);
+    if (trial.not_served && is_meant(*trial.not_served)) trial.not_served->may_retry = true;
   }
-}
-
-// ---- settings -----------------------------------------------------------------------------------
-
-// Stores what `change` leaves; absent: the entry is removed. The latest change is last.
-void change_settings(VersionFacts& facts, std::string_view agent_class,
-                     const std::function<void(std::optional<SettingsFacts>&)>& change) {
-  const auto found = std::ranges::find(facts.settings, agent_class, &SettingsFacts::agent_class);
-  std::optional<SettingsFacts> known;
-  if (found != facts.settings.end()) {
-    known = std::move(*found);
-    facts.settings.erase(found);
-  }
-  change(known);
-  if (!known) return;
-  if (facts.settings.size() >= kMaxSettings) facts.settings.erase(facts.settings.begin());
-  facts.settings.push_back(*std::move(known));
-}
-
-// The known entry if `served` is proven, superseded or on trial in it. Otherwise a new one.
-SettingsFacts settings_of(std::optional<SettingsFacts>& known, const std::string& agent_class,
-                          const SettingsFacts::Proven& served) {
-  const bool is_superseded = known && known->superseded && known->superseded->hash == served.hash;
-  if (known &&
-      (known->proven.hash == served.hash || known->on_trial == served.hash || is_superseded)) {
-    known->superseded.reset();
-    if (known->proven.hash != served.hash) known->superseded = served;
-    return *std::move(known);
-  }
-  SettingsFacts settings;
-  settings.agent_class = agent_class;
-  settings.proven = served;
-  return settings;
-}
-
-void fall_back(SettingsFacts& settings, const std::string& failed) {
-  if (settings.superseded && settings.superseded->hash == failed) settings.superseded.reset();
-  settings.on_trial = settings.superseded ? settings.superseded->hash : std::string();
 }
 
 // True if settings were on trial.
 bool take_settings_back(VersionFacts& facts, const diagnosis::CrashRecord& crash,
-                        const std::string& reason) {
+                        const std::string& how) {
   if (is_of_library(crash.call)) return false;
   bool were_tried = false;
   for (const std::string& name : classes_in(crash)) {
-    const SettingsFacts* const known = facts.find_settings(protocol::kebab_case(name));
-    if (known == nullptr || known->on_trial.empty()) continue;
-    were_tried = true;
-    change_settings(facts, std::string(known->agent_class), [&](auto& settings) {
-      const std::string failed = settings->on_trial;
-      fall_back(*settings, failed);
-      settings->taken_back = {.hash = failed, .reason = reason};
-    });
+    for (Trial& trial : facts.trials) {
+      if (!is_of_settings(trial) || trial.of.name != protocol::kebab_case(name) ||
+          trial.on_trial.empty())
+        continue;
+      were_tried = true;
+      fall_back(trial, "an agent " + how + " when they were tried");
+    }
   }
   return were_tried;
 }
@@ -249,20 +222,12 @@ void apply(VersionFacts& facts, const ProcessCrashed& event) {
   const std::string where = crash.call.empty() ? std::string() : " in " + crash.call;
   const std::string how = "ended the server (" + crash.reason + where + ")";
   const bool is_new_code =
-      std::ranges::find(facts.places, crash.sha256, &Place::on_trial) != facts.places.end();
-  const bool are_settings =
-      !is_new_code &&
-      take_settings_back(facts, crash, cut_reason("an agent " + how + " when they were tried"));
+      std::ranges::find(facts.trials, crash.sha256, &Trial::on_trial) != facts.trials.end();
+  const bool are_settings = !is_new_code && take_settings_back(facts, crash, how);
   if (!crash.agent_class.empty() && !are_settings) count_classes(facts, crash);
   trim_classes(facts);
-  const Place::NotServed what{.sha256 = crash.sha256,
-                              .reason = cut_reason("it " + how + " when it was tried"),
-                              .may_retry = false};
-  for (Place& place : facts.places) {
-    if (place.on_trial != crash.sha256) continue;
-    fall_back(place, crash.sha256);
-    add_condemned(place, what);
-    if (!place.not_served) place.not_served = what;
+  for (Trial& trial : facts.trials) {
+    if (trial.on_trial == crash.sha256) fall_back(trial, "it " + how + " when it was tried");
   }
 }
 
@@ -294,123 +259,75 @@ void apply(VersionFacts& facts, const ContentAllowed& event) {
 }
 
 void apply(VersionFacts& facts, const TrialBegun& event) {
-  change_place(facts, event.file, [&event](std::optional<Place>& place) {
-    place = place_of(place, event.file, event.served);
-    place->on_trial = event.next;
-    place->not_served.reset();
-    if (place->proven == event.next) place.reset();
+  change_trial(facts, event.of, [&event](std::optional<Trial>& trial) {
+    trial = trial_with(trial, event.of, event.served);
+    trial->on_trial = event.next;
+    trial->not_served.reset();
+    if (trial->proven.hash == event.next) trial.reset();
   });
 }
 
 void apply(VersionFacts& facts, const TrialLost& event) {
-  Place::NotServed what = event.what;
+  Trial::NotServed what = event.what;
   what.reason = cut_reason(what.reason);
-  if (facts.find_place(event.file) == nullptr) {
+  if (event.of.kind == Subject::Kind::kCode && facts.find_trial(event.of) == nullptr) {
     if (!what.may_retry)
       apply(facts,
-            ContentRefused{.sha256 = what.sha256, .rule = "R1", .reason = what.reason, .host = {}});
+            ContentRefused{.sha256 = what.hash, .rule = "R1", .reason = what.reason, .host = {}});
     return;
   }
-  change_place(facts, event.file, [&](std::optional<Place>& place) {
-    const bool is_proven = event.goes_on == place->proven;
-    place->on_trial = is_proven ? std::string() : event.goes_on;
-    if (is_proven || place->superseded == what.sha256) place->superseded.clear();
-    if (!what.may_retry) add_condemned(*place, what);
-    place->not_served = std::move(what);
+  change_trial(facts, event.of, [&](std::optional<Trial>& trial) {
+    if (!trial || (is_of_settings(*trial) && !has(*trial, event.goes_on)))
+      trial = Trial{.of = event.of, .proven = event.goes_on};
+    const bool is_proven = event.goes_on.hash == trial->proven.hash;
+    trial->on_trial = is_proven ? std::string() : event.goes_on.hash;
+    if (is_proven || trial->superseded.hash == what.hash) trial->superseded = {};
+    condemn(*trial, what);
+    trial->not_served = std::move(what);
   });
 }
 
 void apply(VersionFacts& facts, const TrialPassed& event) {
-  const Place* const known = facts.find_place(event.file);
-  if (known == nullptr || known->on_trial != event.sha256) return;
-  change_place(facts, event.file, [&event](std::optional<Place>& place) {
-    place->on_trial.clear();
-    place->superseded.clear();
-    place->proven = event.sha256;
-    if (!place->not_served) place.reset();
+  const Trial* const known = facts.find_trial(event.of);
+  if (known == nullptr || known->on_trial != event.version.hash) return;
+  change_trial(facts, event.of, [&event](std::optional<Trial>& trial) {
+    trial->on_trial.clear();
+    trial->superseded = {};
+    trial->proven = event.version;
+    if (!trial->not_served) trial.reset();
   });
+}
+
+void apply(VersionFacts& facts, const TrialSettled& event) {
+  const Trial* const known = facts.find_trial(event.of);
+  if (known == nullptr || !known->not_served) return;
+  change_trial(facts, event.of, [](std::optional<Trial>& trial) {
+    trial->not_served.reset();
+    if (trial->on_trial.empty()) trial.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const TrialMet& event) {
+  const Trial* const known = facts.find_trial(event.of);
+  if (known == nullptr || facts.find_condemned(event.of, event.hash) != nullptr) return;
+  if (known->on_trial == event.hash && !known->not_served) return;
+  change_trial(facts, event.of, [&event](std::optional<Trial>& trial) {
+    trial->on_trial = event.hash;
+    trial->not_served.reset();
+    if (trial->proven.hash == event.hash) trial.reset();
+  });
+}
+
+void apply(VersionFacts& facts, const TrialAllowed& event) {
+  const auto known = std::ranges::find(facts.trials, event.of, &Trial::of);
+  if (known != facts.trials.end() && known->not_served) known->not_served->may_retry = true;
 }
 
 void apply(VersionFacts& facts, const FileLost& event) {
-  change_place(facts, event.file, [&event](std::optional<Place>& place) {
-    place = place_of(place, event.file, event.served);
-    if (!place->not_served)
-      place->not_served = {.sha256 = {}, .reason = cut_reason(event.reason), .may_retry = true};
-  });
-}
-
-void apply(VersionFacts& facts, const FileSettled& event) {
-  const Place* const known = facts.find_place(event.file);
-  if (known == nullptr || !known->not_served) return;
-  change_place(facts, event.file, [](std::optional<Place>& place) {
-    place->not_served.reset();
-    if (place->on_trial.empty()) place.reset();
-  });
-}
-
-void apply(VersionFacts& facts, const FileMet& event) {
-  const Place* const known = facts.find_place(event.file);
-  if (known == nullptr || facts.find_condemned(event.file, event.sha256) != nullptr) return;
-  if (known->on_trial == event.sha256 && !known->not_served) return;
-  change_place(facts, event.file, [&event](std::optional<Place>& place) {
-    place->on_trial = event.sha256;
-    place->not_served.reset();
-    if (place->proven == event.sha256) place.reset();
-  });
-}
-
-void apply(VersionFacts& facts, const SettingsBegun& event) {
-  change_settings(facts, event.agent_class, [&event](auto& settings) {
-    settings = settings_of(settings, event.agent_class, event.served);
-    settings->on_trial = event.next;
-    settings->taken_back.reset();
-    if (settings->proven.hash == event.next) settings.reset();
-  });
-}
-
-void apply(VersionFacts& facts, const SettingsLost& event) {
-  change_settings(facts, event.agent_class, [&event](auto& settings) {
-    settings = settings_of(settings, event.agent_class, event.goes_on);
-    const bool is_proven = settings->proven.hash == event.goes_on.hash;
-    settings->on_trial = is_proven ? std::string() : event.goes_on.hash;
-    settings->taken_back = {.hash = event.what.hash, .reason = cut_reason(event.what.reason)};
-  });
-}
-
-void apply(VersionFacts& facts, const SettingsPassed& event) {
-  const SettingsFacts* const known = facts.find_settings(event.agent_class);
-  if (known == nullptr || known->on_trial != event.settings.hash) return;
-  change_settings(facts, event.agent_class, [&event](auto& settings) {
-    settings->on_trial.clear();
-    settings->superseded.reset();
-    settings->proven = event.settings;
-    if (!settings->taken_back) settings.reset();
-  });
-}
-
-void apply(VersionFacts& facts, const SettingsSettled& event) {
-  if (facts.find_settings(event.agent_class) == nullptr) return;
-  change_settings(facts, event.agent_class, [](auto& settings) {
-    settings->taken_back.reset();
-    if (settings->on_trial.empty()) settings.reset();
-  });
-}
-
-void apply(VersionFacts& facts, const SettingsAllowed& event) {
-  const SettingsFacts* const known = facts.find_settings(event.agent_class);
-  if (known == nullptr || !known->taken_back) return;
-  change_settings(facts, event.agent_class, [](auto& settings) { settings->taken_back.reset(); });
-}
-
-void apply(VersionFacts& facts, const SettingsMet& event) {
-  const SettingsFacts* const known = facts.find_settings(event.agent_class);
-  if (known == nullptr) return;
-  if (known->taken_back && known->taken_back->hash == event.hash) return;
-  if (known->on_trial == event.hash && !known->taken_back) return;
-  change_settings(facts, event.agent_class, [&event](auto& settings) {
-    settings->on_trial = event.hash;
-    settings->taken_back.reset();
-    if (settings->proven.hash == event.hash) settings.reset();
+  change_trial(facts, event.of, [&event](std::optional<Trial>& trial) {
+    trial = trial_with(trial, event.of, event.served);
+    if (!trial->not_served)
+      trial->not_served = {.hash = {}, .reason = cut_reason(event.reason), .may_retry = true};
   });
 }
 
@@ -429,23 +346,20 @@ const ClassFacts* VersionFacts::find_class(std::string_view agent_class,
   return found == classes.end() ? nullptr : &*found;
 }
 
-const Place* VersionFacts::find_place(std::string_view file) const {
-  const auto found = std::ranges::find(places, file, &Place::file);
-  return found == places.end() ? nullptr : &*found;
+const Trial* VersionFacts::find_trial(const Subject& of) const {
+  const auto found = std::ranges::find(trials, of, &Trial::of);
+  return found == trials.end() ? nullptr : &*found;
 }
 
-const SettingsFacts* VersionFacts::find_settings(std::string_view agent_class) const {
-  const auto found = std::ranges::find(settings, agent_class, &SettingsFacts::agent_class);
-  return found == settings.end() ? nullptr : &*found;
-}
-
-const Place::NotServed* VersionFacts::find_condemned(std::string_view file,
-                                                     std::string_view sha256) const {
-  const Place* const here = find_place(file);
-  if (here != nullptr && here->proven == sha256) return nullptr;
-  for (const Place& place : places) {
-    const auto found = std::ranges::find(place.condemned, sha256, &Place::NotServed::sha256);
-    if (found != place.condemned.end()) return &*found;
+const Trial::NotServed* VersionFacts::find_condemned(const Subject& of,
+                                                     std::string_view hash) const {
+  const Trial* const here = find_trial(of);
+  if (here != nullptr && here->proven.hash == hash) return nullptr;
+  if (here != nullptr && here->is_taken_back() && here->not_served->hash == hash)
+    return &*here->not_served;
+  for (const Trial& trial : trials) {
+    const auto found = std::ranges::find(trial.condemned, hash, &Trial::NotServed::hash);
+    if (found != trial.condemned.end()) return &*found;
   }
   return nullptr;
 }

@@ -42,78 +42,68 @@ struct ClassFacts {
   friend bool operator==(const ClassFacts&, const ClassFacts&) = default;
 };
 
-// About a file with a version on trial, or a version to go back to. Other files need no entry: the
-// content that they hold is served, and there is no other version.
-struct Place {
-  // What the file holds, while another version is served.
+// What is tried: the content of a library's file, or the settings of a class.
+struct Subject {
+  enum class Kind { kCode, kSettings };
+  Kind kind = Kind::kCode;
+  // The file's path, with links in the directory resolved; the class as URLs spell it.
+  std::string name;
+
+  friend bool operator==(const Subject&, const Subject&) = default;
+};
+
+// Code or settings to go back to.
+struct Kept {
+  std::string hash;       // of the library's content, or of the settings; empty: none
+  std::string file = {};  // of settings: their class file; empty: the defaults
+  std::string text = {};  // of settings: config::settings_text(); empty: they could not be kept
+
+  friend bool operator==(const Kept&, const Kept&) = default;
+};
+
+// About a subject whose last change is on trial or is not served. Others need no entry: what their
+// files hold is served, and there is nothing to go back to.
+struct Trial {
+  // What the file holds, while something else is served.
   struct NotServed {
-    std::string sha256;      // empty: the file is gone, or cannot be read
+    std::string hash;        // empty: the file is gone, or cannot be read
     std::string reason;      // the end of a sentence, for an operator
-    bool may_retry = false;  // at the next start: the content never ran
+    bool may_retry = false;  // it never ran, or may be tried again
 
     friend bool operator==(const NotServed&, const NotServed&) = default;
   };
-  std::string file;        // its path, with links in the directory resolved
-  std::string proven;      // the last content that has run long enough; its bytes are kept
-  std::string superseded;  // the last content that was replaced while it was on trial, without a
-                           // failure; its bytes are kept; empty: none since `proven`
-  std::string on_trial;    // the content that runs and is not proven; empty: the proven one runs
-  std::optional<NotServed> not_served;  // absent: the content of the file runs
-  std::vector<NotServed> condemned;     // content that is not tried again; the last kMaxCondemned
+  Subject of;
+  Kept proven;  // the last that has run long enough; the bytes of content are kept
+  // Also kept: the last that was replaced while it was on trial, without a failure.
+  Kept superseded = {};
+  std::string on_trial = {};  // a hash: what runs and is not proven; empty: the proven one runs
+  std::optional<NotServed> not_served = {};  // absent: what the file holds runs
+  std::vector<NotServed> condemned = {};     // content that is not tried again: kMaxCondemned
 
-  // The content to go back to.
-  [[nodiscard]] const std::string& way_back() const {
-    return superseded.empty() ? proven : superseded;
+  // What to go back to.
+  [[nodiscard]] const Kept& way_back() const {
+    return superseded.hash.empty() ? proven : superseded;
   }
+  // The file has it, and it does not run because it failed.
+  [[nodiscard]] bool is_taken_back() const { return not_served && !not_served->may_retry; }
 
-  friend bool operator==(const Place&, const Place&) = default;
-};
-
-// About the settings of a class whose last change is on trial or was taken back. Other classes need
-// no entry: the settings in their files hold.
-struct SettingsFacts {
-  // Settings to go back to.
-  struct Proven {
-    std::string hash;
-    std::string file;  // their class file; empty: the defaults
-    std::string text;  // config::settings_text(); empty: they could not be kept
-
-    friend bool operator==(const Proven&, const Proven&) = default;
-  };
-  struct TakenBack {
-    std::string hash;
-    std::string reason;  // the end of a sentence, for an operator
-
-    friend bool operator==(const TakenBack&, const TakenBack&) = default;
-  };
-  std::string agent_class;  // as URLs spell it
-  Proven proven;
-  std::optional<Proven> superseded;     // as Place::superseded
-  std::string on_trial;                 // a hash; empty: the proven settings hold
-  std::optional<TakenBack> taken_back;  // in the class file, but they do not hold
-
-  // The settings to go back to.
-  [[nodiscard]] const Proven& way_back() const { return superseded ? *superseded : proven; }
-
-  friend bool operator==(const SettingsFacts&, const SettingsFacts&) = default;
+  friend bool operator==(const Trial&, const Trial&) = default;
 };
 
 // Each list has the oldest entry first.
 struct VersionFacts {
   std::vector<ContentFacts> contents;
   std::vector<ClassFacts> classes;
-  std::vector<Place> places;
-  std::vector<SettingsFacts> settings;
+  std::vector<Trial> trials;
 
   [[nodiscard]] const ContentFacts* find_content(std::string_view sha256) const;
   [[nodiscard]] const ClassFacts* find_class(std::string_view agent_class,
                                              std::string_view sha256) const;
-  [[nodiscard]] const Place* find_place(std::string_view file) const;
-  [[nodiscard]] const SettingsFacts* find_settings(std::string_view agent_class) const;
-  // Why the content is not tried in this place. Content that one place condemns is condemned in all
-  // places, except where it is the proven version.
-  [[nodiscard]] const Place::NotServed* find_condemned(std::string_view file,
-                                                       std::string_view sha256) const;
+  [[nodiscard]] const Trial* find_trial(const Subject& of) const;
+  // Why it is not tried. Content that one file's trial condemns is condemned in all files, except
+  // where it is the proven version.
+  [[nodiscard]] const Trial::NotServed* find_condemned(const Subject& of,
+                                                       std::string_view hash) const;
   // A barred class of this content; null: the content may be loaded.
   [[nodiscard]] const ClassFacts* find_barred(std::string_view sha256) const;
 
@@ -146,75 +136,46 @@ struct ClassReleased {
 struct ContentAllowed {
   std::string sha256;
 };
-// The content `next` of the file is about to run beside `served`, to replace it.
+// `next` is about to replace `served`.
 struct TrialBegun {
-  std::string file;
-  std::string next;
-  std::string served;
-};
-// The content that TrialBegun or FileMet put on trial is not served: `goes_on` is.
-struct TrialLost {
-  std::string file;
-  std::string goes_on;
-  Place::NotServed what;
-};
-// The content has run long enough.
-struct TrialPassed {
-  std::string file;
-  std::string sha256;
-};
-// The file is gone or cannot be read, while `served` runs.
-struct FileLost {
-  std::string file;
-  std::string served;
-  std::string reason;
-};
-// The file holds the content that runs.
-struct FileSettled {
-  std::string file;
-};
-// The file holds this content, and no version of it is served: at a start, or when it is back.
-struct FileMet {
-  std::string file;
-  std::string sha256;
-};
-// The settings `next` are about to replace `served` for the class.
-struct SettingsBegun {
-  std::string agent_class;
+  Subject of;
   std::string next;  // hash
-  SettingsFacts::Proven served;
+  Kept served;
 };
-// Agents failed on the settings `what`: `goes_on` holds again.
-struct SettingsLost {
-  std::string agent_class;
-  SettingsFacts::Proven goes_on;
-  SettingsFacts::TakenBack what;
+// What TrialBegun or TrialMet put on trial is not served: `goes_on` is.
+struct TrialLost {
+  Subject of;
+  Kept goes_on;
+  Trial::NotServed what;
 };
-// The settings have held long enough.
-struct SettingsPassed {
-  std::string agent_class;
-  SettingsFacts::Proven settings;
+// The version has run long enough.
+struct TrialPassed {
+  Subject of;
+  Kept version;
 };
-// The class file has the settings that hold.
-struct SettingsSettled {
-  std::string agent_class;
+// The file holds what runs.
+struct TrialSettled {
+  Subject of;
 };
-// The class file has changed, or an operator or new code tries what was taken back.
-struct SettingsAllowed {
-  std::string agent_class;
-};
-// The class file has these settings at the start of a server.
-struct SettingsMet {
-  std::string agent_class;
+// The file holds this at a start, or when it is back, and nothing of the subject is served.
+struct TrialMet {
+  Subject of;
   std::string hash;
 };
-using SettingsEvent = std::variant<SettingsBegun, SettingsLost, SettingsPassed, SettingsSettled,
-                                   SettingsAllowed, SettingsMet>;
+// The file has changed, or an operator or new code tries what was taken back.
+struct TrialAllowed {
+  Subject of;
+};
+// The library's file is gone or cannot be read, and `served` runs.
+struct FileLost {
+  Subject of;
+  Kept served;
+  std::string reason;
+};
 
-using VersionEvent =
-    std::variant<HostStarted, ContentRefused, ProcessCrashed, ClassReleased, ContentAllowed,
-                 TrialBegun, TrialLost, TrialPassed, FileLost, FileSettled, FileMet, SettingsBegun,
-                 SettingsLost, SettingsPassed, SettingsSettled, SettingsAllowed, SettingsMet>;
+using VersionEvent = std::variant<HostStarted, ContentRefused, ProcessCrashed, ClassReleased,
+                                  ContentAllowed, TrialBegun, TrialLost, TrialPassed, TrialSettled,
+                                  TrialMet, TrialAllowed, FileLost>;
 
 inline constexpr std::size_t kMaxCrashes = 3;
 inline constexpr std::int64_t kCrashWindowMs = 5 * 60'000;
@@ -243,45 +204,34 @@ inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 //            ClassReleased   The class is neither, its crashes are forgotten, and its content may
 //                            be tried again. Classes that are barred with it are released too.
 //
-// place      event         on_trial                     not_served        proven
-//            TrialBegun    next                         none              served; as before if
-//                                                                         `served` is on trial
-//            TrialLost     goes_on; none if proven      what was tried    as before
-//            TrialPassed   none                         as before         the content
-//            FileLost      as before                    the reason,       as TrialBegun
+// trial      event           on_trial                   not_served        proven
+//            TrialBegun      next                       none              served; as before if
+//                                                                         `served` is in it
+//            TrialLost       goes_on; none if proven    what was tried    as before
+//            TrialPassed     none                       as before         the version
+//            TrialSettled    as before                  none              as before
+//            TrialMet        what the file holds        none              as before
+//            TrialAllowed    as before                  may be retried    as before
+//            FileLost        as before                  the reason,       as TrialBegun
 //                                                       unless it is set
-//            FileSettled   as before                    none              as before
-//            FileMet       what the file holds          none              as before
 //            ProcessCrashed  superseded, if another     what crashed,     as before
-//                          crashed on trial             unless it is set
+//                            crashed on trial           unless it is set
 //            ContentAllowed  as before                  may be retried    as before
-//            superseded: TrialBegun and FileLost set it to `served`, if that is on trial; it ends
-//            when it crashes or fails, when the proven content goes on, and with TrialPassed. So
-//            the way back leads to the last content that nothing is known against, which is on
-//            trial again, and from there to the proven one.
-//            A place is removed once its proven content runs and its file holds that content. Only
-//            TrialBegun and FileLost make a place. If there is none, TrialLost has the content
-//            refused by rule R1, and other events do nothing. FileMet does nothing with condemned
-//            content.
-//
-// settings   event            on_trial                   taken_back       proven
-//            SettingsBegun    next                       none             served; as before if
-//                                                                         `served` is on trial
-//            SettingsLost     goes_on; none if proven    what was tried   as before
-//            SettingsPassed   none                       as before        the settings
-//            SettingsSettled  as before                  none             as before
-//            SettingsAllowed  as before                  none             as before
-//            SettingsMet      what the file says         none             as before
-//            ProcessCrashed   superseded, if it was a    what was on      as before
-//                             call of the class          trial
-//            superseded: as for a place.
-//            An entry is removed once the proven settings hold and the file has them. Only
-//            SettingsBegun and SettingsLost make an entry. SettingsMet does nothing with settings
-//            that were taken back. A crash does not count against settings if the content is on
-//            trial, or if it was while a library was loaded or unloaded.
+//            superseded: TrialBegun and FileLost set it to `served`, if that is not proven; it ends
+//            when it crashes or fails, when what is proven goes on, and with TrialPassed. So the
+//            way back leads to the last version that nothing is known against, which is on trial
+//            again, and from there to the proven one.
+//            An entry is removed once its proven version runs and its file holds that. Only
+//            TrialBegun, FileLost and, for settings, TrialLost make an entry. If content has none,
+//            TrialLost has it refused by rule R1. TrialMet does nothing with what was taken back.
+//            A crash counts against content that is on trial by its hash; against settings that
+//            are, if it was a call of their class, except if the content is on trial, or if it was
+//            while a library was loaded or unloaded. Only content is condemned: settings may be
+//            tried again once their file has said others.
 //
 // Bounded    kMaxContents; kMaxQuarantined classes, and as many that were released; kMaxCondemned
-//            of a place; kMaxSettings. The caller bounds the settings' texts by kMaxSettingsText.
+//            of a trial; kMaxSettings trials of settings. The caller bounds the settings' texts by
+//            kMaxSettingsText.
 [[nodiscard]] VersionFacts after(VersionFacts facts, const VersionEvent& event);
 
 }  // namespace hearth::plugins

@@ -46,34 +46,52 @@ std::vector<Json> objects_in(const Json& file, const char* key) {
 
 // ---- one entry of each list ---------------------------------------------------------------------
 
-Place::NotServed read_not_served(const Json& held) {
-  return {.sha256 = text_member(held, "sha256"),
+std::optional<Json> object_in(const Json& each, const char* key) {
+  const auto found = each.find(key);
+  return found != each.end() && found->is_object() ? std::optional(*found) : std::nullopt;
+}
+
+Trial::NotServed read_not_served(const Json& held) {
+  return {.hash = text_member(held, "hash"),
           .reason = text_member(held, "reason"),
           .may_retry = truth_in(held, "may_retry")};
 }
 
-Json written(const Place::NotServed& held) {
-  return {{"sha256", held.sha256}, {"reason", held.reason}, {"may_retry", held.may_retry}};
+Json written(const Trial::NotServed& held) {
+  return {{"hash", held.hash}, {"reason", held.reason}, {"may_retry", held.may_retry}};
 }
 
-Place read_place(const Json& each) {
-  Place place;
-  place.file = text_member(each, "file");
-  place.proven = text_member(each, "proven");
-  place.superseded = text_member(each, "superseded");
-  place.on_trial = text_member(each, "on_trial");
-  const auto held = each.find("not_served");
-  if (held != each.end() && held->is_object()) place.not_served = read_not_served(*held);
+Kept read_kept(const Json& each, const char* key) {
+  const Json kept = object_in(each, key).value_or(Json::object());
+  return {.hash = text_member(kept, "hash"),
+          .file = text_member(kept, "file"),
+          .text = text_member(kept, "text")};
+}
+
+Json written(const Kept& kept) {
+  return {{"hash", kept.hash}, {"file", kept.file}, {"text", kept.text}};
+}
+
+// A trial names its library or its class.
+Trial read_trial(const Json& each) {
+  Trial trial{.of = {.name = text_member(each, "library")}, .proven = read_kept(each, "proven")};
+  if (trial.of.name.empty())
+    trial.of = {.kind = Subject::Kind::kSettings, .name = text_member(each, "class")};
+  trial.superseded = read_kept(each, "superseded");
+  trial.on_trial = text_member(each, "on_trial");
+  if (const auto held = object_in(each, "not_served")) trial.not_served = read_not_served(*held);
   for (const Json& what : objects_in(each, "condemned"))
-    place.condemned.push_back(read_not_served(what));
-  return place;
+    trial.condemned.push_back(read_not_served(what));
+  return trial;
 }
 
-Json written(const Place& place) {
-  Json each = {{"file", place.file}, {"proven", place.proven}, {"on_trial", place.on_trial}};
-  if (!place.superseded.empty()) each["superseded"] = place.superseded;
-  if (place.not_served) each["not_served"] = written(*place.not_served);
-  for (const Place::NotServed& what : place.condemned) each["condemned"].push_back(written(what));
+Json written(const Trial& trial) {
+  Json each = {{trial.of.kind == Subject::Kind::kCode ? "library" : "class", trial.of.name},
+               {"proven", written(trial.proven)},
+               {"on_trial", trial.on_trial}};
+  if (!trial.superseded.hash.empty()) each["superseded"] = written(trial.superseded);
+  if (trial.not_served) each["not_served"] = written(*trial.not_served);
+  for (const Trial::NotServed& what : trial.condemned) each["condemned"].push_back(written(what));
   return each;
 }
 
@@ -127,42 +145,6 @@ Json written(const ContentFacts& facts) {
           {"crashes", facts.crashes}};
 }
 
-std::optional<SettingsFacts::Proven> read_settings(const Json& each, const char* key) {
-  const auto found = each.find(key);
-  if (found == each.end() || !found->is_object()) return std::nullopt;
-  return SettingsFacts::Proven{.hash = text_member(*found, "hash"),
-                               .file = text_member(*found, "file"),
-                               .text = text_member(*found, "text")};
-}
-
-Json written(const SettingsFacts::Proven& settings) {
-  return {{"hash", settings.hash}, {"file", settings.file}, {"text", settings.text}};
-}
-
-SettingsFacts read_settings_facts(const Json& each) {
-  SettingsFacts facts;
-  facts.agent_class = text_member(each, "class");
-  facts.on_trial = text_member(each, "on_trial");
-  facts.proven = read_settings(each, "proven").value_or(SettingsFacts::Proven{});
-  facts.superseded = read_settings(each, "superseded");
-  if (const auto found = each.find("taken_back"); found != each.end() && found->is_object()) {
-    facts.taken_back = {.hash = text_member(*found, "hash"),
-                        .reason = text_member(*found, "reason")};
-  }
-  return facts;
-}
-
-Json written(const SettingsFacts& facts) {
-  Json each = {{"class", facts.agent_class},
-               {"proven", written(facts.proven)},
-               {"on_trial", facts.on_trial}};
-  if (facts.superseded) each["superseded"] = written(*facts.superseded);
-  if (facts.taken_back) {
-    each["taken_back"] = {{"hash", facts.taken_back->hash}, {"reason", facts.taken_back->reason}};
-  }
-  return each;
-}
-
 template <class T>
 Json all_written(const std::vector<T>& entries) {
   Json list = Json::array();
@@ -172,7 +154,7 @@ Json all_written(const std::vector<T>& entries) {
 
 // ---- whole files --------------------------------------------------------------------------------
 
-// The object in the file. It must have a list of places. Absent: there is no such file, or it is
+// The object in the file. It must have a list of trials. Absent: there is no such file, or it is
 // unreadable, which `stored` says.
 std::optional<Json> read_object(const fs::path& file, StoredVersions& stored) {
   const auto text = read_file(file, kMaxVersionFile);
@@ -185,7 +167,7 @@ std::optional<Json> read_object(const fs::path& file, StoredVersions& stored) {
   auto object = parse_json(*text);
   const auto is_ours = [&] {
     if (!object || !object->is_object()) return false;
-    const auto found = object->find("places");
+    const auto found = object->find("trials");
     return found != object->end() && found->is_array();
   };
   if (is_ours()) return *std::move(object);
@@ -193,15 +175,17 @@ std::optional<Json> read_object(const fs::path& file, StoredVersions& stored) {
                                            (object ? "" : ": " + object.error().message)});
 }
 
-void add_places(const Json& file, const fs::path& data, VersionFacts& facts) {
-  for (const Json& each : objects_in(file, "places")) {
-    Place place = read_place(each);
-    const auto is_kept = [&data](const std::string& content) {
-      return is_hash(content) && is_there(version_bytes(data, content));
+// Content to go back to has its bytes.
+void add_trials(const Json& file, const fs::path& data, VersionFacts& facts) {
+  for (const Json& each : objects_in(file, "trials")) {
+    Trial trial = read_trial(each);
+    const auto is_kept = [&](const Kept& kept) {
+      return trial.of.kind == Subject::Kind::kSettings
+                 ? !kept.hash.empty()
+                 : is_hash(kept.hash) && is_there(version_bytes(data, kept.hash));
     };
-    if (!is_kept(place.superseded)) place.superseded.clear();
-    const bool is_ours = !place.file.empty() && is_kept(place.proven);
-    if (is_ours) facts.places.push_back(std::move(place));
+    if (!is_kept(trial.superseded)) trial.superseded = {};
+    if (!trial.of.name.empty() && is_kept(trial.proven)) facts.trials.push_back(std::move(trial));
   }
 }
 
@@ -227,20 +211,14 @@ StoredVersions read_versions(const fs::path& data) {
     stored.facts.contents.push_back(read_content(each));
   for (const Json& each : objects_in(*file, "classes"))
     stored.facts.classes.push_back(read_class(each));
-  add_places(*file, data, stored.facts);
-  for (const Json& each : objects_in(*file, "settings")) {
-    SettingsFacts settings = read_settings_facts(each);
-    if (!settings.agent_class.empty() && !settings.proven.hash.empty())
-      stored.facts.settings.push_back(std::move(settings));
-  }
+  add_trials(*file, data, stored.facts);
   return stored;
 }
 
 std::string versions_text(const VersionFacts& facts) {
   const Json file = {{"contents", all_written(facts.contents)},
                      {"classes", all_written(facts.classes)},
-                     {"places", all_written(facts.places)},
-                     {"settings", all_written(facts.settings)}};
+                     {"trials", all_written(facts.trials)}};
   return dump_json(file) + "\n";
 }
 

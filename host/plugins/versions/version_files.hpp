@@ -21,8 +21,8 @@ namespace hearth::plugins {
                                                   std::string_view sha256);
 
 // The facts in a data directory. A file is ignored if it cannot be read, or if no server writes
-// such a file. Within a file, entries that no server writes and places without their bytes are left
-// out.
+// such a file. Within a file, entries that no server writes and trials of content without its bytes
+// are left out.
 struct StoredVersions {
   VersionFacts facts;
   struct Unreadable {

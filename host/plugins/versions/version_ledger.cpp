@@ -24,10 +24,14 @@ namespace fs = std::filesystem;
 
 // One name for a file, however its directory is spelled. If the file is a link, it is the name of
 // the link, not of the target.
-std::string key_of(const fs::path& file) {
+Subject code_in(const fs::path& file) {
   std::error_code failure;
   const fs::path directory = fs::canonical(file.parent_path(), failure);
-  return failure ? file.native() : (directory / file.filename()).native();
+  return {.name = failure ? file.native() : (directory / file.filename()).native()};
+}
+
+bool is_of_code(const Trial& trial) {
+  return trial.of.kind == Subject::Kind::kCode;
 }
 
 // So that the file survives a loss of power.
@@ -42,20 +46,20 @@ Error ledger_refused(const fs::path& path, std::string_view what, int error) {
 }
 
 bool is_named(const VersionFacts& facts, std::string_view sha256) {
-  return std::ranges::any_of(facts.places, [sha256](const Place& each) {
-    return each.proven == sha256 || each.superseded == sha256;
+  return std::ranges::any_of(facts.trials, [sha256](const Trial& each) {
+    return each.proven.hash == sha256 || each.superseded.hash == sha256;
   });
 }
 
-bool is_out(const Place& place) {
-  return !is_there(place.file);
+bool is_out(const Trial& trial) {
+  return is_of_code(trial) && !is_there(trial.of.name);
 }
 
-// Keeps the last kMaxGone places whose files are gone.
+// Keeps the last kMaxGone trials whose libraries are gone.
 void drop_gone(VersionFacts& facts) {
-  for (auto gone = std::ranges::count_if(facts.places, is_out);
+  for (auto gone = std::ranges::count_if(facts.trials, is_out);
        std::cmp_greater(gone, VersionLedger::kMaxGone); --gone)
-    facts.places.erase(std::ranges::find_if(facts.places, is_out));
+    facts.trials.erase(std::ranges::find_if(facts.trials, is_out));
 }
 
 }  // namespace
@@ -104,7 +108,7 @@ void VersionLedger::read() {
     const MutexLock one_at_a_time(changing_);
     const MutexLock lock(mutex_);
     facts_ = stored.facts;
-    if (no_bytes_) facts_.places.clear();
+    if (no_bytes_) std::erase_if(facts_.trials, is_of_code);
   }
   if (const auto begun = change(HostStarted{host_}, Unwritten::kHoldsAnyway); !begun)
     problems_.push_back(begun.error());
@@ -119,9 +123,9 @@ VersionFacts VersionLedger::facts() const {
 
 std::optional<VersionLedger::Refusal> VersionLedger::refusal(const fs::path& file,
                                                              std::string_view sha256) const {
-  const std::string key = key_of(file);
+  const Subject code = code_in(file);
   const MutexLock lock(mutex_);
-  if (const auto* const what = facts_.find_condemned(key, sha256))
+  if (const auto* const what = facts_.find_condemned(code, sha256))
     return Refusal{.rule = "R1", .reason = what->reason};
   const ContentFacts* const content = facts_.find_content(sha256);
   if (content != nullptr && !content->rule.empty())
@@ -147,29 +151,32 @@ std::vector<ClassFacts> VersionLedger::quarantined() const {
   return held;
 }
 
-std::optional<Place> VersionLedger::find(const fs::path& file) const {
-  const std::string key = key_of(file);
+std::optional<Trial> VersionLedger::find(const fs::path& file) const {
+  return find(code_in(file));
+}
+
+std::optional<Trial> VersionLedger::find(const Subject& of) const {
   const MutexLock lock(mutex_);
-  const Place* const known = facts_.find_place(key);
+  const Trial* const known = facts_.find_trial(of);
   return known == nullptr ? std::nullopt : std::optional(*known);
 }
 
-std::optional<SettingsFacts> VersionLedger::find_settings(std::string_view agent_class) const {
-  const MutexLock lock(mutex_);
-  const SettingsFacts* const known = facts_.find_settings(agent_class);
-  return known == nullptr ? std::nullopt : std::optional(*known);
+std::vector<Trial> VersionLedger::settings() const {
+  std::vector<Trial> settings = facts().trials;
+  std::erase_if(settings, is_of_code);
+  return settings;
 }
 
 Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& clock,
                                          uid_t user) const {
   const auto known = find(file);
   if (!known) return Error{Errc::kNotFound, "no version before it is kept"};
-  const fs::path bytes = version_bytes(data_, known->way_back());
+  const fs::path bytes = version_bytes(data_, known->way_back().hash);
   auto candidate = read_candidate(
       bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
   if (!candidate)
     return Error{Errc::kInternal, show_name(bytes.native()) + ": " + candidate.error().reason};
-  if (candidate->sha256 != known->way_back())
+  if (candidate->sha256 != known->way_back().hash)
     return Error{Errc::kInternal, show_name(bytes.native()) + " is damaged"};
   candidate->file = file;
   return *std::move(candidate);
@@ -208,50 +215,52 @@ Result<std::vector<ClassFacts>> VersionLedger::release(const std::string& given,
   return held;
 }
 
-Result<void> VersionLedger::check_place(const fs::path& file) const {
+Result<void> VersionLedger::check_file(const fs::path& file) const {
   if (no_bytes_) return *no_bytes_;
   if (!is_valid_utf8(file.native())) {
     return Error{Errc::kInvalidArgument,
                  "the name " + show_name(file.native()) + " is not UTF-8, and cannot be noted"};
   }
-  const std::string key = key_of(file);
+  const Subject code = code_in(file);
   const MutexLock lock(mutex_);
-  if (facts_.places.size() >= kMaxPlaces && facts_.find_place(key) == nullptr)
+  const auto known = std::ranges::count_if(facts_.trials, is_of_code);
+  if (std::cmp_greater_equal(known, kMaxLibraries) && facts_.find_trial(code) == nullptr)
     return Error{Errc::kLimitExceeded, "too many libraries are on trial"};
   return {};
 }
 
 Result<void> VersionLedger::begin(const fs::path& file, const std::string& next,
                                   const Version& served) {
-  if (auto checked = check_place(file); !checked) return checked;
-  return change(TrialBegun{.file = key_of(file), .next = next, .served = served.sha256},
+  if (auto checked = check_file(file); !checked) return checked;
+  return change(TrialBegun{.of = code_in(file), .next = next, .served = {.hash = served.sha256}},
                 Unwritten::kUndone, &served);
 }
 
 Result<void> VersionLedger::keep(const fs::path& file, const Version& served,
                                  const std::string& reason) {
-  if (auto checked = check_place(file); !checked) return checked;
-  return change(FileLost{.file = key_of(file), .served = served.sha256, .reason = reason},
+  if (auto checked = check_file(file); !checked) return checked;
+  return change(FileLost{.of = code_in(file), .served = {.hash = served.sha256}, .reason = reason},
                 Unwritten::kUndone, &served);
 }
 
 Result<void> VersionLedger::lose(const fs::path& file, const std::string& goes_on,
-                                 Place::NotServed what) {
-  return change(TrialLost{.file = key_of(file), .goes_on = goes_on, .what = std::move(what)},
-                Unwritten::kHoldsAnyway);
+                                 Trial::NotServed what) {
+  return change(
+      TrialLost{.of = code_in(file), .goes_on = {.hash = goes_on}, .what = std::move(what)},
+      Unwritten::kHoldsAnyway);
 }
 
 Result<void> VersionLedger::prove(const fs::path& file, const Version& version) {
-  return change(TrialPassed{.file = key_of(file), .sha256 = version.sha256}, Unwritten::kUndone,
-                &version);
+  return change(TrialPassed{.of = code_in(file), .version = {.hash = version.sha256}},
+                Unwritten::kUndone, &version);
 }
 
 Result<void> VersionLedger::settle(const fs::path& file) {
-  return change(FileSettled{key_of(file)}, Unwritten::kUndone);
+  return change(TrialSettled{code_in(file)}, Unwritten::kUndone);
 }
 
 Result<void> VersionLedger::meet(const fs::path& file, const std::string& sha256) {
-  return change(FileMet{.file = key_of(file), .sha256 = sha256}, Unwritten::kUndone);
+  return change(TrialMet{.of = code_in(file), .hash = sha256}, Unwritten::kUndone);
 }
 
 Result<void> VersionLedger::refuse(const std::string& sha256, const std::string& rule,
@@ -264,9 +273,8 @@ Result<void> VersionLedger::allow(const std::string& sha256) {
   return change(ContentAllowed{sha256}, Unwritten::kHoldsAnyway);
 }
 
-Result<void> VersionLedger::note(const SettingsEvent& event) {
-  const auto any = [](const auto& each) { return VersionEvent(each); };
-  return change(std::visit(any, event), Unwritten::kHoldsAnyway);
+Result<void> VersionLedger::note(const VersionEvent& event) {
+  return change(event, Unwritten::kHoldsAnyway);
 }
 
 bool VersionLedger::catch_up() {

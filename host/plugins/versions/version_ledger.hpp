@@ -27,7 +27,7 @@ namespace hearth::plugins {
 //  P2 Whole     After a crash or a loss of power versions.json has the facts before a change or
 //               after it, and the bytes that it names are on disk.
 //  P3 Verified  go_back() gives bytes with the recorded hash, or none.
-//  P4 Tidy      Bytes that no place names are removed with the next change.
+//  P4 Tidy      Bytes that no trial names are removed with the next change.
 //  P5 Caution   A change that cannot be written does not happen, except for the changes below.
 //  P6 Damage    A file that the server did not write is renamed with the suffix `.damaged`, and the
 //               ledger begins without its facts: problems() says so.
@@ -35,13 +35,13 @@ namespace hearth::plugins {
 // P5: crashed(), lose(), refuse(), allow() and note() hold for this process even if they cannot be
 // written, and are written with the next change.
 //
-// Bounded    kMaxPlaces; the last kMaxGone places whose files are gone; otherwise as in
+// Bounded    kMaxLibraries; the last kMaxGone trials whose libraries are gone; otherwise as in
 //            version_facts.hpp.
 // Threads    Any. Only changes wait for the disk.
 // Failure    The system's error (kUnavailable, kForbidden, kInternal), with the path.
 class VersionLedger {
  public:
-  static constexpr std::size_t kMaxPlaces = 1024;
+  static constexpr std::size_t kMaxLibraries = 1024;  // with a trial
   static constexpr std::size_t kMaxGone = 32;
 
   // `data`: a directory whose lock this process holds. `host`: the version of this server.
@@ -66,10 +66,10 @@ class VersionLedger {
   [[nodiscard]] bool is_quarantined(std::string_view agent_class, std::string_view sha256) const;
   // Oldest first.
   [[nodiscard]] std::vector<ClassFacts> quarantined() const;
-  [[nodiscard]] std::optional<Place> find(const std::filesystem::path& file) const;
-
-  // `agent_class`: as URLs spell it.
-  [[nodiscard]] std::optional<SettingsFacts> find_settings(std::string_view agent_class) const;
+  [[nodiscard]] std::optional<Trial> find(const std::filesystem::path& file) const;
+  [[nodiscard]] std::optional<Trial> find(const Subject& of) const;
+  // Of settings. Oldest first.
+  [[nodiscard]] std::vector<Trial> settings() const;
 
   // Writes changes that could not be written before. True: the file has all changes.
   bool catch_up();
@@ -101,7 +101,7 @@ class VersionLedger {
                                    const Version& served);
   // The content on trial is not served: `goes_on`, a hash, is.
   [[nodiscard]] Result<void> lose(const std::filesystem::path& file, const std::string& goes_on,
-                                  Place::NotServed what);
+                                  Trial::NotServed what);
   // The version has run long enough. Does nothing if it is not on trial.
   [[nodiscard]] Result<void> prove(const std::filesystem::path& file, const Version& version);
   // The file is gone or cannot be read, and `served` runs.
@@ -118,9 +118,8 @@ class VersionLedger {
   // The content may be tried again, whatever the reason against it.
   [[nodiscard]] Result<void> allow(const std::string& sha256);
 
-  // Changes what is known about the settings of a class. After a failure the change holds as long
-  // as this process runs.
-  Result<void> note(const SettingsEvent& event);
+  // An event of settings. After a failure the change holds as long as this process runs.
+  Result<void> note(const VersionEvent& event);
 
   // The version to go back to, as if the file held it.
   //   Failure   kNotFound: none is kept. kInternal: its bytes have changed or cannot be read.
@@ -129,11 +128,11 @@ class VersionLedger {
 
  private:
   enum class Unwritten { kUndone, kHoldsAnyway };
-  // `kept`: a version that a new place may name: then its bytes are stored first.
+  // `kept`: a version that a new trial may name: then its bytes are stored first.
   [[nodiscard]] Result<void> change(const VersionEvent& event, Unwritten unwritten,
                                     const Version* kept = nullptr);
   [[nodiscard]] Result<void> write(const VersionFacts& after, const Version* kept);
-  [[nodiscard]] Result<void> check_place(const std::filesystem::path& file) const;
+  [[nodiscard]] Result<void> check_file(const std::filesystem::path& file) const;
   [[nodiscard]] Result<void> keep_bytes(const Version& version) const;
   void open_bytes();
   void read();

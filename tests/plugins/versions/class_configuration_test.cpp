@@ -322,7 +322,7 @@ TEST_F(TakenBackTest, OtherSettingsThatARestartFindsAreOnTrial) {
 TEST_F(TakenBackTest, AFileThatARestartFindsMendedIsAllThereIs) {
   put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
   start();
-  EXPECT_TRUE(ledger_->facts().settings.empty());
+  EXPECT_TRUE(ledger_->settings().empty());
   EXPECT_EQ(idle_timeout(), seconds(10));
 }
 

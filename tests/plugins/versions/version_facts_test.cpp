@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -194,349 +194,281 @@ TEST_F(QuarantineListTest, TheListIsBounded) {
   EXPECT_TRUE(quarantine_.holds("Room", "109"));
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- trials -------------------------------------------------------------------------------------
 
-// One place in a few letters: the proven content, the content on trial, the file's content if it is
-// not served (`!`: condemned, `?`: may be retried), and the condemned content. "" is no place.
+using Kind = Subject::Kind;
+
+const Subject kFile = {.kind = Kind::kCode, .name = "f"};
+const Subject kClass = {.kind = Kind::kSettings, .name = "chat-room"};
+
+Kept kept(const std::string& hash) {
+  return {.hash = hash, .file = "c.yaml", .text = "the text of " + hash};
+}
+
+// One trial in a few letters: what is proven, what is on trial, what the file holds if that is not
+// served (`!`: it failed, `?`: it may be retried), and the condemned content. "" is no trial.
 //   "a b - -"   b is on trial, the server can go back to a
 //   "ab c - -"  c is on trial, the server can go back to b, which was replaced during its own trial
 //   "a - b! b"  a is served again, the file holds b, which is condemned
-std::string shown(const VersionFacts& facts) {
-  const Place* const place = facts.find_place("f");
-  if (place == nullptr) return "";
-  std::string text = place->proven + place->superseded + " " +
-                     (place->on_trial.empty() ? "-" : place->on_trial) + " ";
-  if (place->not_served)
-    text += (place->not_served->sha256.empty() ? "gone" : place->not_served->sha256) +
-            (place->not_served->may_retry ? "?" : "!");
+std::string shown(const VersionFacts& facts, const Subject& of) {
+  const Trial* const trial = facts.find_trial(of);
+  if (trial == nullptr) return "";
+  std::string text = trial->proven.hash + trial->superseded.hash + " " +
+                     (trial->on_trial.empty() ? "-" : trial->on_trial) + " ";
+  if (trial->not_served)
+    text += (trial->not_served->hash.empty() ? "gone" : trial->not_served->hash) +
+            (trial->not_served->may_retry ? "?" : "!");
   else
     text += "-";
   text += " ";
-  for (const auto& each : place->condemned) text += each.sha256;
-  return place->condemned.empty() ? text + "-" : text;
+  for (const auto& each : trial->condemned) text += each.hash;
+  return trial->condemned.empty() ? text + "-" : text;
 }
 
-struct PlaceRow {
-  const char* name;
-  std::string before;
-  VersionEvent event;
-  std::string after;
-};
-
-VersionFacts parsed(const std::string& text) {
+VersionFacts parsed(const std::string& text, const Subject& of) {
   VersionFacts facts;
   if (text.empty()) return facts;
-  Place place;
-  place.file = "f";
-  place.proven = text.substr(0, 1);
+  Trial trial{.of = of, .proven = kept(text.substr(0, 1))};
   std::size_t at = text.find(' ') + 1;
-  place.superseded = text.substr(1, at - 2);
-  if (text[at] != '-') place.on_trial = text.substr(at, 1);
+  if (at > 2) trial.superseded = kept(text.substr(1, 1));
+  if (text[at] != '-') trial.on_trial = text.substr(at, 1);
   at += 2;
   if (text[at] != '-') {
     const std::size_t end = text.find_first_of("?!", at);
-    const std::string sha256 = text.substr(at, end - at);
-    place.not_served = Place::NotServed{.sha256 = sha256 == "gone" ? "" : sha256,
-                                        .reason = "of before",
-                                        .may_retry = text[end] == '?'};
+    const std::string hash = text.substr(at, end - at);
+    trial.not_served = Trial::NotServed{
+        .hash = hash == "gone" ? "" : hash, .reason = "of before", .may_retry = text[end] == '?'};
     at = end;
   }
   for (const char each : text.substr(at + 2)) {
     if (each != '-')
-      place.condemned.push_back({.sha256 = std::string(1, each), .reason = "of before"});
+      trial.condemned.push_back({.hash = std::string(1, each), .reason = "of before"});
   }
-  facts.places.push_back(std::move(place));
+  facts.trials.push_back(std::move(trial));
   return facts;
 }
 
-VersionEvent begin(const std::string& next, const std::string& served) {
-  return TrialBegun{.file = "f", .next = next, .served = served};
-}
-VersionEvent lose(const std::string& goes_on, const std::string& what, bool may_retry) {
-  return TrialLost{.file = "f",
-                   .goes_on = goes_on,
-                   .what = {.sha256 = what, .reason = "it is bad", .may_retry = may_retry}};
-}
-VersionEvent pass(const std::string& sha256) {
-  return TrialPassed{.file = "f", .sha256 = sha256};
-}
-VersionEvent keep(const std::string& served) {
-  return FileLost{.file = "f", .served = served, .reason = "it is gone"};
-}
-VersionEvent settle() {
-  return FileSettled{"f"};
-}
-VersionEvent meet(const std::string& sha256) {
-  return FileMet{.file = "f", .sha256 = sha256};
-}
-VersionEvent crash_in(const std::string& sha256) {
-  return ProcessCrashed{crash_of("Room", sha256, kFirstCrashMs)};
-}
-VersionEvent allow(const std::string& sha256) {
-  return ContentAllowed{sha256};
-}
-
-class PlaceTest : public ::testing::TestWithParam<PlaceRow> {};
-
-TEST_P(PlaceTest, FollowsTheTable) {
-  const VersionFacts before = parsed(GetParam().before);
-  ASSERT_EQ(shown(before), GetParam().before) << "the test's own reading";
-  EXPECT_EQ(shown(after(before, GetParam().event)), GetParam().after);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Edges, PlaceTest,
-    ::testing::Values(
-        // no place
-        PlaceRow{"NoneBegin", "", begin("b", "a"), "a b - -"},
-        PlaceRow{"NoneBeginSame", "", begin("a", "a"), ""},
-        PlaceRow{"NoneLose", "", lose("a", "b", false), ""},
-        PlaceRow{"NonePass", "", pass("a"), ""}, PlaceRow{"NoneKeep", "", keep("a"), "a - gone? -"},
-        PlaceRow{"NoneSettle", "", settle(), ""}, PlaceRow{"NoneMeet", "", meet("a"), ""},
-        PlaceRow{"NoneCrash", "", crash_in("a"), ""}, PlaceRow{"NoneAllow", "", allow("a"), ""},
-        // on trial
-        PlaceRow{"TrialBegin", "a b - -", begin("c", "b"), "ab c - -"},
-        PlaceRow{"TrialBeginBack", "a b - -", begin("a", "b"), ""},
-        PlaceRow{"TrialBeginFromAnother", "a b - -", begin("d", "c"), "c d - -"},
-        PlaceRow{"TrialLose", "a b - -", lose("a", "b", false), "a - b! b"},
-        PlaceRow{"TrialLoseRetry", "a b - -", lose("a", "b", true), "a - b? -"},
-        PlaceRow{"TrialLoseToTrial", "a c - -", lose("b", "c", false), "a b c! c"},
-        PlaceRow{"TrialPass", "a b - -", pass("b"), ""},
-        PlaceRow{"TrialPassOther", "a b - -", pass("a"), "a b - -"},
-        PlaceRow{"TrialKeep", "a b - -", keep("b"), "ab b gone? -"},
-        PlaceRow{"TrialSettle", "a b - -", settle(), "a b - -"},
-        PlaceRow{"TrialMeetSame", "a b - -", meet("b"), "a b - -"},
-        PlaceRow{"TrialMeetOther", "a b - -", meet("c"), "a c - -"},
-        PlaceRow{"TrialMeetProven", "a b - -", meet("a"), ""},
-        PlaceRow{"TrialCrash", "a b - -", crash_in("b"), "a - b! b"},
-        PlaceRow{"TrialCrashOfProven", "a b - -", crash_in("a"), "a b - -"},
-        PlaceRow{"TrialAllow", "a b - -", allow("b"), "a b - -"},
-        // condemned: the proven one serves
-        PlaceRow{"CondemnedBegin", "a - b! b", begin("c", "a"), "a c - b"},
-        PlaceRow{"CondemnedLose", "a - b! b", lose("a", "c", false), "a - c! bc"},
-        PlaceRow{"CondemnedPass", "a - b! b", pass("a"), "a - b! b"},
-        PlaceRow{"CondemnedKeep", "a - b! b", keep("a"), "a - b! b"},
-        PlaceRow{"CondemnedSettle", "a - b! b", settle(), ""},
-        PlaceRow{"CondemnedMeetSame", "a - b! b", meet("b"), "a - b! b"},
-        PlaceRow{"CondemnedMeetOther", "a - b! b", meet("c"), "a c - b"},
-        PlaceRow{"CondemnedMeetProven", "a - b! b", meet("a"), ""},
-        PlaceRow{"CondemnedCrash", "a - b! b", crash_in("a"), "a - b! b"},
-        PlaceRow{"CondemnedAllow", "a - b! b", allow("b"), "a - b? -"},
-        PlaceRow{"CondemnedAllowOther", "a - b! b", allow("c"), "a - b! b"},
-        // refused, and may be retried; or gone
-        PlaceRow{"RefusedBegin", "a - b? -", begin("b", "a"), "a b - -"},
-        PlaceRow{"RefusedLose", "a - b? -", lose("a", "b", false), "a - b! b"},
-        PlaceRow{"RefusedKeep", "a - b? -", keep("a"), "a - b? -"},
-        PlaceRow{"RefusedSettle", "a - b? -", settle(), ""},
-        PlaceRow{"RefusedMeet", "a - b? -", meet("b"), "a b - -"},
-        PlaceRow{"RefusedCrash", "a - b? -", crash_in("b"), "a - b? -"},
-        PlaceRow{"GoneMeet", "a - gone? -", meet("b"), "a b - -"},
-        PlaceRow{"GoneMeetProven", "a - gone? -", meet("a"), ""},
-        PlaceRow{"GoneKeep", "a - gone? -", keep("a"), "a - gone? -"},
-        // a version on trial runs while the file holds something else
-        PlaceRow{"BesideBegin", "a b c! c", begin("d", "b"), "ab d - c"},
-        PlaceRow{"BesideLose", "a b c! c", lose("a", "b", false), "a - b! cb"},
-        PlaceRow{"BesidePass", "a b c! c", pass("b"), "b - c! c"},
-        PlaceRow{"BesideKeep", "a b c! c", keep("b"), "ab b c! c"},
-        PlaceRow{"BesideSettle", "a b c! c", settle(), "a b - c"},
-        PlaceRow{"BesideMeet", "a b c? -", meet("b"), "a b - -"},
-        PlaceRow{"BesideMeetCondemned", "a b c! c", meet("c"), "a b c! c"},
-        PlaceRow{"BesideCrash", "a b c! c", crash_in("b"), "a - c! cb"},
-        PlaceRow{"BesideAllow", "a b c! c", allow("c"), "a b c? -"},
-        // several versions while none is proven: back to the last good one, then to the proven one
-        PlaceRow{"QuickBegin", "ab c - -", begin("d", "c"), "ac d - -"},
-        PlaceRow{"QuickBeginBack", "ab c - -", begin("b", "c"), "ac b - -"},
-        PlaceRow{"QuickBeginProven", "ab c - -", begin("a", "c"), ""},
-        PlaceRow{"QuickLose", "ab c - -", lose("b", "c", false), "ab b c! c"},
-        PlaceRow{"QuickLoseAgain", "ab b c! c", lose("a", "b", false), "a - b! cb"},
-        PlaceRow{"QuickPass", "ab c - -", pass("c"), ""},
-        PlaceRow{"QuickPassOfTheOneBefore", "ab b c! c", pass("b"), "b - c! c"},
-        PlaceRow{"QuickKeep", "ab c - -", keep("c"), "ac c gone? -"},
-        PlaceRow{"QuickSettle", "ab b c? -", settle(), "ab b - -"},
-        PlaceRow{"QuickMeetOther", "ab c - -", meet("d"), "ab d - -"},
-        PlaceRow{"QuickMeetProven", "ab c - -", meet("a"), ""},
-        PlaceRow{"QuickCrash", "ab c - -", crash_in("c"), "ab b c! c"},
-        PlaceRow{"QuickCrashOfTheOneBefore", "ab c - -", crash_in("b"), "ab c - -"},
-        PlaceRow{"QuickCrashAgain", "ab b c! c", crash_in("b"), "a - c! cb"},
-        PlaceRow{"QuickNextAfterACrash", "ab b c! c", begin("d", "b"), "ab d - c"}),
-    [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
-
-TEST(PlaceRulesTest, WhatIsCondemnedInOnePlaceIsSoInAllButWhereItIsProven) {
-  VersionFacts facts = parsed("a - b! b");
-  EXPECT_NE(facts.find_condemned("g", "b"), nullptr);
-  facts = after(facts, TrialBegun{.file = "g", .next = "c", .served = "b"});
-  EXPECT_EQ(facts.find_condemned("g", "b"), nullptr);
-  EXPECT_NE(facts.find_condemned("f", "b"), nullptr);
-}
-
-// ---- settings -----------------------------------------------------------------------------------
-
-// The settings of one class in a few letters: the proven ones, those on trial, those taken back. ""
-// is no entry.
-std::string shown_settings(const VersionFacts& facts) {
-  const SettingsFacts* const known = facts.find_settings("chat-room");
-  if (known == nullptr) return "";
-  return known->proven.hash + (known->superseded ? known->superseded->hash : "") + " " +
-         (known->on_trial.empty() ? "-" : known->on_trial) + " " +
-         (known->taken_back ? known->taken_back->hash : "-");
-}
-
-SettingsFacts::Proven settings(const std::string& hash) {
-  return {.hash = hash, .file = "c.yaml", .text = "the text of " + hash};
-}
-
-VersionFacts parsed_settings(const std::string& text) {
-  VersionFacts facts;
-  if (text.empty()) return facts;
-  SettingsFacts known;
-  known.agent_class = "chat-room";
-  known.proven.hash = text.substr(0, 1);
-  const std::size_t at = text.find(' ') + 1;
-  if (at > 2) known.superseded = settings(text.substr(1, 1));
-  if (text[at] != '-') known.on_trial = text.substr(at, 1);
-  if (text[at + 2] != '-') {
-    known.taken_back =
-        SettingsFacts::TakenBack{.hash = text.substr(at + 2, 1), .reason = "of before"};
-  }
-  facts.settings.push_back(std::move(known));
-  return facts;
-}
-VersionEvent begin_settings(const std::string& next, const std::string& served) {
-  return SettingsBegun{.agent_class = "chat-room", .next = next, .served = settings(served)};
-}
-VersionEvent lose_settings(const std::string& goes_on, const std::string& what) {
-  return SettingsLost{.agent_class = "chat-room",
-                      .goes_on = settings(goes_on),
-                      .what = {.hash = what, .reason = "they are bad"}};
-}
-VersionEvent pass_settings(const std::string& hash) {
-  return SettingsPassed{.agent_class = "chat-room", .settings = settings(hash)};
-}
-VersionEvent settle_settings() {
-  return SettingsSettled{"chat-room"};
-}
-VersionEvent allow_settings() {
-  return SettingsAllowed{"chat-room"};
-}
-VersionEvent meet_settings(const std::string& hash) {
-  return SettingsMet{.agent_class = "chat-room", .hash = hash};
-}
 VersionEvent crash_of_class(const std::string& classes, const std::string& call = "message") {
   diagnosis::CrashRecord crash = crash_of(classes, "01", kFirstCrashMs);
   crash.call = call;
   return ProcessCrashed{crash};
 }
+VersionEvent lost(const Subject& of, const std::string& goes_on, const std::string& what,
+                  bool may_retry) {
+  return TrialLost{.of = of,
+                   .goes_on = kept(goes_on),
+                   .what = {.hash = what, .reason = "it is bad", .may_retry = may_retry}};
+}
+VersionEvent allowed(const std::string& sha256) {
+  return ContentAllowed{sha256};
+}
 
-class SettingsFactsTest : public ::testing::TestWithParam<PlaceRow> {};
+// An event of a file's content, or of a class's settings.
+using Event = std::function<VersionEvent(const Subject&)>;
 
-TEST_P(SettingsFactsTest, FollowsTheTable) {
-  const VersionFacts before = parsed_settings(GetParam().before);
-  ASSERT_EQ(shown_settings(before), GetParam().before) << "the test's own reading";
-  EXPECT_EQ(shown_settings(after(before, GetParam().event)), GetParam().after);
+Event begin(const std::string& next, const std::string& served) {
+  return [=](const Subject& of) -> VersionEvent {
+    return TrialBegun{.of = of, .next = next, .served = kept(served)};
+  };
+}
+Event lose(const std::string& goes_on, const std::string& what, bool may_retry = false) {
+  return [=](const Subject& of) { return lost(of, goes_on, what, may_retry); };
+}
+Event pass(const std::string& hash) {
+  return [=](const Subject& of) -> VersionEvent {
+    return TrialPassed{.of = of, .version = kept(hash)};
+  };
+}
+Event keep(const std::string& served) {
+  return [=](const Subject& of) -> VersionEvent {
+    return FileLost{.of = of, .served = kept(served), .reason = "it is gone"};
+  };
+}
+Event settle() {
+  return [](const Subject& of) -> VersionEvent { return TrialSettled{of}; };
+}
+Event meet(const std::string& hash) {
+  return [=](const Subject& of) -> VersionEvent { return TrialMet{.of = of, .hash = hash}; };
+}
+// Of content by its hash; of settings in a call of their class.
+Event crash(const std::string& sha256) {
+  return [=](const Subject& of) -> VersionEvent {
+    if (of.kind == Kind::kSettings) return crash_of_class("ChatRoom");
+    return ProcessCrashed{crash_of("Room", sha256, kFirstCrashMs)};
+  };
+}
+Event crash_in(const std::string& classes, const std::string& call = "message") {
+  return [=](const Subject&) { return crash_of_class(classes, call); };
+}
+Event allow(const std::string& hash) {
+  return [=](const Subject& of) -> VersionEvent {
+    if (of.kind == Kind::kSettings) return TrialAllowed{of};
+    return allowed(hash);
+  };
+}
+
+enum Of { kBoth, kOnlyCode, kOnlySettings };
+struct TrialRow {
+  const char* name;
+  std::string before;
+  Event event;
+  std::string after;
+  Of of = kBoth;
+};
+
+class TrialTest : public ::testing::TestWithParam<TrialRow> {
+ protected:
+  static void check(const Subject& of, std::string before, std::string after) {
+    if (of.kind == Kind::kSettings) {  // never condemned
+      for (std::string* const each : {&before, &after}) {
+        if (!each->empty()) each->replace(each->rfind(' ') + 1, std::string::npos, "-");
+      }
+    }
+    const VersionFacts facts = parsed(before, of);
+    ASSERT_EQ(shown(facts, of), before) << "the test's own reading";
+    EXPECT_EQ(shown(plugins::after(facts, GetParam().event(of)), of), after) << of.name;
+  }
+};
+
+TEST_P(TrialTest, FollowsTheTable) {
+  const TrialRow& row = GetParam();
+  if (row.of != kOnlySettings) check(kFile, row.before, row.after);
+  if (row.of != kOnlyCode) check(kClass, row.before, row.after);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Edges, SettingsFactsTest,
+    Edges, TrialTest,
     ::testing::Values(
-        // no entry
-        PlaceRow{"NoneBegin", "", begin_settings("b", "a"), "a b -"},
-        PlaceRow{"NoneBeginSame", "", begin_settings("a", "a"), ""},
-        PlaceRow{"NoneLose", "", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"NonePass", "", pass_settings("a"), ""},
-        PlaceRow{"NoneSettle", "", settle_settings(), ""},
-        PlaceRow{"NoneAllow", "", allow_settings(), ""},
-        PlaceRow{"NoneMeet", "", meet_settings("a"), ""},
-        PlaceRow{"NoneCrash", "", crash_of_class("ChatRoom"), ""},
+        // no trial
+        TrialRow{"NoneBegin", "", begin("b", "a"), "a b - -"},
+        TrialRow{"NoneBeginSame", "", begin("a", "a"), ""},
+        TrialRow{"NoneLose", "", lose("a", "b"), "", kOnlyCode},
+        TrialRow{"NoneLoseSettings", "", lose("a", "b"), "a - b! -", kOnlySettings},
+        TrialRow{"NonePass", "", pass("a"), ""}, TrialRow{"NoneKeep", "", keep("a"), "a - gone? -"},
+        TrialRow{"NoneSettle", "", settle(), ""}, TrialRow{"NoneMeet", "", meet("a"), ""},
+        TrialRow{"NoneCrash", "", crash("a"), ""}, TrialRow{"NoneAllow", "", allow("a"), ""},
         // on trial
-        PlaceRow{"TrialBegin", "a b -", begin_settings("c", "b"), "ab c -"},
-        PlaceRow{"TrialBeginSame", "a b -", begin_settings("b", "a"), "a b -"},
-        PlaceRow{"TrialBeginBack", "a b -", begin_settings("a", "b"), ""},
-        PlaceRow{"TrialBeginFromAnother", "a b -", begin_settings("d", "c"), "c d -"},
-        PlaceRow{"TrialLose", "a b -", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"TrialLoseToTrial", "ab c -", lose_settings("b", "c"), "ab b c"},
-        PlaceRow{"TrialPass", "a b -", pass_settings("b"), ""},
-        PlaceRow{"TrialPassOther", "a b -", pass_settings("a"), "a b -"},
-        PlaceRow{"TrialSettle", "a b -", settle_settings(), "a b -"},
-        PlaceRow{"TrialAllow", "a b -", allow_settings(), "a b -"},
-        PlaceRow{"TrialMeetSame", "a b -", meet_settings("b"), "a b -"},
-        PlaceRow{"TrialMeetOther", "a b -", meet_settings("c"), "a c -"},
-        PlaceRow{"TrialMeetProven", "a b -", meet_settings("a"), ""},
-        PlaceRow{"TrialCrash", "a b -", crash_of_class("ChatRoom"), "a - b"},
-        PlaceRow{"TrialCrashOfSeveral", "a b -", crash_of_class("Lobby,ChatRoom"), "a - b"},
-        PlaceRow{"TrialCrashOfAnother", "a b -", crash_of_class("Lobby"), "a b -"},
-        PlaceRow{"TrialCrashInLoad", "a b -", crash_of_class("ChatRoom", "init"), "a b -"},
-        // taken back: the proven ones hold
-        PlaceRow{"BackBegin", "a - b", begin_settings("c", "a"), "a c -"},
-        PlaceRow{"BackLose", "a - b", lose_settings("a", "c"), "a - c"},
-        PlaceRow{"BackPass", "a - b", pass_settings("a"), "a - b"},
-        PlaceRow{"BackSettle", "a - b", settle_settings(), ""},
-        PlaceRow{"BackAllow", "a - b", allow_settings(), "a - -"},
-        PlaceRow{"BackMeetSame", "a - b", meet_settings("b"), "a - b"},
-        PlaceRow{"BackMeetOther", "a - b", meet_settings("c"), "a c -"},
-        PlaceRow{"BackMeetProven", "a - b", meet_settings("a"), ""},
-        PlaceRow{"BackCrash", "a - b", crash_of_class("ChatRoom"), "a - b"},
-        // allowed, and not begun yet
-        PlaceRow{"AllowedBegin", "a - -", begin_settings("b", "a"), "a b -"},
-        PlaceRow{"AllowedLose", "a - -", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"AllowedSettle", "a - -", settle_settings(), ""},
-        PlaceRow{"AllowedMeet", "a - -", meet_settings("b"), "a b -"},
-        PlaceRow{"AllowedMeetProven", "a - -", meet_settings("a"), ""},
-        PlaceRow{"AllowedCrash", "a - -", crash_of_class("ChatRoom"), "a - -"},
-        // settings on trial hold while the file says others
-        PlaceRow{"BesideBegin", "a b c", begin_settings("d", "b"), "ab d -"},
-        PlaceRow{"BesideLose", "a b c", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"BesidePass", "a b c", pass_settings("b"), "b - c"},
-        PlaceRow{"BesideSettle", "a b c", settle_settings(), "a b -"},
-        PlaceRow{"BesideAllow", "a b c", allow_settings(), "a b -"},
-        PlaceRow{"BesideMeetTrial", "a b c", meet_settings("b"), "a b -"},
-        PlaceRow{"BesideMeetBack", "a b c", meet_settings("c"), "a b c"},
-        PlaceRow{"BesideCrash", "a b c", crash_of_class("ChatRoom"), "a - b"},
-        // several changes while none is proven
-        PlaceRow{"QuickBegin", "ab c -", begin_settings("d", "c"), "ac d -"},
-        PlaceRow{"QuickBeginProven", "ab c -", begin_settings("a", "c"), ""},
-        PlaceRow{"QuickLoseAgain", "ab b c", lose_settings("a", "b"), "a - b"},
-        PlaceRow{"QuickPass", "ab c -", pass_settings("c"), ""},
-        PlaceRow{"QuickPassOfTheOnesBefore", "ab b c", pass_settings("b"), "b - c"},
-        PlaceRow{"QuickMeetOther", "ab c -", meet_settings("d"), "ab d -"},
-        PlaceRow{"QuickCrash", "ab c -", crash_of_class("ChatRoom"), "ab b c"},
-        PlaceRow{"QuickCrashAgain", "ab b c", crash_of_class("ChatRoom"), "a - b"}),
-    [](const ::testing::TestParamInfo<PlaceRow>& each) { return each.param.name; });
+        TrialRow{"TrialBegin", "a b - -", begin("c", "b"), "ab c - -"},
+        TrialRow{"TrialBeginSame", "a b - -", begin("b", "a"), "a b - -"},
+        TrialRow{"TrialBeginBack", "a b - -", begin("a", "b"), ""},
+        TrialRow{"TrialBeginFromAnother", "a b - -", begin("d", "c"), "c d - -"},
+        TrialRow{"TrialLose", "a b - -", lose("a", "b"), "a - b! b"},
+        TrialRow{"TrialLoseRetry", "a b - -", lose("a", "b", true), "a - b? -"},
+        TrialRow{"TrialLoseToTrial", "a c - -", lose("b", "c"), "a b c! c", kOnlyCode},
+        TrialRow{"TrialLoseToOtherSettings", "a c - -", lose("b", "c"), "b - c! -", kOnlySettings},
+        TrialRow{"TrialPass", "a b - -", pass("b"), ""},
+        TrialRow{"TrialPassOther", "a b - -", pass("a"), "a b - -"},
+        TrialRow{"TrialKeep", "a b - -", keep("b"), "ab b gone? -"},
+        TrialRow{"TrialSettle", "a b - -", settle(), "a b - -"},
+        TrialRow{"TrialMeetSame", "a b - -", meet("b"), "a b - -"},
+        TrialRow{"TrialMeetOther", "a b - -", meet("c"), "a c - -"},
+        TrialRow{"TrialMeetProven", "a b - -", meet("a"), ""},
+        TrialRow{"TrialCrash", "a b - -", crash("b"), "a - b! b"},
+        TrialRow{"TrialCrashOfProven", "a b - -", crash("a"), "a b - -", kOnlyCode},
+        TrialRow{"TrialCrashOfSeveral", "a b - -", crash_in("Lobby,ChatRoom"), "a - b! -",
+                 kOnlySettings},
+        TrialRow{"TrialCrashOfAnother", "a b - -", crash_in("Lobby"), "a b - -"},
+        TrialRow{"TrialCrashInLoad", "a b - -", crash_in("ChatRoom", "init"), "a b - -"},
+        TrialRow{"TrialAllow", "a b - -", allow("b"), "a b - -"},
+        // taken back: the proven one serves
+        TrialRow{"CondemnedBegin", "a - b! b", begin("c", "a"), "a c - b"},
+        TrialRow{"CondemnedLose", "a - b! b", lose("a", "c"), "a - c! bc"},
+        TrialRow{"CondemnedPass", "a - b! b", pass("a"), "a - b! b"},
+        TrialRow{"CondemnedKeep", "a - b! b", keep("a"), "a - b! b"},
+        TrialRow{"CondemnedSettle", "a - b! b", settle(), ""},
+        TrialRow{"CondemnedMeetSame", "a - b! b", meet("b"), "a - b! b"},
+        TrialRow{"CondemnedMeetOther", "a - b! b", meet("c"), "a c - b"},
+        TrialRow{"CondemnedMeetProven", "a - b! b", meet("a"), ""},
+        TrialRow{"CondemnedCrash", "a - b! b", crash("a"), "a - b! b"},
+        TrialRow{"CondemnedAllow", "a - b! b", allow("b"), "a - b? -"},
+        TrialRow{"CondemnedAllowOther", "a - b! b", allow("c"), "a - b! b", kOnlyCode},
+        // refused or allowed, and may be retried; or gone
+        TrialRow{"RefusedBegin", "a - b? -", begin("b", "a"), "a b - -"},
+        TrialRow{"RefusedLose", "a - b? -", lose("a", "b"), "a - b! b"},
+        TrialRow{"RefusedKeep", "a - b? -", keep("a"), "a - b? -"},
+        TrialRow{"RefusedSettle", "a - b? -", settle(), ""},
+        TrialRow{"RefusedMeet", "a - b? -", meet("b"), "a b - -"},
+        TrialRow{"RefusedMeetProven", "a - b? -", meet("a"), ""},
+        TrialRow{"RefusedCrash", "a - b? -", crash("b"), "a - b? -"},
+        TrialRow{"GoneMeet", "a - gone? -", meet("b"), "a b - -"},
+        TrialRow{"GoneMeetProven", "a - gone? -", meet("a"), ""},
+        TrialRow{"GoneKeep", "a - gone? -", keep("a"), "a - gone? -"},
+        // a version on trial runs while the file holds something else
+        TrialRow{"BesideBegin", "a b c! c", begin("d", "b"), "ab d - c"},
+        TrialRow{"BesideLose", "a b c! c", lose("a", "b"), "a - b! cb"},
+        TrialRow{"BesidePass", "a b c! c", pass("b"), "b - c! c"},
+        TrialRow{"BesideKeep", "a b c! c", keep("b"), "ab b c! c"},
+        TrialRow{"BesideSettle", "a b c! c", settle(), "a b - c"},
+        TrialRow{"BesideMeet", "a b c? -", meet("b"), "a b - -"},
+        TrialRow{"BesideMeetCondemned", "a b c! c", meet("c"), "a b c! c"},
+        TrialRow{"BesideCrash", "a b c! c", crash("b"), "a - c! cb"},
+        TrialRow{"BesideAllow", "a b c! c", allow("c"), "a b c? -"},
+        // several versions while none is proven: back to the last good one, then to the proven one
+        TrialRow{"QuickBegin", "ab c - -", begin("d", "c"), "ac d - -"},
+        TrialRow{"QuickBeginBack", "ab c - -", begin("b", "c"), "ac b - -"},
+        TrialRow{"QuickBeginFromTheOneBefore", "ab c - -", begin("d", "b"), "ab d - -"},
+        TrialRow{"QuickBeginProven", "ab c - -", begin("a", "c"), ""},
+        TrialRow{"QuickLose", "ab c - -", lose("b", "c"), "ab b c! c"},
+        TrialRow{"QuickLoseAgain", "ab b c! c", lose("a", "b"), "a - b! cb"},
+        TrialRow{"QuickPass", "ab c - -", pass("c"), ""},
+        TrialRow{"QuickPassOfTheOneBefore", "ab b c! c", pass("b"), "b - c! c"},
+        TrialRow{"QuickKeep", "ab c - -", keep("c"), "ac c gone? -"},
+        TrialRow{"QuickSettle", "ab b c? -", settle(), "ab b - -"},
+        TrialRow{"QuickMeetOther", "ab c - -", meet("d"), "ab d - -"},
+        TrialRow{"QuickMeetProven", "ab c - -", meet("a"), ""},
+        TrialRow{"QuickCrash", "ab c - -", crash("c"), "ab b c! c"},
+        TrialRow{"QuickCrashOfTheOneBefore", "ab c - -", crash("b"), "ab c - -", kOnlyCode},
+        TrialRow{"QuickCrashAgain", "ab b c! c", crash("b"), "a - c! cb"},
+        TrialRow{"QuickNextAfterACrash", "ab b c! c", begin("d", "b"), "ab d - c"}),
+    [](const ::testing::TestParamInfo<TrialRow>& each) { return each.param.name; });
 
-TEST(SettingsRulesTest, ACrashThatTakesSettingsBackDoesNotCountForTheClass) {
-  VersionFacts facts = parsed_settings("a b -");
+TEST(TrialRulesTest, WhatIsCondemnedInOneFileIsSoInAllButWhereItIsProven) {
+  const Subject other{.name = "g"};
+  VersionFacts facts = parsed("a - b! b", kFile);
+  EXPECT_NE(facts.find_condemned(other, "b"), nullptr);
+  facts = after(facts, begin("c", "b")(other));
+  EXPECT_EQ(facts.find_condemned(other, "b"), nullptr);
+  EXPECT_NE(facts.find_condemned(kFile, "b"), nullptr);
+}
+
+TEST(TrialRulesTest, ACrashThatTakesSettingsBackDoesNotCountForTheClass) {
+  VersionFacts facts = parsed("a b - -", kClass);
   facts = after(std::move(facts), crash_of_class("ChatRoom"));
   EXPECT_EQ(facts.find_class("ChatRoom", "01"), nullptr);
   facts = after(std::move(facts), crash_of_class("ChatRoom"));
   EXPECT_NE(facts.find_class("ChatRoom", "01"), nullptr) << "they did not hold any more";
 }
 
-TEST(SettingsRulesTest, NewCodeIsAtFaultBeforeNewSettingsAre) {
-  VersionFacts facts = parsed_settings("a b -");
-  facts = after(std::move(facts), TrialBegun{.file = "f", .next = "01", .served = "00"});
+TEST(TrialRulesTest, NewCodeIsAtFaultBeforeNewSettingsAre) {
+  VersionFacts facts = parsed("a b - -", kClass);
+  facts = after(std::move(facts), begin("01", "00")(kFile));
   facts = after(std::move(facts), crash_of_class("ChatRoom"));
-  EXPECT_EQ(shown_settings(facts), "a b -");
-  EXPECT_EQ(shown(facts), "00 - 01! 01");
+  EXPECT_EQ(shown(facts, kClass), "a b - -");
+  EXPECT_EQ(shown(facts, kFile), "00 - 01! 01");
   facts = after(std::move(facts), ProcessCrashed{crash_of("ChatRoom", "00", kFirstCrashMs)});
-  EXPECT_EQ(shown_settings(facts), "a - b") << "alone";
+  EXPECT_EQ(shown(facts, kClass), "a - b! -") << "alone";
 }
 
-TEST(SettingsRulesTest, TheWayBackKeepsItsText) {
-  VersionFacts facts = after({}, begin_settings("b", "a"));
-  EXPECT_EQ(facts.find_settings("chat-room")->proven, settings("a"));
-  facts = after(std::move(facts), lose_settings("b", "c"));
-  facts = after(std::move(facts), pass_settings("b"));
-  EXPECT_EQ(facts.find_settings("chat-room")->proven, settings("b"));
+TEST(TrialRulesTest, TheWayBackKeepsItsText) {
+  VersionFacts facts = after({}, begin("b", "a")(kClass));
+  EXPECT_EQ(facts.find_trial(kClass)->way_back(), kept("a"));
+  facts = after(std::move(facts), begin("c", "b")(kClass));
+  EXPECT_EQ(facts.find_trial(kClass)->way_back(), kept("b"));
+  facts = after(std::move(facts), lose("b", "c")(kClass));
+  facts = after(std::move(facts), pass("b")(kClass));
+  EXPECT_EQ(facts.find_trial(kClass)->way_back(), kept("b"));
 }
 
-TEST(SettingsRulesTest, TheListIsBounded) {
-  VersionFacts facts;
-  for (std::size_t i = 0; i <= kMaxSettings; ++i) {
-    facts = after(
-        std::move(facts),
-        SettingsBegun{.agent_class = std::to_string(i), .next = "b", .served = settings("a")});
-  }
-  EXPECT_EQ(facts.settings.size(), kMaxSettings);
-  EXPECT_EQ(facts.find_settings("0"), nullptr);
+TEST(TrialRulesTest, TheListOfSettingsIsBounded) {
+  VersionFacts facts = parsed("a b - -", kFile);
+  const auto settings = [](std::size_t i) {
+    return Subject{.kind = Kind::kSettings, .name = std::to_string(i)};
+  };
+  for (std::size_t i = 0; i <= kMaxSettings; ++i)
+    facts = after(std::move(facts), begin("b", "a")(settings(i)));
+  EXPECT_EQ(facts.trials.size(), kMaxSettings + 1);
+  EXPECT_NE(facts.find_trial(kFile), nullptr);
+  EXPECT_EQ(facts.find_trial(settings(0)), nullptr);
 }
 
 // ---- content ------------------------------------------------------------------------------------
@@ -550,19 +482,19 @@ TEST(ContentRulesTest, WhatIsRefusedIsRefusedUntilAnotherHostOrAPersonComes) {
   EXPECT_EQ(after(refused("L4"), HostStarted{"2"}).find_content("b"), nullptr);
   EXPECT_EQ(after(refused("P2"), HostStarted{"1"}).find_content("b"), nullptr)
       << "the machine may be faster today";
-  EXPECT_EQ(after(refused("L4"), allow("b")).find_content("b"), nullptr);
-  EXPECT_EQ(after(refused("L4"), allow("a")).find_content("b")->rule, "L4");
+  EXPECT_EQ(after(refused("L4"), allowed("b")).find_content("b"), nullptr);
+  EXPECT_EQ(after(refused("L4"), allowed("a")).find_content("b")->rule, "L4");
 }
 
 TEST(ContentRulesTest, WhatIsLostWithoutAPlaceIsRefused) {
-  EXPECT_EQ(after({}, lose("", "b", false)).find_content("b")->rule, "R1");
-  EXPECT_EQ(after({}, lose("", "b", true)).find_content("b"), nullptr);
+  EXPECT_EQ(after({}, lost(kFile, "", "b", false)).find_content("b")->rule, "R1");
+  EXPECT_EQ(after({}, lost(kFile, "", "b", true)).find_content("b"), nullptr);
 }
 
 TEST(ContentRulesTest, ItsCrashesAreCounted) {
-  VersionFacts facts = after({}, crash_in("b"));
-  facts = after(facts, crash_in("b"));
-  facts = after(facts, allow("b"));
+  VersionFacts facts = after({}, crash("b")(kFile));
+  facts = after(facts, crash("b")(kFile));
+  facts = after(facts, allowed("b"));
   EXPECT_EQ(facts.find_content("b")->crashes, 2U);
 }
 

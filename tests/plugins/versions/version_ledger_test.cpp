@@ -58,7 +58,7 @@ class VersionLedgerTest : public ::testing::Test {
     EXPECT_TRUE(ledger.crashed(crash).written);
   }
   // What a process would find that starts now.
-  [[nodiscard]] std::optional<Place> found() const { return open().find(file_); }
+  [[nodiscard]] std::optional<Trial> found() const { return open().find(file_); }
   [[nodiscard]] std::string bytes_before() const {
     const auto candidate = open().go_back(file_, clock_, ::geteuid());
     if (!candidate) return "none: " + candidate.error().message;
@@ -72,8 +72,8 @@ class VersionLedgerTest : public ::testing::Test {
       names.insert(entry.path().filename());
     return names;
   }
-  static Place::NotServed refused(const std::string& content, bool may_retry) {
-    return {.sha256 = hash(content), .reason = "it is bad", .may_retry = may_retry};
+  static Trial::NotServed refused(const std::string& content, bool may_retry) {
+    return {.hash = hash(content), .reason = "it is bad", .may_retry = may_retry};
   }
 
   SystemClock clock_;
@@ -83,35 +83,34 @@ class VersionLedgerTest : public ::testing::Test {
 };
 
 TEST_F(VersionLedgerTest, WhatIsKnownAboutSettingsIsOnTheDisk) {
-  const SettingsFacts::Proven before{.hash = "a", .file = "c.yaml", .text = R"({"kv":"1"})"};
+  const Subject room{.kind = Subject::Kind::kSettings, .name = "chat-room"};
+  const Kept before{.hash = "a", .file = "c.yaml", .text = R"({"kv":"1"})"};
   {
     VersionLedger ledger = open();
-    EXPECT_TRUE(
-        ledger.note(SettingsBegun{.agent_class = "chat-room", .next = "b", .served = before}));
-    EXPECT_EQ(open().find_settings("chat-room")->on_trial, "b");
-    EXPECT_TRUE(ledger.note(SettingsLost{.agent_class = "chat-room",
-                                         .goes_on = before,
-                                         .what = {.hash = "b", .reason = "they are bad"}}));
+    EXPECT_TRUE(ledger.note(TrialBegun{.of = room, .next = "b", .served = before}));
+    EXPECT_EQ(open().find(room)->on_trial, "b");
+    EXPECT_TRUE(ledger.note(
+        TrialLost{.of = room, .goes_on = before, .what = {.hash = "b", .reason = "they are bad"}}));
   }
-  const auto known = open().find_settings("chat-room");
-  ASSERT_TRUE(known && known->taken_back);
+  const auto known = open().find(room);
+  ASSERT_TRUE(known && known->is_taken_back());
   EXPECT_EQ(known->proven, before);
   EXPECT_EQ(known->on_trial, "");
-  EXPECT_EQ(known->taken_back->reason, "they are bad");
-  EXPECT_FALSE(open().find_settings("lobby"));
+  EXPECT_EQ(known->not_served->reason, "they are bad");
+  EXPECT_EQ(open().settings().size(), 1U);
 }
 
 TEST_F(VersionLedgerTest, AFileWithoutSettingsOrWithMembersOfANewerServerIsRead) {
-  write(root_.path() / "versions.json", R"({"places": [], "contents": [], "classes": []})");
+  write(root_.path() / "versions.json", R"({"trials": [], "contents": [], "classes": []})");
   EXPECT_TRUE(open().problems().empty());
-  EXPECT_TRUE(open().facts().settings.empty());
+  EXPECT_TRUE(open().settings().empty());
   write(root_.path() / "versions.json",
-        R"({"places": [], "future": 1, "settings": [3, {"class": ""}, {"class": "lobby"},
+        R"({"future": 1, "trials": [3, {"class": ""}, {"class": "lobby"},
             {"class": "chat-room", "future": [], "proven": {"hash": "a", "future": 1},
-             "on_trial": "b", "taken_back": 7}]})");
+             "on_trial": "b", "not_served": 7}]})");
   EXPECT_TRUE(open().problems().empty());
-  ASSERT_EQ(open().facts().settings.size(), 1U);
-  EXPECT_EQ(open().find_settings("chat-room")->on_trial, "b");
+  ASSERT_EQ(open().settings().size(), 1U);
+  EXPECT_EQ(open().settings().front().on_trial, "b");
 }
 
 TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
@@ -119,7 +118,7 @@ TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
   ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
   const auto trial = found();
   ASSERT_TRUE(trial);
-  EXPECT_EQ(trial->proven, hash("one"));
+  EXPECT_EQ(trial->proven.hash, hash("one"));
   EXPECT_EQ(trial->on_trial, hash("two"));
   EXPECT_FALSE(trial->not_served);
   EXPECT_EQ(bytes_before(), "one");
@@ -163,25 +162,6 @@ TEST_F(VersionLedgerTest, WhoEndsTheProcessOnTrialIsCondemned) {
   EXPECT_EQ(bytes_before(), "one");
 }
 
-TEST_F(VersionLedgerTest, WithoutACrashItIsStillOnTrialAfterARestart) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kOnTrial);
-  EXPECT_TRUE(found());
-}
-
-TEST_F(VersionLedgerTest, WhatSomebodyPutThereMeanwhileIsOnTrialToo) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  blame(ledger, hash("two"));
-  EXPECT_EQ(meet(ledger, file_, hash("three")), Standing::kOnTrial);
-  EXPECT_EQ(found()->on_trial, hash("three"));
-  EXPECT_EQ(bytes_before(), "one");
-  EXPECT_EQ(meet(ledger, file_, hash("one")), Standing::kUnknown) << "the proven one";
-  EXPECT_FALSE(found());
-  EXPECT_TRUE(kept().empty());
-}
-
 TEST_F(VersionLedgerTest, TheWayBackLeadsToTheLastGoodVersionAndThenToTheProvenOne) {
   VersionLedger ledger = open();
   const auto two = version("two");
@@ -197,34 +177,6 @@ TEST_F(VersionLedgerTest, TheWayBackLeadsToTheLastGoodVersionAndThenToTheProvenO
   EXPECT_EQ(meet(ledger, file_, hash("three")), Standing::kCondemned);
   EXPECT_EQ(bytes_before(), "one");
   EXPECT_EQ(found()->not_served->reason, "it is bad") << "what the file holds is something else";
-}
-
-TEST_F(VersionLedgerTest, WhatIsTakenBackIsNotServedAfterARestart) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  ASSERT_TRUE(ledger.lose(file_, hash("one"), refused("two", false)));
-  EXPECT_EQ(found()->on_trial, "");
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
-  EXPECT_EQ(bytes_before(), "one");
-}
-
-TEST_F(VersionLedgerTest, WhatWasRefusedIsTriedAgainWithAWayBack) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  ASSERT_TRUE(ledger.lose(file_, hash("one"), refused("two", true)));
-  EXPECT_EQ(meet(ledger, file_, hash("two")), Standing::kOnTrial);
-  EXPECT_EQ(found()->on_trial, hash("two")) << "it may end this process";
-  EXPECT_EQ(bytes_before(), "one");
-}
-
-TEST_F(VersionLedgerTest, APersonMayAllowWhatIsCondemned) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  blame(ledger, hash("two"));
-  ASSERT_TRUE(ledger.allow(hash("one")));
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
-  ASSERT_TRUE(ledger.allow(hash("two")));
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kOnTrial);
 }
 
 TEST_F(VersionLedgerTest, WhatWasCondemnedStaysSoWhateverComesAfterIt) {
@@ -265,35 +217,6 @@ TEST_F(VersionLedgerTest, AVersionThatGoesOnBesideARefusedFileIsKeptOnceItIsProv
   EXPECT_EQ(kept(), std::set<std::string>{two.sha256 + ".so"});
 }
 
-TEST_F(VersionLedgerTest, AFileThatHoldsWhatRunsIsSettled) {
-  VersionLedger ledger = open();
-  const auto two = version("two");
-  ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
-  ASSERT_TRUE(ledger.settle(file_));
-  EXPECT_EQ(found()->on_trial, two.sha256) << "that is no proof";
-  ASSERT_TRUE(ledger.lose(file_, hash("one"), refused("two", true)));
-  ASSERT_TRUE(ledger.settle(file_));
-  EXPECT_FALSE(found());
-}
-
-TEST_F(VersionLedgerTest, TheProvenContentIsNeverOnTrial) {
-  VersionLedger ledger = open();
-  const auto two = version("two");
-  ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
-  ASSERT_TRUE(ledger.begin(file_, hash("one"), two));
-  EXPECT_FALSE(found());
-}
-
-TEST_F(VersionLedgerTest, AFileThatIsGoneFindsWhatItWasWhenItIsBack) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  ASSERT_TRUE(ledger.lose(file_, hash("one"), refused("two", false)));
-  fs::remove(file_);
-  ASSERT_TRUE(ledger.keep(file_, version("one"), "it is gone"));
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
-  EXPECT_EQ(bytes_before(), "one");
-}
-
 TEST_F(VersionLedgerTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
   VersionLedger ledger = open();
   ASSERT_TRUE(ledger.keep(file_, version("one"), "it is gone"));
@@ -303,17 +226,6 @@ TEST_F(VersionLedgerTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
   EXPECT_FALSE(found());
 }
 
-TEST_F(VersionLedgerTest, AVersionOnTrialWhoseFileIsGoneIsBlamedAllTheSame) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  fs::remove(file_);
-  {
-    VersionLedger next = open();
-    blame(next, hash("two"));
-  }
-  EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
-}
-
 TEST_F(VersionLedgerTest, OfFilesThatAreGoneTheLastAreKept) {
   VersionLedger ledger = open();
   const auto one = version("one");
@@ -321,7 +233,7 @@ TEST_F(VersionLedgerTest, OfFilesThatAreGoneTheLastAreKept) {
     const fs::path gone = root_.path() / (std::to_string(i) + ".so");
     ASSERT_TRUE(ledger.keep(gone, one, "it is gone"));
   }
-  EXPECT_EQ(ledger.facts().places.size(), VersionLedger::kMaxGone);
+  EXPECT_EQ(ledger.facts().trials.size(), VersionLedger::kMaxGone);
   EXPECT_FALSE(ledger.find(root_.path() / "0.so")) << "the first";
 }
 
@@ -354,7 +266,7 @@ TEST_F(VersionLedgerTest, LibrariesDoNotDisturbEachOther) {
   ASSERT_TRUE(ledger.begin(other, hash("two"), version("one"))) << "the same content";
   ASSERT_TRUE(ledger.lose(file_, hash("one"), refused("two", true)));
   ASSERT_TRUE(ledger.settle(file_));
-  EXPECT_EQ(open().facts().places.size(), 1U);
+  EXPECT_EQ(open().facts().trials.size(), 1U);
   EXPECT_TRUE(open().go_back(other, clock_, ::geteuid())) << "its bytes are the other's as well";
   blame(ledger, hash("two"));
   EXPECT_TRUE(ledger.refusal(other, hash("two")));
@@ -411,7 +323,7 @@ TEST_F(VersionLedgerTest, AnotherHostTriesAgainWhatWasRefused) {
 }
 
 TEST_F(VersionLedgerTest, P6_AFileThatIsNotOursIsPutAside) {
-  for (const std::string text : {"", "[]", "{}", R"({"places":3})", "{\"places\":"}) {
+  for (const std::string text : {"", "[]", "{}", R"({"trials":3})", "{\"trials\":"}) {
     write(root_.path() / "versions.json", text);
     VersionLedger ledger = open();
     ASSERT_EQ(ledger.problems().size(), 1U) << text;
@@ -423,20 +335,21 @@ TEST_F(VersionLedgerTest, P6_AFileThatIsNotOursIsPutAside) {
   }
 }
 
-TEST_F(VersionLedgerTest, PlacesThatLeadElsewhereAreLeftOut) {
+TEST_F(VersionLedgerTest, TrialsThatLeadElsewhereAreLeftOut) {
   write(root_.path() / "elsewhere.so", "elsewhere");
-  write(root_.path() / "versions.json", R"({"places":[3,{"file":")" + file_.native() +
-                                            R"(","proven":"../elsewhere","on_trial":"x"}]})");
+  write(root_.path() / "versions.json",
+        R"({"trials":[3,{"library":")" + file_.native() +
+            R"(","proven":{"hash":"../elsewhere"},"on_trial":"x"}]})");
   const VersionLedger ledger = open();
   EXPECT_TRUE(ledger.problems().empty());
-  EXPECT_TRUE(ledger.facts().places.empty());
+  EXPECT_TRUE(ledger.facts().trials.empty());
 }
 
 TEST_F(VersionLedgerTest, PartsOfAFileThatAreNotOursAreLeftOut) {
   write(root_.path() / "versions.json",
         R"({"contents":[1,{"sha256":"02","rule":"L4","host":"1.0.0","crashes":"x"}],"classes":[2,)"
         R"({"class":"Room","sha256":"01","quarantined":true,"since_ms":"x","crashes_ms":[7,"x"]}],)"
-        R"("places":[]})");
+        R"("trials":[]})");
   const VersionLedger ledger = open();
   EXPECT_TRUE(ledger.problems().empty());
   ASSERT_EQ(ledger.facts().contents.size(), 1U);
