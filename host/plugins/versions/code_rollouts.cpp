@@ -43,36 +43,18 @@ void CodeRollouts::adopt(const LoadReport& report) {
 }
 
 bool CodeRollouts::busy() const {
-  return removed_.any() || std::ranges::any_of(parts_.libraries.by_file(), [](const auto& each) {
-           return each.second.coming != nullptr;
-         });
+  return removed_.any() || parts_.libraries.is_moving();
 }
 
 bool CodeRollouts::expects_news() const {
   return busy() || retiring_ || parts_.libraries.has_leaving() ||
          std::ranges::any_of(parts_.libraries.by_file(), [](const auto& each) {
-           return each.second.first_wakes.expects_any();
+           return each.second.code.probation.expects_wakes();
          });
 }
 
 std::optional<SteadyTime> CodeRollouts::next_deadline() const {
-  std::optional<SteadyTime> next = probation_.next();
-  const auto add = [&next](std::optional<SteadyTime> other) {
-    if (other && (!next || *other < *next)) next = other;
-  };
-  for (const auto& [file, library] : parts_.libraries.by_file()) {
-    if (library.coming) add(library.coming->next_deadline());
-  }
-  add(removed_.next_deadline());
-  return next;
-}
-
-void CodeRollouts::add_moving(std::vector<std::string>& names) const {
-  for (const auto& [file, library] : parts_.libraries.by_file()) {
-    if (!library.coming) continue;
-    for (const auto& [segment, version] : library.coming->next())
-      names.emplace_back(version.served->agent_class->name());
-  }
+  return earlier(parts_.libraries.next_deadline(), removed_.next_deadline());
 }
 
 void CodeRollouts::release(const std::string& segment) {
@@ -122,11 +104,12 @@ ReloadOutcome CodeRollouts::unchanged(const std::filesystem::path& file) const {
   ReloadOutcome outcome;
   outcome.file = file;
   const auto found = parts_.libraries.by_file().find(file);
-  if (found == parts_.libraries.by_file().end() || !found->second.coming ||
-      found->second.coming->next().empty())
+  if (found == parts_.libraries.by_file().end() || !found->second.code.rollout ||
+      found->second.code.rollout->next().empty())
     return outcome;
   outcome.what = What::kNewVersion;
-  outcome.version = found->second.coming->next().begin()->second.served->agent_class->version();
+  outcome.version =
+      found->second.code.rollout->next().begin()->second.served->agent_class->version();
   outcome.generation = found->second.generation;
   return outcome;
 }
@@ -157,19 +140,18 @@ std::string CodeRollouts::bring_in(const LoadedPlugin& plugin) {
   const std::unique_ptr<Rollout> overtaken = overtake(file, library);
   expel_earlier(file);
   removed_.end(file);
-  probation_.end(file);
   return begin(file, library, plugin);
 }
 
 std::unique_ptr<Rollout> CodeRollouts::overtake(const std::filesystem::path& file,
                                                 ServedLibrary& library) {
-  settings_.hurry(file);
-  if (!library.coming) return nullptr;
-  library.coming->hurry();
-  for (Served& served : library.coming->overtaken())
-    parts_.libraries.leave(file, std::move(served));
-  if (!library.coming->before().empty()) reloads_.add();
-  return std::move(library.coming);
+  settings_.hurry(file, library);
+  std::unique_ptr<Rollout> rollout = std::move(library.code.rollout);
+  if (!rollout) return nullptr;
+  rollout->hurry();
+  for (Served& served : rollout->overtaken()) parts_.libraries.leave(file, std::move(served));
+  if (!rollout->before().empty()) reloads_.add();
+  return rollout;
 }
 
 // Evicts the agents of versions before the served one. The same code with other settings counts as
@@ -195,11 +177,10 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
   library.generation_before = std::exchange(library.generation, plugin.generation);
   library.hash = plugin.sha256;
   library.on_trial = plugin.on_trial;
-  library.first_wakes.end();
   library.has_its_classes = true;
   const ClassVersions before = std::exchange(library.classes, {});
   ClassVersions left_out = before;
-  library.coming = std::make_unique<Rollout>(parts_.runtime, parts_.clock, before);
+  library.code = {std::make_unique<Rollout>(parts_.runtime, parts_.clock, before)};
   std::string note;
   for (const auto& agent_class : plugin.classes) {
     const ClassVersion next = parts_.libraries.version_of(agent_class);
@@ -211,10 +192,10 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
     left_out.erase(segment);
     library.classes[segment] = next;
     if (const auto old = before.find(segment); old != before.end())
-      settings_.begin_trial(next, old->second);
+      settings_.begin_trial(library, next, old->second);
     runtime::RolloutSettings settings = parts_.patience.settings();
     settings.awaited = library.awaited_of(segment);
-    const runtime::ClassRollout& of_class = library.coming->begin(next, settings);
+    const runtime::ClassRollout& of_class = library.code.rollout->begin(next, settings);
     const std::string silence = parts_.patience.tell(of_class);
     if (note.empty()) note = silence;
     parts_.logger.write(LogLevel::kInfo, "reload.begun",
@@ -241,16 +222,12 @@ void CodeRollouts::gone(const std::filesystem::path& file) {
   const std::unique_ptr<Rollout> overtaken = overtake(file, found->second);
   const ClassVersions classes = std::move(found->second.classes);
   parts_.libraries.by_file().erase(found);
-  probation_.end(file);
   remove(file, classes);
 }
 
 void CodeRollouts::remove(const std::filesystem::path& file, const ClassVersions& classes) {
   removed_.remove(file, classes, "its agents keep their data; put the library back to serve them");
-  for (const auto& [segment, version] : classes) {
-    settings_.end_probation(segment);
-    parts_.libraries.leave(file, version.served);
-  }
+  for (const auto& [segment, version] : classes) parts_.libraries.leave(file, version.served);
   retiring_ = true;
 }
 
@@ -258,16 +235,21 @@ void CodeRollouts::remove(const std::filesystem::path& file, const ClassVersions
 
 void CodeRollouts::drive() {
   for (auto& [file, library] : parts_.libraries.by_file()) drive(file, library);
-  end_probations();
   removed_.drive();
 }
 
 void CodeRollouts::drive(const std::filesystem::path& file, ServedLibrary& library) {
-  if (!library.coming) {
-    goes_back(file, library, false);
+  if (!library.code.rollout) {
+    const auto starts_of = [&](const std::string& segment) {
+      return served_now(parts_.runtime, library.classes.at(segment))->starts;
+    };
+    const auto [verdict, reason] =
+        library.code.probation.judge(starts_of, parts_.patience.rules(), parts_.clock.steady_now());
+    if (verdict == Probation::Verdict::kProven) loader_.prove(file);
+    if (verdict == Probation::Verdict::kFailed) go_back(file, library, reason);
     return;
   }
-  switch (library.coming->look()) {
+  switch (library.code.rollout->look()) {
     case Rollout::State::kTrying:
     case Rollout::State::kMoving: return;
     case Rollout::State::kRolledBack: return take_back(file, library);
@@ -276,7 +258,7 @@ void CodeRollouts::drive(const std::filesystem::path& file, ServedLibrary& libra
 }
 
 void CodeRollouts::finish(const std::filesystem::path& file, ServedLibrary& library) {
-  for (const auto& [segment, version] : library.coming->next()) {
+  for (const auto& [segment, version] : library.code.rollout->next()) {
     parts_.logger.record(LogLevel::kInfo, "reload.done",
                          {{"class", version.served->agent_class->name()},
                           {"version", version.served->agent_class->version()},
@@ -285,17 +267,17 @@ void CodeRollouts::finish(const std::filesystem::path& file, ServedLibrary& libr
     // This code may accept settings that the code before failed on.
     parts_.configuration.try_again(version.served->agent_class->name());
   }
-  if (!library.coming->before().empty()) reloads_.add();
-  watch_first_wakes(file, library);
+  if (!library.code.rollout->before().empty()) reloads_.add();
+  judge_by_first_wakes(library);
   for (const auto& [segment, version] : library.classes)
-    settings_.begin_probation(segment, version);
-  library.coming.reset();
+    settings_.begin_probation(library, version);
+  library.code.rollout.reset();
   retiring_ = true;
   parts_.errands.stir();  // for goes_back(), and for settings that have waited
 }
 
 void CodeRollouts::unload_unused() {
-  if (!retiring_) return;
+  if (!retiring_ || busy()) return;
   loader_.retire_unused();
   retiring_ = std::ranges::any_of(loader_.generations(), [](const GenerationInfo& each) {
     using State = GenerationInfo::State;
@@ -312,8 +294,7 @@ void CodeRollouts::adopt_trial(const LoadedPlugin& plugin, const std::vector<Ref
     library.on_trial = true;
     std::set<std::string> segments;
     for (const auto& [segment, version] : library.classes) segments.insert(segment);
-    library.first_wakes.watch(std::move(segments), false);
-    begin_probation(plugin.file);
+    begin_probation(library, std::move(segments));
   }
   if (!plugin.instead_of) return;
   const auto refusal = std::ranges::find(refusals, plugin.file, &Refusal::file);
@@ -322,7 +303,7 @@ void CodeRollouts::adopt_trial(const LoadedPlugin& plugin, const std::vector<Ref
 }
 
 void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& library) {
-  const std::unique_ptr<Rollout> failed = std::move(library.coming);
+  const std::unique_ptr<Rollout> failed = std::move(library.code.rollout);
   const std::string reason = failed->reason();
   failed->roll_back(reason);
   loader_.take_back(file, library.generation, reason);
@@ -338,10 +319,10 @@ void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& l
   for (const auto& [segment, agents] : failed->tried()) library.awaited[segment] = agents;
   for (const auto& [segment, version] : failed->next())
     parts_.libraries.leave(file, library.classes.at(segment).served);
-  begin_probation(file);  // of the version that goes on, unless it is proven
+  begin_probation(library);  // of the version that goes on, unless it is proven
   const ClassVersions added = restore_before(library, *failed);
   for (const auto& [segment, version] : library.classes)
-    settings_.begin_probation(segment, version);
+    settings_.begin_probation(library, version);
   if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
   parts_.errands.stir();
@@ -363,50 +344,32 @@ ClassVersions CodeRollouts::restore_before(ServedLibrary& library, const Rollout
   return added;
 }
 
-void CodeRollouts::watch_first_wakes(const std::filesystem::path& file, ServedLibrary& library) {
+void CodeRollouts::judge_by_first_wakes(ServedLibrary& library) {
   std::set<std::string> segments;
   bool has_newer_schema = false;
-  for (const auto& [segment, before] : library.coming->before()) {
+  for (const auto& [segment, before] : library.code.rollout->before()) {
     const auto now = library.classes.find(segment);
     if (now == library.classes.end()) continue;
     has_newer_schema = has_newer_schema || now->second.served->agent_class->schema_version() >
                                                before.served->agent_class->schema_version();
     if (library.on_trial) segments.insert(segment);
   }
-  library.first_wakes.watch(std::move(segments), has_newer_schema);
-  begin_probation(file);
+  begin_probation(library, std::move(segments), has_newer_schema);
 }
 
-bool CodeRollouts::goes_back(const std::filesystem::path& file, ServedLibrary& library,
-                             bool is_over) {
-  const auto starts_of = [&](const std::string& segment) {
-    return served_now(parts_.runtime, library.classes.at(segment))->starts;
-  };
-  const auto [verdict, reason] =
-      library.first_wakes.judge(starts_of, parts_.patience.rules(), is_over);
-  if (verdict == FirstWakes::Verdict::kProven) {
-    probation_.end(file);
-    loader_.prove(file);
-  }
-  if (verdict != FirstWakes::Verdict::kFailed) return false;
+void CodeRollouts::go_back(const std::filesystem::path& file, ServedLibrary& library,
+                           const std::string& reason) {
   const VersionReport report = loader_.go_back(file, reason);
-  if (!report.plugin) return true;
+  if (!report.plugin) return;
   tell_taken_back(file, library, library.hash, reason);
   refuse_taken_back(file, library.hash);
   (void)bring_in(*report.plugin);
-  return true;
 }
 
-void CodeRollouts::begin_probation(const std::filesystem::path& file) {
-  probation_.begin(file, parts_.clock.steady_now() + parts_.probation);
-}
-
-void CodeRollouts::end_probations() {
-  for (const auto& file : probation_.over(parts_.clock.steady_now())) {
-    const auto library = parts_.libraries.by_file().find(file);
-    if (library != parts_.libraries.by_file().end() && !goes_back(file, library->second, true))
-      loader_.prove(file);
-  }
+void CodeRollouts::begin_probation(ServedLibrary& library, std::set<std::string> untried,
+                                   bool has_newer_schema) {
+  library.code.probation.begin(parts_.clock.steady_now() + parts_.probation, std::move(untried),
+                               has_newer_schema);
 }
 
 void CodeRollouts::tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,

@@ -4,7 +4,6 @@
 #include "base/clock.hpp"
 #include "plugins/versions/errands.hpp"
 #include "plugins/versions/plugin_loader.hpp"
-#include "plugins/versions/probation.hpp"
 #include "plugins/versions/removed_classes.hpp"
 #include "plugins/versions/rollout.hpp"
 #include "plugins/versions/rollout_parts.hpp"
@@ -16,6 +15,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,16 +56,13 @@ class CodeRollouts {
   void follow_class_files();
   // Does the next step of each rollout, probation and removal.
   void drive();
-  // Unloads versions that no agent has. Requires  No rollout is in progress, of code or settings.
+  // Unloads versions that no agent has, if nothing is in progress.
   void unload_unused();
 
-  // A rollout of code is in progress, or clients wait for a library that was removed.
-  [[nodiscard]] bool busy() const;
-  // Whether news of agents may allow the next step of a rollout or an unload.
+  // Whether news of agents may allow the next step of a rollout, of code or settings, or an unload.
   [[nodiscard]] bool expects_news() const;
+  // Of code and settings.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  // The names of classes that are moving to other code.
-  void add_moving(std::vector<std::string>& names) const;
 
  private:
   // The outcome for a file that holds the version that is served or comes in.
@@ -91,6 +88,8 @@ class CodeRollouts {
   void serve_if_new(const std::filesystem::path& file,
                     const std::shared_ptr<const runtime::AgentClass>& agent_class,
                     ClassVersions& leaving);
+  // Rollouts are in progress, or clients wait for a library that was removed.
+  [[nodiscard]] bool busy() const;
   void drive(const std::filesystem::path& file, ServedLibrary& library);
   void finish(const std::filesystem::path& file, ServedLibrary& library);
 
@@ -101,13 +100,12 @@ class CodeRollouts {
   [[nodiscard]] ClassVersions restore_before(ServedLibrary& library, const Rollout& failed);
   // All live agents have the new version. From the next look on, the agents that tried it and the
   // first that wake judge it.
-  void watch_first_wakes(const std::filesystem::path& file, ServedLibrary& library);
-  // Judges the file's version by its first wakes. True: it failed; the kept version before is
-  // served again, if it can be loaded. Proves a version with a newer schema once it is judged.
-  // `is_over`: its probation has ended.
-  bool goes_back(const std::filesystem::path& file, ServedLibrary& library, bool is_over);
-  void begin_probation(const std::filesystem::path& file);
-  void end_probations();
+  void judge_by_first_wakes(ServedLibrary& library);
+  // The file's version has failed: serves the kept version before, if it can be loaded.
+  void go_back(const std::filesystem::path& file, ServedLibrary& library,
+               const std::string& reason);
+  void begin_probation(ServedLibrary& library, std::set<std::string> untried = {},
+                       bool has_newer_schema = false);
   // Logs it and counts it.
   void tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,
                        const std::string& hash, const std::string& reason);
@@ -122,7 +120,6 @@ class CodeRollouts {
   Counter& refusals_;
   Counter& rollbacks_;
   RemovedClasses removed_;
-  Probation<std::filesystem::path> probation_;
   bool retiring_ = false;  // there may be a version to unload
 };
 

@@ -26,7 +26,7 @@ void CodeRollouts::follow_class_files() {
   std::map<std::filesystem::path, PluginLoader::Classes> wanted;
   ClassVersions leaving;
   for (auto& [file, library] : parts_.libraries.by_file()) {
-    if (library.has_its_classes || library.coming) continue;
+    if (library.has_its_classes || library.code.rollout) continue;
     auto classes = loader_.classes_of(file);
     if (!classes) continue;
     library.has_its_classes = true;
@@ -53,9 +53,8 @@ void CodeRollouts::give_up_others(const std::filesystem::path& file, ServedLibra
       return is_same(*agent_class, *version.served->agent_class);
     });
     if (stays) return false;
-    settings_.hurry(file, segment);
-    settings_.end_probation(segment);
-    library.first_wakes.forget(segment);
+    settings_.hurry(file, library, segment);
+    library.code.probation.forget(segment);
     parts_.libraries.leave(file, version.served);
     leaving.emplace(segment, version);
     return true;

@@ -88,11 +88,11 @@ bool PluginReloader::serve_again(std::string segment, std::vector<std::string> h
 }
 
 void PluginReloader::serve() {
-  while (const std::optional<Errand> errand = errands_.next(next_deadline())) {
+  while (const std::optional<Errand> errand = errands_.next(of_code_.next_deadline())) {
     run(*errand);
     runtime_.classes().news()->want(true);  // first, for news while drive() looks
     drive();
-    runtime_.classes().news()->want(expects_news());
+    runtime_.classes().news()->want(of_code_.expects_news());
     publish();
   }
 }
@@ -101,24 +101,11 @@ void PluginReloader::drive() {
   of_code_.drive();
   of_settings_.drive();
   libraries_.forget_left();
-  if (!of_code_.busy() && !of_settings_.busy()) of_code_.unload_unused();
-}
-
-bool PluginReloader::expects_news() const {
-  return of_code_.expects_news() || of_settings_.busy();
-}
-
-std::optional<SteadyTime> PluginReloader::next_deadline() const {
-  const auto code = of_code_.next_deadline();
-  const auto settings = of_settings_.next_deadline();
-  return code && settings ? std::min(*code, *settings) : code ? code : settings;
+  of_code_.unload_unused();
 }
 
 void PluginReloader::publish() {
-  std::vector<std::string> moving;
-  of_code_.add_moving(moving);
-  of_settings_.add_moving(moving);
-  board_.set_moving(std::move(moving));
+  board_.set_moving(libraries_.moving());
   of_settings_.publish();
 }
 

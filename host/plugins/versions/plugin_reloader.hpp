@@ -143,8 +143,6 @@ class PluginReloader {
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
   void drive();  // what is in progress
-  [[nodiscard]] bool expects_news() const;
-  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
   void publish();
 
   PluginLoader& loader_;

@@ -1,43 +1,57 @@
 #pragma once
-// What must run for a while before it counts as proven, and until when.
+// What must run for a while before it is proven: a version of a library, or settings of a class.
 
 #include "base/clock.hpp"
+#include "runtime/class_rollout.hpp"
 
-#include <algorithm>
-#include <map>
+#include <functional>
+#include <memory>
 #include <optional>
-#include <vector>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace hearth::plugins {
 
-// `Key`: names a library or a class. begin() on a key that is on probation starts its time anew.
+// If few or no agents could try a version, the first that wake judge it: as many of each class as a
+// trial needs. A version with a newer schema is proven once it is judged: the versions before could
+// not serve agents that have migrated.
+//
 // Threads   One.
-template <class Key>
 class Probation {
  public:
-  void begin(const Key& key, SteadyTime ends) { ends_[key] = ends; }
-  void end(const Key& key) { ends_.erase(key); }
-
-  // When the next probation is over. Absent: there is none.
-  [[nodiscard]] std::optional<SteadyTime> next() const {
-    const auto first =
-        std::ranges::min_element(ends_, {}, [](const auto& each) { return each.second; });
-    return first == ends_.end() ? std::nullopt : std::optional(first->second);
+  // Until `ends`. `untried`: the classes, by segment, whose first agents judge.
+  void begin(SteadyTime ends, std::set<std::string> untried = {}, bool has_newer_schema = false) {
+    ends_ = ends;
+    untried_ = std::move(untried);
+    has_newer_schema_ = has_newer_schema;
   }
+  void end() { *this = {}; }
+  // Agents that fail from now on may have another reason.
+  void excuse() { untried_.clear(); }
+  // The class does not run this code any more.
+  void forget(const std::string& segment) { untried_.erase(segment); }
 
-  // Ends the probations that are over at `now`, and returns their keys.
-  [[nodiscard]] std::vector<Key> over(SteadyTime now) {
-    std::vector<Key> keys;
-    std::erase_if(ends_, [&](const auto& each) {
-      if (each.second > now) return false;
-      keys.push_back(each.first);
-      return true;
-    });
-    return keys;
-  }
+  // Absent: nothing is on probation.
+  [[nodiscard]] std::optional<SteadyTime> ends() const { return ends_; }
+  [[nodiscard]] bool expects_wakes() const { return !untried_.empty(); }
+
+  // kProven and kFailed, which is too many agents of some class that could not start, end it.
+  enum class Verdict { kOpen, kProven, kFailed };
+  struct Judgement {
+    Verdict verdict = Verdict::kOpen;
+    std::string reason = {};  // of kFailed: "2 of the first 5 agents that woke ..."
+  };
+  // The starts of a class's agents, by segment; never null.
+  using Starts = std::function<std::shared_ptr<const runtime::StartCounts>(const std::string&)>;
+  // Once it is over, the agents that have woken until then judge.
+  [[nodiscard]] Judgement judge(const Starts& starts_of, const runtime::RolloutSettings& settings,
+                                SteadyTime now);
 
  private:
-  std::map<Key, SteadyTime> ends_;
+  std::optional<SteadyTime> ends_;
+  std::set<std::string> untried_;
+  bool has_newer_schema_ = false;
 };
 
 }  // namespace hearth::plugins

@@ -33,9 +33,7 @@ void RemovedClasses::drive() {
 
 std::optional<SteadyTime> RemovedClasses::next_deadline() const {
   std::optional<SteadyTime> next;
-  for (const auto& [file, removed] : removed_) {
-    if (!next || removed.give_up_at < *next) next = removed.give_up_at;
-  }
+  for (const auto& [file, removed] : removed_) next = earlier(next, removed.give_up_at);
   return next;
 }
 

@@ -54,10 +54,7 @@ Rollout::State Rollout::look() {
 
 std::optional<SteadyTime> Rollout::next_deadline() const {
   std::optional<SteadyTime> next;
-  for (const auto& each : classes_) {
-    const auto of_class = each->next_deadline();
-    if (of_class && (!next || *of_class < *next)) next = of_class;
-  }
+  for (const auto& each : classes_) next = earlier(next, each->next_deadline());
   return next;
 }
 

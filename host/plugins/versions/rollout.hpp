@@ -8,6 +8,7 @@
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -29,6 +30,12 @@ using ClassVersions = std::map<std::string, ClassVersion>;  // by segment
 // Logs config.doubtful if the settings name kinds of operations that the class does not list: these
 // settings have no effect.
 void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version);
+
+// The first of two deadlines; absent: never.
+[[nodiscard]] inline std::optional<SteadyTime> earlier(std::optional<SteadyTime> one,
+                                                       std::optional<SteadyTime> other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
 
 // The registry's entry for the class if it has the code of `version`. Otherwise `version.served`.
 [[nodiscard]] Served served_now(runtime::Runtime& runtime, const ClassVersion& version);

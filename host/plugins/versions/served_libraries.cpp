@@ -14,6 +14,35 @@ ClassVersion ServedLibraries::version_of(
           .settings = configuration_.of(agent_class->name())};
 }
 
+std::vector<const Coming*> ServedLibraries::coming() const {
+  std::vector<const Coming*> all;
+  for (const auto& [file, library] : by_file_) {
+    all.push_back(&library.code);
+    for (const auto& [segment, settings] : library.settings) all.push_back(&settings);
+  }
+  return all;
+}
+
+bool ServedLibraries::is_moving() const {
+  return std::ranges::any_of(coming(), [](const Coming* each) { return each->rollout != nullptr; });
+}
+
+std::vector<std::string> ServedLibraries::moving() const {
+  std::vector<std::string> names;
+  for (const Coming* each : coming()) {
+    if (!each->rollout) continue;
+    for (const auto& [segment, version] : each->rollout->next())
+      names.emplace_back(version.served->agent_class->name());
+  }
+  return names;
+}
+
+std::optional<SteadyTime> ServedLibraries::next_deadline() const {
+  std::optional<SteadyTime> next;
+  for (const Coming* each : coming()) next = earlier(next, each->next_deadline());
+  return next;
+}
+
 std::vector<Served> ServedLibraries::with_other_code(const std::filesystem::path& file) const {
   const auto library = by_file_.find(file);
   const auto leaving = leaving_.find(file);

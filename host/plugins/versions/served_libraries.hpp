@@ -1,8 +1,9 @@
 #pragma once
 // For each library: what it serves, what comes in, and earlier versions that still have agents.
 
+#include "base/clock.hpp"
 #include "plugins/versions/class_configuration.hpp"
-#include "plugins/versions/first_wakes.hpp"
+#include "plugins/versions/probation.hpp"
 #include "plugins/versions/rollout.hpp"
 #include "runtime/class_registry.hpp"
 
@@ -12,22 +13,33 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace hearth::plugins {
 
+// New code of a library, or new settings of one of its classes: its rollout, then its probation.
+struct Coming {
+  std::unique_ptr<Rollout> rollout;  // null: it has ended
+  Probation probation = {};
+
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const {
+    return rollout ? rollout->next_deadline() : probation.ends();
+  }
+};
+
 // One library, by its file.
 struct ServedLibrary {
   std::uint64_t generation = 0;
-  std::string hash;                 // of the latest version
-  ClassVersions classes;            // of the latest version, also while it comes in
-  std::unique_ptr<Rollout> coming;  // new code, while it comes in
+  std::string hash;       // of the latest version
+  ClassVersions classes;  // of the latest version, also while it comes in
+  Coming code;
+  std::map<std::string, Coming> settings;  // by segment; no rollouts while code comes in
   std::uint64_t generation_before = 0;
   // The ledger has the latest version on trial, and keeps a version to go back to.
   bool on_trial = false;
-  FirstWakes first_wakes;
   // Whether `classes` are those that class files give its code. Otherwise CodeRollouts looks again
   // when no version comes in.
   bool has_its_classes = true;
@@ -61,6 +73,13 @@ class ServedLibraries {
     return by_file_;
   }
 
+  // ---- all that comes in ----
+  // A rollout is in progress.
+  [[nodiscard]] bool is_moving() const;
+  // The names of classes whose agents move.
+  [[nodiscard]] std::vector<std::string> moving() const;
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
+
   // ---- versions that are no longer served, until their last agent has left ----
   void leave(const std::filesystem::path& file, Served version) {
     leaving_[file].push_back(std::move(version));
@@ -72,6 +91,8 @@ class ServedLibraries {
   [[nodiscard]] bool has_leaving() const { return !leaving_.empty(); }
 
  private:
+  [[nodiscard]] std::vector<const Coming*> coming() const;
+
   const ClassConfiguration& configuration_;
   const Describe describe_;
   std::map<std::filesystem::path, ServedLibrary> by_file_;

@@ -25,6 +25,11 @@ std::string named(const std::vector<std::string>& keys) {
   return text;
 }
 
+// Of a rollout of one class.
+const ClassVersion& only(const ClassVersions& versions) {
+  return versions.begin()->second;
+}
+
 }  // namespace
 
 SettingsRollouts::SettingsRollouts(const RolloutParts& parts, Metrics& metrics)
@@ -123,9 +128,11 @@ void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcome
 
 void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
   for (auto& [file, library] : parts_.libraries.by_file()) {
-    if (library.coming) continue;  // when its code is in
+    if (library.code.rollout) continue;  // when its code is in
     for (auto& [segment, version] : library.classes) {
-      if (moves_.contains(segment)) continue;
+      if (const auto known = library.settings.find(segment);
+          known != library.settings.end() && known->second.rollout)
+        continue;
       const auto settings = parts_.configuration.of(version.served->agent_class->name());
       if (settings == version.settings) continue;
       const std::vector<std::string> keys = config::changed_keys(*version.settings, *settings);
@@ -137,21 +144,20 @@ void SettingsRollouts::begin(ReloadOutcomes& outcomes) {
         tell_change(version, keys, 0);
         tell_done(version);
       } else {
-        begin_one(file, library, segment, keys, outcomes);
+        begin_one(library, segment, keys, outcomes);
       }
     }
     library.awaited.clear();
   }
 }
 
-void SettingsRollouts::begin_one(const std::filesystem::path& file, ServedLibrary& library,
-                                 const std::string& segment, const std::vector<std::string>& keys,
-                                 ReloadOutcomes& outcomes) {
+void SettingsRollouts::begin_one(ServedLibrary& library, const std::string& segment,
+                                 const std::vector<std::string>& keys, ReloadOutcomes& outcomes) {
   ClassVersion& version = library.classes.at(segment);
   const auto agent_class = version.served->agent_class;
   ClassVersion next = parts_.libraries.version_of(agent_class);
-  begin_trial(next, version);
-  library.first_wakes.excuse();
+  begin_trial(library, next, version);
+  library.code.probation.excuse();
   runtime::RolloutSettings settings = parts_.patience.settings();
   settings.awaited = library.awaited_of(segment);
   auto rollout =
@@ -163,7 +169,7 @@ void SettingsRollouts::begin_one(const std::filesystem::path& file, ServedLibrar
   for (ReloadOutcome& outcome : outcomes) {
     if (outcome.agent_class == agent_class->name()) outcome.note = note;
   }
-  moves_.emplace(segment, Move{file, std::move(rollout)});
+  library.settings[segment].rollout = std::move(rollout);
   parts_.errands.stir();
 }
 
@@ -191,51 +197,52 @@ void SettingsRollouts::tell_done(const ClassVersion& version) {
 }
 
 void SettingsRollouts::tell(const Errand& errand, ReloadOutcomes& outcomes) const {
-  for (const auto& [segment, move] : moves_) {
-    const auto& [before, next] = std::pair(move.before().settings, move.next().settings);
-    const std::string agent_class(move.next().served->agent_class->name());
-    const bool is_told = std::ranges::any_of(
-        outcomes, [&](const ReloadOutcome& outcome) { return outcome.agent_class == agent_class; });
-    if (is_told || (!errand.segment.empty() && errand.segment != segment)) continue;
-    outcomes.push_back({.file = next->file.empty() ? before->file : next->file,
-                        .what = What::kNewSettings,
-                        .agent_class = agent_class,
-                        .keys = config::changed_keys(*before, *next)});
+  for (const auto& [file, library] : parts_.libraries.by_file()) {
+    for (const auto& [segment, coming] : library.settings) {
+      if (!coming.rollout || (!errand.segment.empty() && errand.segment != segment)) continue;
+      const auto& before = only(coming.rollout->before()).settings;
+      const auto& [served, next] = only(coming.rollout->next());
+      const std::string agent_class(served->agent_class->name());
+      if (std::ranges::find(outcomes, agent_class, &ReloadOutcome::agent_class) != outcomes.end())
+        continue;
+      outcomes.push_back({.file = next->file.empty() ? before->file : next->file,
+                          .what = What::kNewSettings,
+                          .agent_class = agent_class,
+                          .keys = config::changed_keys(*before, *next)});
+    }
   }
 }
 
 // ---- what is in progress ------------------------------------------------------------------------
 
 void SettingsRollouts::drive() {
-  std::erase_if(moves_, [this](const auto& each) {
-    const auto& [segment, move] = each;
-    switch (move.rollout->look()) {
-      case Rollout::State::kTrying:
-      case Rollout::State::kMoving: return false;
-      case Rollout::State::kRolledBack: take_back(segment, move); return true;
-      case Rollout::State::kDone: break;
-    }
-    tell_done(move.next());
-    begin_probation(segment, move.next());
-    return true;
-  });
+  for (auto& [file, library] : parts_.libraries.by_file()) {
+    std::erase_if(library.settings, [&library](const auto& each) {
+      const bool has_ended = !each.second.rollout && !each.second.probation.ends();
+      return has_ended ||
+             !library.classes.contains(each.first);  // other code has the class, or none
+    });
+    for (auto& [segment, coming] : library.settings)
+      drive(file, library, coming, library.classes.at(segment));
+  }
   ReloadOutcomes nobody_asks;
   begin(nobody_asks);  // for settings that changed while libraries were busy
-  end_probations();
 }
 
-std::optional<SteadyTime> SettingsRollouts::next_deadline() const {
-  std::optional<SteadyTime> next = probation_.next();
-  for (const auto& [segment, move] : moves_) {
-    const auto of_move = move.rollout->next_deadline();
-    if (of_move && (!next || *of_move < *next)) next = of_move;
+void SettingsRollouts::drive(const std::filesystem::path& file, ServedLibrary& library,
+                             Coming& coming, const ClassVersion& version) {
+  if (!coming.rollout) {
+    const auto judgement = coming.probation.judge({}, {}, parts_.clock.steady_now());
+    if (judgement.verdict == Probation::Verdict::kProven)
+      noted(parts_.configuration.prove(version.served->agent_class->name(), version.settings));
+    return;
   }
-  return next;
-}
-
-void SettingsRollouts::add_moving(std::vector<std::string>& names) const {
-  for (const auto& [segment, move] : moves_)
-    names.emplace_back(move.next().served->agent_class->name());
+  const Rollout::State state = coming.rollout->look();
+  if (state != Rollout::State::kDone && state != Rollout::State::kRolledBack) return;
+  const std::unique_ptr<Rollout> ended = std::move(coming.rollout);
+  if (state == Rollout::State::kRolledBack) return take_back(file, library, *ended);
+  tell_done(version);
+  begin_probation(library, version);
 }
 
 void SettingsRollouts::publish() {
@@ -249,15 +256,16 @@ void SettingsRollouts::publish() {
   parts_.board.set_taken_back(std::move(taken_back));
 }
 
-void SettingsRollouts::take_back(const std::string& segment, const Move& move) {
-  const auto& [before, next] = std::pair(move.before(), move.next());
+void SettingsRollouts::take_back(const std::filesystem::path& file, ServedLibrary& library,
+                                 const Rollout& failed) {
+  const ClassVersion& before = only(failed.before());
+  const ClassVersion& next = only(failed.next());
   const std::string_view agent_class = next.served->agent_class->name();
-  const std::string reason = move.rollout->reason();
+  const std::string reason = failed.reason();
   parts_.configuration.take_back(agent_class, next.settings, before.settings, reason);
-  const auto library = parts_.libraries.by_file().find(move.library);
-  if (library != parts_.libraries.by_file().end()) library->second.classes[segment] = before;
-  parts_.libraries.leave(move.library, next.served);
-  begin_probation(segment, before);
+  library.classes[next.served->segment] = before;
+  parts_.libraries.leave(file, next.served);
+  begin_probation(library, before);
   tell_taken_back(agent_class, next.settings->file, reason,
                   "the settings before go on; agent.start_failed tells more");
 }
@@ -265,36 +273,37 @@ void SettingsRollouts::take_back(const std::string& segment, const Move& move) {
 // ---- a version of the code comes in, or goes ----------------------------------------------------
 
 void SettingsRollouts::put_off(const std::filesystem::path& file, ServedLibrary& library) {
-  std::erase_if(moves_, [&](const auto& each) {
-    const auto& [segment, move] = each;
-    if (move.library != file) return false;
-    const Rollout::State state = move.rollout->look();
+  for (auto& [segment, coming] : library.settings) {
+    if (!coming.rollout) continue;
+    const Rollout::State state = coming.rollout->look();
+    if (state != Rollout::State::kRolledBack && state != Rollout::State::kTrying)
+      continue;  // they are proven
+    const std::unique_ptr<Rollout> rollout = std::move(coming.rollout);
     if (state == Rollout::State::kRolledBack) {
-      take_back(segment, move);
-      return true;
+      take_back(file, library, *rollout);
+      continue;
     }
-    if (state != Rollout::State::kTrying) return false;  // they are proven
-    for (const auto& [of_class, agents] : move.rollout->tried()) library.awaited[of_class] = agents;
-    move.rollout->roll_back("a version of its library comes in");
-    parts_.libraries.leave(file, move.next().served);
-    library.classes[segment] = move.before();
+    for (const auto& [of_class, agents] : rollout->tried()) library.awaited[of_class] = agents;
+    rollout->roll_back("a version of its library comes in");
+    const Served served = only(rollout->next()).served;
+    parts_.libraries.leave(file, served);
+    library.classes[segment] = only(rollout->before());
     parts_.logger.write(LogLevel::kInfo, "config.put_off",
-                        {{"class", move.next().served->agent_class->name()},
+                        {{"class", served->agent_class->name()},
                          {"advice", "a version of its library comes in: both are tried together"}});
-    return true;
-  });
+  }
 }
 
-void SettingsRollouts::hurry(const std::filesystem::path& file, const std::string& only) {
-  std::erase_if(moves_, [&](const auto& each) {
-    const auto& [segment, move] = each;
-    if (move.library != file || (!only.empty() && segment != only)) return false;
-    move.rollout->hurry();
-    parts_.libraries.leave(file, move.before().served);
+void SettingsRollouts::hurry(const std::filesystem::path& file, ServedLibrary& library,
+                             const std::string& only_segment) {
+  for (auto& [segment, coming] : library.settings) {
+    if (!coming.rollout || (!only_segment.empty() && segment != only_segment)) continue;
+    const std::unique_ptr<Rollout> rollout = std::move(coming.rollout);
+    rollout->hurry();
+    parts_.libraries.leave(file, only(rollout->before()).served);
     changes_.add();
-    begin_probation(segment, move.next());
-    return true;
-  });
+    begin_probation(library, only(rollout->next()));
+  }
 }
 
 // ---- the way back, after the process has ended --------------------------------------------------
@@ -309,32 +318,23 @@ void SettingsRollouts::noted(const Result<void>& outcome) {
         "after the restart"}});
 }
 
-void SettingsRollouts::begin_trial(const ClassVersion& next, const ClassVersion& before) {
-  probation_.end(next.served->segment);
+void SettingsRollouts::begin_trial(ServedLibrary& library, const ClassVersion& next,
+                                   const ClassVersion& before) {
+  library.settings.erase(next.served->segment);
   if (config::changed_keys(*before.settings, *next.settings).empty()) return;
   noted(parts_.configuration.begin_trial(next.served->agent_class->name(), next.settings,
                                          before.settings));
 }
 
-void SettingsRollouts::begin_probation(const std::string& segment, const ClassVersion& version) {
+void SettingsRollouts::begin_probation(ServedLibrary& library, const ClassVersion& version) {
   if (parts_.configuration.is_on_trial(version.served->agent_class->name()))
-    probation_.begin(segment, parts_.clock.steady_now() + parts_.probation);
-}
-
-void SettingsRollouts::end_probations() {
-  for (const std::string& segment : probation_.over(parts_.clock.steady_now())) {
-    for (const auto& [file, library] : parts_.libraries.by_file()) {
-      const auto found = library.classes.find(segment);
-      if (found == library.classes.end()) continue;
-      const auto& [served, settings] = found->second;
-      noted(parts_.configuration.prove(served->agent_class->name(), settings));
-    }
-  }
+    library.settings[version.served->segment].probation.begin(parts_.clock.steady_now() +
+                                                              parts_.probation);
 }
 
 void SettingsRollouts::adopt() {
-  for (const auto& [file, library] : parts_.libraries.by_file()) {
-    for (const auto& [segment, version] : library.classes) begin_probation(segment, version);
+  for (auto& [file, library] : parts_.libraries.by_file()) {
+    for (const auto& [segment, version] : library.classes) begin_probation(library, version);
   }
   for (const std::string& reason : parts_.configuration.without_way_back())
     parts_.logger.write(LogLevel::kError, "config.no_settings_before", {{"reason", reason}});

@@ -4,7 +4,6 @@
 #include "base/clock.hpp"
 #include "config/diagnostic.hpp"
 #include "plugins/versions/errands.hpp"
-#include "plugins/versions/probation.hpp"
 #include "plugins/versions/rollout.hpp"
 #include "plugins/versions/rollout_parts.hpp"
 #include "plugins/versions/served_libraries.hpp"
@@ -51,10 +50,6 @@ class SettingsRollouts {
   // Moves on what is in progress.
   void drive();
 
-  [[nodiscard]] bool busy() const { return !moves_.empty(); }
-  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  // The names of classes that are moving to other settings.
-  void add_moving(std::vector<std::string>& names) const;
   // Puts the settings that were taken back on the board.
   void publish();
 
@@ -63,47 +58,38 @@ class SettingsRollouts {
   // tried again together with the version.
   void put_off(const std::filesystem::path& file, ServedLibrary& library);
   // A newer version comes, or the library goes: rollouts of its settings end at once.
-  // `only`: of this class, by its segment, which gets other code.
-  void hurry(const std::filesystem::path& file, const std::string& only = {});
+  // `only_segment`: of this class, which gets other code.
+  void hurry(const std::filesystem::path& file, ServedLibrary& library,
+             const std::string& only_segment = {});
   // Tells the ledger that `next` is about to replace `before`. Call it before any agent has `next`.
-  void begin_trial(const ClassVersion& next, const ClassVersion& before);
+  void begin_trial(ServedLibrary& library, const ClassVersion& next, const ClassVersion& before);
   // All agents have the settings of `version`. Does nothing if those are not on trial.
-  void begin_probation(const std::string& segment, const ClassVersion& version);
-  // The class is no longer served.
-  void end_probation(const std::string& segment) { probation_.end(segment); }
+  void begin_probation(ServedLibrary& library, const ClassVersion& version);
 
  private:
-  struct Move {
-    std::filesystem::path library;
-    std::unique_ptr<Rollout> rollout;  // of one class
-    [[nodiscard]] const ClassVersion& before() const { return rollout->before().begin()->second; }
-    [[nodiscard]] const ClassVersion& next() const { return rollout->next().begin()->second; }
-  };
-
   // Whether a class is served that runs this code.
   [[nodiscard]] bool has_code(std::string_view code) const;
   // `before`: the rules by which clients were let in.
   void ask_clients_anew(const runtime::ClassRegistry::EntryTable& before);
   void refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes);
-  void begin_one(const std::filesystem::path& file, ServedLibrary& library,
-                 const std::string& segment, const std::vector<std::string>& keys,
-                 ReloadOutcomes& outcomes);
+  void begin_one(ServedLibrary& library, const std::string& segment,
+                 const std::vector<std::string>& keys, ReloadOutcomes& outcomes);
   // Log it. tell_done() also counts it.
   void tell_change(const ClassVersion& version, const std::vector<std::string>& keys,
                    std::size_t trying);
   void tell_done(const ClassVersion& version);
-  void take_back(const std::string& segment, const Move& move);
+  // The next step of the settings of one class.
+  void drive(const std::filesystem::path& file, ServedLibrary& library, Coming& coming,
+             const ClassVersion& version);
+  void take_back(const std::filesystem::path& file, ServedLibrary& library, const Rollout& failed);
   void tell_taken_back(std::string_view agent_class, const std::string& file,
                        const std::string& reason, std::string_view advice);
-  void end_probations();
   void noted(const Result<void>& outcome);
 
   const RolloutParts parts_;
   Counter& changes_;
   Counter& refusals_;
   Counter& rollbacks_;
-  std::map<std::string, Move> moves_;  // by segment
-  Probation<std::string> probation_;   // by segment
 };
 
 }  // namespace hearth::plugins

@@ -3,46 +3,87 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace hearth::plugins {
 namespace {
 
-using std::chrono::seconds;
+using Verdict = Probation::Verdict;
 
-constexpr SteadyTime kStart{seconds(100)};
+const SteadyTime kBefore;
+const SteadyTime kEnd = kBefore + std::chrono::minutes(1);
 
-TEST(ProbationTest, SaysWhenTheNextOneIsOver) {
-  Probation<std::filesystem::path> probation;
-  EXPECT_EQ(probation.next(), std::nullopt);
-  probation.begin("b.so", kStart + seconds(2));
-  probation.begin("a.so", kStart + seconds(3));
-  EXPECT_EQ(probation.next(), kStart + seconds(2));
+struct ProbationCase {
+  std::string name;
+  std::uint32_t started, failed;
+  bool is_over, has_newer_schema;
+  Verdict verdict;
+  bool expects_wakes;  // afterwards
+  std::string reason = {};
+};
+
+class ProbationTest : public ::testing::TestWithParam<ProbationCase> {};
+
+// Five are asked, and one of them may fail.
+TEST_P(ProbationTest, TheFirstThatWakeJudge) {
+  const ProbationCase& param = GetParam();
+  const auto starts = std::make_shared<runtime::StartCounts>();
+  starts->started = param.started;
+  starts->failed = param.failed;
+  Probation probation;
+  probation.begin(kEnd, {"counter"}, param.has_newer_schema);
+  const auto judgement = probation.judge(
+      [&](const std::string& segment) { return segment == "counter" ? starts : nullptr; },
+      {.trial_agents = 5, .max_failed_percent = 20}, param.is_over ? kEnd : kBefore);
+  EXPECT_EQ(judgement.verdict, param.verdict);
+  EXPECT_EQ(judgement.reason, param.reason);
+  EXPECT_EQ(probation.expects_wakes(), param.expects_wakes);
+  EXPECT_EQ(probation.ends().has_value(), param.verdict == Verdict::kOpen);
 }
 
-TEST(ProbationTest, EndsEachOnce) {
-  Probation<std::filesystem::path> probation;
-  probation.begin("b.so", kStart + seconds(2));
-  probation.begin("a.so", kStart + seconds(3));
-  EXPECT_TRUE(probation.over(kStart + seconds(1)).empty());
-  EXPECT_EQ(probation.over(kStart + seconds(2)), std::vector<std::filesystem::path>{"b.so"});
-  EXPECT_EQ(probation.over(kStart + seconds(9)), std::vector<std::filesystem::path>{"a.so"});
-  EXPECT_EQ(probation.next(), std::nullopt);
+INSTANTIATE_TEST_SUITE_P(Cases, ProbationTest,
+                         ::testing::ValuesIn(std::vector<ProbationCase>{
+                             {"TooFew", 3, 1, false, true, Verdict::kOpen, true},
+                             {"Enough", 4, 1, false, false, Verdict::kOpen, false},
+                             {"EnoughOfANewerSchema", 4, 1, false, true, Verdict::kProven, false},
+                             {"TooManyFail", 3, 2, false, true, Verdict::kFailed, false,
+                              "2 of the first 5 agents that woke could not start on it"},
+                             {"TooFewAtTheEnd", 1, 3, true, false, Verdict::kProven, false},
+                             {"NoneStartedAtTheEnd", 0, 1, true, false, Verdict::kFailed, false,
+                              "1 of the first 1 agents that woke could not start on it"},
+                             {"NobodyCame", 0, 0, true, true, Verdict::kProven, false},
+                         }),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(ProbationOfOneVersionTest, EachClassIsJudgedAndItIsProvenOnce) {
+  std::map<std::string, std::shared_ptr<runtime::StartCounts>> starts;
+  for (const char* segment : {"a", "b"}) starts[segment] = std::make_shared<runtime::StartCounts>();
+  Probation probation;
+  probation.begin(kEnd, {"a", "b"}, true);
+  const auto judge = [&] {
+    return probation.judge([&](const std::string& segment) { return starts.at(segment); },
+                           {.trial_agents = 1}, kBefore);
+  };
+  starts["a"]->started = 1;
+  EXPECT_EQ(judge().verdict, Verdict::kOpen);
+  starts["b"]->started = 1;
+  EXPECT_EQ(judge().verdict, Verdict::kProven);
+  EXPECT_EQ(judge().verdict, Verdict::kOpen);
 }
 
-TEST(ProbationTest, WhoBeginsAgainHasAllOfItsTime) {
-  Probation<std::filesystem::path> probation;
-  probation.begin("a.so", kStart);
-  probation.begin("a.so", kStart + seconds(1));
-  EXPECT_TRUE(probation.over(kStart).empty());
-  EXPECT_EQ(probation.next(), kStart + seconds(1));
-}
-
-TEST(ProbationTest, OneThatEndsEarlyIsNotToldOf) {
-  Probation<std::filesystem::path> probation;
-  probation.begin("a.so", kStart);
-  probation.end("a.so");
-  EXPECT_TRUE(probation.over(kStart + seconds(1)).empty());
+TEST(ProbationOfOneVersionTest, WhoFailsAfterAChangeOfSettingsIsNoJudge) {
+  const auto starts = std::make_shared<runtime::StartCounts>();
+  starts->failed = 9;
+  Probation probation;
+  probation.begin(kEnd, {"a"});
+  probation.excuse();
+  const auto starts_of = [&](const std::string&) { return std::shared_ptr(starts); };
+  EXPECT_EQ(probation.judge(starts_of, {}, kBefore).verdict, Verdict::kOpen);
+  EXPECT_EQ(probation.judge(starts_of, {}, kEnd).verdict, Verdict::kProven);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
-#include "plugins/versions/first_wakes.hpp"
+#include "plugins/versions/probation.hpp"
 
+#include <cstddef>
 #include <iterator>
 
 namespace hearth::plugins {
 
-FirstWakes::Judgement FirstWakes::judge(const Starts& starts_of,
-                                        const runtime::RolloutSettings& settings, bool is_over) {
+Probation::Judgement Probation::judge(const Starts& starts_of,
+                                      const runtime::RolloutSettings& settings, SteadyTime now) {
+  const bool is_over = ends_ && now >= *ends_;
   for (auto segment = untried_.begin(); segment != untried_.end();) {
     const auto starts = starts_of(*segment);
     const std::size_t failed = starts->failed;
@@ -15,7 +17,7 @@ FirstWakes::Judgement FirstWakes::judge(const Starts& starts_of,
     const bool too_many = is_enough ? failed * 100 > seen * settings.max_failed_percent
                                     : is_over && failed > 0 && starts->started == 0;
     if (too_many) {
-      untried_.clear();
+      end();
       return {Verdict::kFailed,
               std::to_string(failed) + " of the first " + std::to_string(seen) +
                   " agents that woke could not start on it" +
@@ -23,8 +25,9 @@ FirstWakes::Judgement FirstWakes::judge(const Starts& starts_of,
     }
     segment = is_enough || is_over ? untried_.erase(segment) : std::next(segment);
   }
-  const bool is_judged = untried_.empty() && std::exchange(has_newer_schema_, false);
-  return {is_judged ? Verdict::kProven : Verdict::kOpen};
+  if (!is_over && (!has_newer_schema_ || !untried_.empty())) return {};
+  end();
+  return {Verdict::kProven};
 }
 
 }  // namespace hearth::plugins
