@@ -10,6 +10,7 @@
 
 #include <hearth/abi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -105,6 +106,39 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
   } catch (...) {  // a fault of the host must not end the process inside a plugin's call
     return fail_caught(agent, HEARTH_E_IO, "the host failed");
   }
+}
+
+// The texts of these slices; absent if one of them is none (text_of()).
+template <std::size_t N>
+[[nodiscard]] std::optional<std::array<std::string_view, N>> texts_of(
+    const hearth_bytes (&slices)[N]) noexcept {
+  std::array<std::string_view, N> texts;
+  for (std::size_t i = 0; i < N; ++i) {
+    const auto text = text_of(slices[i]);
+    if (!text) return std::nullopt;
+    texts[i] = *text;
+  }
+  return texts;
+}
+
+// for_agent() with the text of a slice.
+template <class Run>
+hearth_status for_text(const hearth_host* host, hearth_agent agent, hearth_bytes slice,
+                       Run&& run) noexcept {
+  return for_agent(host, agent, [&](AgentContext& it) {
+    const auto text = text_of(slice);
+    return text ? run(it, *text) : bad_slice(it);
+  });
+}
+
+// The same for a function that changes durable work.
+template <class Run>
+hearth_status for_work(const hearth_host* host, hearth_agent agent, hearth_bytes slice,
+                       Run&& run) noexcept {
+  return for_text(host, agent, slice, [&](AgentContext& it, std::string_view text) {
+    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+    return run(it, text);
+  });
 }
 
 }  // namespace hearth::extensions

@@ -78,11 +78,8 @@ hearth_status list_alarms(const hearth_host* host, hearth_agent agent,
 }
 
 hearth_status cancel_alarm(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    return status_of(it, it.work().alarms().remove(*text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().alarms().remove(text));
   });
 }
 

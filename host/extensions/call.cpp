@@ -216,16 +216,14 @@ namespace {
 hearth_status read_call(AgentContext& it, const hearth_call_request* request, CallRequest& wanted) {
   const auto given = read_struct(request);
   if (!given) return bad_struct(it);
-  const auto agent_class = text_of(given->agent_class);
-  const auto name = text_of(given->name);
-  const auto method = text_of(given->method);
-  const auto arguments = text_of(given->arguments);
-  if (!agent_class || !name || !method || !arguments) return bad_slice(it);
+  const auto texts = texts_of({given->agent_class, given->name, given->method, given->arguments});
+  if (!texts) return bad_slice(it);
+  const auto& [agent_class, name, method, arguments] = *texts;
   wanted = {.flags = given->flags,
-            .agent_class = *agent_class,
-            .name = *name,
-            .method = *method,
-            .arguments = *arguments,
+            .agent_class = agent_class,
+            .name = name,
+            .method = method,
+            .arguments = arguments,
             .call = given->call,
             .timeout_ms = given->timeout_ms,
             .window = given->window};
@@ -264,20 +262,16 @@ hearth_status caller_of(const hearth_host* host, hearth_agent agent, std::uint64
 
 hearth_status list_notices(const hearth_host* host, hearth_agent agent, hearth_bytes after,
                            std::uint32_t limit, hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto last = text_of(after);
-    if (!last) return bad_slice(it);
+  return for_text(host, agent, after, [&](AgentContext& it, std::string_view text) {
     const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
     if (!most) return fail(it, HEARTH_E_INVALID, "at most 1000 notifications are listed at once");
-    return lend_result(it, CallExtension(it).list(*last, *most), records);
+    return lend_result(it, CallExtension(it).list(text, *most), records);
   });
 }
 
 hearth_status remove_notice(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, CallExtension(it).remove(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, CallExtension(it).remove(text));
   });
 }
 

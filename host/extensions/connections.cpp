@@ -163,11 +163,9 @@ hearth_status for_connection(const hearth_host* host, hearth_agent agent, std::u
 
 hearth_status next(const hearth_host* host, hearth_agent agent, std::uint64_t after,
                    hearth_bytes tag, std::uint64_t* connection) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto wanted = text_of(tag);
-    if (!wanted) return bad_slice(it);
+  return for_text(host, agent, tag, [&](AgentContext& it, std::string_view text) {
     if (connection == nullptr) return no_place(it);
-    const auto found = connections_of(it).next(after, *wanted);
+    const auto found = connections_of(it).next(after, text);
     // The end of a walk is no failure: last_error stays as it is.
     if (found == 0) return hearth_status{HEARTH_E_NOT_FOUND};
     *connection = found;
@@ -208,10 +206,8 @@ hearth_status client_header(const hearth_host* host, hearth_agent agent, std::ui
 
 hearth_status add_tag(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
                       hearth_bytes tag) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(tag);
-    if (!text) return bad_slice(it);
-    return status_of(it, connections_of(it).add_tag(connection, *text), HEARTH_E_GONE);
+  return for_text(host, agent, tag, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, connections_of(it).add_tag(connection, text), HEARTH_E_GONE);
   });
 }
 
@@ -294,10 +290,8 @@ hearth_status broadcast(const hearth_host* host, hearth_agent agent, std::uint32
 
 hearth_status close(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
                     std::uint32_t code, hearth_bytes reason) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(reason);
-    if (!text) return bad_slice(it);
-    return status_of(it, connections_of(it).close(connection, code, *text), HEARTH_E_GONE);
+  return for_text(host, agent, reason, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, connections_of(it).close(connection, code, text), HEARTH_E_GONE);
   });
 }
 

@@ -186,10 +186,8 @@ namespace {
 
 hearth_status get_value(const hearth_host* host, hearth_agent agent, hearth_bytes key,
                         hearth_bytes* value) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(key);
-    if (!text) return bad_slice(it);
-    return lend_result(it, it.of<KvExtension>().get(*text), value);
+  return for_text(host, agent, key, [&](AgentContext& it, std::string_view text) {
+    return lend_result(it, it.of<KvExtension>().get(text), value);
   });
 }
 
@@ -204,10 +202,8 @@ hearth_status put_value(const hearth_host* host, hearth_agent agent, hearth_byte
 }
 
 hearth_status remove_value(const hearth_host* host, hearth_agent agent, hearth_bytes key) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(key);
-    if (!text) return bad_slice(it);
-    return status_of(it, it.of<KvExtension>().remove(*text));
+  return for_text(host, agent, key, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.of<KvExtension>().remove(text));
   });
 }
 

@@ -68,10 +68,8 @@ hearth_status push_item(const hearth_host* host, hearth_agent agent,
 
 hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                        hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return lend_result(it, QueueExtension(it).get(*text), record);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return lend_result(it, QueueExtension(it).get(text), record);
   });
 }
 
@@ -81,15 +79,13 @@ hearth_status read_queue_filter(AgentContext& it, const hearth_queue_filter* fil
                                 durable::QueueFilter& wanted) {
   const auto given = read_struct(filter);
   if (!given) return bad_struct(it);
-  const auto callback = text_of(given->callback);
-  const auto state = text_of(given->state);
-  const auto member = text_of(given->member);
-  const auto value = text_of(given->value);
-  const auto after = text_of(given->after);
-  if (!callback || !state || !member || !value || !after) return bad_slice(it);
+  const auto texts =
+      texts_of({given->callback, given->state, given->member, given->value, given->after});
+  if (!texts) return bad_slice(it);
+  const auto& [callback, state, member, value, after] = *texts;
   const auto limit = read_limit(given->limit, kItemsListedByDefault, kMostItemsListed);
   if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 items are listed at once");
-  wanted = {*callback, *state, *member, *value, *after, *limit};
+  wanted = {callback, state, member, value, after, *limit};
   return HEARTH_OK;
 }
 
@@ -104,10 +100,8 @@ hearth_status list_items(const hearth_host* host, hearth_agent agent,
 }
 
 hearth_status remove_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, QueueExtension(it).remove(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, QueueExtension(it).remove(text));
   });
 }
 
@@ -125,10 +119,8 @@ hearth_status remove_items(const hearth_host* host, hearth_agent agent,
 }
 
 hearth_status retry_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, QueueExtension(it).retry(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, QueueExtension(it).retry(text));
   });
 }
 

@@ -77,20 +77,18 @@ hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
-    const auto callback = text_of(given->callback);
-    const auto payload = text_of(given->payload);
-    const auto cron = text_of(given->cron);
-    const auto time_zone = text_of(given->time_zone);
-    if (!callback || !payload || !cron || !time_zone) return bad_slice(it);
+    const auto texts = texts_of({given->callback, given->payload, given->cron, given->time_zone});
+    if (!texts) return bad_slice(it);
+    const auto& [callback, payload, cron, time_zone] = *texts;
     if (const auto wrong = wrong_choice(*given); !wrong.empty())
       return fail(it, HEARTH_E_INVALID, wrong);
     durable::ScheduleRequest wanted;
     wanted.type = static_cast<durable::ScheduleType>(given->type);
-    wanted.callback = *callback;
-    wanted.payload = *payload;
+    wanted.callback = callback;
+    wanted.payload = payload;
     wanted.when_ms = given->when_ms;
-    wanted.cron = *cron;
-    wanted.time_zone = *time_zone;
+    wanted.cron = cron;
+    wanted.time_zone = time_zone;
     wanted.idempotent = static_cast<durable::Idempotent>(given->idempotent);
     wanted.misfire = static_cast<durable::Misfire>(given->misfire);
     wanted.misfire_limit = given->misfire_limit;
@@ -109,10 +107,8 @@ hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
 
 hearth_status get_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return lend_result(it, ScheduleExtension(it).get(*text), record);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return lend_result(it, ScheduleExtension(it).get(text), record);
   });
 }
 
@@ -121,20 +117,19 @@ hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(filter);
     if (!given) return bad_struct(it);
-    const auto callback = text_of(given->callback);
-    const auto state = text_of(given->state);
-    const auto after = text_of(given->after);
-    if (!callback || !state || !after) return bad_slice(it);
+    const auto texts = texts_of({given->callback, given->state, given->after});
+    if (!texts) return bad_slice(it);
+    const auto& [callback, state, after] = *texts;
     const auto limit = read_limit(given->limit, kSchedulesListedByDefault, kMostSchedulesListed);
     if (!limit || given->type > HEARTH_SCHEDULE_INTERVAL || given->reserved != 0)
       return fail(it, HEARTH_E_INVALID, "a filter of schedules has an impossible number");
     durable::ScheduleFilter wanted;
     if (given->type != 0) wanted.type = static_cast<durable::ScheduleType>(given->type);
-    wanted.callback = *callback;
-    wanted.state = *state;
+    wanted.callback = callback;
+    wanted.state = state;
     wanted.from_ms = given->from_ms;
     wanted.until_ms = given->until_ms;
-    wanted.after = *after;
+    wanted.after = after;
     wanted.limit = *limit;
     return lend_result(it, ScheduleExtension(it).list(wanted), records);
   });
@@ -142,29 +137,23 @@ hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
 
 hearth_status cancel_schedule(const hearth_host* host, hearth_agent agent,
                               hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, ScheduleExtension(it).cancel(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, ScheduleExtension(it).cancel(text));
   });
 }
 
 hearth_status pause_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                              std::uint32_t paused) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
     if (paused > 1) return fail(it, HEARTH_E_INVALID, "a schedule is paused (1) or not (0)");
-    return status_of(it, ScheduleExtension(it).pause(*text, paused == 1));
+    return status_of(it, ScheduleExtension(it).pause(text, paused == 1));
   });
 }
 
 hearth_status retry_schedule(const hearth_host* host, hearth_agent agent,
                              hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, ScheduleExtension(it).retry(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, ScheduleExtension(it).retry(text));
   });
 }
 

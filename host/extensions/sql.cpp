@@ -67,12 +67,10 @@ int to_index(std::uint32_t index) {
 
 hearth_status prepare(const hearth_host* host, hearth_agent agent, hearth_bytes sql,
                       hearth_statement* statement) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(sql);
-    if (!text) return bad_slice(it);
+  return for_text(host, agent, sql, [&](AgentContext& it, std::string_view text) {
     if (statement == nullptr)
       return fail(it, HEARTH_E_INVALID, "prepare() needs a place for the statement");
-    const auto prepared = sql_of(it).prepare(*text);
+    const auto prepared = sql_of(it).prepare(text);
     if (!prepared) return fail(it, prepared.error());
     *statement = static_cast<hearth_statement>(*prepared);
     return kOk;
@@ -111,11 +109,9 @@ hearth_status bind_double(const hearth_host* host, hearth_agent agent, hearth_st
 
 hearth_status bind_text(const hearth_host* host, hearth_agent agent, hearth_statement statement,
                         std::uint32_t index, hearth_bytes value) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(value);
-    if (!text) return bad_slice(it);
+  return for_text(host, agent, value, [&](AgentContext& it, std::string_view text) {
     const StatementHandle handle{statement};
-    const auto bound = sql_of(it).bind_text(handle, to_index(index), *text);
+    const auto bound = sql_of(it).bind_text(handle, to_index(index), text);
     return bound ? kOk : fail_statement(it, handle, bound.error());
   });
 }
