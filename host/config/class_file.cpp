@@ -79,7 +79,7 @@ Fields<ClassSettings, std::size_t> every_value() {
   return all(at(&Class::max_state_bytes),
              at(&Class::sql, &storage::PluginSqlLimits::max_value_bytes),
              at(&Class::fibers, &durable::FiberSettings::max_snapshot_bytes),
-             at(&Class::managed, &durable::ManagedSettings::max_json_bytes),
+             at(&Class::fibers, &durable::FiberSettings::max_json_bytes),
              at(&Class::schedules, &durable::ScheduleSettings::max_payload_bytes),
              at(&Class::queue, &durable::QueueSettings::max_payload_bytes),
              at(&Class::operations, &durable::OperationSettings::max_result_bytes));
@@ -108,7 +108,6 @@ Settings<ClassSettings> make_own_settings() {
   using Class = ClassSettings;
   using durable::AlarmSettings;
   using durable::FiberSettings;
-  using durable::ManagedSettings;
   using durable::QueueSettings;
   using durable::ScheduleSettings;
   using extensions::AnswerSettings;
@@ -190,16 +189,15 @@ Settings<ClassSettings> make_own_settings() {
                "quarter at random"),
       count("fibers.max_running", at(&Class::fibers, &FiberSettings::max_running), {1, 100'000},
             "fibers of one agent at once"),
-      duration("fibers.keep_completed", at(&Class::managed, &ManagedSettings::keep_completed),
+      duration("fibers.keep_completed", at(&Class::fibers, &FiberSettings::keep_completed),
                {seconds(0), hours(24 * 365 * 10)},
                "how long the record of a completed or aborted fiber stays"),
-      duration("fibers.keep_failed", at(&Class::managed, &ManagedSettings::keep_failed),
+      duration("fibers.keep_failed", at(&Class::fibers, &FiberSettings::keep_failed),
                {seconds(0), hours(24 * 365 * 10)},
                "how long the record of a failed fiber stays, and that of a dead fiber without "
                "`keep_record`; records of interrupted and other dead fibers stay until they are "
                "removed"),
-      count("fibers.max_records", at(&Class::managed, &ManagedSettings::max_records),
-            {1, 1'000'000},
+      count("fibers.max_records", at(&Class::fibers, &FiberSettings::max_records), {1, 1'000'000},
             "records of fibers of one agent, also of those that wait for a version of the "
             "class that can continue them"),
       duration("schedules.timeout", at(&Class::schedules, &ScheduleSettings::timeout),

@@ -21,23 +21,16 @@ CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, R
 void CountedJobs::load() {
   if (!jobs_.exists()) return;
   pace_cut_off();
-  jobs_.release(rules_.kind, rules_.waits_as, now_ms());
-  jobs_.restart_waits(rules_.kind, rules_.waits_as, now_ms());
+  jobs_.release(rules_.kind, now_ms());
+  jobs_.restart_waits(rules_.kind, now_ms());
   line_.changed();
 }
 
 // An earlier instance's tries that did not end: the next ones wait.
 void CountedJobs::pace_cut_off() {
   if (!jobs_.has_any(rules_.kind, JobState::kClaimed)) return;
-  std::vector<Job> cut_off;
-  jobs_.each("WHERE kind = +?1 AND state = 1",
-             std::array{Param(static_cast<std::int64_t>(rules_.kind))}, [&](Job& job) {
-               const bool is_settled = job.ended_at_ms.has_value();
-               if (is_settled == (rules_.waits_as == JobState::kUntold))
-                 cut_off.push_back(std::move(job));
-               return true;
-             });
-  for (Job& job : cut_off) {
+  for (Job& job : jobs_.all("WHERE kind = +?1 AND state = 1",
+                            std::array{Param(static_cast<std::int64_t>(rules_.kind))})) {
     const auto wait = line_.wait_after_cut(job, random_);
     if (wait.count() == 0) continue;
     job.set_at_ms = now_ms();
@@ -87,7 +80,7 @@ void CountedJobs::promote(const std::optional<std::string>& key) {
   if (rules_.lane == Lane::kNone) return;
   std::optional<Job> job = first_of_lane(key);
   if (!job || job->state != JobState::kWaiting || job->due_at_ms) return;
-  wait(*job);
+  job->wait(now_ms());
   jobs_.update(*job);
   line_.changed();
 }
@@ -96,7 +89,7 @@ void CountedJobs::insert(Job& job, std::string_view input) {
   line_.follow_clock();  // before its own time, which is of the clock as it is now
   job.kind = rules_.kind;
   const bool is_first = rules_.lane == Lane::kNone || !first_of_lane(job.key);
-  if (is_first) wait(job);
+  if (is_first) job.wait(now_ms());
   jobs_.insert(job);
   if (!input.empty()) jobs_.put(job.seq, JobPart::kInput, input);
   count_.added();
@@ -107,11 +100,6 @@ void CountedJobs::remove(const Job& job) {
   jobs_.erase(job.seq);
   count_.removed(1);
   promote(job.key);
-}
-
-void CountedJobs::wait(Job& job) const {
-  job.wait(now_ms());
-  job.state = rules_.waits_as;
 }
 
 std::string_view CountedJobs::state_of(const Job& job) const {
@@ -135,8 +123,7 @@ std::optional<std::int64_t> CountedJobs::first_moment() {
 }
 
 std::optional<Job> CountedJobs::next_due() {
-  return jobs_.first_due(rules_.kind, rules_.waits_as,
-                         [this](const Job& job) { return !is_held_back(job); });
+  return jobs_.first_due(rules_.kind, [this](const Job& job) { return !is_held_back(job); });
 }
 
 void CountedJobs::give_up(Job& job, std::string_view why) {
@@ -145,7 +132,7 @@ void CountedJobs::give_up(Job& job, std::string_view why) {
 }
 
 void CountedJobs::claim(Job& job) {
-  if (counts_claims()) ++job.claims;
+  ++job.claims;
   ++job.interruptions;  // until its end
   job.claim(now_ms());
   jobs_.update(job);
@@ -160,15 +147,15 @@ std::optional<Job> CountedJobs::claimed_row(std::string_view id) {
 void CountedJobs::give_back(Job& job) {
   std::optional<Job> row = claimed_row(job.id);
   if (!row) return;
-  if (counts_claims()) --row->claims;
+  --row->claims;
   --row->interruptions;
   row->next_at_ms = std::min(row->next_at_ms, now_ms());  // its time had come
-  wait(*row);
+  row->wait(now_ms());
   jobs_.update(*row);
 }
 
 void CountedJobs::follow(std::int64_t jump_ms) {
-  jobs_.shift(rules_.kind, rules_.waits_as, jump_ms);
+  jobs_.shift(rules_.kind, jump_ms);
 }
 
 TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
@@ -184,13 +171,13 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
   job->interruptions = 0;
   if (outcome == TryOutcome::kDone) {
     job->fatal_attempts = 0;
-    done(*job);
+    remove(*job);
     return {TryEnd::kDone};
   }
   if (outcome == TryOutcome::kNeedsCode) {
-    if (counts_claims()) --job->claims;
+    --job->claims;
     job->next_at_ms = 0;
-    wait(*job);
+    job->wait(now_ms());
     job->due_at_ms = kNextVersion;
     jobs_.put(job->seq, JobPart::kLastError, error.value_or("").substr(0, kMaxJobErrorBytes));
     jobs_.update(*job);
@@ -204,7 +191,7 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
     return {TryEnd::kDead};
   }
   job->next_at_ms = *next;
-  wait(*job);
+  job->wait(now_ms());
   if (error) jobs_.put(job->seq, JobPart::kLastError, error->substr(0, kMaxJobErrorBytes));
   jobs_.update(*job);
   line_.changed();

@@ -31,7 +31,6 @@ enum class Lane {
 // How the tries of one kind are made.
 struct TryRules {
   JobKind kind{};
-  JobState waits_as = JobState::kWaiting;  // the state of this kind's waiting rows
   Lane lane = Lane::kNone;
   std::size_t at_once = 1;         // tries in progress
   int max_crashes = kMostCrashes;  // as JobLine
@@ -94,16 +93,10 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   // ---- what a kind decides ----
   // A try has failed: counts it. When the next one begins; nothing: the job is dead.
   [[nodiscard]] virtual std::optional<std::int64_t> failed(Job& job) = 0;
-  // A try was successful: the row goes.
-  virtual void done(Job& job) { remove(job); }
   // Makes the job dead. JobPart::kLastError gets `why`.
   virtual void bury(Job& job, std::string_view why);
-  // Whether a try counts in Job::claims.
-  [[nodiscard]] virtual bool counts_claims() const { return true; }
-  // The claimed row as it is on disk now; nothing: it was removed, or is not claimed any more.
-  [[nodiscard]] virtual std::optional<Job> claimed_row(std::string_view id);
-  std::optional<Job> next_due() override;
-  void give_up(Job& job, std::string_view why) override;
+  std::optional<Job> next_due() final;
+  void give_up(Job& job, std::string_view why) final;
   void follow(std::int64_t jump_ms) final;
 
   // ---- for the kind ----
@@ -116,6 +109,8 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   // The try of this job has ended. JobPart::kLastError gets `error` if it has failed; without an
   // error it stays as it is.
   TryEnded end(std::string_view id, TryOutcome outcome, std::optional<std::string_view> error);
+  // The claimed row as it is on disk now; nothing: it was removed, or is not claimed any more.
+  [[nodiscard]] std::optional<Job> claimed_row(std::string_view id);
   // Rows of the lane were written: the first one that waits has its turn.
   void promote(const std::optional<std::string>& key);
 
@@ -135,7 +130,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   void claim(Job& job) override;
   void give_back(Job& job) override;
   void pace_cut_off();
-  void wait(Job& job) const;
   // A job of its lane is in progress, perhaps one whose row was removed.
   [[nodiscard]] bool is_held_back(const Job& job) const;
   // The first job of the lane that is not dead.

@@ -87,31 +87,32 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept {
 }
 
 std::string record_json(const FiberRecord& record) {
+  const Job& job = record.job;
   std::string json = "{";
   Members members(json);
-  members.text("id", std::string_view(record.id));
-  members.text("name", std::string_view(record.name));
+  members.text("id", std::string_view(job.id));
+  members.text("name", std::string_view(job.name));
   members.text("status", to_string(record.status));
-  members.text("key", record.key);
+  members.text("key", job.key);
   members.json("input", record.input);
   members.json("metadata", record.metadata);
   members.json("snapshot", record.snapshot);
   members.json("result", record.result);
   members.text("error", record.error);
-  members.flag("dead", record.dead);
-  members.number("created_at", record.created_at_ms);
-  members.number("started_at", record.started_at_ms);
-  members.number("completed_at", record.completed_at_ms);
-  members.number("attempts", record.attempts);
-  members.number("failures", record.failures);
-  members.number("max_retries", record.max_retries);
+  members.flag("dead", job.dead);
+  members.number("created_at", job.created_at_ms);
+  members.number("started_at", job.started_at_ms);
+  members.number("completed_at", job.ended_at_ms);
+  members.number("attempts", job.attempts);
+  members.number("failures", job.failures);
+  members.number("max_retries", job.retry.max_attempts);
   members.number("next_at",
                  record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
   if (record.waits_for_code) json += R"(,"waits_for_code":true)";
-  if (record.keeping == FiberKeeping::kBrief) json += R"(,"brief":true)";
-  if (record.is_turn) json += R"(,"turn":true)";
+  if (job.is_brief()) json += R"(,"brief":true)";
+  if (job.is_turn()) json += R"(,"turn":true)";
   if (record.reason) members.text("reason", record.reason);
-  if (record.lane) members.text("lane", record.lane);
+  if (job.lane) members.text("lane", job.lane);
   return json + "}";
 }
 

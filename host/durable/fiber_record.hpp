@@ -3,8 +3,8 @@
 // hook or an operator settles it.
 
 #include "base/error.hpp"
+#include "durable/jobs.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,44 +35,20 @@ enum class FiberKeeping : std::uint8_t {
   kBrief,  // until the fiber is settled; if it is dead, as long as a failed record
 };
 
-// Times are Unix milliseconds. Only completed_at_ms says whether the fiber is settled.
+// A fiber with its documents, as it is shown.
 struct FiberRecord {
-  std::int64_t seq = 0;  // the order of acceptance; set by the table
-  std::string id;
-  std::optional<std::string> key;
-  std::string name;
-
-  // Of an unsettled fiber: the status that was last written, which a crash does not change. Only
-  // Fibers knows which fibers run or recover; the status is set from it before a record is shown.
-  FiberStatus status = FiberStatus::kRunning;
-  bool dead = false;
-  std::int64_t created_at_ms = 0;
-  std::optional<std::int64_t> started_at_ms;
-  std::optional<std::int64_t> completed_at_ms;
-  int attempts = 0;               // when it ended
-  std::uint32_t failures = 0;     // of the work
-  std::uint32_t max_retries = 0;  //
-  std::chrono::milliseconds retry_base{0};
-  std::chrono::milliseconds retry_cap{0};
-  std::int64_t next_at_ms = 0;  // pending: when the work is retried
-  FiberKeeping keeping = FiberKeeping::kKept;
-  std::optional<std::string> parent;  // the id of the fiber that asked for it
-  bool waits_for_code = false;        // for another version of the class
-  bool is_turn = false;
-  std::optional<std::string> lane;
+  Job job{};
+  FiberStatus status{};
+  std::int64_t next_at_ms = 0;  // when it is offered; 0: it runs, recovers, is settled, or at once
+  bool waits_for_code = false;  // for another version of the class
 
   // JSON; nothing: null.
-  std::optional<std::string> input;
-  std::optional<std::string> metadata;
-  std::optional<std::string> snapshot;
-  std::optional<std::string> result;
-  std::optional<std::string> error;   // a text
-  std::optional<std::string> reason;  // of its end: a word of the author's
-
-  [[nodiscard]] bool settled() const { return completed_at_ms.has_value(); }
-  // By its values on disk: no run was interrupted. The work begins when its lane is free, or has
-  // failed and is retried at next_at_ms.
-  [[nodiscard]] bool is_pending() const { return status == FiberStatus::kPending; }
+  std::optional<std::string> input{};
+  std::optional<std::string> metadata{};
+  std::optional<std::string> snapshot{};
+  std::optional<std::string> result{};
+  std::optional<std::string> error{};   // a text
+  std::optional<std::string> reason{};  // of its end: a word of the author's
 };
 
 // JSON, as in hearth/ext/fibers.h.
@@ -82,11 +58,11 @@ std::string record_json(const FiberRecord& record);
 // record; an absent result or error becomes null.
 struct FiberOutcome {
   FiberStatus status{};
-  std::optional<std::string> result;    // JSON
-  std::optional<std::string> error;     // a text
-  std::optional<std::string> reason;    // 1 to 256 bytes
-  std::optional<std::string> snapshot;  // JSON
-  std::optional<std::string> metadata;  // JSON
+  std::optional<std::string> result{};    // JSON
+  std::optional<std::string> error{};     // a text
+  std::optional<std::string> reason{};    // 1 to 256 bytes
+  std::optional<std::string> snapshot{};  // JSON
+  std::optional<std::string> metadata{};  // JSON
 };
 
 // An empty text is the outcome `interrupted`. Unknown members are ignored.

@@ -1,14 +1,22 @@
 #pragma once
-// The fibers of one live agent: those that run in this instance, and interrupted ones.
+// The fibers of one live agent. hearth/ext/fibers.h has their meaning for authors, and the table of
+// their statuses.
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "durable/back_off.hpp"
+#include "durable/fiber_record.hpp"
+#include "durable/fiber_request.hpp"
+#include "durable/fiber_table.hpp"
+#include "durable/fiber_turns.hpp"
+#include "durable/job_count.hpp"
 #include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
+#include "durable/tellings.hpp"
 #include "durable/wake.hpp"
 #include "durable/work_part.hpp"
+#include "storage/agent_database.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -16,6 +24,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +44,10 @@ struct FiberSettings {
   std::chrono::milliseconds retry_cap = kLongestWait;
   std::size_t max_running = 1'000;  // of one agent at once
   std::size_t max_snapshot_bytes = std::size_t{2} << 20;
+  std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
+  std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
+  std::size_t max_records = 10'000;                   // of one agent
+  std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
 };
 
 // Names a fiber whose work runs in this instance. Never reused.
@@ -44,56 +57,57 @@ using FiberHandle = std::uint64_t;
 using FiberRow = std::int64_t;
 inline constexpr FiberRow kNoFiber = 0;
 
+// A record after a change, for logs, counts and waiting callers.
+struct FiberChange {
+  std::string id;
+  std::int64_t row = 0;
+  FiberStatus status{};
+  std::string record;                // JSON
+  std::vector<std::string> inner{};  // ids of the fibers that were aborted with it
+};
+
 // An interrupted fiber that is offered to the agent's code.
 struct Interrupted {
   std::string id;
   std::string name;
   std::optional<std::string> snapshot;  // JSON
   std::int64_t created_at_ms = 0;
-  int attempt = 1;  // from 1
+  int attempt = 1;          // from 1
+  bool is_pending = false;  // no run of it was interrupted: its work begins, or is retried
 };
 
 // An interrupted fiber that an earlier instance left.
 struct LeftOver {
   std::string id;
   std::string name;
-  bool was_running =
-      false;  // its work was interrupted; false: its work or its last recovery had failed
+  // Its work was interrupted; false: its work or its last recovery had failed.
+  bool was_running = false;
 };
 
-// The state of a fiber that has a row.
-struct FiberStanding {
-  FiberHandle running = 0;  // 0: it does not run in this instance
-  bool recovering = false;  // it is being offered
-  bool dead = false;
-  bool waits_for_code = false;
-  // Recoveries begun since the last progress. Progress is a checkpoint that differs from the one
-  // before.
-  int attempts = 0;
-  std::int64_t next_at_ms = 0;  // it is not offered before this time
-};
-
+// A fiber is one row, and the row is its record. How long the record stays is data (FiberKeeping).
+//
 // state          what is on disk                          leaves it by
-// running        the row                                  postpone(), or the end of this
-//                                                         instance -> interrupted; unknown() ->
-//                                                         waits for code
-// interrupted    the row, due at next_at                  begin_recovery() once next_at has come;
-//                                                         take_up() then -> running
-// recovering     the row, the counts + 1, next_at ahead   resume() -> running; failed() ->
-//                                                         interrupted, or dead after
-//                                                         max_attempts; unknown() -> waits for
-//                                                         code; a crash -> interrupted, with the
-//                                                         attempt counted
+// parked         the row, without a due_at                the end of the first of its lane ->
+//                                                         interrupted
+// running        the row, claimed                         settle() -> settled, or interrupted until
+//                                                         its retry; wait_for_code(); the end of
+//                                                         this instance -> interrupted
+// interrupted    the row, due at next_at                  begin_recovery() once next_at has come
+// recovering     the row, claimed, the counts + 1,        resume(), take_up -> running; recovered()
+//                next_at ahead                            -> settled; failed() -> interrupted, or
+//                                                         settled as dead; unknown() -> waits for
+//                                                         code; a crash -> interrupted, counted
 // waits for code the row, due at kNextVersion             load() of the next instance ->
-//                                                         interrupted; take_up() -> running
-// dead           the row, last_error                      ManagedFibers settles it at once
-// erase() ends each of them.
+//                                                         interrupted; take_up -> running
+// settled        the row; while its telling is due, a     retry() -> interrupted; resolve(); a
+//                row of that beside it                    replacing start(), remove(), sweep() -> -
 //
 // Promises
-//  P1 Row first    start_managed() writes the row before the first instruction of the work runs.
-//  P2 Finished     A row that is settled, in one transaction with the last writes of the work, is
+//  P1 Row first    start() writes the row before the first instruction of the work runs.
+//  P2 Settled      A fiber that is settled, in one transaction with the last writes of its work, is
 //                  never offered again.
-//  P3 One row      A fiber that is recovered keeps its row and its id.
+//  P3 Told         A settled record is due for telling until told(), unless it is replaced, retried
+//                  or removed before.
 //  P4 Counted      An attempt is on disk before the hook is called, so that a hook that kills the
 //                  process counts.
 //  P5 Oldest first  Interrupted fibers are offered in the order of their creation, unless plan()
@@ -104,52 +118,145 @@ struct FiberStanding {
 //                  max_turn_recoveries in all.
 //  P8 Poison       A fiber is dead after max_crashes runs that crashed the process, before its
 //                  class is suspect.
+//  P9 Conflict     A key or id with another name or input, or an id whose record has another key or
+//                  none, is kConflict, never a silent hit.
+//  P10 Brief       The turn that settles a brief record without an open parent removes it without
+//                  telling, but a dead record is told, and kept for keep_failed.
+//  P11 Parents     A brief record with an open parent is kept, untold, until the parent has another
+//                  checkpoint or is settled, so that a parent that is run again finds the value.
+//  P12 Code        A fiber that waits for code waits without limit, and counts toward max_records.
+//  P13 Turns       Each recovery of a turn, and its giving up, is in take_turn_news().
+//  P14 Once        once() is true one time for each mark of a fiber, over all its recoveries.
+//  P15 Inner       An aborted fiber ends its inner fibers, however deep, and none begins below it.
+//  P16 Lanes       Of the open fibers of a lane only the first accepted one runs or is offered,
+//                  also while it waits for a retry or for code.
 //
-// P5: A fiber whose recovery has failed is offered when its time has come, after fibers that were
+// P1: A fiber that is recovered keeps its row and its id.
+// P2: Only resolve(), retry() and a replacing start() overwrite a settled status.
+// P3: Retention does not remove a record before it was told.
+// P5: A fiber whose recovery has failed is offered when its time has come, after those that were
 // due before.
-// P6: Once the fiber runs again or is settled, the hook that did this may go on beside the next
-// hook.
+// P8: A plan of several fibers counts for none of them. A checkpoint by a run that is five minutes
+// old resets the count.
 // P7: JobLine bounds recoveries that have no end. The second bound is for work whose checkpoints
-// always differ, such as by the time. If a fiber was interrupted on purpose or postponed, the
-// recovery that follows does not count; but the first recovery of its life does. A retry of a turn
-// (Job::is_turn()) neither raises nor lowers the turn's count.
-// With JobPart::kResets progress resets the failures of the work, and the recoveries of a turn.
-// P8: Jobs::count_crash() counts, for no fiber in a plan of several. A checkpoint by a run that is
-// five minutes old resets the count.
+// always differ, such as by the time. If a fiber was interrupted on purpose or its work is retried,
+// the recovery that follows does not count; but the first recovery of its life does. A retry of a
+// turn neither raises nor lowers the turn's count. Progress is a checkpoint that differs from the
+// one before; with FiberRequest::resets_by_progress it resets the failures of the work, and the
+// recoveries of a turn.
+// P11: A dead or interrupted parent may be revived, and keeps the values. A kKept record stays, but
+// loses its key at the same moment if the key begins with the parent's id and a slash.
 //
-// Records    A row is also a record (ManagedFibers), which ManagedFibers begins and ends.
-//
-// Durable    Methods write into the agent's implicit transaction. The caller commits: before
-//            start_managed(), stash() and begin_recovery() take effect outside, with the turn for
-//            the others.
-// Threads    The agent's shard.
-// Failure    Result for a caller's mistake, StorageError for the disk.
+// Savepoints      No member may be called while a savepoint of the agent's code is open: a rollback
+//                 would not reach the state in memory here.
+// Durable         Methods write into the agent's implicit transaction. The caller commits: before
+//                 start(), resume(), stash() and begin_recovery() take effect outside, with the
+//                 turn for the others.
+// Threads         The agent's shard.
+// Failure         Result for a caller's mistake, StorageError for the disk.
+// Bounded         In memory: running and recovering fibers. A list ends at 4 MiB.
 class Fibers final : public WorkPart, private LinePolicy<Job> {
  public:
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
-         FiberSettings settings);
+         const FiberSettings& settings);
 
   // Takes over the rows of an earlier instance. Once, before any other member.
   void load();
-
   // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
   // ---- work ----
-  // Writes a checkpoint. The caller has checked `json`. Returns the fiber's id.
+  struct Started {
+    FiberHandle fiber = 0;  // 0: the record exists, and no work begins
+    std::string id;
+    std::string record{};
+    bool was_there = false;    // the record existed, and its work goes on with `fiber`
+    bool was_offered = false;  // to a hook, whose end has no effect any more
+    bool is_parked = false;    // it is new, and begins when its lane is free
+  };
+  // kInvalidArgument, kConflict, kLimitExceeded, kNotFound (the parent is over): nothing was
+  // written.
+  Result<Started> start(const FiberRequest& request);
+  // A recovering fiber runs again, under its id. Its attempts count on until the next checkpoint,
+  // its recoveries for ever. Offers of a parked one before its first run do not count.
+  // kNotFound: the fiber is not being offered now; kLimitExceeded.
+  Result<FiberHandle> resume(std::string_view id);
+  // Writes a checkpoint. The caller has checked `json`. Returns the fiber's id. The fiber needs no
+  // more the values of fibers that it waited for before.
   Result<std::string> stash(FiberHandle fiber, std::string_view json);
+  // True if this running fiber has not had the mark before; it has it then. kNotFound: the fiber
+  // does not run. kInvalidArgument, kLimitExceeded: see FiberTable::mark().
+  Result<bool> once(FiberHandle fiber, std::string_view mark);
+  // The work has ended. The change is kPending if the work failed and will be retried.
+  // `is_final`: no retry can end better than this kError.
+  // kNotFound: it was settled before. After other errors it still runs: kInvalidArgument: the
+  // status does not settle, or the result is no JSON; kLimitExceeded: the result is too large.
+  Result<FiberChange> settle(FiberHandle fiber, FiberStatus status, std::string_view body,
+                             bool is_final = false);
+  // The same with an outcome, which is final. kInvalidArgument: also if it is none.
+  Result<FiberChange> settle(FiberHandle fiber, std::string_view outcome_json);
+  // The work of this running fiber cannot go on in this version of the code: the fiber waits for
+  // another one. kNotFound: it was settled before.
+  Result<FiberChange> wait_for_code(FiberHandle fiber);
   // The instance ends on purpose (a shutdown, an update, an eviction): interrupts all that runs or
   // recovers. The next recovery does not count. Writes only if a count is taken back.
   void interrupt_on_purpose() override;
+
   [[nodiscard]] std::size_t running() const { return running_.size(); }
+  [[nodiscard]] int max_turn_recoveries() const { return settings_.max_turn_recoveries; }
   // kNoFiber: no fiber with this handle runs; by id: it neither runs nor recovers.
   [[nodiscard]] FiberRow row_of(FiberHandle fiber) const;
   [[nodiscard]] FiberRow row_of(std::string_view id) const;
+  // The id of the fiber with this handle; null: no fiber runs with it.
+  [[nodiscard]] const std::string* id_of(FiberHandle fiber) const;
+
+  // ---- records ----
+  // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.
+  Result<std::string> inspect(std::string_view id, std::string_view key);
+  // A JSON array, newest first. kNotFound: no record has the id `after`. A page can end before its
+  // limit, after 4 MiB: only an empty page is the last.
+  Result<std::string> list(const FiberFilter& filter);
+  // Settles an unsettled fiber as aborted. Its handle is invalid then, and it cannot be resumed.
+  // "inner" in the record: the ids of the fibers that ended with it.
+  Result<FiberChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
+  // Settles a dead or interrupted fiber with this outcome. kNotFound: it is neither.
+  Result<FiberChange> resolve(std::string_view id, std::string_view outcome_json);
+  // A dead or interrupted fiber is to be recovered again, with new counts. kNotFound: it is
+  // neither.
+  Result<void> retry(std::string_view id);
+  // The number of removed records. See FiberTable::to_remove().
+  Result<std::uint64_t> remove(const FiberFilter& filter);
+  // Removes some expired records. True if it removed any. Cheap when none has expired.
+  bool sweep();
+  // The ids of the dead records that sweep() has removed since the last call.
+  std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
+  // A fiber was settled since the last call of take_settled().
+  [[nodiscard]] bool has_settled() const { return has_settled_; }
+  bool take_settled() { return std::exchange(has_settled_, false); }
+  // The news since the last call, in order.
+  std::vector<TurnNews> take_turn_news() { return turns_.take(); }
+  // The last news of turns, for a client that has just connected: of turns that were recovered and
+  // go on, and of given up turns whose records are still dead and after which no turn has begun. At
+  // most FiberTable::kMostStandingTurns of each, the oldest first.
+  [[nodiscard]] std::vector<TurnNews> standing_turns() { return turns_.standing(); }
+
+  // ---- telling: the event kFiberSettled ----
+  [[nodiscard]] Tellings& tellings() { return tellings_; }
+  // The next due record that is to be told, claimed. Nothing: none is due, or
+  // Tellings::kMostTelling are in progress.
+  std::optional<FiberChange> next_untold();
+  // The telling has ended. `heard` false: it is repeated.
+  void told(std::string_view id, bool heard);
 
   // ---- recovery ----
   // The next due interrupted fiber, now recovering. Nothing: none is due. A due fiber beyond a
   // bound of P7 or P8 becomes dead, and the next one is taken.
   std::optional<Interrupted> begin_recovery();
+  // The fiber of begin_recovery() is now offered. Its members of the event
+  // HEARTH_EVENT_FIBER_RECOVERED as JSON text (`"record":{...},"reason":"..."`). The record is as
+  // it is now, also if it was cancelled in between.
+  std::string offer(std::string_view id);
+  [[nodiscard]] bool is_recovering(std::string_view id) const { return line_.is_claimed(id); }
   // The due fibers in the order in which they will be offered, without snapshots. Reads all of
   // their rows.
   [[nodiscard]] std::vector<Interrupted> due_list() const;
@@ -164,61 +271,32 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
   // If this fiber is due, makes it recovering without a hook; it is not counted. False: not due.
   bool claim_uncounted(std::string_view id);
+  // The hook has ended well. `outcome_json`: the body that completed the event, or empty.
+  // kNotFound: the fiber was resumed or settled meanwhile, which is fine. Any other error: the body
+  // is no outcome; the caller treats the hook as failed.
+  Result<FiberChange> recovered(std::string_view id, std::string_view outcome_json);
   struct Failure {
     bool dead = false;
     std::int64_t next_at_ms = 0;
   };
   // The hook has failed. `is_final`: no retry can end better, so the fiber is dead.
   Failure failed(std::string_view id, std::string_view error, bool is_final = false);
-  // The loaded code cannot go on with this fiber, which is recovering or runs: the fiber waits for
-  // another version, and its handle is invalid. The recovery does not count.
-  void unknown(std::string_view id);
-
-  // ---- for ManagedFibers ----
-  [[nodiscard]] int max_turn_recoveries() const { return settings_.max_turn_recoveries; }
-  // Whether a fiber with this name may begin. kInvalidArgument, kLimitExceeded.
-  [[nodiscard]] Result<void> may_start(std::string_view name) const;
-  // Writes the row of a fiber that may_start() allows, and begins it. Sets the job's seq.
-  FiberHandle start_managed(Job& job);
-  // The same for one that waits for its lane: it has not begun, and is not offered until its row
-  // gets a due_at.
-  void park(Job& job);
-  // A recovering fiber runs again, under its id. Its attempts count on until the next checkpoint,
-  // its recoveries for ever. Offers of a parked one before its first run do not count. kNotFound,
-  // kLimitExceeded.
-  Result<FiberHandle> resume(std::string_view id);
-  // Runs a fiber that is due, recovering or waiting for code; this counts as a recovery.
-  // Nothing: it runs already, must wait, or is beyond a bound of P7 or P8.
-  struct TakenUp {
-    FiberHandle handle = 0;
-    bool was_offered = false;  // to a hook, whose end has no effect any more
-  };
-  // kLimitExceeded.
-  Result<std::optional<TakenUp>> take_up(std::string_view id);
-  // Interrupts a running fiber, to be offered at `next_at_ms`; its handle is invalid then. This is
-  // no crash: the attempts are reset, and the next start does not count as a recovery.
-  void postpone(std::string_view id, std::int64_t next_at_ms);
-  // Forgets the fiber; its row stays. The handle of a running fiber is invalid then.
-  void erase(std::string_view id);
-  // Another class has written a waiting row.
-  void forget_moment() { line_.changed(); }
-  [[nodiscard]] std::optional<FiberStanding> find(std::string_view id);
-  // The id of the fiber with this handle; null: no fiber runs with it.
-  [[nodiscard]] const std::string* managed_id(FiberHandle fiber) const;
-  [[nodiscard]] std::optional<std::string> last_error(std::string_view id);
+  // The recovering fiber waits for another version of the code; the recovery does not count. False:
+  // it was settled meanwhile.
+  bool unknown(std::string_view id);
 
   // True if begin_recovery() would find something now.
   [[nodiscard]] bool due() const override { return line_.due(); }
   // Working: a fiber runs or recovers, which ends with this instance. at_ms: when the next
-  // interrupted fiber is due.
+  // interrupted fiber is due. Tellings have their own.
   [[nodiscard]] Wake wake() const override;
 
  private:
   // ---- LinePolicy ----
   std::optional<std::int64_t> first_moment() override;
-  std::optional<Job> next_due() override;
+  std::optional<Job> next_due() override { return next_to_offer(); }
   [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
-  // Does not settle a record: the caller does, in the same turn, after take_given_up().
+  // Settles the fiber as dead.
   void give_up(Job& job, std::string_view why) override;
   // Counts a recovery. If it does not end, the next one waits as after a failure.
   void claim(Job& job) override;
@@ -226,32 +304,58 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   void give_back(Job& job) override;
   void follow(std::int64_t jump_ms) override;
 
-  std::map<FiberHandle, Job>::iterator find_running(std::string_view id);
-  std::optional<Job> find_open(std::string_view id);
+  // ---- runs ----
+  Result<Started> begin(const FiberRequest& request, const Job* replaced);
+  Result<Started> take_up(Job job);
+  [[nodiscard]] Result<void> make_room();
+  [[nodiscard]] Result<void> may_run() const;
+  FiberHandle go_on(Job job);
+  FiberHandle add_running(Job job);
+  // Ends the run of this fiber in memory.
+  Job end_running(std::map<FiberHandle, Job>::iterator running);
+  bool reset_retries(Job& job);
+  FiberChange postpone(Job job, std::string_view error);
+  void put_aside(Job& job);
+  void write(const Job& job);
+
+  // ---- ends ----
+  FiberChange settle_as(Job job, const FiberOutcome& outcome, bool dead = false);
+  FiberChange settle_alone(Job job, const FiberOutcome& outcome, bool dead);
+  // P15, once `outer` is settled.
+  void abort_inner(FiberChange& outer, const FiberOutcome& outcome);
+  // Forgets what is in memory.
+  void forget(const std::string& id);
+  void erase(const Job& job);
+  void remove_children(std::string_view parent);
+  FiberRecord record_of(Job job);
+  FiberChange change_of(Job job);
+
+  // ---- recovery ----
   [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
-  FiberHandle add_running(Job job);
-  void reset_retries(Job& job);
-  void forget_first_offer(Job& job);
-  Job end_running(std::map<FiberHandle, Job>::iterator running);
-  void write(const Job& job);
   [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;
   // Rows whose moment on disk is not later than this are due.
   [[nodiscard]] std::int64_t until_ms() const { return now_ms() - line_.jump(); }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   mutable Jobs jobs_;
+  FiberTable table_;
+  FiberTurns turns_;
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  JobLine<Job> line_;  // claimed: the recovering fibers
-  // Attempts, claims and progress of these jobs are as on disk. Other fields may be stale.
-  std::map<FiberHandle, Job> running_;
+  Tellings tellings_;
+  JobCount count_;
+  JobLine<Job> line_;                                        // claimed: the recovering fibers
+  std::map<FiberHandle, Job> running_;                       // as on disk, like those in line_
   std::map<std::string, FiberHandle, std::less<>> handles_;  // keys of running_, by id
   FiberHandle last_handle_ = 0;
   mutable std::deque<std::string> plan_;  // ids that are offered before all others
   std::vector<LeftOver> left_over_;
-  bool has_rows_ = false;  // false: the agent has no row of a fiber
+  std::vector<std::string> expired_;  // ids
+  // Ids of running fibers for which values may be kept since their last checkpoint.
+  std::set<std::string, std::less<>> parents_;
+  bool has_settled_ = false;
 };
 
 }  // namespace hearth::durable

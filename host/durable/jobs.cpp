@@ -19,7 +19,7 @@ namespace {
 #define HEARTH_JOB_COLUMNS                                                                       \
   "seq, kind, state, due_at, id, name, key, created_at, started_at, ended_at, next_at, set_at, " \
   "attempts, claims, failures, interruptions, fatal_attempts, max_attempts, retry_base, "        \
-  "retry_cap, dead, has_failed, status, tell_failures, keep, parent, type, lane"
+  "retry_cap, dead, has_failed, status, keep, parent, type, lane"
 
 template <class Number>
 Param number_of(Number value) {
@@ -53,7 +53,6 @@ Job job_of(const Rows& rows) {
   job.dead = small() != 0;
   job.has_failed = small() != 0;
   job.status = text_or_none(rows, column++);
-  job.tell_failures = small();
   job.keep = text_or_none(rows, column++);
   job.parent = text_or_none(rows, column++);
   job.type = text_or_none(rows, column++);
@@ -98,6 +97,15 @@ void Jobs::each(std::string_view where, Params params, const std::function<bool(
     Job job = job_of(rows);
     if (!see(job)) return;
   }
+}
+
+std::vector<Job> Jobs::all(std::string_view where, Params params) {
+  std::vector<Job> found;
+  each(where, params, [&](Job& job) {
+    found.push_back(std::move(job));
+    return true;
+  });
+  return found;
 }
 
 std::optional<Job> Jobs::find(std::int64_t seq) {
@@ -184,18 +192,15 @@ void Jobs::update(const Job& job) {
                           number_of(job.dead),
                           number_of(job.has_failed),
                           nullable(job.status),
-                          number_of(job.tell_failures),
                           nullable(job.keep),
                           number_of(job.fatal_attempts),
                           Param(job.set_at_ms)};
   database_
       .kept(
           "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
-          "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, dead = "
-          "?11, "
-          "has_failed = ?12, status = ?13, tell_failures = ?14, keep = ?15, fatal_attempts = ?16, "
-          "set_at = ?17 "
-          "WHERE seq = ?1")
+          "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, "
+          "dead = ?11, has_failed = ?12, status = ?13, keep = ?14, fatal_attempts = ?15, "
+          "set_at = ?16 WHERE seq = ?1")
       .execute(params);
 }
 
@@ -205,11 +210,10 @@ void Jobs::erase(std::int64_t seq) {
 
 // ---- lines --------------------------------------------------------------------------------------
 
-std::optional<Job> Jobs::first_due(JobKind kind, JobState state,
-                                   const std::function<bool(const Job&)>& fits) {
+std::optional<Job> Jobs::first_due(JobKind kind, const std::function<bool(const Job&)>& fits) {
   std::optional<Job> found;
-  each("WHERE kind = +?1 AND state = ?2 AND due_at IS NOT NULL ORDER BY due_at, seq",
-       std::array{number_of(kind), number_of(state)}, [&](Job& job) {
+  each("WHERE kind = +?1 AND state = 0 AND due_at IS NOT NULL ORDER BY due_at, seq",
+       std::array{number_of(kind)}, [&](Job& job) {
          if (fits && !fits(job)) return true;
          found = std::move(job);
          return false;
@@ -236,36 +240,36 @@ void Jobs::count_crash(const EndedProcess& ended) {
   if (ended.row) {
     run(HEARTH_COUNT_CRASH "seq = ?1", std::array{Param(*ended.row)});
   } else {
-    run(HEARTH_COUNT_CRASH "kind IN (1, 2, 3, 4, 6)", {});
+    run(HEARTH_COUNT_CRASH "kind <> 5", {});
   }
 #undef HEARTH_COUNT_CRASH
 }
 
-void Jobs::release(JobKind kind, JobState waits_as, std::int64_t now_ms) {
+void Jobs::release(JobKind kind, std::int64_t now_ms) {
   if (!has_any(kind, JobState::kClaimed)) return;
-  run("UPDATE cf_agents_jobs SET state = ?2, "
-      "due_at = iif(next_at > 0, next_at, min(created_at, ?3)) "
-      "WHERE kind = +?1 AND state = 1 AND (ended_at IS NOT NULL) = (?2 = 3)",
-      std::array{number_of(kind), number_of(waits_as), Param(now_ms)});
+  run("UPDATE cf_agents_jobs SET state = 0, "
+      "due_at = iif(next_at > 0, next_at, min(created_at, ?2)) WHERE kind = +?1 AND state = 1",
+      std::array{number_of(kind), Param(now_ms)});
 }
 
-#define HEARTH_WAITING "WHERE kind = +?1 AND state = ?2 AND (?1 <> 6 OR claims > 0 OR next_at = 0) "
+#define HEARTH_WAITING "WHERE kind = +?1 AND state = 0 AND (?1 <> 6 OR claims > 0 OR next_at = 0) "
 
-void Jobs::shift(JobKind kind, JobState state, std::int64_t by_ms) {
-  const std::array which{number_of(kind), number_of(state)};
-  if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING "LIMIT 1", which)) return;
-  run("UPDATE cf_agents_jobs SET due_at = due_at + ?3, set_at = set_at + ?3, "
-      "next_at = iif(next_at > 0, next_at + ?3, 0) " HEARTH_WAITING "AND due_at IS NOT NULL",
-      std::array{which[0], which[1], Param(by_ms)});
+void Jobs::shift(JobKind kind, std::int64_t by_ms) {
+  if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING "LIMIT 1",
+              std::array{number_of(kind)}))
+    return;
+  run("UPDATE cf_agents_jobs SET due_at = due_at + ?2, set_at = set_at + ?2, "
+      "next_at = iif(next_at > 0, next_at + ?2, 0) " HEARTH_WAITING "AND due_at IS NOT NULL",
+      std::array{number_of(kind), Param(by_ms)});
 }
 
-#define HEARTH_WAITING_TOO_LONG HEARTH_WAITING "AND due_at > ?3 AND (next_at = 0 OR set_at > ?3) "
+#define HEARTH_WAITING_TOO_LONG HEARTH_WAITING "AND due_at > ?2 AND (next_at = 0 OR set_at > ?2) "
 
-void Jobs::restart_waits(JobKind kind, JobState state, std::int64_t now_ms) {
-  const std::array params{number_of(kind), number_of(state), Param(now_ms)};
+void Jobs::restart_waits(JobKind kind, std::int64_t now_ms) {
+  const std::array params{number_of(kind), Param(now_ms)};
   if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING_TOO_LONG "LIMIT 1", params)) return;
-  run("UPDATE cf_agents_jobs SET due_at = iif(next_at = 0, ?3, due_at - set_at + ?3), "
-      "next_at = iif(next_at = 0, 0, next_at - set_at + ?3), set_at = ?3 " HEARTH_WAITING_TOO_LONG,
+  run("UPDATE cf_agents_jobs SET due_at = iif(next_at = 0, ?2, due_at - set_at + ?2), "
+      "next_at = iif(next_at = 0, 0, next_at - set_at + ?2), set_at = ?2 " HEARTH_WAITING_TOO_LONG,
       params);
 }
 
@@ -288,13 +292,8 @@ std::size_t Jobs::count(JobKind kind) {
 }
 
 std::vector<Job> Jobs::expired(std::string_view keep, std::int64_t before_ms, std::size_t limit) {
-  std::vector<Job> found;
-  each("WHERE keep = ? AND ended_at <= ? ORDER BY ended_at LIMIT ?",
-       std::array{Param(keep), Param(before_ms), number_of(limit)}, [&](Job& job) {
-         found.push_back(std::move(job));
-         return true;
-       });
-  return found;
+  return all("WHERE keep = ? AND ended_at <= ? ORDER BY ended_at LIMIT ?",
+             std::array{Param(keep), Param(before_ms), number_of(limit)});
 }
 
 // ---- documents ----------------------------------------------------------------------------------

@@ -20,19 +20,19 @@
 namespace hearth::durable {
 
 enum class JobKind : std::int64_t {
-  kManaged = 2,
+  kFiber = 2,
   kSchedule = 3,
   kItem = 4,
   kNotice = 5,
-  kAlarm = 6
+  kAlarm = 6,
+  kTelling = 7
 };
 
 enum class JobState : std::int64_t {
   kWaiting = 0,  // begins when due_at comes; without due_at it waits behind another job
   kClaimed = 1,  // by this instance, or by an earlier one: see release()
   kDead = 2,
-  kUntold = 3,  // settled; at due_at the host reports it to the agent's code
-  kSettled = 4,
+  kSettled = 3,
 };
 
 // Documents: values that may be large, each stored beside the row. A write of one rewrites neither
@@ -45,11 +45,11 @@ enum class JobPart : std::int64_t {
   kError = 5,
   kLastError = 6,  // of the host's last try
   kScope = 7,      // of a fiber: see Operations::keep_scope()
-  kResets = 9,     // empty; of a fiber: see ManagedRequest::resets_by_progress
+  kResets = 9,     // empty; of a fiber: see FiberRequest::resets_by_progress
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
   kReason = 10,    // of the end of a fiber
 };
-// Documents from this part on are marks: see ManagedFibers::once().
+// Documents from this part on are marks: see Fibers::once().
 inline constexpr std::int64_t kFirstMark = 16;
 // Of kError and kLastError; the rest of a longer text is cut off.
 inline constexpr std::size_t kMaxJobErrorBytes = 4096;
@@ -63,18 +63,16 @@ struct EndedProcess {
 // A row without its documents. storage/agent_schema.hpp describes the columns, schedule_table.hpp
 // those that only schedules have. Times are Unix milliseconds.
 //
-//   counter         fiber                           item, notification, alarm     schedule
+//   counter         fiber                           the others                    schedule
 //   attempts        recoveries since progress       -                             failed tries of
 //                                                                                 the occurrence
 //   claims          recoveries in all               deliveries begun              ended runs
 //   failures        failed runs of the work         failed deliveries             failed runs
 //   interruptions   tries without an end in a row, the one in progress included (JobLine)
 //   fatal_attempts  tries that crashed the process (JobLine)
-//
-// Once a managed fiber is settled, the last two count its tellings.
 struct Job {
   std::int64_t seq = 0;
-  JobKind kind = JobKind::kManaged;
+  JobKind kind = JobKind::kFiber;
   JobState state = JobState::kWaiting;
   std::optional<std::int64_t> due_at_ms{};
   std::string id{};
@@ -95,10 +93,9 @@ struct Job {
   bool dead = false;
   bool has_failed = false;  // the host's last try failed, and left kLastError
   std::optional<std::string> status{};
-  int tell_failures = 0;
   std::optional<std::string> keep{};
   std::optional<std::string> parent{};  // the id of the fiber that asked for this one
-  std::optional<std::string> type{};    // of a fiber: see ManagedFibers
+  std::optional<std::string> type{};    // of a fiber: see Fibers
   std::optional<std::string> lane{};    // of a fiber
 
   // For fibers. Brief: the record is removed when the fiber is settled.
@@ -148,6 +145,7 @@ class Jobs {
   // Calls `see` with each row until it returns false. `see` may read with other texts than this
   // one, but not write.
   void each(std::string_view where, Params params, const std::function<bool(Job&)>& see);
+  [[nodiscard]] std::vector<Job> all(std::string_view where, Params params);
   [[nodiscard]] std::optional<Job> find(std::int64_t seq);
   [[nodiscard]] std::optional<Job> find(JobKind kind, std::string_view id);
   // The first column of the first row; nothing: no row, or null.
@@ -168,8 +166,8 @@ class Jobs {
   [[nodiscard]] std::string trace_of(JobKind kind, std::string_view id);
 
   // ---- lines ----
-  // The job with the smallest due_at, of those that fit if `fits` is given.
-  [[nodiscard]] std::optional<Job> first_due(JobKind kind, JobState state,
+  // The waiting job with the smallest due_at, of those that fit if `fits` is given.
+  [[nodiscard]] std::optional<Job> first_due(JobKind kind,
                                              const std::function<bool(const Job&)>& fits = {});
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
@@ -177,15 +175,14 @@ class Jobs {
   // interruption, but a crash. If the job is unknown, this counts for all that were claimed, except
   // for notifications, whose work runs elsewhere. Before release().
   void count_crash(const EndedProcess& ended);
-  // Jobs that an earlier instance had claimed wait again. `waits_as` kWaiting: those whose work was
-  // to be done; kUntold: those that were to be told.
-  void release(JobKind kind, JobState waits_as, std::int64_t now_ms);
+  // Jobs that an earlier instance had claimed wait again.
+  void release(JobKind kind, std::int64_t now_ms);
   // Both leave out alarms that were never tried: their times are the wall clock's.
   // Moves the times of all waiting jobs: the wall clock was set.
-  void shift(JobKind kind, JobState state, std::int64_t by_ms);
+  void shift(JobKind kind, std::int64_t by_ms);
   // Begins waits again whose row was written at a time that is still to come: the clock was set
   // back since. They keep their lengths. A job without next_at_ms is due.
-  void restart_waits(JobKind kind, JobState state, std::int64_t now_ms);
+  void restart_waits(JobKind kind, std::int64_t now_ms);
 
   // ---- numbers and retention ----
   // An upper bound of count(), at the cost of two lookups in an index.

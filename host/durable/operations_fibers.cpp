@@ -18,7 +18,7 @@ constexpr int kDeepestScope = 32;
 // A child fiber has the same key in each run of its parent, but not the same id: a failed child is
 // replaced.
 Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
-  const auto job = jobs_.find(JobKind::kManaged, fiber);
+  const auto job = jobs_.find(JobKind::kFiber, fiber);
   if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
   if (const auto kept = jobs_.document(job->seq, JobPart::kScope)) {
     const auto json = parse_json(*kept);
@@ -48,7 +48,7 @@ bool Operations::may_go_on(const std::optional<std::string>& root) {
 }
 
 bool Operations::may_go_on(const std::string& root, const Roots& of_open) {
-  const auto job = jobs_.find(JobKind::kManaged, root);
+  const auto job = jobs_.find(JobKind::kFiber, root);
   return (job && !job->ended_at_ms && !job->dead) || of_open.contains(root);
 }
 

@@ -221,7 +221,7 @@ std::vector<std::int64_t> ScheduleTable::list(const ScheduleFilter& filter) {
 }
 
 std::optional<Job> ScheduleTable::first_due() {
-  return jobs_.first_due(JobKind::kSchedule, JobState::kWaiting);
+  return jobs_.first_due(JobKind::kSchedule);
 }
 
 bool ScheduleTable::is_crowded(std::int64_t now_ms, std::uint64_t least) {

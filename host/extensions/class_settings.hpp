@@ -7,7 +7,6 @@
 #include "base/client_rules.hpp"
 #include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
-#include "durable/managed_fibers.hpp"
 #include "durable/operations.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
@@ -112,8 +111,7 @@ struct ClassSettings {
 
   std::size_t max_state_bytes = kMaxValue;
   storage::PluginSqlLimits sql{.max_value_bytes = kMaxValue};
-  durable::FiberSettings fibers{.max_snapshot_bytes = kMaxValue};
-  durable::ManagedSettings managed{.max_json_bytes = kMaxValue};
+  durable::FiberSettings fibers{.max_snapshot_bytes = kMaxValue, .max_json_bytes = kMaxValue};
   durable::ScheduleSettings schedules{.max_payload_bytes = kMaxValue};
   durable::QueueSettings queue{.max_payload_bytes = kMaxValue};
   durable::OperationSettings operations{.max_result_bytes = kMaxValue};

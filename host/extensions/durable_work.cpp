@@ -56,7 +56,7 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
       stops_(stops),
       jobs_(database),
       fibers_(database, clock, random, settings.fibers),
-      parts_{&fibers_} {}
+      parts_{&fibers_, &fibers_.tellings()} {}
 
 // ---- life ---------------------------------------------------------------------------------------
 
@@ -67,7 +67,6 @@ void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
     jobs_.count_crash(*ended);
   }
   fibers_.load();
-  if (jobs_.has_any(durable::JobKind::kManaged)) managed();
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
@@ -83,7 +82,7 @@ void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
 bool DurableWork::is_of_fibers(const durable::EndedProcess& ended) {
   if (!ended.row || *ended.row == kSeveralRows) return true;
   const auto job = jobs_.find(*ended.row);
-  return job && job->kind == durable::JobKind::kManaged && !job->ended_at_ms;
+  return job && job->kind == durable::JobKind::kFiber;
 }
 
 void DurableWork::close() {
@@ -102,10 +101,6 @@ Part& DurableWork::made(std::unique_ptr<Part>& part, More&&... more) {
     part->load();
   }
   return *part;
-}
-
-durable::ManagedFibers& DurableWork::managed() {
-  return made(managed_, fibers_, clock_, random_, settings_.managed, settings_.fibers.max_crashes);
 }
 
 durable::Schedules& DurableWork::schedules() {
@@ -132,7 +127,6 @@ durable::Operations& DurableWork::operations() {
 }
 
 void DurableWork::checkpointed(std::string_view fiber_id) {
-  if (managed_) managed_->checkpointed(fiber_id);
   if (operations_) operations_->checkpointed(fiber_id);
 }
 
@@ -165,14 +159,14 @@ std::string DurableWork::trace_of(const DueWork& work) {
   switch (work.kind) {
     case EventKind::kSchedule: return jobs_.trace_of(JobKind::kSchedule, work.id);
     case EventKind::kQueueItem: return jobs_.trace_of(JobKind::kItem, work.id);
-    case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kManaged, work.id);
+    case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kFiber, work.id);
     case EventKind::kFiberRecovered: return trace_of_fiber(work.id);
     default: return {};  // a plan, or an operation
   }
 }
 
 std::string DurableWork::trace_of_fiber(std::string_view id) {
-  return jobs_.trace_of(durable::JobKind::kManaged, id);
+  return jobs_.trace_of(durable::JobKind::kFiber, id);
 }
 
 std::string DurableWork::trace_of(DurableEvent event, std::string_view id) {
@@ -240,9 +234,8 @@ std::optional<DueWork> DurableWork::next_item() {
 }
 
 std::optional<DueWork> DurableWork::next_to_tell() {
-  if (!managed_) return std::nullopt;
-  auto change = managed_->next_untold();
-  report_given_up(managed_, DurableEvent::kFiberNeverTold);
+  auto change = fibers_.next_untold();
+  report_given_up(&fibers_.tellings(), DurableEvent::kFiberNeverTold);
   if (!change) return std::nullopt;
   stop_point("managed.tell.written");
   std::string name = name_in(change->record);
@@ -257,7 +250,7 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 std::optional<DueWork> DurableWork::next_unknown() {
   if (!operations_) return std::nullopt;
-  const bool fibers_have_ended = managed_ && managed_->take_settled();
+  const bool fibers_have_ended = fibers_.take_settled();
   if (fibers_have_ended || operations_->has_lost()) {
     operations_->give_up_lost();
     report_operations();
@@ -277,17 +270,15 @@ std::optional<DueWork> DurableWork::next_unknown() {
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
-  for (int portion = 0; managed_ && portion < kSweepsAtOnce && managed_->sweep(); ++portion) {
+  for (int portion = 0; portion < kSweepsAtOnce && fibers_.sweep(); ++portion) {
   }
-  if (managed_) {
-    for (const std::string& id : managed_->take_expired())
-      report(DurableEvent::kFiberExpired, id, kWasDead);
-  }
+  for (const std::string& id : fibers_.take_expired())
+    report(DurableEvent::kFiberExpired, id, kWasDead);
   if (operations_) operations_->sweep();
 }
 
 bool DurableWork::due() const {
-  if (operations_ && managed_ && managed_->has_settled()) return true;
+  if (operations_ && fibers_.has_settled()) return true;
   return std::ranges::any_of(
       parts_, [this](const durable::WorkPart* part) { return part != &fibers_ && part->due(); });
 }
@@ -298,7 +289,7 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return parts_.size() == 1 && fibers_.wake().none();
+  return parts_.size() == 2 && !fibers_.has_settled() && wake().none();
 }
 
 durable::Wake DurableWork::wake() const {
@@ -332,8 +323,8 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
     case EventKind::kSchedule: return run_ended(work, outcome);
     case EventKind::kQueueItem: return item_ended(work, outcome);
     case EventKind::kFiberSettled:
-      return managed_->told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
-                                         has_code(outcome, Errc::kFinal));
+      return fibers_.told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
+                                       has_code(outcome, Errc::kFinal));
     case EventKind::kOperationUnknown:
       return operations_->told(work.id,
                                outcome || is_missing(outcome) || has_code(outcome, Errc::kFinal));
@@ -483,7 +474,7 @@ void DurableWork::report_notes() {
 }
 
 template <class Part>
-void DurableWork::report_given_up(const std::unique_ptr<Part>& part, DurableEvent event) {
+void DurableWork::report_given_up(const Part& part, DurableEvent event) {
   if (!part) return;
   for (const durable::GivenUp& job : part->take_given_up()) report(event, job.id, job.why);
 }

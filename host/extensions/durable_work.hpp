@@ -10,7 +10,6 @@
 #include "durable/alarms.hpp"
 #include "durable/fibers.hpp"
 #include "durable/jobs.hpp"
-#include "durable/managed_fibers.hpp"
 #include "durable/notices.hpp"
 #include "durable/operations.hpp"
 #include "durable/queue.hpp"
@@ -101,15 +100,14 @@ class DurableWork {
   // The instance ends on purpose: interrupts the work in progress, which does not count as a try.
   void interrupt_on_purpose();
 
-  // ---- the parts; each but the first is made at its first use ----
+  // ---- the parts; each but the fibers is made at its first use ----
   durable::Fibers& fibers() { return fibers_; }
-  durable::ManagedFibers& managed();
   durable::Schedules& schedules();
   durable::Queue& queue();
   durable::Notices& notices();
   durable::Alarms& alarms();
   durable::Operations& operations();
-  // This fiber has written a checkpoint, in this turn.
+  // This fiber has written a checkpoint, in this turn: its operations begin after those before.
   void checkpointed(std::string_view fiber_id);
   // The agent has sent a fetch without `op`, a call or a notification.
   void sent_elsewhere();
@@ -123,13 +121,9 @@ class DurableWork {
   // Since the last call, code could not read what an earlier version has stored for durable work.
   bool take_unreadable() { return std::exchange(is_unreadable_, false); }
   // The news of turns for clients, since the last call.
-  std::vector<durable::TurnNews> take_turn_news() {
-    return managed_ ? managed_->take_turn_news() : std::vector<durable::TurnNews>();
-  }
+  std::vector<durable::TurnNews> take_turn_news() { return fibers_.take_turn_news(); }
   // The news of turns and the unknown operations, for a client that has just connected.
-  std::vector<durable::TurnNews> standing_turns() {
-    return managed_ ? managed_->standing_turns() : std::vector<durable::TurnNews>();
-  }
+  std::vector<durable::TurnNews> standing_turns() { return fibers_.standing_turns(); }
   std::vector<durable::UnknownOperation> standing_unknown() {
     return operations_ ? operations_->standing_unknown() : std::vector<durable::UnknownOperation>();
   }
@@ -186,7 +180,7 @@ class DurableWork {
   struct Offer {
     std::string id;
     std::uint64_t number;  // tells apart two offers of one fiber: an older hook may still run
-    bool is_pending;       // its work begins, or is retried, which is no recovery
+    bool is_pending;       // as in Interrupted
   };
 
   [[nodiscard]] bool is_of_fibers(const durable::EndedProcess& ended);
@@ -216,7 +210,7 @@ class DurableWork {
   void alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome);
   void report_notes();
   template <class Part>
-  void report_given_up(const std::unique_ptr<Part>& part, DurableEvent event);
+  void report_given_up(const Part& part, DurableEvent event);
   // Makes the part at its first use. `more`: for its constructor, after the database.
   template <class Part, class... More>
   Part& made(std::unique_ptr<Part>& part, More&&... more);
@@ -233,13 +227,12 @@ class DurableWork {
 
   durable::Jobs jobs_;  // of all kinds
   durable::Fibers fibers_;
-  std::unique_ptr<durable::ManagedFibers> managed_;
   std::unique_ptr<durable::Schedules> schedules_;
   std::unique_ptr<durable::Queue> queue_;
   std::unique_ptr<durable::Notices> notices_;
   std::unique_ptr<durable::Alarms> alarms_;
   std::unique_ptr<durable::Operations> operations_;
-  std::vector<durable::WorkPart*> parts_;  // the parts that exist; fibers_ first
+  std::vector<durable::WorkPart*> parts_;  // the parts that exist; fibers_ and its tellings first
 
   // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;

@@ -38,8 +38,7 @@ std::optional<Interrupted> DurableWork::next_interrupted() {
   if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.begin_recovery();
   order_ = {};
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
-  const auto standing = fibers_.find(held_id);
-  if (standing && standing->recovering) return held;
+  if (fibers_.is_recovering(held_id)) return held;
   return fibers_.begin_recovery();  // it was cancelled meanwhile, and needs no hook
 }
 
@@ -48,14 +47,12 @@ std::optional<DueWork> DurableWork::next_recovery() {
   const std::string planned_id = held_ ? held_->id : std::string();
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
-  for (const durable::GivenUp& dead : fibers_.take_given_up()) {
-    managed_->died(dead.id, dead.why);
+  for (const durable::GivenUp& dead : fibers_.take_given_up())
     report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
-  }
   if (!fiber) return std::nullopt;
   if (plans_singly_ ? fiber->id != planned_id : !planned_) {
     const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.due_list();
-    if (!others.empty() || managed_->is_planned_alone(fiber->id)) {
+    if (!others.empty() || !fiber->is_pending) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
     }
@@ -95,9 +92,8 @@ DueWork DurableWork::offer(Interrupted fiber) {
   body += R"(,"snapshot":)" + fiber.snapshot.value_or("null");
   body += R"(,"created_at":)" + std::to_string(fiber.created_at_ms);
   body += R"(,"attempt":)" + std::to_string(fiber.attempt);
-  const auto members = managed_->begin_recovery(fiber.id);
-  body += "," + members.json + "}";
-  const bool is_pending = members.is_pending;
+  body += "," + fibers_.offer(fiber.id) + "}";
+  const bool is_pending = fiber.is_pending;
   offers_.push_back({fiber.id, ++last_offer_, is_pending});
   return DueWork{
       .kind = EventKind::kFiberRecovered,
@@ -135,7 +131,7 @@ void DurableWork::skip(const std::string& id) {
   } else {
     held_.reset();
   }
-  if (!managed_->recovered(id, {})) return;
+  if (!fibers_.recovered(id, {})) return;
   report(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
 }
 
@@ -155,13 +151,13 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   const bool is_unknown = outcome.has_error() && (outcome.error().code == Errc::kUnsupported ||
                                                   outcome.error().code == Errc::kNotFound);
   if (is_unknown || is_unreadable) {
-    if (!managed_->unknown(id)) return;  // it was cancelled in its hook
+    if (!fibers_.unknown(id)) return;  // it was cancelled in its hook
     note_unreadable(outcome);
     return report_waiting(id, is_unreadable ? std::string_view(outcome.error().message) : "");
   }
   if (!outcome)
     return hook_failed(id, outcome.error().message, outcome.error().code == Errc::kFinal);
-  const auto change = managed_->recovered(id, *outcome);
+  const auto change = fibers_.recovered(id, *outcome);
   // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
   // failed.
   if (!change && change.error().code != Errc::kNotFound)
@@ -178,7 +174,7 @@ void DurableWork::report_waiting(std::string_view id, std::string_view what) {
 }
 
 Result<std::string> DurableWork::wait_for_code(durable::FiberHandle fiber, std::string_view what) {
-  auto change = managed().wait_for_code(fiber);
+  auto change = fibers_.wait_for_code(fiber);
   if (!change) return change.error();
   is_unreadable_ = true;
   report_waiting(change->id, what);
@@ -187,7 +183,6 @@ Result<std::string> DurableWork::wait_for_code(durable::FiberHandle fiber, std::
 
 void DurableWork::hook_failed(const std::string& id, std::string_view why, bool is_final) {
   const auto failure = fibers_.failed(id, why, is_final);
-  if (failure.dead) managed_->died(id, why);
   stop_point("fiber.failed.written");
   stops_.add("fiber.failed.committed");
   report(DurableEvent::kFiberRecoveryFailed, id, why);

@@ -18,12 +18,11 @@ namespace hearth::extensions {
 using durable::FiberKeeping;
 using durable::FiberStatus;
 
-Result<durable::ManagedFibers::Started> FiberExtension::start(
-    const durable::ManagedRequest& request) {
+Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto started = agent_.work().managed().start(request);
+  auto started = agent_.work().fibers().start(request);
   if (started.has_error() || (started->fiber == 0 && !started->is_parked)) return started;
-  agent_.work().keep_trace(durable::JobKind::kManaged, started->id, agent_.calls().trace());
+  agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
   const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   agent_.commit_now();  // the record is on disk before the work's first instruction
@@ -78,7 +77,7 @@ std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
 
 Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto fiber = agent_.work().managed().resume(id);
+  const auto fiber = agent_.work().fibers().resume(id);
   if (fiber.has_error()) return fiber.error();
   const std::string its_id(id);  // may lie in a row that the commit ends
   stop_point("managed.resume.written");
@@ -104,15 +103,15 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
 Result<std::string> FiberExtension::settle(std::uint64_t fiber, FiberStatus status,
                                            std::string_view body, bool is_final) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return settled(agent_.work().managed().settle(fiber, status, body, is_final), body);
+  return settled(agent_.work().fibers().settle(fiber, status, body, is_final), body);
 }
 
 Result<std::string> FiberExtension::settle(std::uint64_t fiber, std::string_view outcome_json) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return settled(agent_.work().managed().settle(fiber, outcome_json), outcome_json);
+  return settled(agent_.work().fibers().settle(fiber, outcome_json), outcome_json);
 }
 
-Result<std::string> FiberExtension::settled(Result<durable::ManagedChange> change,
+Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
                                             std::string_view why) {
   if (change.has_error()) return change.error();
   stop_point("managed.settle.written");
@@ -133,17 +132,17 @@ Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::stri
 }
 
 Result<std::string> FiberExtension::inspect(std::string_view id, std::string_view key) {
-  return agent_.work().managed().inspect(id, key);
+  return agent_.work().fibers().inspect(id, key);
 }
 
-Result<std::string> FiberExtension::list(const durable::ManagedFilter& filter) {
-  return agent_.work().managed().list(filter);
+Result<std::string> FiberExtension::list(const durable::FiberFilter& filter) {
+  return agent_.work().fibers().list(filter);
 }
 
 Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
                                            std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().managed().cancel(id, key, reason);
+  auto change = agent_.work().fibers().cancel(id, key, reason);
   if (change.has_error()) return change.error();
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
@@ -152,14 +151,14 @@ Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view
   return std::move(change->record);
 }
 
-void FiberExtension::report_inner(const durable::ManagedChange& outer, std::string_view reason) {
+void FiberExtension::report_inner(const durable::FiberChange& outer, std::string_view reason) {
   for (const std::string& id : outer.inner)
     agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
 }
 
 Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto change = agent_.work().managed().resolve(id, outcome);
+  const auto change = agent_.work().fibers().resolve(id, outcome);
   if (change.has_error()) return change.error();
   report_inner(*change, "its outer fiber was aborted");
   return {};
@@ -167,12 +166,12 @@ Result<void> FiberExtension::resolve(std::string_view id, std::string_view outco
 
 Result<void> FiberExtension::revive(std::string_view id) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().managed().retry(id);
+  return agent_.work().fibers().retry(id);
 }
 
-Result<std::uint64_t> FiberExtension::remove(const durable::ManagedFilter& filter) {
+Result<std::uint64_t> FiberExtension::remove(const durable::FiberFilter& filter) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().managed().remove(filter);
+  return agent_.work().fibers().remove(filter);
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -202,26 +201,22 @@ hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
-    const auto name = text_of(given->name);
-    const auto id = text_of(given->id);
-    const auto key = text_of(given->key);
-    const auto parent = text_of(given->parent);
-    const auto input = text_of(given->input);
-    const auto metadata = text_of(given->metadata);
-    const auto lane = text_of(given->lane);
-    if (!name || !id || !key || !parent || !input || !metadata || !lane) return bad_slice(it);
+    const auto texts = texts_of({given->name, given->id, given->key, given->parent, given->input,
+                                 given->metadata, given->lane});
+    if (!texts) return bad_slice(it);
+    const auto& [name, id, key, parent, input, metadata, lane] = *texts;
     if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
     if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
       return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
-    durable::ManagedRequest wanted;
+    durable::FiberRequest wanted;
     wanted.policy = static_cast<durable::SettledKey>(given->policy);
-    wanted.name = *name;
-    wanted.id = *id;
-    wanted.key = *key;
-    wanted.parent = *parent;
-    wanted.input = *input;
-    wanted.metadata = *metadata;
-    wanted.lane = *lane;
+    wanted.name = name;
+    wanted.id = id;
+    wanted.key = key;
+    wanted.parent = parent;
+    wanted.input = input;
+    wanted.metadata = metadata;
+    wanted.lane = lane;
     wanted.max_retries = given->max_retries;
     wanted.retry_base_ms = given->retry_base_ms;
     wanted.retry_max_ms = given->retry_max_ms;
@@ -240,11 +235,9 @@ hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
 
 hearth_status resume_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_fiber* fiber) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
     if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
-    const auto resumed = FiberExtension(it).resume(*text);
+    const auto resumed = FiberExtension(it).resume(text);
     if (!resumed) return fail(it, resumed.error());
     *fiber = *resumed;
     return kOk;
@@ -253,10 +246,8 @@ hearth_status resume_fiber(const hearth_host* host, hearth_agent agent, hearth_b
 
 hearth_status stash_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                           hearth_bytes json) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(json);
-    if (!text) return bad_slice(it);
-    return status_of(it, FiberExtension(it).stash(fiber, *text), HEARTH_E_GONE);
+  return for_text(host, agent, json, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, FiberExtension(it).stash(fiber, text), HEARTH_E_GONE);
   });
 }
 
@@ -306,7 +297,7 @@ hearth_status inspect_fiber(const hearth_host* host, hearth_agent agent, hearth_
 // it is valid.
 hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* filter,
                                 std::size_t by_default, std::size_t most,
-                                durable::ManagedFilter& wanted) {
+                                durable::FiberFilter& wanted) {
   const auto given = read_struct(filter);
   if (!given) return bad_struct(it);
   const auto name = text_of(given->name);
@@ -322,7 +313,7 @@ hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* fil
 hearth_status list_fibers(const hearth_host* host, hearth_agent agent,
                           const hearth_fiber_filter* filter, hearth_bytes* records) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    durable::ManagedFilter wanted;
+    durable::FiberFilter wanted;
     const auto status =
         read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
     if (status != HEARTH_OK) return status;
@@ -353,17 +344,15 @@ hearth_status resolve_fiber(const hearth_host* host, hearth_agent agent, hearth_
 }
 
 hearth_status revive_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(id);
-    if (!text) return bad_slice(it);
-    return status_of(it, FiberExtension(it).revive(*text));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, FiberExtension(it).revive(text));
   });
 }
 
 hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
                             const hearth_fiber_filter* filter, std::uint64_t* removed) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    durable::ManagedFilter wanted;
+    durable::FiberFilter wanted;
     const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
     if (status != HEARTH_OK) return status;
     const auto count = FiberExtension(it).remove(wanted);
@@ -375,12 +364,10 @@ hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
 
 hearth_status once_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes mark, uint32_t* is_first) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(mark);
-    if (!text) return bad_slice(it);
+  return for_text(host, agent, mark, [&](AgentContext& it, std::string_view text) {
     if (is_first == nullptr) return no_place(it);
     if (auto refusal = it.work_refusal()) return fail(it, *refusal);
-    const auto first = it.work().managed().once(fiber, *text);
+    const auto first = it.work().fibers().once(fiber, text);
     if (!first) return fail(it, first.error(), HEARTH_E_GONE);
     *is_first = *first ? 1 : 0;
     return kOk;

@@ -1,7 +1,7 @@
 #pragma once
 // hearth.fibers/1: the host's side.
 
-#include "durable/managed_fibers.hpp"
+#include "durable/fibers.hpp"
 #include "extensions/agent_context.hpp"
 
 #include <hearth/ext/fibers.h>
@@ -14,7 +14,7 @@ namespace hearth::extensions {
 
 // The agent's code uses its fibers through this class. Records are JSON: see hearth/ext/fibers.h.
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::ManagedFibers; also
+// Threads, Failure  As AgentContext. Errors are those of durable::Fibers; also
 //                   kInvalidArgument and kClosing as AgentContext::work_refusal().
 // Durable           start(), resume() and stash() commit before they return; the others commit with
 //                   the turn.
@@ -22,27 +22,27 @@ class FiberExtension {
  public:
   explicit FiberExtension(AgentContext& agent) : agent_(agent) {}
 
-  Result<durable::ManagedFibers::Started> start(const durable::ManagedRequest& request);
+  Result<durable::Fibers::Started> start(const durable::FiberRequest& request);
   Result<std::uint64_t> resume(std::string_view id);
   Result<void> stash(std::uint64_t fiber, std::string_view json);
   // Gives the record after the change. `is_final`: no retry can end better than this kError.
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
                              std::string_view body, bool is_final = false);
   // The work cannot read `what` of the fiber, which waits for another version of the class.
-  // With an outcome, as ManagedFibers::settle().
+  // With an outcome, as Fibers::settle().
   Result<std::string> settle(std::uint64_t fiber, std::string_view outcome_json);
   Result<std::string> wait_for_code(std::uint64_t fiber, std::string_view what);
   Result<std::string> inspect(std::string_view id, std::string_view key);
-  Result<std::string> list(const durable::ManagedFilter& filter);
+  Result<std::string> list(const durable::FiberFilter& filter);
   // Gives the record after the change.
   Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<void> resolve(std::string_view id, std::string_view outcome);
   Result<void> revive(std::string_view id);
-  Result<std::uint64_t> remove(const durable::ManagedFilter& filter);
+  Result<std::uint64_t> remove(const durable::FiberFilter& filter);
 
  private:
-  Result<std::string> settled(Result<durable::ManagedChange> change, std::string_view why);
-  void report_inner(const durable::ManagedChange& outer, std::string_view reason);
+  Result<std::string> settled(Result<durable::FiberChange> change, std::string_view why);
+  void report_inner(const durable::FiberChange& outer, std::string_view reason);
 
   AgentContext& agent_;
 };
@@ -54,7 +54,7 @@ class FiberExtension {
 // Tells clients that speak the protocol the new states of turns (hearth/ext/fibers.h). The frames
 // leave with the writes of the turn.
 void tell_clients_of_turns(Clients& clients, DurableWork& work);
-// The frames about turns for a client that has just connected (ManagedFibers::standing_turns()).
+// The frames about turns for a client that has just connected (Fibers::standing_turns()).
 [[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
 [[nodiscard]] const hearth_fibers_v1& fibers_extension() noexcept;

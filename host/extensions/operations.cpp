@@ -250,18 +250,16 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
-    const auto kind = text_of(given->kind);
-    const auto arguments = text_of(given->arguments);
-    const auto key = text_of(given->key);
-    const auto id = text_of(given->id);
-    if (!kind || !arguments || !key || !id) return bad_slice(it);
+    const auto texts = texts_of({given->kind, given->arguments, given->key, given->id});
+    if (!texts) return bad_slice(it);
+    const auto& [kind, arguments, key, id] = *texts;
     if (begun == nullptr) return no_place(it);
     const auto key_header = text_of(given->key_header);
     if (!key_header) return bad_slice(it);
     if (given->can_probe > 1 || given->can_resume > 1 || given->acts_by_request > 1 ||
         given->reserved != 0)
       return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-    if (given->fiber != 0 && it.work().fibers().managed_id(given->fiber) == nullptr)
+    if (given->fiber != 0 && it.work().fibers().id_of(given->fiber) == nullptr)
       return fail(it, HEARTH_E_GONE, "the fiber has ended");
     durable::OperationRequest wanted;
     wanted.effect = static_cast<durable::Effect>(given->effect);
@@ -272,10 +270,10 @@ hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
     wanted.acts_by_request = given->acts_by_request != 0;
     wanted.key_header = *key_header;
     wanted.cost = given->cost;
-    wanted.kind = *kind;
-    wanted.arguments = *arguments;
-    wanted.key = *key;
-    wanted.id = *id;
+    wanted.kind = kind;
+    wanted.arguments = arguments;
+    wanted.key = key;
+    wanted.id = id;
     auto answer = OperationsExtension(it).begin(wanted, token);
     if (!answer) return fail(it, answer.error());
     durable::OperationBegun& operation = answer->operation;
@@ -311,10 +309,8 @@ hearth_status settle_operation(const hearth_host* host, hearth_agent agent, std:
 
 hearth_status inspect_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                                 hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    if (!its_id) return bad_slice(it);
-    return lend_result(it, OperationsExtension(it).inspect(*its_id), record);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return lend_result(it, OperationsExtension(it).inspect(text), record);
   });
 }
 
@@ -324,19 +320,18 @@ hearth_status list_operations(const hearth_host* host, hearth_agent agent,
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(filter);
     if (!given) return bad_struct(it);
-    const auto kind = text_of(given->kind);
-    const auto fiber = text_of(given->fiber);
-    const auto after = text_of(given->after);
-    if (!kind || !fiber || !after) return bad_slice(it);
+    const auto texts = texts_of({given->kind, given->fiber, given->after});
+    if (!texts) return bad_slice(it);
+    const auto& [kind, fiber, after] = *texts;
     if ((given->states & ~kAllOperationStates) != 0 || given->reserved != 0)
       return fail(it, HEARTH_E_INVALID, "there is no such state of an operation");
     const auto limit = read_limit(given->limit, kOperationsListedByDefault, kMostOperationsListed);
     if (!limit) return fail(it, HEARTH_E_INVALID, "at most 100 operations are listed at once");
     durable::OperationFilter wanted;
     wanted.states = given->states;
-    wanted.kind = *kind;
-    wanted.fiber = *fiber;
-    wanted.after = *after;
+    wanted.kind = kind;
+    wanted.fiber = fiber;
+    wanted.after = after;
     wanted.limit = *limit;
     return lend_result(it, OperationsExtension(it).list(wanted), records);
   });
@@ -346,32 +341,28 @@ hearth_status resolve_operation(const hearth_host* host, hearth_agent agent, hea
                                 std::uint32_t outcome, hearth_bytes result, hearth_bytes note,
                                 hearth_bytes actor) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    const auto its_result = text_of(result);
-    const auto its_note = text_of(note);
-    const auto its_actor = text_of(actor);
-    if (!its_id || !its_result || !its_note || !its_actor) return bad_slice(it);
-    return status_of(it, OperationsExtension(it).resolve_and_record(
-                             *its_id, static_cast<OperationOutcome>(outcome), *its_result,
-                             *its_note, *its_actor));
+    const auto texts = texts_of({id, result, note, actor});
+    if (!texts) return bad_slice(it);
+    const auto& [its_id, its_result, its_note, its_actor] = *texts;
+    return status_of(
+        it, OperationsExtension(it).resolve_and_record(
+                its_id, static_cast<OperationOutcome>(outcome), its_result, its_note, its_actor));
   });
 }
 
 hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                                hearth_bytes* head, hearth_bytes* body) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    if (!its_id) return bad_slice(it);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
     if (head == nullptr || body == nullptr) return no_place(it);
-    auto answer = it.work().operations().answer(*its_id);
+    auto answer = it.work().operations().answer(text);
     if (!answer) return fail(it, answer.error());
-    std::string text = R"({"can_resume":)";
-    text += answer->request.is_resumable() ? "true" : "false";
-    text += R"(,"whole":)";
-    text += answer->request.whole ? "true" : "false";
-    text += R"(,"head":)" + (answer->head.empty() ? "null" : answer->head) + "}";
-    const std::size_t head_bytes = text.size();
-    lend(it, std::move(text) + answer->body, nullptr);
+    std::string json = R"({"can_resume":)";
+    json += answer->request.is_resumable() ? "true" : "false";
+    json += R"(,"whole":)";
+    json += answer->request.whole ? "true" : "false";
+    json += R"(,"head":)" + (answer->head.empty() ? "null" : answer->head) + "}";
+    const std::size_t head_bytes = json.size();
+    lend(it, std::move(json) + answer->body, nullptr);
     const std::string_view lent = it.lent_text;
     *head = slice_of(lent.substr(0, head_bytes));
     *body = slice_of(lent.substr(head_bytes));
@@ -381,28 +372,22 @@ hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hear
 
 hearth_status operation_path(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                              hearth_bytes* path) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    if (!its_id) return bad_slice(it);
-    return lend_result(it, it.work().operations().path_of(*its_id), path);
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return lend_result(it, it.work().operations().path_of(text), path);
   });
 }
 
 hearth_status drop_operation_answer(const hearth_host* host, hearth_agent agent,
                                     hearth_bytes id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    if (!its_id) return bad_slice(it);
-    return status_of(it, OperationsExtension(it).drop_answer(*its_id));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, OperationsExtension(it).drop_answer(text));
   });
 }
 
 hearth_status set_operation_cost(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                                  std::uint64_t cost) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    if (!its_id) return bad_slice(it);
-    return status_of(it, OperationsExtension(it).set_cost(*its_id, cost));
+  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, OperationsExtension(it).set_cost(text, cost));
   });
 }
 

@@ -19,7 +19,7 @@ constexpr std::array kJobTables = {
     "fatal_attempts INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER NOT NULL DEFAULT 0, "
     "retry_base INTEGER NOT NULL DEFAULT 0, retry_cap INTEGER NOT NULL DEFAULT 0, "
     "dead INTEGER NOT NULL DEFAULT 0, has_failed INTEGER NOT NULL DEFAULT 0, status TEXT, "
-    "tell_failures INTEGER NOT NULL DEFAULT 0, keep TEXT, trace TEXT, "
+    "keep TEXT, trace TEXT, "
     "parent TEXT, type TEXT, length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER, "
     "misfire INTEGER, misfire_limit INTEGER, overlap INTEGER, paused INTEGER, missing INTEGER, "
     "running INTEGER, scheduled_for INTEGER, owed INTEGER, missed INTEGER, begun_at INTEGER, "
@@ -32,7 +32,7 @@ constexpr std::array kJobTables = {
     "CREATE UNIQUE INDEX IF NOT EXISTS cf_agents_jobs_id ON cf_agents_jobs(id, kind)",
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_key ON cf_agents_jobs(key, kind) "
     "WHERE key IS NOT NULL",
-    "CREATE UNIQUE INDEX IF NOT EXISTS cf_agents_jobs_managed_key ON cf_agents_jobs(key) "
+    "CREATE UNIQUE INDEX IF NOT EXISTS cf_agents_jobs_fiber_key ON cf_agents_jobs(key) "
     "WHERE kind = 2",
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_kept ON cf_agents_jobs(keep, ended_at) "
     "WHERE keep IS NOT NULL",
@@ -53,6 +53,10 @@ constexpr std::array kJobTables = {
 #define HEARTH_DOCUMENT(part) \
   "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = " #part ")"
 
+// Of the row that is to tell of the end of fiber f.
+#define HEARTH_TELLING(value) \
+  "(SELECT " value " FROM cf_agents_jobs t WHERE t.id = f.id AND t.kind = 7)"
+
 constexpr std::array kJobViews = {
     "CREATE VIEW IF NOT EXISTS cf_agents_runs AS SELECT id, name, " HEARTH_DOCUMENT(3)
     " AS snapshot, created_at, attempts, next_at, "
@@ -64,11 +68,13 @@ constexpr std::array kJobViews = {
     "key AS idempotency_key, name, status, dead, created_at, started_at, ended_at AS completed_at, "
     "attempts, failures, max_attempts AS max_retries, retry_base, retry_cap, "
     "iif(ended_at IS NULL, next_at, 0) AS next_at, "
-    "ended_at IS NULL OR state = 4 AS told, iif(ended_at IS NULL, 0, next_at) AS tell_at, "
-    "tell_failures, keep, " HEARTH_DOCUMENT(1) " AS input, " HEARTH_DOCUMENT(2) " AS metadata, "
+    HEARTH_TELLING("1") " IS NULL AS told, "
+    "coalesce(" HEARTH_TELLING("max(t.next_at, t.created_at)") ", 0) AS tell_at, "
+    "coalesce(" HEARTH_TELLING("t.failures") ", 0) AS tell_failures, "
+    "keep, " HEARTH_DOCUMENT(1) " AS input, " HEARTH_DOCUMENT(2) " AS metadata, "
     HEARTH_DOCUMENT(3) " AS snapshot, " HEARTH_DOCUMENT(4) " AS result, " HEARTH_DOCUMENT(5)
-    " AS error, iif(ended_at IS NULL, 0, interruptions) AS tell_interruptions "
-    "FROM cf_agents_jobs WHERE kind = 2",
+    " AS error, coalesce(" HEARTH_TELLING("t.interruptions") ", 0) AS tell_interruptions "
+    "FROM cf_agents_jobs f WHERE kind = 2",
 
     "CREATE VIEW IF NOT EXISTS cf_agents_schedules AS SELECT seq, id, parent, name AS callback, type, "
     "next_at AS time, iif(type = 'delay', length_ms, NULL) AS delay_ms, "

@@ -12,9 +12,9 @@ namespace hearth::storage {
 //
 //   seq          the order of acceptance
 //   kind         2 fiber, 3 schedule (or one run of it: it has a parent), 4 queue item,
-//                5 notification of another agent, 6 alarm of an object
-//   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled and
-//                not told, 4 settled
+//                5 notification of another agent, 6 alarm of an object, 7 telling: the agent's code
+//                is to be told that the fiber of this id has ended
+//   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled
 //   due_at       the time at which this row wakes the agent; NULL: it does not. A claimed row has
 //                NULL, also a queue item or a fiber behind another one and a paused schedule. The
 //                agent's wake time is the smallest due_at.

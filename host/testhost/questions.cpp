@@ -91,10 +91,10 @@ std::vector<FiberRecord> fibers_of(extensions::AgentContext& agent, bool is_live
     fibers.push_back(std::move(fiber));
   }
   for (FiberRecord& fiber : fibers) {
-    const auto standing = agent.work().fibers().find(fiber.id);
-    if (!standing || !is_live) continue;
-    fiber.running = standing->running != 0;
-    fiber.recovering = standing->recovering;
+    if (!is_live) continue;
+    const durable::Fibers& live = agent.work().fibers();
+    fiber.recovering = live.is_recovering(fiber.id);
+    fiber.running = !fiber.recovering && live.row_of(fiber.id) != durable::kNoFiber;
   }
   return fibers;
 }
@@ -102,7 +102,7 @@ std::vector<FiberRecord> fibers_of(extensions::AgentContext& agent, bool is_live
 std::string fiber_records_of(extensions::AgentContext& agent) {
   return all_of(
       [&](const std::string& after) {
-        return agent.work().managed().list({.after = after, .limit = 100});
+        return agent.work().fibers().list({.after = after, .limit = 100});
       },
       true);
 }

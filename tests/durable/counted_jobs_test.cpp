@@ -3,7 +3,7 @@
 #include "durable/counted_jobs.hpp"
 
 #include "durable/alarms.hpp"
-#include "durable/managed_fibers.hpp"
+#include "durable/fibers.hpp"
 #include "durable/notices.hpp"
 #include "durable/queue.hpp"
 #include "support/manual_clock.hpp"
@@ -86,24 +86,20 @@ class AlarmKind final : public Kind {
 
 class TellingKind final : public Kind {
  public:
-  explicit TellingKind(World& world)
-      : fibers_(*world.database, world.clock, world.random, {}),
-        managed_(*world.database, fibers_, world.clock, world.random, {}) {
+  explicit TellingKind(World& world) : fibers_(*world.database, world.clock, world.random, {}) {
     fibers_.load();
-    managed_.load();
   }
-  WorkPart& part() override { return managed_; }
+  WorkPart& part() override { return fibers_.tellings(); }
   void add() override {
-    const auto fiber = managed_.start({.name = "work"});
+    const auto fiber = fibers_.start({.name = "work"});
     ASSERT_TRUE(fiber);
-    ASSERT_TRUE(managed_.settle(fiber->fiber, FiberStatus::kCompleted, "1"));
+    ASSERT_TRUE(fibers_.settle(fiber->fiber, FiberStatus::kCompleted, "1"));
   }
-  bool begin() override { return managed_.next_untold().has_value(); }
-  std::vector<GivenUp> given_up() override { return managed_.take_given_up(); }
+  bool begin() override { return fibers_.next_untold().has_value(); }
+  std::vector<GivenUp> given_up() override { return fibers_.tellings().take_given_up(); }
 
  private:
   Fibers fibers_;
-  ManagedFibers managed_;
 };
 
 struct KindRow {

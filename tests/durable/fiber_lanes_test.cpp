@@ -1,5 +1,5 @@
 // Fibers of one lane: they run one after the other.
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,16 +14,16 @@ namespace {
 
 using std::chrono::hours;
 
-class FiberLanesTest : public ManagedFibersFixture {
+class FiberLanesTest : public FibersFixture {
  protected:
-  static ManagedRequest in_lane(std::string_view id, std::string_view lane = "chat") {
-    ManagedRequest wanted = request(id);
+  static FiberRequest in_lane(std::string_view id, std::string_view lane = "chat") {
+    FiberRequest wanted = request(id);
     wanted.lane = lane;
     return wanted;
   }
-  ManagedFibers::Started start_in_lane(std::string_view id) { return start(in_lane(id)); }
+  Fibers::Started start_in_lane(std::string_view id) { return start(in_lane(id)); }
   FiberHandle resume(std::string_view id) {
-    const auto handle = managed_->resume(id);
+    const auto handle = fibers_->resume(id);
     EXPECT_TRUE(handle) << id;
     database_->commit();
     return handle ? *handle : 0;
@@ -37,7 +37,7 @@ class FiberLanesTest : public ManagedFibersFixture {
   }
 };
 
-TEST_F(FiberLanesTest, P11_OneRunsAtATimeInTheOrderOfTheirStarts) {
+TEST_F(FiberLanesTest, P16_OneRunsAtATimeInTheOrderOfTheirStarts) {
   const auto a = start_in_lane("a");
   ASSERT_NE(a.fiber, 0U);
   const auto b = start_in_lane("b");
@@ -64,7 +64,7 @@ TEST_F(FiberLanesTest, P11_OneRunsAtATimeInTheOrderOfTheirStarts) {
   EXPECT_NE(start_in_lane("e").fiber, 0U) << "the lane is free";
 }
 
-TEST_F(FiberLanesTest, P11_TheOrderSurvivesRestarts) {
+TEST_F(FiberLanesTest, P16_TheOrderSurvivesRestarts) {
   start_in_lane("a");
   start_in_lane("b");
   start_in_lane("c");
@@ -87,10 +87,10 @@ TEST_F(FiberLanesTest, P11_TheOrderSurvivesRestarts) {
   EXPECT_EQ(offered(), "c lane");
 }
 
-TEST_F(FiberLanesTest, P11_AFiberHoldsItsLaneUntilItIsSettled) {
-  fiber_settings_.max_attempts = 2;
+TEST_F(FiberLanesTest, P16_AFiberHoldsItsLaneUntilItIsSettled) {
+  settings_.max_attempts = 2;
   crash();
-  ManagedRequest retried = in_lane("a");
+  FiberRequest retried = in_lane("a");
   retried.max_retries = 1;
   const FiberHandle a = start(retried).fiber;
   start_in_lane("b");
@@ -98,7 +98,7 @@ TEST_F(FiberLanesTest, P11_AFiberHoldsItsLaneUntilItIsSettled) {
   EXPECT_EQ(offered(), "") << "it waits for its retry";
   clock_.advance(hours(1));
   EXPECT_EQ(offered(), "a retry");
-  ASSERT_TRUE(managed_->unknown("a"));
+  ASSERT_TRUE(fibers_->unknown("a"));
   database_->commit();
   EXPECT_EQ(offered(), "") << "it waits for code";
   crash();
@@ -113,20 +113,20 @@ TEST_F(FiberLanesTest, P11_AFiberHoldsItsLaneUntilItIsSettled) {
   resume("b");
   start_in_lane("c");
 
-  ASSERT_TRUE(managed_->retry("a"));
+  ASSERT_TRUE(fibers_->retry("a"));
   database_->commit();
   EXPECT_EQ(offered(), "") << "a revived fiber waits for its lane";
-  ASSERT_TRUE(managed_->cancel("b", "", "enough"));
+  ASSERT_TRUE(fibers_->cancel("b", "", "enough"));
   EXPECT_EQ(offered(), "a interrupted") << "it was started first";
-  ASSERT_TRUE(managed_->cancel("c", "", "enough"));
+  ASSERT_TRUE(fibers_->cancel("c", "", "enough"));
   EXPECT_EQ(status("c"), "aborted") << "without having begun";
-  ASSERT_TRUE(managed_->cancel("a", "", "enough"));
+  ASSERT_TRUE(fibers_->cancel("a", "", "enough"));
   EXPECT_EQ(offered(), "");
 }
 
 TEST_F(FiberLanesTest, NothingElseBeginsAParkedFiber) {
   start_in_lane("a");
-  ManagedRequest second = in_lane("b");
+  FiberRequest second = in_lane("b");
   second.key = "k";
   second.take_up = true;
   start(second);
@@ -146,26 +146,26 @@ TEST_F(FiberLanesTest, NothingElseBeginsAParkedFiber) {
 
 TEST_F(FiberLanesTest, ATurnThatBeginsIsNoNews) {
   for (const char* const id : {"a", "b"}) {
-    ManagedRequest turn = in_lane(id);
+    FiberRequest turn = in_lane(id);
     turn.is_turn = true;
     start(turn);
   }
-  ASSERT_TRUE(managed_->cancel("a", "", "enough"));
+  ASSERT_TRUE(fibers_->cancel("a", "", "enough"));
   EXPECT_EQ(offered(), "b lane");
   resume("b");
-  EXPECT_TRUE(managed_->take_turn_news().empty());
+  EXPECT_TRUE(fibers_->take_turn_news().empty());
   crash();
   EXPECT_EQ(offered(), "b interrupted");
-  ASSERT_EQ(managed_->take_turn_news().size(), 1U);
+  ASSERT_EQ(fibers_->take_turn_news().size(), 1U);
 }
 
 TEST_F(FiberLanesTest, ALaneHasALabelAndNoParent) {
   const std::string long_lane(257, 'x');
-  EXPECT_EQ(managed_->start(in_lane("a", long_lane)).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(in_lane("a", long_lane)).error().code, Errc::kInvalidArgument);
   start("outer");
-  ManagedRequest inner = in_lane("b");
+  FiberRequest inner = in_lane("b");
   inner.parent = "outer";
-  EXPECT_EQ(managed_->start(inner).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(inner).error().code, Errc::kInvalidArgument);
 }
 
 }  // namespace

@@ -19,16 +19,16 @@ TEST(FiberRecordTest, StatusesHaveTheirWordsAndTheSettledOnesAreKnown) {
 }
 
 TEST(FiberRecordTest, TheJsonHasEveryMemberAndNullForWhatThereIsNot) {
-  FiberRecord record;
-  record.id = "a\"b";
-  record.name = "n";
-  record.created_at_ms = 5;
+  FiberRecord record{.job = {}, .status = FiberStatus::kRunning};
+  record.job.id = "a\"b";
+  record.job.name = "n";
+  record.job.created_at_ms = 5;
   EXPECT_EQ(record_json(record),
             R"({"id":"a\"b","name":"n","status":"running","key":null,"input":null,)"
             R"("metadata":null,"snapshot":null,"result":null,"error":null,"dead":false,)"
             R"("created_at":5,"started_at":null,"completed_at":null,"attempts":0,"failures":0,)"
             R"("max_retries":0,"next_at":null})");
-  record.key = "k";
+  record.job.key = "k";
   record.input = "[1]";
   record.error = "no";
   record.next_at_ms = 9;

@@ -1,5 +1,5 @@
 // How often a fiber is recovered in its whole life.
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@ using std::chrono::hours;
 constexpr std::string_view kTooOften =
     "recovered as often as fibers.max_recoveries allows, and interrupted once more";
 
-class FibersBoundTest : public ManagedFibersFixture {
+class FibersBoundTest : public FibersFixture {
  protected:
-  FibersBoundTest() { fiber_settings_.max_recoveries = 20; }
+  FibersBoundTest() { settings_.max_recoveries = 20; }
 
   // A fiber begins, and has a checkpoint.
   void begin() { stash(start("m").fiber); }
@@ -26,7 +26,7 @@ class FibersBoundTest : public ManagedFibersFixture {
     database_->commit();
   }
   void resume() {
-    const auto fiber = managed_->resume("m");
+    const auto fiber = fibers_->resume("m");
     ASSERT_TRUE(fiber);
     stash(*fiber);
   }
@@ -45,7 +45,7 @@ class FibersBoundTest : public ManagedFibersFixture {
     crash();
   }
   void revive() {
-    ASSERT_TRUE(managed_->retry("m"));
+    ASSERT_TRUE(fibers_->retry("m"));
     database_->commit();
   }
 
@@ -56,7 +56,7 @@ TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEve
   begin();
   EXPECT_EQ(recoveries(100), 20);
   EXPECT_EQ(inspect("m")["dead"], true);
-  EXPECT_EQ(fibers_->last_error("m"), kTooOften);
+  EXPECT_EQ(inspect("m")["error"], kTooOften);
   EXPECT_TRUE(fibers_->wake().none());
   crash();
   EXPECT_FALSE(recover());
@@ -70,13 +70,13 @@ TEST_F(FibersBoundTest, P7_ARevivedFiberBeginsBothCountsAnew) {
 }
 
 TEST_F(FibersBoundTest, P7_AThousandRecoveriesAreTheDefaultAndZeroIsNoBound) {
-  fiber_settings_.max_recoveries = FiberSettings().max_recoveries;
+  settings_.max_recoveries = FiberSettings().max_recoveries;
   crash();
   begin();
   EXPECT_EQ(recoveries(30), 30);
   sql("UPDATE cf_agents_jobs SET claims = 990");
   EXPECT_EQ(recoveries(30), 10);
-  fiber_settings_.max_recoveries = 0;
+  settings_.max_recoveries = 0;
   revive();
   ASSERT_TRUE(recover());
   sql("UPDATE cf_agents_jobs SET claims = 5000");
@@ -99,15 +99,15 @@ TEST_F(FibersBoundTest, P7_WhatWasInterruptedOnPurposeIsRecoveredForNothing) {
 }
 
 TEST_F(FibersBoundTest, P7_WorkThatFailsAndIsTriedAgainIsNoCrash) {
-  ManagedRequest wanted = request("m");
+  FiberRequest wanted = request("m");
   wanted.max_retries = 100;
   auto fiber = start(wanted).fiber;
   for (int failure = 0; failure < 100; ++failure) {
     settle(fiber, FiberStatus::kError, "not yet");
     clock_.advance(hours(1));
     ASSERT_TRUE(recover()) << failure;
-    fiber = *managed_->resume("m");
-    EXPECT_FALSE(managed_->recovered("m", "")) << "its hook has ended";
+    fiber = *fibers_->resume("m");
+    EXPECT_FALSE(fibers_->recovered("m", "")) << "its hook has ended";
     database_->commit();
   }
   EXPECT_EQ(status("m"), "running");

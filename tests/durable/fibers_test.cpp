@@ -17,8 +17,8 @@
 //   27      every crash() here
 //   G1      P2_SettledWorkIsNotOfferedAndAnUncommittedEndIs
 //   G3      P4_AnAttemptCountsAlsoIfTheHookTakesTheProcessWithIt
-//   G5      P3_AResumedFiberKeepsItsRowAndItsCheckpoint
-#include "durable/managed_fibers_fixture.hpp"
+//   G5      P1_AResumedFiberKeepsItsRowAndItsCheckpoint
+#include "durable/fibers_fixture.hpp"
 #include "support/counted_steps.hpp"
 
 #include <sqlite3.h>
@@ -35,10 +35,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class FibersTest : public ManagedFibersFixture {
+class FibersTest : public FibersFixture {
  protected:
-  ManagedFibers::Started start_named(std::string_view name) {
-    ManagedRequest wanted = request();
+  Fibers::Started start_named(std::string_view name) {
+    FiberRequest wanted = request();
     wanted.name = name;
     return start(wanted);
   }
@@ -46,18 +46,17 @@ class FibersTest : public ManagedFibersFixture {
   std::optional<Interrupted> offer() {
     auto found = fibers_->begin_recovery();
     given_up_ = fibers_->take_given_up();
-    for (const GivenUp& dead : given_up_) managed_->died(dead.id, dead.why);
     database_->commit();
     return found;
   }
   FiberHandle resume(const std::string& id) {
-    const auto fiber = managed_->resume(id);
+    const auto fiber = fibers_->resume(id);
     EXPECT_TRUE(fiber.has_value());
     database_->commit();
     return fiber ? *fiber : 0;
   }
   void recovered(const std::string& id) {
-    EXPECT_TRUE(managed_->recovered(id, ""));
+    EXPECT_TRUE(fibers_->recovered(id, ""));
     database_->commit();
   }
 
@@ -102,26 +101,26 @@ TEST_F(FibersTest, ACheckpointRewritesItsDocumentAndNotTheRow) {
   ASSERT_TRUE(fibers_->stash(started.fiber, "2"));
   database_->commit();
   EXPECT_EQ(rows, 0);
-  ASSERT_TRUE(managed_->settle(started.fiber, FiberStatus::kCompleted, ""));
-  EXPECT_EQ(rows, 1);
+  ASSERT_TRUE(fibers_->settle(started.fiber, FiberStatus::kCompleted, ""));
+  EXPECT_EQ(rows, 2) << "its row, and that of its telling";
   sqlite3_update_hook(&database_->connection(), nullptr, nullptr);
 }
 
 TEST_F(FibersTest, P2_SettledWorkIsNotOfferedAndAnUncommittedEndIs) {
   settle(start_named("done").fiber, FiberStatus::kCompleted);
   const auto half = start_named("half");
-  ASSERT_TRUE(managed_->settle(half.fiber, FiberStatus::kCompleted, ""));
+  ASSERT_TRUE(fibers_->settle(half.fiber, FiberStatus::kCompleted, ""));
   crash();  // before the commit of the turn that settled it
   EXPECT_EQ(offer()->name, "half");
   EXPECT_FALSE(offer());
 }
 
-TEST_F(FibersTest, P3_AResumedFiberKeepsItsRowAndItsCheckpoint) {
+TEST_F(FibersTest, P1_AResumedFiberKeepsItsRowAndItsCheckpoint) {
   const auto first = start_named("research");
   ASSERT_TRUE(fibers_->stash(first.fiber, "7"));
   database_->commit();
   crash();
-  ASSERT_TRUE(managed_->resume(offer()->id));
+  ASSERT_TRUE(fibers_->resume(offer()->id));
   crash();  // before the commit
   clock_.advance(seconds(10));
   const auto again = offer();
@@ -168,7 +167,7 @@ TEST_F(FibersTest, R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesAResta
 }
 
 TEST_F(FibersTest, AfterMaxAttemptsAFiberIsDeadUntilItIsRevived) {
-  fiber_settings_.max_attempts = 3;
+  settings_.max_attempts = 3;
   const std::string id = start_named("poison").id;
   crash();
   for (int attempt = 1; attempt <= 3; ++attempt) {
@@ -181,14 +180,14 @@ TEST_F(FibersTest, AfterMaxAttemptsAFiberIsDeadUntilItIsRevived) {
   clock_.advance(std::chrono::hours(24));
   EXPECT_FALSE(fibers_->due());
   EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber wakes nobody";
-  ASSERT_TRUE(managed_->retry(id));
+  ASSERT_TRUE(fibers_->retry(id));
   database_->commit();
   EXPECT_EQ(offer()->attempt, 1);
 }
 
 TEST_F(FibersTest, AFiberThatDiesWithoutProgressGoesOnCounting) {
-  fiber_settings_.max_attempts = 3;
-  fiber_settings_.max_crashes = 0;
+  settings_.max_attempts = 3;
+  settings_.max_crashes = 0;
   const std::string id = start_named("crashes at once").id;
   crash();
   for (int attempt = 1; attempt <= 3; ++attempt) {
@@ -211,7 +210,7 @@ TEST_F(FibersTest, AFiberThatDiesWithoutProgressGoesOnCounting) {
 }
 
 TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {
-  fiber_settings_.max_attempts = 3;
+  settings_.max_attempts = 3;
   const std::string id = start_named("one long step").id;
   for (int restart = 0; restart < 20; ++restart) {
     fibers_->interrupt_on_purpose();
@@ -266,19 +265,19 @@ TEST_F(FibersTest, AShutdownInTheMiddleOfAHookDoesNotCount) {
 TEST_F(FibersTest, OnlyAFiberThatIsBeingRecoveredCanBeResumed) {
   const std::string id = start_named("work").id;
   crash();
-  EXPECT_EQ(managed_->resume(id).error().code, Errc::kNotFound) << "not offered yet";
+  EXPECT_EQ(fibers_->resume(id).error().code, Errc::kNotFound) << "not offered yet";
   ASSERT_TRUE(offer());
   hook_fails(id, "no");
-  EXPECT_EQ(managed_->resume(id).error().code, Errc::kNotFound) << "its hook has ended";
+  EXPECT_EQ(fibers_->resume(id).error().code, Errc::kNotFound) << "its hook has ended";
 }
 
 TEST_F(FibersTest, OnlyADeadFiberIsRevived) {
   const std::string id = start_named("work").id;
-  EXPECT_EQ(managed_->retry(id).error().code, Errc::kNotFound) << "it runs";
+  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it runs";
   crash();
-  EXPECT_EQ(managed_->retry(id).error().code, Errc::kNotFound) << "it waits";
+  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it waits";
   ASSERT_TRUE(offer());
-  EXPECT_EQ(managed_->retry(id).error().code, Errc::kNotFound) << "it is being offered";
+  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it is being offered";
   EXPECT_FALSE(offer());
 }
 
@@ -375,27 +374,29 @@ TEST_F(FibersTest, P5_APlanSaysWhoComesFirstAndTheOthersFollowOldestFirst) {
 }
 
 TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileAHookIsToDecideAboutIt) {
-  start("x");
+  FiberRequest wanted = request("x");
+  wanted.max_retries = 1;
+  start(wanted);
   crash();
   ASSERT_TRUE(offer());
   EXPECT_FALSE(fibers_->due());
   EXPECT_FALSE(offer());
   EXPECT_TRUE(fibers_->wake().working);
-  ASSERT_TRUE(fibers_->resume("x"));
-  fibers_->postpone("x", 0);
+  const auto fiber = fibers_->resume("x");
+  ASSERT_TRUE(fiber);
+  settle(*fiber, FiberStatus::kError, "once more");
+  clock_.advance(seconds(2));
   EXPECT_TRUE(fibers_->due()) << "though the hook that went on with it may not have ended";
   EXPECT_EQ(offer()->attempt, 1);
 }
 
-TEST_F(FibersTest, AnErasedFiberHasNoHandle) {
+TEST_F(FibersTest, ASettledFiberHasNoHandle) {
   const FiberHandle fiber = start("x").fiber;
-  EXPECT_EQ(fibers_->find("x")->running, fiber);
-  EXPECT_EQ(*fibers_->managed_id(fiber), "x");
-  fibers_->erase("x");
+  EXPECT_EQ(*fibers_->id_of(fiber), "x");
+  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
   EXPECT_EQ(fibers_->stash(fiber, "1").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->managed_id(fiber), nullptr);
-  EXPECT_EQ(fibers_->find("x")->running, 0U)
-      << "its row is a record, which says what becomes of it";
+  EXPECT_EQ(fibers_->id_of(fiber), nullptr);
+  EXPECT_EQ(fibers_->row_of("x"), kNoFiber);
 }
 
 // What an agent does at each wake and in each turn, in instructions of the database.
@@ -403,12 +404,9 @@ TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
   const std::string interrupted = start_named("interrupted").id;
   const auto effort = [&] {
     crash();
-    managed_.reset();
     const hearth::testing::CountedSteps steps(*database_);
-    fibers_.emplace(*database_, clock_, random_, fiber_settings_);
+    fibers_.emplace(*database_, clock_, random_, settings_);
     fibers_->load();
-    managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
-    managed_->load();
     EXPECT_TRUE(fibers_->due());
     EXPECT_EQ(fibers_->due_list().size(), 1U);
     EXPECT_EQ(fibers_->next_due_id(), interrupted);
@@ -418,21 +416,22 @@ TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
   sql("INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, next_at, attempts, dead, "
       "ended_at, status, type) "
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000) "
-      "SELECT 2, 4, 'dead ' || i, 'x', i, 0, 10, 1, i, 'error', 'kept' FROM n");
+      "SELECT 2, 3, 'dead ' || i, 'x', i, 0, 10, 1, i, 'error', 'kept' FROM n");
   EXPECT_LE(effort(), alone + 20) << "a jump more here and there";
   const hearth::testing::CountedSteps steps(*database_);
   EXPECT_EQ(ids(listed({.after = "dead 15000", .limit = 1, .dead = true})), "dead 14999 ");
-  EXPECT_TRUE(managed_->retry("dead 20000"));
+  EXPECT_TRUE(fibers_->retry("dead 20000"));
   EXPECT_LT(steps.count(), 2'000U)
       << "a page, and one of them, are found without a look at the others";
 }
 
 TEST_F(FibersTest, WrongUsesAreRefused) {
-  EXPECT_EQ(fibers_->may_start("").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->may_start(std::string(257, 'n')).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->may_start("\xff").error().code, Errc::kInvalidArgument);
+  const std::string too_long(257, 'n');
+  for (const std::string_view name :
+       {std::string_view(), std::string_view(too_long), std::string_view("\xff")})
+    EXPECT_EQ(fibers_->start({.name = name}).error().code, Errc::kInvalidArgument);
   const FiberHandle fiber = start_named("x").fiber;
-  const std::string large(fiber_settings_.max_snapshot_bytes + 1, '1');
+  const std::string large(settings_.max_snapshot_bytes + 1, '1');
   EXPECT_EQ(fibers_->stash(fiber, large).error().code, Errc::kLimitExceeded);
   settle(fiber, FiberStatus::kCompleted);
   EXPECT_EQ(fibers_->stash(fiber, "1").error().code, Errc::kNotFound);
@@ -445,8 +444,8 @@ TEST_F(FibersTest, AnAgentWithoutFibersHasNoTableAndNeedsNoWake) {
 }
 
 TEST_F(FibersTest, TooManyAtOnceAreRefused) {
-  for (std::size_t i = 0; i < fiber_settings_.max_running; ++i) start_named("x");
-  EXPECT_EQ(fibers_->may_start("x").error().code, Errc::kLimitExceeded);
+  for (std::size_t i = 0; i < settings_.max_running; ++i) start_named("x");
+  EXPECT_EQ(fibers_->start(request()).error().code, Errc::kLimitExceeded);
 }
 
 }  // namespace

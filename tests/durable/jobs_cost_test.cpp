@@ -1,6 +1,6 @@
 // What an agent's work costs with 10 and with 10,000 waiting jobs, in instructions of the database.
 #include "durable/alarms.hpp"
-#include "durable/managed_fibers.hpp"
+#include "durable/fibers.hpp"
 #include "durable/notices.hpp"
 #include "durable/queue.hpp"
 #include "durable/schedules.hpp"
@@ -30,9 +30,7 @@ std::vector<Cost> costs_with(int jobs) {
   hearth::testing::ManualClock clock;
   hearth::testing::SeededRandom random{7};
   storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
-  const FiberSettings fiber_settings{.max_running = 20'000};
-  ManagedSettings managed_settings;
-  managed_settings.max_records = 20'000;
+  const FiberSettings fiber_settings{.max_running = 20'000, .max_records = 20'000};
   ScheduleSettings schedule_settings;
   schedule_settings.max_schedules = 20'000;
   const AlarmSettings alarm_settings{.max_alarms = 20'000};
@@ -44,12 +42,11 @@ std::vector<Cost> costs_with(int jobs) {
     for (int i = 0; i < jobs; ++i)
       EXPECT_TRUE(alarms.set({"ring" + std::to_string(i), "[1]", in_a_minute(i)}));
     Fibers fibers(database, clock, random, fiber_settings);
-    ManagedFibers managed(database, fibers, clock, random, managed_settings);
     Schedules schedules(database, clock, random, schedule_settings);
     Queue queue(database, clock, random, {});
     Notices notices(database, clock, random);
     for (int i = 0; i < jobs; ++i) {
-      EXPECT_TRUE(managed.start(ManagedRequest{.name = "report", .input = "[1]"}));
+      EXPECT_TRUE(fibers.start(FiberRequest{.name = "report", .input = "[1]"}));
       ScheduleRequest delay;
       delay.type = ScheduleType::kDelay;
       delay.callback = "tick";
@@ -63,8 +60,6 @@ std::vector<Cost> costs_with(int jobs) {
   // Another instance finds them.
   Fibers fibers(database, clock, random, fiber_settings);
   fibers.load();
-  ManagedFibers managed(database, fibers, clock, random, managed_settings);
-  managed.load();
   Schedules schedules(database, clock, random, schedule_settings);
   schedules.load();
   Queue queue(database, clock, random, {});
@@ -73,11 +68,11 @@ std::vector<Cost> costs_with(int jobs) {
   notices.load();
   Alarms alarms(database, clock, random, alarm_settings);
   alarms.load();
-  const auto parent = managed.start(ManagedRequest{.name = "report", .id = "parent"});
-  const auto child = managed.start(ManagedRequest{
+  const auto parent = fibers.start(FiberRequest{.name = "report", .id = "parent"});
+  const auto child = fibers.start(FiberRequest{
       .name = "report", .id = "child", .keeping = FiberKeeping::kBrief, .parent = "parent"});
   EXPECT_TRUE(parent && child);
-  EXPECT_TRUE(managed.settle(child->fiber, FiberStatus::kCompleted, "7"));
+  EXPECT_TRUE(fibers.settle(child->fiber, FiberStatus::kCompleted, "7"));
   database.commit();
   clock.advance(std::chrono::milliseconds(60'000));
   hearth::testing::compiled_again(database);  // those that were compiled before the tables
@@ -92,7 +87,7 @@ std::vector<Cost> costs_with(int jobs) {
   };
   measure("wake time", [&] {
     return fibers.wake().at_ms && schedules.wake().at_ms && queue.wake().working &&
-           managed.wake().none();
+           fibers.tellings().wake().none();
   });
   measure("claim a fiber", [&] { return fibers.begin_recovery().has_value(); });
   measure("wake time after it", [&] { return fibers.wake().at_ms.has_value(); });
@@ -100,9 +95,9 @@ std::vector<Cost> costs_with(int jobs) {
   measure("end of an item", [&] { return queue.ended(true, false, "").next == TryEnd::kDone; });
   measure("claim a run", [&] { return schedules.begin_due().has_value(); });
   measure("wake time of schedules", [&] { return schedules.wake().at_ms.has_value(); });
-  measure("list 5 records", [&] { return managed.list({.limit = 5}).has_value(); });
+  measure("list 5 records", [&] { return fibers.list({.limit = 5}).has_value(); });
   measure("list 5 open records",
-          [&] { return managed.list({.statuses = 7, .limit = 5}).has_value(); });
+          [&] { return fibers.list({.statuses = 7, .limit = 5}).has_value(); });
   measure("list 5 schedules", [&] {
     ScheduleFilter filter;
     filter.limit = 5;
@@ -111,7 +106,7 @@ std::vector<Cost> costs_with(int jobs) {
   measure("list 5 items", [&] { return queue.list({.limit = 5}).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
   measure("start a fiber",
-          [&] { return managed.start(ManagedRequest{.name = "report"}).has_value(); });
+          [&] { return fibers.start(FiberRequest{.name = "report"}).has_value(); });
   // The list of alarms is not measured: it sorts all, and an agent has at most alarms.max_alarms.
   measure("wake time of alarms", [&] { return alarms.wake().working; });
   measure("claim an alarm", [&] { return alarms.begin_next().has_value(); });
@@ -128,16 +123,16 @@ std::vector<Cost> costs_with(int jobs) {
   measure("push a notice",
           [&] { return notices.push({"ChatRoom", "new", "note", "[1]", ""}).has_value(); });
   measure("checkpoint of a parent", [&] {
-    managed.checkpointed("parent");
-    return !managed.inspect("child", "");
+    EXPECT_TRUE(fibers.stash(parent->fiber, "1"));
+    return !fibers.inspect("child", "");
   });
   measure("end of a parent",
-          [&] { return managed.settle(parent->fiber, FiberStatus::kCompleted, "").has_value(); });
+          [&] { return fibers.settle(parent->fiber, FiberStatus::kCompleted, "").has_value(); });
   alarms.close();
   notices.close();
   schedules.close();
   queue.close();
-  managed.close();
+  fibers.tellings().close();
   fibers.close();
   return costs;
 }

@@ -18,7 +18,7 @@ using storage::Param;
 
 class JobsTest : public ::testing::Test {
  protected:
-  Job insert(std::string id, JobKind kind = JobKind::kManaged, std::int64_t created_at_ms = 1) {
+  Job insert(std::string id, JobKind kind = JobKind::kFiber, std::int64_t created_at_ms = 1) {
     Job job;
     job.kind = kind;
     job.id = std::move(id);
@@ -36,8 +36,8 @@ class JobsTest : public ::testing::Test {
     });
     return ids;
   }
-  std::string first_due(JobKind kind, JobState state = JobState::kWaiting) {
-    const auto job = jobs_.first_due(kind, state, [](const Job&) { return true; });
+  std::string first_due(JobKind kind) {
+    const auto job = jobs_.first_due(kind, [](const Job&) { return true; });
     return job ? job->id : "";
   }
 
@@ -49,18 +49,18 @@ class JobsTest : public ::testing::Test {
 TEST_F(JobsTest, P2_ReadingMakesNothing) {
   EXPECT_FALSE(jobs_.exists());
   EXPECT_FALSE(jobs_.find(1));
-  EXPECT_FALSE(jobs_.find(JobKind::kManaged, "x"));
+  EXPECT_FALSE(jobs_.find(JobKind::kFiber, "x"));
   EXPECT_EQ(first_due(JobKind::kItem), "");
   EXPECT_EQ(jobs_.count_bound(JobKind::kItem), 0U);
   EXPECT_FALSE(jobs_.document(1, JobPart::kInput));
-  jobs_.release(JobKind::kManaged, JobState::kWaiting, 1);
-  jobs_.shift(JobKind::kManaged, JobState::kWaiting, 1);
+  jobs_.release(JobKind::kFiber, 1);
+  jobs_.shift(JobKind::kFiber, 1);
   EXPECT_FALSE(database_.exists());
 }
 
 TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   Job in;
-  in.kind = JobKind::kManaged;
+  in.kind = JobKind::kFiber;
   in.id = "x";
   in.name = "report";
   in.key = "k";
@@ -74,7 +74,7 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   in.claim(13);
   jobs_.insert(in);
   EXPECT_EQ(jobs_.find(in.seq)->fatal_attempts, 1) << "a continuation takes it over";
-  in.state = JobState::kUntold;
+  in.state = JobState::kSettled;
   in.due_at_ms = 99;
   in.ended_at_ms = 12;
   in.next_at_ms = 99;
@@ -86,16 +86,15 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   in.dead = true;
   in.has_failed = true;
   in.status = "error";
-  in.tell_failures = 5;
   in.keep = "failed";
   jobs_.update(in);
   database_.commit();
-  const auto out = jobs_.find(JobKind::kManaged, "x");
+  const auto out = jobs_.find(JobKind::kFiber, "x");
   ASSERT_TRUE(out);
   EXPECT_EQ(out->seq, in.seq);
   EXPECT_EQ(out->name, "report");
   EXPECT_EQ(out->key, "k");
-  EXPECT_EQ(out->state, JobState::kUntold);
+  EXPECT_EQ(out->state, JobState::kSettled);
   EXPECT_EQ(out->due_at_ms, 99);
   EXPECT_EQ(out->created_at_ms, 10);
   EXPECT_EQ(out->started_at_ms, 11);
@@ -110,7 +109,6 @@ TEST_F(JobsTest, AJobComesBackWithEveryColumn) {
   EXPECT_TRUE(out->dead);
   EXPECT_TRUE(out->has_failed);
   EXPECT_EQ(out->status, "error");
-  EXPECT_EQ(out->tell_failures, 5);
   EXPECT_EQ(out->keep, "failed");
   EXPECT_EQ(out->parent, "p");
   EXPECT_EQ(out->type, "kept");
@@ -134,35 +132,32 @@ TEST_F(JobsTest, ADocumentIsWrittenWithoutItsRow) {
 }
 
 TEST_F(JobsTest, ALineIsByTimeAndThenByAge) {
-  insert("c", JobKind::kManaged, 5);
-  insert("a", JobKind::kManaged, 2);
-  insert("b", JobKind::kManaged, 5);
+  insert("c", JobKind::kFiber, 5);
+  insert("a", JobKind::kFiber, 2);
+  insert("b", JobKind::kFiber, 5);
   insert("other", JobKind::kItem, 1);
-  EXPECT_EQ(first_due(JobKind::kManaged), "a");
-  const auto other = jobs_.first_due(JobKind::kManaged, JobState::kWaiting,
-                                     [](const Job& job) { return job.id != "a"; });
+  EXPECT_EQ(first_due(JobKind::kFiber), "a");
+  const auto other = jobs_.first_due(JobKind::kFiber, [](const Job& job) { return job.id != "a"; });
   EXPECT_EQ(other->id, "c");
-  Job claimed = *jobs_.find(JobKind::kManaged, "a");
+  Job claimed = *jobs_.find(JobKind::kFiber, "a");
   claimed.claim(1);
   jobs_.update(claimed);
-  EXPECT_EQ(first_due(JobKind::kManaged), "c");
+  EXPECT_EQ(first_due(JobKind::kFiber), "c");
 }
 
-TEST_F(JobsTest, WhatWasClaimedWaitsAgainAndWhatWasToldIsUntold) {
-  Job running = insert("running", JobKind::kManaged, 3);
+TEST_F(JobsTest, WhatWasClaimedWaitsAgainAtItsOwnTime) {
+  Job running = insert("running", JobKind::kFiber, 3);
   running.claim(1);
   jobs_.update(running);
-  Job telling = insert("telling", JobKind::kManaged, 4);
-  telling.claim(1);
-  telling.ended_at_ms = 5;
-  telling.next_at_ms = 70;
-  jobs_.update(telling);
-  jobs_.release(JobKind::kManaged, JobState::kWaiting, 100);
-  EXPECT_EQ(first_due(JobKind::kManaged), "running");
-  EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "");
-  jobs_.release(JobKind::kManaged, JobState::kUntold, 100);
-  EXPECT_EQ(first_due(JobKind::kManaged, JobState::kUntold), "telling");
-  EXPECT_EQ(jobs_.find(telling.seq)->due_at_ms, 70);
+  Job later = insert("later", JobKind::kFiber, 4);
+  later.claim(1);
+  later.next_at_ms = 70;
+  jobs_.update(later);
+  const Job other = insert("other", JobKind::kItem, 1);
+  jobs_.release(JobKind::kFiber, 100);
+  EXPECT_EQ(first_due(JobKind::kFiber), "running");
+  EXPECT_EQ(jobs_.find(later.seq)->due_at_ms, 70);
+  EXPECT_EQ(jobs_.find(other.seq)->due_at_ms, 1);
 }
 
 TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
@@ -174,8 +169,8 @@ TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
     jobs_.update(job);
     return job.seq;
   };
-  const std::int64_t retry = wait("x", JobKind::kManaged, 0);
-  const std::int64_t due = insert("due", JobKind::kManaged, 9'000).seq;
+  const std::int64_t retry = wait("x", JobKind::kFiber, 0);
+  const std::int64_t due = insert("due", JobKind::kFiber, 9'000).seq;
   const std::int64_t alarm = wait("alarm", JobKind::kAlarm, 0);
   const std::int64_t retried_alarm = wait("retried", JobKind::kAlarm, 1);
   const auto times = [&] {
@@ -185,22 +180,22 @@ TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
     return all;
   };
   const auto each_kind = [](const auto& change) {
-    for (const JobKind kind : {JobKind::kManaged, JobKind::kAlarm}) change(kind);
+    for (const JobKind kind : {JobKind::kFiber, JobKind::kAlarm}) change(kind);
   };
-  each_kind([&](JobKind kind) { jobs_.shift(kind, JobState::kWaiting, -300); });
+  each_kind([&](JobKind kind) { jobs_.shift(kind, -300); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200}));
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 9'700); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 9'700); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200})) << "no jump";
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 50); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 50); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550}));
   EXPECT_EQ(jobs_.find(retry)->next_at_ms, 550);
   EXPECT_EQ(jobs_.find(due)->next_at_ms, 0);
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, JobState::kWaiting, 500); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 500); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550})) << "only once";
   Job without_code = *jobs_.find(alarm);
   without_code.next_at_ms = 0;
   jobs_.update(without_code);
-  jobs_.restart_waits(JobKind::kAlarm, JobState::kWaiting, 500);
+  jobs_.restart_waits(JobKind::kAlarm, 500);
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 500, 550})) << "it has no time of its own";
 }
 
@@ -242,15 +237,15 @@ TEST_F(JobsTest, WhatDiedLongAgoIsFoundWithoutALookAtWhatDiedLately) {
   const auto expired = jobs_.expired("dead", 10'001, 10);
   ASSERT_EQ(expired.size(), 2U);
   EXPECT_EQ(expired[0].id, "dead 20000");
-  EXPECT_TRUE(jobs_.has_any(JobKind::kManaged, JobState::kDead));
-  EXPECT_EQ(first_due(JobKind::kManaged), "alive");
+  EXPECT_TRUE(jobs_.has_any(JobKind::kFiber, JobState::kDead));
+  EXPECT_EQ(first_due(JobKind::kFiber), "alive");
   EXPECT_LT(steps.count(), 500U);
 }
 
 TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
   insert("a");  // the tables are there
   const auto work = [this] {
-    for (const JobKind kind : {JobKind::kManaged, JobKind::kSchedule, JobKind::kItem}) {
+    for (const JobKind kind : {JobKind::kFiber, JobKind::kSchedule, JobKind::kItem}) {
       Job job = insert("job " + std::to_string(static_cast<int>(kind)), kind);
       EXPECT_TRUE(jobs_.find(kind, job.id));
       EXPECT_NE(first_due(kind), "");
@@ -260,9 +255,9 @@ TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
       job.claim(1);
       jobs_.update(job);
       EXPECT_TRUE(jobs_.has_any(kind, JobState::kClaimed));
-      jobs_.release(kind, JobState::kWaiting, 1);
-      jobs_.shift(kind, JobState::kWaiting, 1);
-      jobs_.restart_waits(kind, JobState::kWaiting, 0);
+      jobs_.release(kind, 1);
+      jobs_.shift(kind, 1);
+      jobs_.restart_waits(kind, 0);
       jobs_.put(job.seq, JobPart::kInput, "[1]");
       EXPECT_GT(jobs_.count(kind), 0U);
       EXPECT_GT(jobs_.count_bound(kind), 0U);

@@ -1,6 +1,6 @@
 #include "durable/operation_answers.hpp"
 
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 #include "durable/operations.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace hearth::durable {
 namespace {
 
-class OperationAnswersTest : public ManagedFibersFixture {
+class OperationAnswersTest : public FibersFixture {
  protected:
   OperationAnswersTest() {
     OperationRequest request;  // its row makes the tables

@@ -15,7 +15,7 @@ class OperationsOfFibersTest : public OperationsFixture {
   // Its record is removed at its end. Its key is the key that its parent's code uses for it.
   FiberHandle start_brief(const std::string& id, const std::string& parent = "",
                           std::uint32_t retries = 0) {
-    ManagedRequest wanted = request(id);
+    FiberRequest wanted = request(id);
     wanted.keeping = FiberKeeping::kBrief;
     wanted.parent = parent;
     wanted.max_retries = retries;
@@ -39,12 +39,11 @@ class OperationsOfFibersTest : public OperationsFixture {
     return begin(fiber, effect, false, key);
   }
   void cancel(const std::string& id) {
-    EXPECT_TRUE(managed_->cancel(id, "", "no more"));
+    EXPECT_TRUE(fibers_->cancel(id, "", "no more"));
     database_->commit();
   }
   void checkpoint(FiberHandle fiber, const std::string& id) {
     EXPECT_TRUE(fibers_->stash(fiber, "1"));
-    managed_->checkpointed(id);
     ledger_->checkpointed(id);
     database_->commit();
   }
@@ -82,7 +81,7 @@ TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
   settle(first, OperationOutcome::kCompleted);
   cancel("inner");
   // Another fiber in its place.
-  ManagedRequest wanted = request("other");
+  FiberRequest wanted = request("other");
   wanted.keeping = FiberKeeping::kBrief;
   wanted.parent = "middle";
   wanted.key = "middle/inner/1";
@@ -276,7 +275,7 @@ TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpStaysSoBehindTheHorizonOfItsKey
 }
 
 TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRevived) {
-  fiber_settings_.max_attempts = 1;
+  settings_.max_attempts = 1;
   crash_all();
   const OperationBegun probe = begin(start("f").fiber, Effect::kProbe);
   crash_all();
@@ -290,7 +289,7 @@ TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRe
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   crash_all();
   EXPECT_EQ(state(probe.id), "unknown");
-  ASSERT_TRUE(managed_->retry("f"));
+  ASSERT_TRUE(fibers_->retry("f"));
   database_->commit();
   const FiberHandle revived = resume("f");
   const OperationBegun asked = begin(revived, Effect::kProbe);
@@ -307,8 +306,7 @@ TEST_F(OperationsOfFibersTest, P6_WhatADeadFiberHasDoneStaysForIt) {
   const FiberHandle fiber = start("f").fiber;
   const OperationBegun begun = begin(fiber);
   settle(begun, OperationOutcome::kCompleted);
-  managed_->died("f", "no");
-  database_->commit();
+  die("f", "no");
   end_fibers();
   clock_.advance(std::chrono::hours(2));
   ledger_->sweep();

@@ -1,7 +1,7 @@
 #pragma once
 // The ledger of an agent with fibers, which its tests kill and open again.
 
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 #include "durable/operations.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace hearth::durable {
 
-class OperationsFixture : public ManagedFibersFixture {
+class OperationsFixture : public FibersFixture {
  protected:
   explicit OperationsFixture(OperationSettings settings = {})
       : ledger_settings_(std::move(settings)) {
@@ -38,7 +38,7 @@ class OperationsFixture : public ManagedFibersFixture {
     database_->commit();
     return begun ? *std::move(begun) : OperationBegun();
   }
-  using ManagedFibersFixture::settle;
+  using FibersFixture::settle;
   OperationState settle(const OperationBegun& begun, OperationOutcome outcome,
                         std::string_view body = "1") {
     const auto state = ledger_->settle(begun.operation, outcome, body);
@@ -49,9 +49,9 @@ class OperationsFixture : public ManagedFibersFixture {
   // Resumes the interrupted fiber.
   FiberHandle resume(const std::string& id) {
     while (const auto fiber = fibers_->begin_recovery()) {
-      managed_->begin_recovery(fiber->id);
+      (void)fibers_->offer(fiber->id);
       if (fiber->id != id) continue;
-      const auto handle = managed_->resume(id);
+      const auto handle = fibers_->resume(id);
       EXPECT_TRUE(handle);
       database_->commit();
       return handle ? *handle : 0;

@@ -44,15 +44,13 @@ class OperationsIdentityTest : public OperationsFixture {
     storage::AgentDatabase database(file, key);
     Fibers fibers(database, clock_, random_, {});
     fibers.load();
-    ManagedFibers managed(database, fibers, clock_, random_, {});
-    managed.load();
     Operations ledger(database, fibers, clock_, random_, ledger_settings_);
     ledger.load();
     Ids ids;
     const auto by_key = ledger.begin(charge("order 7"));
     EXPECT_TRUE(by_key) << by_key.error().message;
     if (by_key) ids.by_key = by_key->id;
-    const auto started = managed.start(request("f"));
+    const auto started = fibers.start(request("f"));
     EXPECT_TRUE(started) << started.error().message;
     if (started && started->fiber != 0) {
       const auto by_fiber = ledger.begin(charge("", started->fiber));
@@ -61,7 +59,7 @@ class OperationsIdentityTest : public OperationsFixture {
     }
     database.commit();
     ledger.close();
-    managed.close();
+    fibers.tellings().close();
     fibers.close();
     database.close();
     return ids;

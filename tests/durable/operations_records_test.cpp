@@ -153,7 +153,7 @@ TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
     request.kind = kind;
     ids.push_back(complete(request).id);
   }
-  managed_->settle(fiber, FiberStatus::kCompleted, "");
+  fibers_->settle(fiber, FiberStatus::kCompleted, "");
   const auto there = [&] {
     ledger_->sweep();
     std::string all;

@@ -433,7 +433,7 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   crash_all();
   EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
   EXPECT_EQ(record().at("state"), "interrupted");
-  ASSERT_TRUE(managed_->cancel("f", "", "no more"));
+  ASSERT_TRUE(fibers_->cancel("f", "", "no more"));
   database_->commit();
   crash_all();
   EXPECT_EQ(record().at("state"), "unknown");
@@ -469,7 +469,7 @@ TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {
 }
 
 TEST_F(OperationRequestsTest, P10_ADeadFiberIsOver) {
-  fiber_settings_.max_attempts = 1;
+  settings_.max_attempts = 1;
   crash_all();
   fiber_ = start("f").fiber;
   begin(Effect::kUnsafe, true);

@@ -153,7 +153,7 @@ TEST_F(OperationsTest, WhatAKillHasCutOffIsDecidedByTheStricterEffect) {
       EXPECT_EQ(state(begun.id), "running");
     }
     if (decided.operation != 0) settle(decided, kCompleted);
-    managed_->settle(again, FiberStatus::kCompleted, "");
+    fibers_->settle(again, FiberStatus::kCompleted, "");
     clock_.set_wall(then);
     database_->commit();
   }
@@ -200,16 +200,16 @@ TEST_F(OperationsTest, AKeyNamesItInTheWholeAgentAndNotWithOtherArguments) {
 
 TEST_F(OperationsTest, AFiberThatIsReplacedKeepsTheScopeThatItHasInItsParent) {
   ASSERT_NE(start_fiber("parent"), 0U);
-  ManagedRequest child = request();
+  FiberRequest child = request();
   child.key = "parent/step/0/1";
   child.parent = "parent";
   child.keeping = FiberKeeping::kBrief;
   child.policy = SettledKey::kReplaceFailed;
-  const ManagedFibers::Started first = start(child);
+  const Fibers::Started first = start(child);
   const OperationBegun begun = complete(charge(first.fiber));
   EXPECT_EQ(text_member(record(begun.id), "scope"), "parent/step/0/1");
   settle(first.fiber, FiberStatus::kError, "something else has failed");
-  const ManagedFibers::Started second = start(child);
+  const Fibers::Started second = start(child);
   ASSERT_NE(second.id, first.id);
   EXPECT_EQ(begin(charge(second.fiber)).id, begun.id) << "the charge is not made again";
   child.key = "parent/step/0/2";

@@ -150,13 +150,13 @@ TEST_F(ScheduleTableTest, FibersBelowAFiberThatIsNamedAfterAScheduleAreLeftAlone
   const std::string id = insert("p").id;
   Jobs jobs(*database_);
   Job fiber;
-  fiber.kind = JobKind::kManaged;
+  fiber.kind = JobKind::kFiber;
   fiber.id = "f";
   fiber.parent = id;
   jobs.insert(fiber);
   EXPECT_TRUE(table_->children(id).empty());
   table_->hand_over_children(id, "heir");
-  EXPECT_EQ(jobs.find(JobKind::kManaged, "f")->parent, id);
+  EXPECT_EQ(jobs.find(JobKind::kFiber, "f")->parent, id);
 }
 
 TEST_F(ScheduleTableTest, ARunningOneShotRowIsNotAlike) {

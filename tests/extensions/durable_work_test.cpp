@@ -63,11 +63,11 @@ class DurableWorkTest : public ::testing::Test {
   }
   // A fiber whose record goes with its end.
   void begin(const std::string& id) {
-    durable::ManagedRequest request;
+    durable::FiberRequest request;
     request.name = "work";
     request.id = id;
     request.keeping = durable::FiberKeeping::kBrief;
-    EXPECT_TRUE(work_->managed().start(request));
+    EXPECT_TRUE(work_->fibers().start(request));
   }
   // The first offer, after the plan, which says nothing.
   DueWork take_offer() {
@@ -77,12 +77,12 @@ class DurableWorkTest : public ::testing::Test {
     return take(true);
   }
   void settle_one(const char* id) {
-    durable::ManagedRequest request;
+    durable::FiberRequest request;
     request.name = "work";
     request.id = id;
-    const auto started = work_->managed().start(request);
+    const auto started = work_->fibers().start(request);
     ASSERT_TRUE(started);
-    EXPECT_TRUE(work_->managed().settle(started->fiber, durable::FiberStatus::kCompleted, ""));
+    EXPECT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kCompleted, ""));
   }
 
   hearth::testing::TempDirectory directory_;
@@ -133,8 +133,8 @@ TEST_F(DurableWorkTest, WorkIsUnderTheTraceUnderWhichItWasBegun) {
   work_->keep_trace(JobKind::kSchedule, tick, "trace of the schedule");
   work_->keep_trace(JobKind::kSchedule, tick, "and not of what finds it again");
   work_->keep_trace(JobKind::kItem, item, "trace of the item");
-  work_->keep_trace(JobKind::kManaged, "told", "trace of the record");
-  work_->keep_trace(JobKind::kManaged, "fiber", "trace of the fiber");
+  work_->keep_trace(JobKind::kFiber, "told", "trace of the record");
+  work_->keep_trace(JobKind::kFiber, "fiber", "trace of the fiber");
   push("untraced");
   crash();
   std::map<EventKind, std::string> traces;
@@ -272,11 +272,11 @@ class PlannedWorkTest : public DurableWorkTest {
   // Fibers that are interrupted by a kill and then planned, the oldest first.
   PlannedWorkTest() {
     for (const std::string& id : ids_) {
-      durable::ManagedRequest request;
+      durable::FiberRequest request;
       request.name = "work";
       request.id = id;
       request.keeping = durable::FiberKeeping::kKept;
-      EXPECT_TRUE(work_->managed().start(request));
+      EXPECT_TRUE(work_->fibers().start(request));
       clock_.advance(std::chrono::seconds(1));
     }
     crash();
@@ -308,7 +308,7 @@ class PlannedWorkTest : public DurableWorkTest {
       const DueWork hook = take(true);
       EXPECT_EQ(hook.kind, EventKind::kFiberRecovered) << "each plan is followed by its fiber";
       EXPECT_EQ(hook.id, plan->id);
-      EXPECT_TRUE(work_->managed().resume(hook.id));
+      EXPECT_TRUE(work_->fibers().resume(hook.id));
       work_->continued(hook.id);
       went_on.push_back(hook.id);
     }
@@ -395,9 +395,9 @@ TEST_F(DurableWorkTest, WhatIsDueLaterIsLookedAtThen) {
 }
 
 TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
-  durable::ManagedRequest fiber;
+  durable::FiberRequest fiber;
   fiber.name = "work";
-  const auto started = work_->managed().start(fiber);
+  const auto started = work_->fibers().start(fiber);
   ASSERT_TRUE(started);
   durable::OperationRequest wanted;
   wanted.kind = "charge";
@@ -413,7 +413,7 @@ TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
             durable::OperationState::kInterrupted);
   EXPECT_FALSE(work_->due());
   EXPECT_FALSE(work_->next(true));
-  ASSERT_TRUE(work_->managed().settle(started->fiber, durable::FiberStatus::kError, "no"));
+  ASSERT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kError, "no"));
   EXPECT_TRUE(work_->due());
   std::vector<EventKind> told;
   while (const auto work = work_->next(true)) told.push_back(work->kind);

@@ -2,6 +2,7 @@
 
 #include "extensions/fibers.hpp"
 
+#include "durable/dead_fiber.hpp"
 #include "extensions/durable_calls.hpp"
 #include "extensions/durable_work.hpp"
 
@@ -403,7 +404,7 @@ TEST_F(AbiFibersTest, ClientsHearOfATurn) {
   ASSERT_EQ(start(request), HEARTH_OK);
   tell_clients_of_turns(agent_.clients(), agent_.work());
   EXPECT_TRUE(agent_.told.empty());
-  (void)agent_.work().managed().died("t", "too often");
+  die(agent_.work().fibers(), agent_.database(), "t", "too often");
   tell_clients_of_turns(agent_.clients(), agent_.work());
   EXPECT_EQ(
       agent_.told,
@@ -422,8 +423,8 @@ TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
     ASSERT_EQ(start(request), HEARTH_OK);
   }
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "they run";
-  durable::ManagedFibers& fibers = agent_.work().managed();
-  (void)fibers.died("t", "too often");
+  durable::Fibers& fibers = agent_.work().fibers();
+  die(fibers, agent_.database(), "t", "too often");
   const Lines frames = {
       R"({"type":"session.error","turn":"t","error":{"type":"turn_interrupted",)"
       R"("retry_status":"exhausted","message":"too often"}})",
@@ -433,7 +434,7 @@ TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
   request.id = slice("v");
   ASSERT_EQ(start(request), HEARTH_OK);
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "a later one says how it stands";
-  (void)fibers.died("v", "too often");
+  die(fibers, agent_.database(), "v", "too often");
   EXPECT_EQ(frames_of_standing_turns(agent_.work()).size(), 2U);
   ASSERT_TRUE(fibers.resolve("v", R"({"status":"completed"})"));
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "somebody has seen to it";

@@ -116,7 +116,7 @@ class HostCalls {
       if (!resumed) return resumed.error();
       return Fiber{*resumed, std::string(offered)};
     }
-    durable::ManagedRequest request;
+    durable::FiberRequest request;
     request.name = name;
     request.keeping = durable::FiberKeeping::kBrief;
     auto started = fibers().start(request);
@@ -148,7 +148,7 @@ class HostCalls {
 
   void works_for(std::uint64_t fiber, extensions::CallId call) { agent_.works_for(fiber, call); }
 
-  auto start_managed(const durable::ManagedRequest& request) { return fibers().start(request); }
+  auto start_managed(const durable::FiberRequest& request) { return fibers().start(request); }
   auto resume_managed(std::string_view id) { return fibers().resume(id); }
   auto settle_managed(std::uint64_t fiber, durable::FiberStatus status, std::string_view body) {
     return fibers().settle(fiber, status, body);

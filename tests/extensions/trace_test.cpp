@@ -81,7 +81,7 @@ TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
   hearth::testing::HostCalls host(agent);
   for (const std::string trace : {"of the event", ""}) {
     agent.its_origin.trace = trace;
-    durable::ManagedRequest record;
+    durable::FiberRequest record;
     record.name = "work";
     const auto managed = host.start_managed(record);
     durable::ScheduleRequest delay;
@@ -93,7 +93,7 @@ TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
     item.callback = "item";
     ASSERT_TRUE(managed && schedule && host.push_item(item));
     durable::Jobs jobs(agent.database());
-    EXPECT_EQ(jobs.trace_of(JobKind::kManaged, managed->id), trace);
+    EXPECT_EQ(jobs.trace_of(JobKind::kFiber, managed->id), trace);
     EXPECT_EQ(jobs.trace_of(JobKind::kSchedule, schedule->id), trace);
     EXPECT_EQ(jobs.number("SELECT count(*) FROM cf_agents_jobs WHERE kind = 4 AND "
                           "trace IS NOT NULL",

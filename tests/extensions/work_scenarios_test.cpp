@@ -50,17 +50,17 @@ struct ScenarioKind {
 };
 
 void add_report(DurableWork& work) {
-  const auto fiber = work.managed().start({.name = "work"});
+  const auto fiber = work.fibers().start({.name = "work"});
   ASSERT_TRUE(fiber);
-  ASSERT_TRUE(work.managed().settle(fiber->fiber, durable::FiberStatus::kCompleted, "1"));
+  ASSERT_TRUE(work.fibers().settle(fiber->fiber, durable::FiberStatus::kCompleted, "1"));
 }
 
 void add_fiber(DurableWork& work) {
-  durable::ManagedRequest request;
+  durable::FiberRequest request;
   request.name = "work";
   request.id = "fiber";
   request.keeping = durable::FiberKeeping::kBrief;
-  ASSERT_TRUE(work.managed().start(request));
+  ASSERT_TRUE(work.fibers().start(request));
 }
 
 void add_schedule(DurableWork& work) {

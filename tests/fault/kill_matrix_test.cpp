@@ -1,6 +1,6 @@
 // The kill matrix: a server is killed at each named place of durable work (base/stop_point.hpp) and
 // restarted. No client asks for the agent. Then everything must be as the headers promise
-// (durable/fibers.hpp, managed_fibers.hpp, schedules.hpp, queue.hpp).
+// (durable/fibers.hpp, tellings.hpp, schedules.hpp, queue.hpp).
 //
 // A walk has four steps. The last one writes no checkpoint: its row and the end of the fiber are
 // one commit. A note, which a schedule or the queue takes, has one step: its row and the end of the
@@ -189,18 +189,18 @@ const std::vector<Case> kCases = {
      .at_rest = {.steps = kAll, .hooks = {"1|2", "2|2"}, .finished = kDone}},
 };
 
-const Lines kManaged = {"?managed=r1"};
+const Lines kFiber = {"?managed=r1"};
 const Lines kCompleted = {"completed|4"};
 const Lines kToldSo = {"completed"};
 
 const std::vector<Case> kManagedCases = {
     {.name = "StartNotCommittedLeavesNothing",
      .stop_at = "managed.start.written",
-     .work = kManaged,
+     .work = kFiber,
      .over = ""},
     {.name = "StartCommittedIsRecoveredFromItsInput",
      .stop_at = "managed.start.committed",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"0|NULL|0"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"1|NULL"},
@@ -209,7 +209,7 @@ const std::vector<Case> kManagedCases = {
                  .told = kToldSo}},
     {.name = "StashCommittedIsRecoveredFromIt",
      .stop_at = "fiber.stash.committed:3",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"1|3"},
@@ -218,7 +218,7 @@ const std::vector<Case> kManagedCases = {
                  .told = kToldSo}},
     {.name = "EndNotCommittedTakesTheLastWritesOfTheWorkWithIt",
      .stop_at = "managed.settle.written",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"0|3|0"}, .steps = {"1", "2", "3"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"1|3"},
@@ -228,26 +228,26 @@ const std::vector<Case> kManagedCases = {
      .repeated = {"r1 4"}},
     {.name = "EndCommittedIsNeverOfferedAgainAndItsResultIsThere",
      .stop_at = "managed.settle.committed",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.steps = kAll, .finished = kDone, .records = kCompleted},
      .at_rest = {.steps = kAll, .finished = kDone, .records = kCompleted, .told = kToldSo},
      .over = "agent.evicted class=LedgerAgent agent=a "},
     {.name = "WhatWasNotClaimedIsTold",
      .stop_at = "managed.tell.written",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.steps = kAll, .finished = kDone, .records = kCompleted},
      .at_rest = {.steps = kAll, .finished = kDone, .records = kCompleted, .told = kToldSo},
      .over = "agent.evicted class=LedgerAgent agent=a "},
     {.name = "WhatWasClaimedAndNotDeliveredIsToldAgain",
      .stop_at = "managed.tell.committed",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.steps = kAll, .finished = kDone, .records = kCompleted},
      .at_rest = {.steps = kAll, .finished = kDone, .records = kCompleted, .told = kToldSo},
      .over = "agent.evicted class=LedgerAgent agent=a "},
     {.name = "AttemptNotCommittedDoesNotCount",
      .stop_at = "fiber.attempt.written",
      .while_it_is = Case::kRecovering,
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"0|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"1|2"},
@@ -257,7 +257,7 @@ const std::vector<Case> kManagedCases = {
     {.name = "KilledInTheHookItIsOfferedAgain",
      .stop_at = "fiber.attempt.committed",
      .while_it_is = Case::kRecovering,
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"2|2"},
@@ -267,7 +267,7 @@ const std::vector<Case> kManagedCases = {
     {.name = "GoingOnNotCommittedIsOfferedAgain",
      .stop_at = "managed.resume.written",
      .while_it_is = Case::kRecovering,
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = kAll,
                  .hooks = {"2|2"},
@@ -277,7 +277,7 @@ const std::vector<Case> kManagedCases = {
     {.name = "GoingOnCommittedGoesOnCounting",
      .stop_at = "managed.resume.committed",
      .while_it_is = Case::kRecovering,
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill =
          {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .hooks = {"1|2"}, .records = kRunning},
      .at_rest = {.steps = kAll,
@@ -289,7 +289,7 @@ const std::vector<Case> kManagedCases = {
      .stop_at = "fiber.recovered.committed",
      .while_it_is = Case::kRecovering,
      .hook = "settle",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.steps = {"1", "2"},
                      .hooks = {"1|2"},
                      .records = {"completed|\"by the hook\""}},
@@ -302,7 +302,7 @@ const std::vector<Case> kManagedCases = {
      .stop_at = "fiber.recovered.written",
      .while_it_is = Case::kRecovering,
      .hook = "settle",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.fibers = {"1|2|0"}, .steps = {"1", "2"}, .records = kRunning},
      .at_rest = {.steps = {"1", "2"},
                  .hooks = {"2|2"},
@@ -313,7 +313,7 @@ const std::vector<Case> kManagedCases = {
      .stop_at = "fiber.recovered.committed",
      .while_it_is = Case::kRecovering,
      .hook = "drop",
-     .work = kManaged,
+     .work = kFiber,
      .at_the_kill = {.steps = {"1", "2"}, .hooks = {"1|2"}, .records = {"interrupted|NULL"}},
      .at_rest = {.steps = {"1", "2"},
                  .hooks = {"1|2"},

@@ -47,7 +47,7 @@ TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGiven
 TEST_F(DurableWorkTellingTest, TheNameIsFoundHoweverDeepTheRecordIs) {
   const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
   visit([&](HostCalls& host) {
-    durable::ManagedRequest request = managed("work", "i");
+    durable::FiberRequest request = managed("work", "i");
     request.input = deepest;
     const auto started = host.start_managed(request);
     EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, deepest));

@@ -48,8 +48,8 @@ std::string_view returned_row(HostCalls& host) {
   return host.sql().column_text(insert.value(), 0).value();
 }
 
-durable::ManagedRequest request_for(std::string_view text) {
-  durable::ManagedRequest request;
+durable::FiberRequest request_for(std::string_view text) {
+  durable::FiberRequest request;
   request.name = request.id = request.key = request.input = request.metadata = text;
   return request;
 }

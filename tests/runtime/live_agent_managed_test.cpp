@@ -157,7 +157,7 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
     return host.complete(event.call, std::string_view());
   };
   visit([&](HostCalls& host) {
-    durable::ManagedRequest request = managed("work", "i");
+    durable::FiberRequest request = managed("work", "i");
     request.max_retries = 1;
     fiber = host.start_managed(request)->fiber;
   });
@@ -410,7 +410,7 @@ TEST_F(LiveAgentManagedTest, APlanThatIsNotAnsweredIsGivenUpAndRecoveryGoesOn) {
 
 TEST_F(LiveAgentManagedTest, RecordsGoWhenTheirTimeIsOverOnceTheAgentIsAwake) {
   ClassSettings settings;
-  settings.managed.keep_completed = minutes(1);
+  settings.fibers.keep_completed = minutes(1);
   shard_.restart({}, settings);
   visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));

@@ -85,8 +85,8 @@ class WorkTest : public ::testing::Test {
     request.payload = payload;
     return request;
   }
-  static durable::ManagedRequest managed(const char* name, const char* id) {
-    durable::ManagedRequest request;
+  static durable::FiberRequest managed(const char* name, const char* id) {
+    durable::FiberRequest request;
     request.name = name;
     request.id = id;
     return request;

@@ -1,6 +1,6 @@
 // A telling is claimed before it begins. If the process ends meanwhile, it is told again, a limited
 // number of times.
-#include "managed_fibers_fixture.hpp"
+#include "fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,48 +12,48 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-class ManagedFibersTellingTest : public ManagedFibersFixture {
+class TellingsTest : public FibersFixture {
  protected:
-  ManagedFibersTellingTest() { settle(start("a").fiber, FiberStatus::kCompleted, "1"); }
+  TellingsTest() { settle(start("a").fiber, FiberStatus::kCompleted, "1"); }
 
   // Tells, if there is something to tell, and kills the process. Returns whether it has told.
   bool tell_and_crash() {
-    const bool told = managed_->next_untold().has_value();
+    const bool told = fibers_->next_untold().has_value();
     database_->commit();
     crash();
     return told;
   }
 };
 
-TEST_F(ManagedFibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
+TEST_F(TellingsTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
   int times = 0;
   for (int i = 0; i < kMostInterruptions + 5; ++i) {
     times += tell_and_crash() ? 1 : 0;
     clock_.advance(hours(1));
   }
   EXPECT_EQ(times, kMostInterruptions);
-  EXPECT_TRUE(managed_->wake().none());
+  EXPECT_TRUE(fibers_->tellings().wake().none());
   EXPECT_EQ(status("a"), "completed");
   clock_.advance(hours(24 * 30));
-  EXPECT_FALSE(managed_->sweep()) << "nobody has heard of it: it does not go by itself";
-  EXPECT_EQ(*managed_->remove({}), 1U);
+  EXPECT_FALSE(fibers_->sweep()) << "nobody has heard of it: it does not go by itself";
+  EXPECT_EQ(*fibers_->remove({}), 1U);
 }
 
-TEST_F(ManagedFibersTellingTest, WhatIsGivenUpIsNamedOnce) {
+TEST_F(TellingsTest, WhatIsGivenUpIsNamedOnce) {
   for (int i = 0; i < kMostInterruptions; ++i) {
     EXPECT_TRUE(tell_and_crash());
     clock_.advance(hours(1));
   }
-  EXPECT_FALSE(managed_->next_untold());
-  EXPECT_EQ(managed_->take_given_up().at(0).id, "a");
-  EXPECT_TRUE(managed_->take_given_up().empty());
+  EXPECT_FALSE(fibers_->next_untold());
+  EXPECT_EQ(fibers_->tellings().take_given_up().at(0).id, "a");
+  EXPECT_TRUE(fibers_->tellings().take_given_up().empty());
 }
 
-TEST_F(ManagedFibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
+TEST_F(TellingsTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   for (int i = 0; i < kMostInterruptions * 2; ++i) {
     if (i % 5 == 4) {
-      ASSERT_TRUE(managed_->next_untold());
-      managed_->told("a", false);
+      ASSERT_TRUE(fibers_->next_untold());
+      fibers_->told("a", false);
       database_->commit();
       crash();
     } else {
@@ -63,26 +63,26 @@ TEST_F(ManagedFibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   }
 }
 
-TEST_F(ManagedFibersTellingTest, AnInterruptionOnPurposeCountsForNothing) {
+TEST_F(TellingsTest, AnInterruptionOnPurposeCountsForNothing) {
   for (int i = 0; i < kMostInterruptions * 2; ++i) {
-    ASSERT_TRUE(managed_->next_untold()) << i;
-    managed_->interrupt_on_purpose();
+    ASSERT_TRUE(fibers_->next_untold()) << i;
+    fibers_->tellings().interrupt_on_purpose();
     database_->commit();
     crash();
   }
   EXPECT_EQ(count("SELECT tell_interruptions FROM cf_agents_fibers"), 0);
 }
 
-TEST_F(ManagedFibersTellingTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone) {
+TEST_F(TellingsTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone) {
   settle(start("b").fiber, FiberStatus::kCompleted, "1");
-  ASSERT_TRUE(managed_->next_untold());
-  ASSERT_TRUE(managed_->next_untold());
-  ASSERT_EQ(*managed_->remove({}), 2U);
+  ASSERT_TRUE(fibers_->next_untold());
+  ASSERT_TRUE(fibers_->next_untold());
+  ASSERT_EQ(*fibers_->remove({}), 2U);
   settle(start("a").fiber, FiberStatus::kError, "no");
-  managed_->interrupt_on_purpose();
+  fibers_->tellings().interrupt_on_purpose();
   database_->commit();
   crash();
-  EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kError);
+  EXPECT_EQ(fibers_->next_untold()->status, FiberStatus::kError);
 }
 
 }  // namespace

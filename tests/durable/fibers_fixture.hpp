@@ -1,7 +1,8 @@
 #pragma once
 // An agent's fibers over a real database that can crash.
 
-#include "durable/managed_fibers.hpp"
+#include "durable/dead_fiber.hpp"
+#include "durable/fibers.hpp"
 #include "json/json.hpp"
 #include "storage/statement.hpp"
 #include "support/manual_clock.hpp"
@@ -17,20 +18,18 @@
 
 namespace hearth::durable {
 
-class ManagedFibersFixture : public ::testing::Test {
+class FibersFixture : public ::testing::Test {
  protected:
-  ManagedFibersFixture() { open(); }
+  FibersFixture() { open(); }
 
   // As after a kill of the process: only committed data is left.
   void crash() {
-    managed_.reset();
     fibers_.reset();
     database_.reset();
     open();
   }
   // As crash(), in this agent's code. `fiber`: the fiber that ran; nothing: unknown.
   void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
-    managed_.reset();
     fibers_.reset();
     database_.reset();
     open(EndedProcess{fiber});
@@ -42,10 +41,8 @@ class ManagedFibersFixture : public ::testing::Test {
       Jobs(*database_).count_crash(*ended);
       database_->commit();
     }
-    fibers_.emplace(*database_, clock_, random_, fiber_settings_);
+    fibers_.emplace(*database_, clock_, random_, settings_);
     fibers_->load();
-    managed_.emplace(*database_, *fibers_, clock_, random_, settings_);
-    managed_->load();
   }
   void sql(const char* text) {
     database_->begin_write();
@@ -58,27 +55,27 @@ class ManagedFibersFixture : public ::testing::Test {
     return rows.next() ? rows.integer(0) : -1;
   }
 
-  static ManagedRequest request(std::string_view id = "") {
-    ManagedRequest request;
+  static FiberRequest request(std::string_view id = "") {
+    FiberRequest request;
     request.name = "report";
     request.id = id;
     return request;
   }
-  ManagedFibers::Started start(const ManagedRequest& wanted) {
-    auto started = managed_->start(wanted);
+  Fibers::Started start(const FiberRequest& wanted) {
+    auto started = fibers_->start(wanted);
     EXPECT_TRUE(started.has_value());
     database_->commit();
     return *started;
   }
-  ManagedFibers::Started start(std::string_view id) { return start(request(id)); }
-  ManagedChange settle(FiberHandle fiber, FiberStatus status, std::string_view body = "") {
-    auto change = managed_->settle(fiber, status, body);
+  Fibers::Started start(std::string_view id) { return start(request(id)); }
+  FiberChange settle(FiberHandle fiber, FiberStatus status, std::string_view body = "") {
+    auto change = fibers_->settle(fiber, status, body);
     EXPECT_TRUE(change.has_value());
     database_->commit();
     return *change;
   }
   Json inspect(std::string_view id) {
-    const auto record = managed_->inspect(id, "");
+    const auto record = fibers_->inspect(id, "");
     return record ? *parse_json(*record) : Json();
   }
   std::string status(std::string_view id) {
@@ -88,17 +85,21 @@ class ManagedFibersFixture : public ::testing::Test {
   // The next fiber that is offered, as members of its event.
   std::optional<Json> recover() {
     const auto fiber = fibers_->begin_recovery();
-    for (const GivenUp& dead : fibers_->take_given_up()) managed_->died(dead.id, "passed over");
+    (void)fibers_->take_given_up();
     std::optional<Json> body;
-    if (fiber) body = *parse_json("{" + managed_->begin_recovery(fiber->id).json + "}");
+    if (fiber) body = *parse_json("{" + fibers_->offer(fiber->id) + "}");
     database_->commit();
     return body;
   }
-  void hook_fails(std::string_view id, std::string_view why) {
-    if (fibers_->failed(id, why).dead) managed_->died(id, why);
+  void die(const std::string& id, std::string_view why) {
+    durable::die(*fibers_, *database_, id, why);
     database_->commit();
   }
-  Json listed(const ManagedFilter& filter) { return *parse_json(*managed_->list(filter)); }
+  void hook_fails(std::string_view id, std::string_view why) {
+    (void)fibers_->failed(id, why);
+    database_->commit();
+  }
+  Json listed(const FiberFilter& filter) { return *parse_json(*fibers_->list(filter)); }
   static std::string ids(const Json& records) {
     std::string all;
     for (const Json& record : records) all += record["id"].get<std::string>() + " ";
@@ -108,11 +109,9 @@ class ManagedFibersFixture : public ::testing::Test {
   hearth::testing::TempDirectory directory_;
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_{7};
-  FiberSettings fiber_settings_;
-  ManagedSettings settings_;
+  FiberSettings settings_;
   std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Fibers> fibers_;
-  std::optional<ManagedFibers> managed_;
 };
 
 }  // namespace hearth::durable

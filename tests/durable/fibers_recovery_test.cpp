@@ -1,6 +1,6 @@
 // Fibers that were interrupted: what their hook is told, what the hook may do, and what
 // becomes of the record.
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@ namespace {
 
 using std::chrono::seconds;
 
-class ManagedFiberRecoveryTest : public ManagedFibersFixture {};
+class FibersRecoveryTest : public FibersFixture {};
 
-TEST_F(ManagedFiberRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
+  FiberRequest wanted = request("x");
   wanted.key = "k";
   wanted.input = "[1]";
   wanted.metadata = R"("m")";
@@ -30,7 +30,7 @@ TEST_F(ManagedFiberRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapsho
   EXPECT_EQ(record["metadata"], "m");
   EXPECT_EQ(record["status"], "recovering");
   EXPECT_EQ(record["attempts"], 1);
-  ASSERT_TRUE(managed_->recovered("x", ""));
+  ASSERT_TRUE(fibers_->recovered("x", ""));
   database_->commit();
   crash();
   EXPECT_EQ(status("x"), "interrupted") << "nobody went on";
@@ -39,12 +39,12 @@ TEST_F(ManagedFiberRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapsho
   EXPECT_FALSE(recover());
 }
 
-TEST_F(ManagedFiberRecoveryTest, TheHooksOutcomeIsApplied) {
+TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
   ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
   database_->commit();
   crash();
   ASSERT_TRUE(recover());
-  const auto change = managed_->recovered(
+  const auto change = fibers_->recovered(
       "x", R"({"status":"completed","result":[7],"snapshot":{"s":2},"metadata":"new"})");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kCompleted);
@@ -58,31 +58,31 @@ TEST_F(ManagedFiberRecoveryTest, TheHooksOutcomeIsApplied) {
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_runs"), 0);
 }
 
-TEST_F(ManagedFiberRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
+TEST_F(FibersRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
   for (const char* body : {"[]", "{}", R"({"status":"running"})", R"({"status":1})",
                            R"({"status":"error","error":{}})"}) {
-    EXPECT_EQ(managed_->recovered("x", body).error().code, Errc::kInvalidArgument) << body;
+    EXPECT_EQ(fibers_->recovered("x", body).error().code, Errc::kInvalidArgument) << body;
   }
   EXPECT_EQ(status("x"), "recovering");
   hook_fails("x", "no outcome");
   EXPECT_EQ(status("x"), "recovering") << "it is offered again";
 }
 
-TEST_F(ManagedFiberRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing) {
+TEST_F(FibersRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing) {
   ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
   database_->commit();
   crash();
-  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound) << "it is not being offered yet";
+  EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound) << "it is not being offered yet";
   ASSERT_TRUE(recover());
-  const auto fiber = managed_->resume("x");
+  const auto fiber = fibers_->resume("x");
   ASSERT_TRUE(fiber);
   database_->commit();
   EXPECT_EQ(status("x"), "running");
-  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound) << "the hook ends";
+  EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound) << "the hook ends";
   EXPECT_EQ(status("x"), "running");
   crash();
   clock_.advance(seconds(10));
@@ -90,14 +90,14 @@ TEST_F(ManagedFiberRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesN
   ASSERT_TRUE(again);
   EXPECT_EQ(again->at("record")["attempts"], 2) << "no progress since";
   EXPECT_EQ(again->at("record")["snapshot"], 1);
-  const auto next = managed_->resume("x");
+  const auto next = fibers_->resume("x");
   ASSERT_TRUE(fibers_->stash(*next, "2"));
   EXPECT_EQ(inspect("x")["attempts"], 0);
   settle(*next, FiberStatus::kCompleted);
   EXPECT_EQ(inspect("x")["snapshot"], 2);
 }
 
-TEST_F(ManagedFiberRecoveryTest, ACrashInTheHookIsOfferedAgain) {
+TEST_F(FibersRecoveryTest, ACrashInTheHookIsOfferedAgain) {
   start("x");
   for (int attempt = 1; attempt <= 3; ++attempt) {
     crash();
@@ -108,8 +108,8 @@ TEST_F(ManagedFiberRecoveryTest, ACrashInTheHookIsOfferedAgain) {
   }
 }
 
-TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
-  fiber_settings_.max_attempts = 3;
+TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
+  settings_.max_attempts = 3;
   ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
   database_->commit();
   crash();
@@ -127,7 +127,7 @@ TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   EXPECT_EQ(record["snapshot"], 5);
   EXPECT_EQ(record["attempts"], 3);
 
-  ASSERT_TRUE(managed_->retry("x"));
+  ASSERT_TRUE(fibers_->retry("x"));
   database_->commit();
   EXPECT_EQ(status("x"), "recovering");
   crash();
@@ -138,8 +138,8 @@ TEST_F(ManagedFiberRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   EXPECT_EQ(offered->at("record")["dead"], false);
 }
 
-TEST_F(ManagedFiberRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
-  fiber_settings_.max_attempts = 1;
+TEST_F(FibersRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
+  settings_.max_attempts = 1;
   ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
   database_->commit();
   crash();
@@ -150,15 +150,15 @@ TEST_F(ManagedFiberRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
   EXPECT_EQ(inspect("x")["snapshot"], 5);
 }
 
-TEST_F(ManagedFiberRecoveryTest, ACrashLoopEndsAsADeadRecord) {
-  fiber_settings_.max_attempts = 2;
-  fiber_settings_.max_crashes = 0;
+TEST_F(FibersRecoveryTest, ACrashLoopEndsAsADeadRecord) {
+  settings_.max_attempts = 2;
+  settings_.max_crashes = 0;
   start("x");
   for (int attempt = 1; attempt <= 2; ++attempt) {
     crash_in_its_code();
     clock_.advance(seconds(400));
     ASSERT_TRUE(recover());
-    ASSERT_TRUE(managed_->resume("x"));
+    ASSERT_TRUE(fibers_->resume("x"));
     database_->commit();
   }
   crash_in_its_code();
@@ -169,8 +169,8 @@ TEST_F(ManagedFiberRecoveryTest, ACrashLoopEndsAsADeadRecord) {
   EXPECT_FALSE(recover());
 }
 
-TEST_F(ManagedFiberRecoveryTest, ADeadRowWhoseRecordWasNotSettledIsSettledAtTheNextLoad) {
-  fiber_settings_.max_attempts = 1;
+TEST_F(FibersRecoveryTest, AHookThatFailsForGoodSettlesItInTheSameTurn) {
+  settings_.max_attempts = 1;
   start("x");
   crash();
   ASSERT_TRUE(recover());
@@ -181,44 +181,43 @@ TEST_F(ManagedFiberRecoveryTest, ADeadRowWhoseRecordWasNotSettledIsSettledAtTheN
   EXPECT_EQ(inspect("x")["error"], "cannot");
 }
 
-TEST_F(ManagedFiberRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithItHasNotEnded) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithItHasNotEnded) {
+  FiberRequest wanted = request("x");
   wanted.max_retries = 1;
   start(wanted);
   crash();
   ASSERT_TRUE(recover());
-  settle(*managed_->resume("x"), FiberStatus::kError, "busy");
+  settle(*fibers_->resume("x"), FiberStatus::kError, "busy");
   clock_.advance(seconds(100));
-  EXPECT_EQ(managed_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound)
+  EXPECT_EQ(fibers_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound)
       << "it is not being recovered";
   EXPECT_EQ(status("x"), "pending");
   EXPECT_TRUE(fibers_->due());
 }
 
-TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
+TEST_F(FibersRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->cancel("x", "", "stop"));
-  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
+  EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
   EXPECT_FALSE(fibers_->failed("x", "too late").dead);
   EXPECT_EQ(status("x"), "aborted");
 }
 
-TEST_F(ManagedFiberRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedThere) {
+TEST_F(FibersRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedThere) {
   start("x");
   crash();
   ASSERT_TRUE(fibers_->begin_recovery());
-  ASSERT_TRUE(managed_->cancel("x", "", "stop"));
-  EXPECT_EQ(parse_json("{" + managed_->begin_recovery("x").json + "}")->at("record")["status"],
-            "aborted");
-  EXPECT_EQ(managed_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->recovered("x", "").error().code, Errc::kNotFound);
+  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
+  EXPECT_EQ(parse_json("{" + fibers_->offer("x") + "}")->at("record")["status"], "aborted");
+  EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound);
   EXPECT_EQ(status("x"), "aborted");
 }
 
-TEST_F(ManagedFiberRecoveryTest, AJoinDuringRecoverySeesIt) {
+TEST_F(FibersRecoveryTest, AJoinDuringRecoverySeesIt) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
@@ -227,45 +226,45 @@ TEST_F(ManagedFiberRecoveryTest, AJoinDuringRecoverySeesIt) {
   EXPECT_EQ(parse_json(joined.record)->at("status"), "recovering");
 }
 
-TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsResolvedByHand) {
+TEST_F(FibersRecoveryTest, AnInterruptedOneIsResolvedByHand) {
   start("x");
-  EXPECT_EQ(managed_->resolve("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->resolve("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("x", ""));
-  EXPECT_EQ(managed_->resolve("x", "").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->resolve("x", "{}").error().code, Errc::kInvalidArgument);
-  const auto change = managed_->resolve("x", R"({"status":"completed","result":"by hand"})");
+  ASSERT_TRUE(fibers_->recovered("x", ""));
+  EXPECT_EQ(fibers_->resolve("x", "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->resolve("x", "{}").error().code, Errc::kInvalidArgument);
+  const auto change = fibers_->resolve("x", R"({"status":"completed","result":"by hand"})");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kCompleted);
   EXPECT_EQ(inspect("x")["result"], "by hand");
-  EXPECT_EQ(managed_->resolve("x", R"({"status":"aborted"})").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->retry("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->retry("absent").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->resolve("x", R"({"status":"aborted"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->retry("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->retry("absent").error().code, Errc::kNotFound);
 }
 
-TEST_F(ManagedFiberRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
+TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
   ASSERT_TRUE(fibers_->stash(start("x").fiber, "9"));
   database_->commit();
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("x", ""));
-  ASSERT_TRUE(managed_->retry("x"));
+  ASSERT_TRUE(fibers_->recovered("x", ""));
+  ASSERT_TRUE(fibers_->retry("x"));
   database_->commit();
-  EXPECT_FALSE(managed_->next_untold()) << "it is not settled any more";
+  EXPECT_FALSE(fibers_->next_untold()) << "it is not settled any more";
   const auto offered = recover();
   ASSERT_TRUE(offered);
   EXPECT_EQ(offered->at("record")["snapshot"], 9);
-  settle(*managed_->resume("x"), FiberStatus::kCompleted);
+  settle(*fibers_->resume("x"), FiberStatus::kCompleted);
   EXPECT_EQ(status("x"), "completed");
 }
 
 // ---- counts that progress resets ----------------------------------------------------------------
 
-TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
+TEST_F(FibersRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
   for (const bool resets : {true, false}) {
     const std::string id = resets ? "resets" : "counts";
-    ManagedRequest wanted = request(id);
+    FiberRequest wanted = request(id);
     wanted.max_retries = 2;
     wanted.resets_by_progress = resets;
     FiberHandle fiber = start(wanted).fiber;
@@ -276,7 +275,7 @@ TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
       if (runs == 4) crash();
       clock_.advance(std::chrono::hours(1));
       ASSERT_TRUE(recover());
-      fiber = *managed_->resume(id);
+      fiber = *fibers_->resume(id);
     }
     EXPECT_EQ(runs, resets ? 6 : 3);
     if (!resets) continue;
@@ -285,16 +284,16 @@ TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
     EXPECT_EQ(settle(fiber, FiberStatus::kError, "no").status, FiberStatus::kPending);
     clock_.advance(std::chrono::hours(1));
     ASSERT_TRUE(recover());
-    fiber = *managed_->resume(id);
+    fiber = *fibers_->resume(id);
     ASSERT_TRUE(fibers_->stash(fiber, "5"));
     EXPECT_EQ(settle(fiber, FiberStatus::kError, "no").status, FiberStatus::kError);
   }
 }
 
-TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo) {
+TEST_F(FibersRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo) {
   for (const bool resets : {true, false}) {
     const std::string id = resets ? "resets" : "counts";
-    ManagedRequest wanted = request(id);
+    FiberRequest wanted = request(id);
     wanted.is_turn = true;
     wanted.resets_by_progress = resets;
     FiberHandle fiber = start(wanted).fiber;
@@ -305,7 +304,7 @@ TEST_F(ManagedFiberRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo
       crash();
       clock_.advance(std::chrono::hours(1));
       if (!recover()) break;
-      fiber = *managed_->resume(id);
+      fiber = *fibers_->resume(id);
       database_->commit();
     }
     EXPECT_EQ(recoveries, resets ? 12 : 5);

@@ -1,5 +1,5 @@
 // Inner fibers end with the fiber that waits for them, if that is aborted.
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
-class ManagedFibersInnerTest : public ManagedFibersFixture {
+class FibersInnerTest : public FibersFixture {
  protected:
-  static ManagedRequest below(std::string_view id, std::string_view parent,
-                              FiberKeeping keeping = FiberKeeping::kBrief) {
-    ManagedRequest request = ManagedFibersFixture::request(id);
+  static FiberRequest below(std::string_view id, std::string_view parent,
+                            FiberKeeping keeping = FiberKeeping::kBrief) {
+    FiberRequest request = FibersFixture::request(id);
     request.parent = parent;
     request.keeping = keeping;
     return request;
@@ -29,7 +29,7 @@ class ManagedFibersInnerTest : public ManagedFibersFixture {
     start(below("leaf", "middle"));
     start(below("other", ""));
   }
-  void expect_ended(const Result<ManagedChange>& change) {
+  void expect_ended(const Result<FiberChange>& change) {
     ASSERT_TRUE(change);
     database_->commit();
     EXPECT_EQ(change->inner, (Ids{"middle", "kept", "leaf"}));
@@ -45,46 +45,46 @@ class ManagedFibersInnerTest : public ManagedFibersFixture {
   FiberHandle middle_ = 0;
 };
 
-TEST_F(ManagedFibersInnerTest, P10_ACancelEndsThemHoweverDeep) {
+TEST_F(FibersInnerTest, P15_ACancelEndsThemHoweverDeep) {
   begin_family();
-  expect_ended(managed_->cancel("outer", "", "enough"));
+  expect_ended(fibers_->cancel("outer", "", "enough"));
 }
 
-TEST_F(ManagedFibersInnerTest, P10_AlsoThoseThatDoNotRun) {
+TEST_F(FibersInnerTest, P15_AlsoThoseThatDoNotRun) {
   begin_family();
   crash();
   ASSERT_TRUE(recover());
   ASSERT_TRUE(recover());  // two are being offered
-  expect_ended(managed_->cancel("outer", "", "enough"));
+  expect_ended(fibers_->cancel("outer", "", "enough"));
 }
 
-TEST_F(ManagedFibersInnerTest, P10_AlsoIfItsOwnWorkEndsItAsAborted) {
+TEST_F(FibersInnerTest, P15_AlsoIfItsOwnWorkEndsItAsAborted) {
   begin_family();
-  expect_ended(managed_->settle(outer_, FiberStatus::kAborted, "enough"));
+  expect_ended(fibers_->settle(outer_, FiberStatus::kAborted, "enough"));
 }
 
-TEST_F(ManagedFibersInnerTest, P10_AlsoIfADeadOneIsResolvedAsAborted) {
+TEST_F(FibersInnerTest, P15_AlsoIfADeadOneIsResolvedAsAborted) {
   begin_family();
-  managed_->died("outer", "too often");
-  expect_ended(managed_->resolve("outer", R"({"status":"aborted","error":"enough"})"));
+  die("outer", "too often");
+  expect_ended(fibers_->resolve("outer", R"({"status":"aborted","error":"enough"})"));
 }
 
-TEST_F(ManagedFibersInnerTest, P10_AnyOtherEndLeavesThemAlone) {
+TEST_F(FibersInnerTest, P15_AnyOtherEndLeavesThemAlone) {
   begin_family();
-  const ManagedChange change = settle(outer_, FiberStatus::kError, "no");
+  const FiberChange change = settle(outer_, FiberStatus::kError, "no");
   EXPECT_EQ(change.inner, Ids{});
   EXPECT_FALSE(parse_json(change.record)->contains("inner"));
   EXPECT_EQ(status("middle"), "running");
-  EXPECT_EQ(managed_->cancel("leaf", "", "enough")->inner, Ids{}) << "not those above it";
+  EXPECT_EQ(fibers_->cancel("leaf", "", "enough")->inner, Ids{}) << "not those above it";
   EXPECT_EQ(status("middle"), "running");
 }
 
-TEST_F(ManagedFibersInnerTest, P10_NoneBeginsBelowOneThatIsOver) {
+TEST_F(FibersInnerTest, P15_NoneBeginsBelowOneThatIsOver) {
   begin_family();
-  EXPECT_TRUE(managed_->cancel("middle", "", "enough"));
+  EXPECT_TRUE(fibers_->cancel("middle", "", "enough"));
   settle(outer_, FiberStatus::kCompleted);
   for (const char* const parent : {"middle", "outer", "nobody"})
-    EXPECT_EQ(managed_->start(below("late", parent)).error().code, Errc::kNotFound) << parent;
+    EXPECT_EQ(fibers_->start(below("late", parent)).error().code, Errc::kNotFound) << parent;
   EXPECT_EQ(status("late"), "none");
 }
 

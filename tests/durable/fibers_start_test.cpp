@@ -3,7 +3,7 @@
 // The behaviours that users of such platforms rely on, by number in the list of acceptance
 // behaviours (section 4.3), and the test of each. A waiter, which lives above this layer, waits for
 // the change that settle(), cancel() and recovered() return, or for next_untold(). "records":
-// managed_fibers_records_test.cpp; "recovery": managed_fibers_recovery_test.cpp.
+// fibers_records_test.cpp; "recovery": fibers_recovery_test.cpp.
 //
 //   28      AStartIsAnsweredWithAReceiptAndEndsWithAResult
 //   29      TheSameKeyJoinsAndRunsNothing
@@ -25,7 +25,7 @@
 //   49      what is reported is in the change that died() returns; the events are the runtime's
 //   G3, G6  recovery: ACrashInTheHookIsOfferedAgain, ACrashLoopEndsAsADeadRecord
 //   G16     P4_AnotherNameOrInputIsAConflict
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -36,12 +36,12 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class ManagedFibersTest : public ManagedFibersFixture {};
+class FibersStartTest : public FibersFixture {};
 
 // ---- start --------------------------------------------------------------------------------------
 
-TEST_F(ManagedFibersTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
-  ManagedRequest wanted = request();
+TEST_F(FibersStartTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
+  FiberRequest wanted = request();
   wanted.key = "order 7";
   wanted.input = R"({"pages":3})";
   wanted.metadata = R"({"who":"Ada"})";
@@ -77,8 +77,8 @@ TEST_F(ManagedFibersTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
   EXPECT_FALSE(recover());
 }
 
-TEST_F(ManagedFibersTest, TheSameKeyJoinsAndRunsNothing) {
-  ManagedRequest wanted = request();
+TEST_F(FibersStartTest, TheSameKeyJoinsAndRunsNothing) {
+  FiberRequest wanted = request();
   wanted.key = "k";
   const auto first = start(wanted);
   auto again = start(wanted);
@@ -92,7 +92,7 @@ TEST_F(ManagedFibersTest, TheSameKeyJoinsAndRunsNothing) {
   EXPECT_EQ(fibers_->running(), 0U);
 }
 
-TEST_F(ManagedFibersTest, TheSameIdJoinsAndRunsNothing) {
+TEST_F(FibersStartTest, TheSameIdJoinsAndRunsNothing) {
   const auto first = start("mine");
   EXPECT_EQ(first.id, "mine");
   EXPECT_EQ(start("mine").fiber, 0U);
@@ -101,12 +101,12 @@ TEST_F(ManagedFibersTest, TheSameIdJoinsAndRunsNothing) {
   EXPECT_EQ(fibers_->due_list().size(), 1U);
 }
 
-TEST_F(ManagedFibersTest, P4_AnIdWithAnotherKeyIsAConflict) {
+TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
   const auto by_id = start("mine");
-  ManagedRequest both = request("mine");
+  FiberRequest both = request("mine");
   both.key = "k";
-  EXPECT_EQ(managed_->start(both).error().code, Errc::kConflict);
-  ManagedRequest keyed = request();
+  EXPECT_EQ(fibers_->start(both).error().code, Errc::kConflict);
+  FiberRequest keyed = request();
   keyed.key = "k";
   const auto by_key = start(keyed);
   EXPECT_NE(by_key.fiber, 0U) << "nothing of that key was accepted before";
@@ -115,132 +115,132 @@ TEST_F(ManagedFibersTest, P4_AnIdWithAnotherKeyIsAConflict) {
   settle(by_id.fiber, FiberStatus::kCompleted, "1");
   both.id = "mine";
   both.key = "new";
-  EXPECT_EQ(managed_->start(both).error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->start(both).error().code, Errc::kConflict);
   both.policy = SettledKey::kReplace;
   EXPECT_NE(start(both).fiber, 0U);
 }
 
-TEST_F(ManagedFibersTest, BlankNamesIdsAndKeysAreRefused) {
+TEST_F(FibersStartTest, BlankNamesIdsAndKeysAreRefused) {
   for (const std::string_view bad :
        {std::string_view(" \t "), std::string_view("\xff"), std::string_view("a\0b", 3)}) {
-    ManagedRequest wanted = request(bad);
-    EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+    FiberRequest wanted = request(bad);
+    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
     wanted = request();
     wanted.key = bad;
-    EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
     wanted = request();
     wanted.name = bad;
-    EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   }
-  ManagedRequest nameless = request();
+  FiberRequest nameless = request();
   nameless.name = "";
-  EXPECT_EQ(managed_->start(nameless).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->start(request(std::string(257, 'i'))).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(nameless).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(request(std::string(257, 'i'))).error().code, Errc::kInvalidArgument);
   EXPECT_FALSE(database_->exists());
 }
 
-TEST_F(ManagedFibersTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
-  ManagedRequest wanted = request();
+TEST_F(FibersStartTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
+  FiberRequest wanted = request();
   wanted.input = "{";
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
   wanted.metadata = "nope";
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   const std::string large(settings_.max_json_bytes + 1, '1');
   wanted.metadata = large;
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kLimitExceeded);
   wanted = request();
   wanted.max_retries = 1001;
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
   wanted.retry_base_ms = 300'001;  // above the longest wait that is meant when none is given
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
   wanted.retry_max_ms = UINT64_MAX;
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
   wanted.policy = static_cast<SettledKey>(4);
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(ManagedFibersTest, P4_AnotherNameOrInputIsAConflict) {
-  ManagedRequest wanted = request();
+TEST_F(FibersStartTest, P9_AnotherNameOrInputIsAConflict) {
+  FiberRequest wanted = request();
   wanted.key = "k";
   wanted.input = R"({"a":1,"b":[2]})";
   const auto first = start(wanted);
-  ManagedRequest same = wanted;
+  FiberRequest same = wanted;
   same.input = R"( {"b": [2], "a": 1} )";
   EXPECT_EQ(start(same).id, first.id) << "spelled in another way";
-  ManagedRequest other = wanted;
+  FiberRequest other = wanted;
   other.input = R"({"a":1,"b":[3]})";
-  EXPECT_EQ(managed_->start(other).error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->start(other).error().code, Errc::kConflict);
   other.policy = SettledKey::kReplace;
-  EXPECT_EQ(managed_->start(other).error().code, Errc::kConflict) << "it is not settled";
-  ManagedRequest renamed = wanted;
+  EXPECT_EQ(fibers_->start(other).error().code, Errc::kConflict) << "it is not settled";
+  FiberRequest renamed = wanted;
   renamed.name = "other";
-  EXPECT_EQ(managed_->start(renamed).error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->start(renamed).error().code, Errc::kConflict);
   settle(first.fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(managed_->start(renamed).error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->start(renamed).error().code, Errc::kConflict);
   EXPECT_NE(start(other).fiber, 0U) << "a settled one may be replaced";
 }
 
-TEST_F(ManagedFibersTest, AnIdAndAKeyOfDifferentRecordsAreRefused) {
-  ManagedRequest keyed = request();
+TEST_F(FibersStartTest, AnIdAndAKeyOfDifferentRecordsAreRefused) {
+  FiberRequest keyed = request();
   keyed.key = "k";
   const auto first = start(keyed);
   start("i");
-  ManagedRequest both = request("i");
+  FiberRequest both = request("i");
   both.key = "k";
-  EXPECT_EQ(managed_->start(both).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(both).error().code, Errc::kInvalidArgument);
   both.id = "a new one";  // callers that make an id for each try
   EXPECT_EQ(start(both).id, first.id);
 }
 
-TEST_F(ManagedFibersTest, ThePolicySaysWhatASettledKeyMeans) {
-  ManagedRequest wanted = request("i");
+TEST_F(FibersStartTest, ThePolicySaysWhatASettledKeyMeans) {
+  FiberRequest wanted = request("i");
   wanted.key = "k";
   wanted.policy = SettledKey::kReject;
   const auto first = start(wanted);
   EXPECT_EQ(start(wanted).fiber, 0U) << "what is not settled is joined";
   settle(first.fiber, FiberStatus::kError, "no");
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kConflict);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kConflict);
   wanted.policy = SettledKey::kReplace;
   const auto second = start(wanted);
   EXPECT_NE(second.fiber, 0U);
   EXPECT_EQ(status("i"), "running");
   EXPECT_EQ(inspect("i")["error"], nullptr);
-  EXPECT_FALSE(managed_->next_untold()) << "the old one is gone";
+  EXPECT_FALSE(fibers_->next_untold()) << "the old one is gone";
   crash();
   EXPECT_EQ(status("i"), "recovering");
 }
 
-TEST_F(ManagedFibersTest, AStartThatCannotBeginWritesNothing) {
-  fiber_settings_.max_running = 1;
+TEST_F(FibersStartTest, AStartThatCannotBeginWritesNothing) {
+  settings_.max_running = 1;
   crash();
   const auto first = start("settled");
   settle(first.fiber, FiberStatus::kCompleted, "1");
   start("running");
-  ManagedRequest wanted = request("settled");
+  FiberRequest wanted = request("settled");
   wanted.policy = SettledKey::kReplace;
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kLimitExceeded);
-  EXPECT_EQ(managed_->start(request("new")).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(fibers_->start(request("new")).error().code, Errc::kLimitExceeded);
   database_->commit();
   EXPECT_EQ(status("settled"), "completed");
   EXPECT_EQ(status("new"), "none");
 }
 
-TEST_F(ManagedFibersTest, RecordsAreBoundedInNumber) {
+TEST_F(FibersStartTest, RecordsAreBoundedInNumber) {
   settings_.max_records = 3;
   crash();
   for (const char* id : {"a", "b", "c"}) settle(start(id).fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(managed_->start(request("d")).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(fibers_->start(request("d")).error().code, Errc::kLimitExceeded);
   crash();
-  EXPECT_EQ(managed_->start(request("d")).error().code, Errc::kLimitExceeded);
-  ManagedFilter one;
+  EXPECT_EQ(fibers_->start(request("d")).error().code, Errc::kLimitExceeded);
+  FiberFilter one;
   one.limit = 1;
-  ASSERT_EQ(*managed_->remove(one), 1U);
+  ASSERT_EQ(*fibers_->remove(one), 1U);
   start("d");
-  while (const auto change = managed_->next_untold()) managed_->told(change->id, true);
+  while (const auto change = fibers_->next_untold()) fibers_->told(change->id, true);
   clock_.advance(settings_.keep_completed);
   start("e");  // records whose time is over are removed
   EXPECT_EQ(ids(listed({})), "e d ");
@@ -248,7 +248,7 @@ TEST_F(ManagedFibersTest, RecordsAreBoundedInNumber) {
 
 // ---- the end ------------------------------------------------------------------------------------
 
-TEST_F(ManagedFibersTest, AFailureIsAnErrorWithItsMessage) {
+TEST_F(FibersStartTest, AFailureIsAnErrorWithItsMessage) {
   const auto started = start("x");
   const auto change = settle(started.fiber, FiberStatus::kError, "out of \"paper\"");
   EXPECT_EQ(change.status, FiberStatus::kError);
@@ -261,21 +261,21 @@ TEST_F(ManagedFibersTest, AFailureIsAnErrorWithItsMessage) {
   EXPECT_FALSE(recover());
 }
 
-TEST_F(ManagedFibersTest, AnEndThatWasNotCommittedIsNoEnd) {
+TEST_F(FibersStartTest, AnEndThatWasNotCommittedIsNoEnd) {
   const auto started = start("x");
-  ASSERT_TRUE(managed_->settle(started.fiber, FiberStatus::kCompleted, "1"));
+  ASSERT_TRUE(fibers_->settle(started.fiber, FiberStatus::kCompleted, "1"));
   crash();
   EXPECT_EQ(status("x"), "recovering");
   EXPECT_TRUE(recover());
 }
 
-TEST_F(ManagedFibersTest, WorkEndsOnlyInAWayThatThereIs) {
+TEST_F(FibersStartTest, WorkEndsOnlyInAWayThatThereIs) {
   const auto started = start("x");
-  EXPECT_EQ(managed_->settle(started.fiber, FiberStatus::kInterrupted, "").error().code,
+  EXPECT_EQ(fibers_->settle(started.fiber, FiberStatus::kInterrupted, "").error().code,
             Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->settle(started.fiber, FiberStatus::kCompleted, "{").error().code,
+  EXPECT_EQ(fibers_->settle(started.fiber, FiberStatus::kCompleted, "{").error().code,
             Errc::kInvalidArgument);
-  EXPECT_EQ(managed_
+  EXPECT_EQ(fibers_
                 ->settle(started.fiber, FiberStatus::kCompleted,
                          std::string(settings_.max_json_bytes + 1, '1'))
                 .error()
@@ -284,21 +284,21 @@ TEST_F(ManagedFibersTest, WorkEndsOnlyInAWayThatThereIs) {
   EXPECT_EQ(status("x"), "running") << "it can still end in another way";
 }
 
-TEST_F(ManagedFibersTest, P2_ALateEndDoesNotUndoACancel) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, P2_ALateEndDoesNotUndoACancel) {
+  FiberRequest wanted = request("x");
   wanted.key = "k";
   const auto started = start(wanted);
   ASSERT_TRUE(fibers_->stash(started.fiber, "1"));
-  const auto change = managed_->cancel("", "k", "not wanted");
+  const auto change = fibers_->cancel("", "k", "not wanted");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kAborted);
   EXPECT_EQ(parse_json(change->record)->at("error"), "not wanted");
   database_->commit();
   EXPECT_EQ(fibers_->running(), 0U);
   EXPECT_EQ(fibers_->stash(started.fiber, "2").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->settle(started.fiber, FiberStatus::kCompleted, "3").error().code,
+  EXPECT_EQ(fibers_->settle(started.fiber, FiberStatus::kCompleted, "3").error().code,
             Errc::kNotFound);
-  EXPECT_EQ(managed_->cancel("x", "", "again").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->cancel("x", "", "again").error().code, Errc::kNotFound);
   crash();
   const Json record = inspect("x");
   EXPECT_EQ(record["status"], "aborted");
@@ -308,21 +308,21 @@ TEST_F(ManagedFibersTest, P2_ALateEndDoesNotUndoACancel) {
   EXPECT_FALSE(recover());
 }
 
-TEST_F(ManagedFibersTest, OneIsNamedByItsIdOrByItsKey) {
-  EXPECT_EQ(managed_->inspect("x", "").error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->inspect("", "").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->inspect("x", "k").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->cancel("", "k", "").error().code, Errc::kNotFound);
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, OneIsNamedByItsIdOrByItsKey) {
+  EXPECT_EQ(fibers_->inspect("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->inspect("", "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->inspect("x", "k").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->cancel("", "k", "").error().code, Errc::kNotFound);
+  FiberRequest wanted = request("x");
   wanted.key = "k";
   start(wanted);
-  EXPECT_EQ(*managed_->inspect("", "k"), *managed_->inspect("x", ""));
+  EXPECT_EQ(*fibers_->inspect("", "k"), *fibers_->inspect("x", ""));
 }
 
 // ---- retries ------------------------------------------------------------------------------------
 
-TEST_F(ManagedFibersTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatSurviveARestart) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatSurviveARestart) {
+  FiberRequest wanted = request("x");
   wanted.max_retries = 3;
   wanted.retry_base_ms = 1'000'000;  // longer than any wait of a recovery
   wanted.retry_max_ms = 3'000'000;
@@ -331,7 +331,7 @@ TEST_F(ManagedFibersTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsTha
     const auto change = settle(fiber, FiberStatus::kError, "busy");
     EXPECT_EQ(change.status, FiberStatus::kPending);
     EXPECT_EQ(parse_json(change.record)->at("error"), "busy");
-    EXPECT_EQ(managed_->settle(fiber, FiberStatus::kCompleted, "").error().code, Errc::kNotFound);
+    EXPECT_EQ(fibers_->settle(fiber, FiberStatus::kCompleted, "").error().code, Errc::kNotFound);
     crash();
     EXPECT_EQ(status("x"), "pending");
     const std::int64_t now = unix_millis(clock_.wall_now());
@@ -346,7 +346,7 @@ TEST_F(ManagedFibersTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsTha
     EXPECT_EQ(offered->at("reason"), "retry");
     EXPECT_EQ(offered->at("record")["status"], "recovering");
     EXPECT_EQ(offered->at("record")["attempts"], 1) << "a failure of the work is no crash";
-    fiber = *managed_->resume("x");
+    fiber = *fibers_->resume("x");
     database_->commit();
     EXPECT_EQ(status("x"), "running");
   }
@@ -354,8 +354,8 @@ TEST_F(ManagedFibersTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsTha
   EXPECT_EQ(inspect("x")["failures"], 4);
 }
 
-TEST_F(ManagedFibersTest, ARetryThatCrashesIsInterruptedWork) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, ARetryThatCrashesIsInterruptedWork) {
+  FiberRequest wanted = request("x");
   wanted.max_retries = 1;
   settle(start(wanted).fiber, FiberStatus::kError, "busy");
   clock_.advance(seconds(2));
@@ -363,7 +363,7 @@ TEST_F(ManagedFibersTest, ARetryThatCrashesIsInterruptedWork) {
   crash();  // in the hook
   clock_.advance(seconds(2));
   EXPECT_EQ(recover()->at("reason"), "retry");
-  ASSERT_TRUE(managed_->resume("x"));
+  ASSERT_TRUE(fibers_->resume("x"));
   database_->commit();
   crash();  // in the work
   EXPECT_EQ(status("x"), "recovering");
@@ -371,10 +371,10 @@ TEST_F(ManagedFibersTest, ARetryThatCrashesIsInterruptedWork) {
   EXPECT_EQ(recover()->at("reason"), "interrupted");
 }
 
-TEST_F(ManagedFibersTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
+TEST_F(FibersStartTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
   const WallTime right = clock_.wall_now();
   clock_.set_wall(right + hours(24 * 365));
-  ManagedRequest wanted = request("x");
+  FiberRequest wanted = request("x");
   wanted.max_retries = 1;
   settle(start(wanted).fiber, FiberStatus::kError, "busy");
   const std::int64_t wait = *fibers_->wake().at_ms - unix_millis(clock_.wall_now());
@@ -383,30 +383,30 @@ TEST_F(ManagedFibersTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
   EXPECT_EQ(fibers_->wake().at_ms, unix_millis(right) + wait);
 }
 
-TEST_F(ManagedFibersTest, WhatWaitsForItsRetryCanBeCancelled) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, WhatWaitsForItsRetryCanBeCancelled) {
+  FiberRequest wanted = request("x");
   wanted.max_retries = 1;
   settle(start(wanted).fiber, FiberStatus::kError, "busy");
-  ASSERT_TRUE(managed_->cancel("x", "", "enough"));
+  ASSERT_TRUE(fibers_->cancel("x", "", "enough"));
   database_->commit();
   crash();
   EXPECT_EQ(status("x"), "aborted");
   EXPECT_TRUE(fibers_->wake().none());
 }
 
-TEST_F(ManagedFibersTest, WorkMayEndWithAnOutcomeThatHasAReason) {
-  ManagedRequest wanted = request("x");
+TEST_F(FibersStartTest, WorkMayEndWithAnOutcomeThatHasAReason) {
+  FiberRequest wanted = request("x");
   wanted.max_retries = 3;
   const FiberHandle fiber = start(wanted).fiber;
   for (const char* const bad : {R"({"status":"interrupted"})", R"({"status":"error","reason":""})",
                                 R"({"status":"error","reason":7})", "{", ""})
-    EXPECT_EQ(managed_->settle(fiber, bad).error().code, Errc::kInvalidArgument) << bad;
+    EXPECT_EQ(fibers_->settle(fiber, bad).error().code, Errc::kInvalidArgument) << bad;
   const std::string too_long = R"({"status":"error","reason":")" + std::string(257, 'x') + "\"}";
-  EXPECT_EQ(managed_->settle(fiber, too_long).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->settle(fiber, too_long).error().code, Errc::kInvalidArgument);
   EXPECT_EQ(status("x"), "running");
-  ASSERT_TRUE(managed_->settle(
+  ASSERT_TRUE(fibers_->settle(
       fiber, R"({"status":"error","error":"no tokens are left today","reason":"budget"})"));
-  EXPECT_EQ(managed_->settle(fiber, R"({"status":"error"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->settle(fiber, R"({"status":"error"})").error().code, Errc::kNotFound);
   database_->commit();
   crash();
   const Json record = inspect("x");
@@ -414,7 +414,7 @@ TEST_F(ManagedFibersTest, WorkMayEndWithAnOutcomeThatHasAReason) {
   EXPECT_EQ(record["error"], "no tokens are left today");
   EXPECT_EQ(record["reason"], "budget");
   EXPECT_EQ(record["failures"], 1);
-  const auto told = managed_->next_untold();
+  const auto told = fibers_->next_untold();
   ASSERT_TRUE(told);
   EXPECT_EQ(parse_json(told->record)->at("reason"), "budget");
   settle(start("y").fiber, FiberStatus::kError, "no");

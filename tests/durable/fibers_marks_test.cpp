@@ -1,5 +1,5 @@
 // What a fiber does once, and turns: how often turns are recovered, and what clients hear of them.
-#include "durable/managed_fibers_fixture.hpp"
+#include "durable/fibers_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,44 +11,41 @@ namespace {
 
 using Heard = std::vector<std::string>;
 
-class FiberMarksTest : public ManagedFibersFixture {
+class FiberMarksTest : public FibersFixture {
  protected:
   FiberHandle start_turn(FiberKeeping keeping = FiberKeeping::kBrief, std::string_view id = "t") {
-    ManagedRequest wanted = request(id);
+    FiberRequest wanted = request(id);
     wanted.is_turn = true;
     wanted.keeping = keeping;
     return start(wanted).fiber;
   }
   FiberHandle start_turn(std::string_view id) { return start_turn(FiberKeeping::kBrief, id); }
-  void give_up(std::string_view id, std::string_view why = "no") {
-    managed_->died(id, why);
-    database_->commit();
-  }
+  void give_up(const std::string& id, std::string_view why = "no") { die(id, why); }
   // Another checkpoint than any before.
   void stash(FiberHandle fiber) {
     EXPECT_TRUE(fibers_->stash(fiber, std::to_string(++stashed_)));
     database_->commit();
   }
   FiberHandle resume(std::string_view id = "t") {
-    const auto handle = managed_->resume(id);
+    const auto handle = fibers_->resume(id);
     EXPECT_TRUE(handle);
     database_->commit();
     return handle ? *handle : 0;
   }
   bool once(FiberHandle fiber, std::string_view mark) {
-    const auto first = managed_->once(fiber, mark);
+    const auto first = fibers_->once(fiber, mark);
     EXPECT_TRUE(first);
     return first && *first;
   }
   // "t 2": a second recovery begins.
   Heard heard() {
     Heard all;
-    for (const TurnNews& each : managed_->take_turn_news()) all.push_back(text_of(each));
+    for (const TurnNews& each : fibers_->take_turn_news()) all.push_back(text_of(each));
     return all;
   }
   Heard standing() {
     Heard all;
-    for (const TurnNews& each : managed_->standing_turns()) all.push_back(text_of(each));
+    for (const TurnNews& each : fibers_->standing_turns()) all.push_back(text_of(each));
     return all;
   }
   static std::string text_of(const TurnNews& news) {
@@ -61,7 +58,7 @@ class FiberMarksTest : public ManagedFibersFixture {
   int stashed_ = 0;
 };
 
-TEST_F(FiberMarksTest, P8_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
+TEST_F(FiberMarksTest, P13_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
   FiberHandle fiber = start_turn();
   EXPECT_EQ(heard(), Heard{});
   int recoveries = 0;
@@ -76,10 +73,12 @@ TEST_F(FiberMarksTest, P8_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
     EXPECT_EQ(standing(), news) << "it still holds";
   }
   EXPECT_EQ(recoveries, 5);
-  EXPECT_EQ(heard(), Heard{"t passed over"});
-  EXPECT_EQ(standing(), Heard{"t passed over"});
+  const Heard given_up = {
+      "t recovered as often as fibers.max_turn_recoveries allows, and interrupted once more"};
+  EXPECT_EQ(heard(), given_up);
+  EXPECT_EQ(standing(), given_up);
   crash();
-  EXPECT_EQ(standing(), Heard{"t passed over"});
+  EXPECT_EQ(standing(), given_up);
   EXPECT_EQ(inspect("t")["dead"], true);
   EXPECT_EQ(inspect("t")["turn"], true);
   EXPECT_EQ(inspect("t")["brief"], true);
@@ -99,7 +98,7 @@ TEST_F(FiberMarksTest, WhatIsOverWithoutATroubleDoesNotStand) {
 TEST_F(FiberMarksTest, TheNewestTurnsThatWereGivenUpStand) {
   EXPECT_EQ(standing(), Heard{});
   Heard newest;
-  const int all = static_cast<int>(ManagedFibers::kMostStandingTurns) + 2;
+  const int all = static_cast<int>(FiberTable::kMostStandingTurns) + 2;
   for (int i = 0; i < all; ++i) {
     start_turn("t" + std::to_string(i));
     if (i >= 2) newest.push_back("t" + std::to_string(i) + " no");
@@ -118,7 +117,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{"t no"});
   start_turn("u");
   EXPECT_EQ(standing(), Heard{});
-  EXPECT_TRUE(managed_->cancel("no turn", "", ""));
+  EXPECT_TRUE(fibers_->cancel("no turn", "", ""));
   database_->commit();
   crash();
   EXPECT_EQ(standing(), Heard{});
@@ -129,7 +128,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{});
   crash();
   EXPECT_EQ(standing(), Heard{}) << "though nothing is left of the later one";
-  ASSERT_TRUE(managed_->retry("t"));
+  ASSERT_TRUE(fibers_->retry("t"));
   database_->commit();
   ASSERT_TRUE(recover());
   give_up("t", "again");
@@ -147,8 +146,8 @@ TEST_F(FiberMarksTest, ATurnThatIsGivenUpWhileALaterOneRunsDoesNotStand) {
   EXPECT_EQ(standing(), Heard{});
 }
 
-TEST_F(FiberMarksTest, P8_TheNumberIsASettingAndOtherFibersHaveNone) {
-  fiber_settings_.max_turn_recoveries = 2;
+TEST_F(FiberMarksTest, P13_TheNumberIsASettingAndOtherFibersHaveNone) {
+  settings_.max_turn_recoveries = 2;
   crash();
   start_turn(FiberKeeping::kKept);
   start("other");
@@ -164,10 +163,10 @@ TEST_F(FiberMarksTest, P8_TheNumberIsASettingAndOtherFibersHaveNone) {
   EXPECT_FALSE(inspect("other").contains("turn"));
 }
 
-TEST_F(FiberMarksTest, P8_WhatIsTakenUpIsARecovery) {
+TEST_F(FiberMarksTest, P13_WhatIsTakenUpIsARecovery) {
   start_turn();
   crash();
-  ManagedRequest again = request("t");
+  FiberRequest again = request("t");
   again.is_turn = true;
   again.keeping = FiberKeeping::kBrief;
   again.take_up = true;
@@ -175,8 +174,8 @@ TEST_F(FiberMarksTest, P8_WhatIsTakenUpIsARecovery) {
   EXPECT_EQ(heard(), Heard{"t 1"});
 }
 
-TEST_F(FiberMarksTest, P8_AnotherTryOfFailedWorkIsNoRecovery) {
-  ManagedRequest wanted = request("t");
+TEST_F(FiberMarksTest, P13_AnotherTryOfFailedWorkIsNoRecovery) {
+  FiberRequest wanted = request("t");
   wanted.is_turn = true;
   wanted.keeping = FiberKeeping::kBrief;
   wanted.max_retries = 3;
@@ -188,8 +187,8 @@ TEST_F(FiberMarksTest, P8_AnotherTryOfFailedWorkIsNoRecovery) {
 }
 
 // A failure before the first recovery, one after each, and a kill in the middle of each retry.
-TEST_F(FiberMarksTest, P8_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
-  ManagedRequest wanted = request("t");
+TEST_F(FiberMarksTest, P13_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
+  FiberRequest wanted = request("t");
   wanted.is_turn = true;
   wanted.keeping = FiberKeeping::kBrief;
   wanted.max_retries = 100;
@@ -219,8 +218,8 @@ TEST_F(FiberMarksTest, P8_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
   EXPECT_EQ(inspect("t")["dead"], true);
 }
 
-TEST_F(FiberMarksTest, P8_ARetryThatEndsOnPurposeCountsForNothing) {
-  ManagedRequest wanted = request("t");
+TEST_F(FiberMarksTest, P13_ARetryThatEndsOnPurposeCountsForNothing) {
+  FiberRequest wanted = request("t");
   wanted.is_turn = true;
   wanted.keeping = FiberKeeping::kBrief;
   wanted.max_retries = 100;
@@ -248,8 +247,8 @@ TEST_F(FiberMarksTest, P8_ARetryThatEndsOnPurposeCountsForNothing) {
   EXPECT_EQ(heard(), Heard{"t 2"});
 }
 
-TEST_F(FiberMarksTest, P8_ARetryThatIsTakenUpIsNoRecovery) {
-  ManagedRequest wanted = request("t");
+TEST_F(FiberMarksTest, P13_ARetryThatIsTakenUpIsNoRecovery) {
+  FiberRequest wanted = request("t");
   wanted.is_turn = true;
   wanted.keeping = FiberKeeping::kBrief;
   wanted.max_retries = 1;
@@ -262,14 +261,14 @@ TEST_F(FiberMarksTest, P8_ARetryThatIsTakenUpIsNoRecovery) {
 
 TEST_F(FiberMarksTest, AFiberThatAnotherOneWaitsForIsNoTurn) {
   start("parent");
-  ManagedRequest wanted = request("child");
+  FiberRequest wanted = request("child");
   wanted.is_turn = true;
   wanted.keeping = FiberKeeping::kBrief;
   wanted.parent = "parent";
-  EXPECT_EQ(managed_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(FiberMarksTest, P9_AMarkIsNewOnceOverAllRecoveries) {
+TEST_F(FiberMarksTest, P14_AMarkIsNewOnceOverAllRecoveries) {
   FiberHandle fiber = start_turn();
   EXPECT_TRUE(once(fiber, "a"));
   EXPECT_FALSE(once(fiber, "a"));
@@ -285,12 +284,12 @@ TEST_F(FiberMarksTest, P9_AMarkIsNewOnceOverAllRecoveries) {
   EXPECT_TRUE(once(start("other").fiber, "a")) << "each fiber has its own";
 }
 
-TEST_F(FiberMarksTest, P9_MarksAreBoundedAndGoWithTheirFiber) {
+TEST_F(FiberMarksTest, P14_MarksAreBoundedAndGoWithTheirFiber) {
   const FiberHandle fiber = start_turn();
-  EXPECT_EQ(managed_->once(fiber, "").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->once(fiber, std::string(257, 'x')).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->once(fiber, "\xff").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(managed_->once(fiber + 1, "a").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->once(fiber, "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->once(fiber, std::string(257, 'x')).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->once(fiber, "\xff").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->once(fiber + 1, "a").error().code, Errc::kNotFound);
   EXPECT_TRUE(once(fiber, "a"));
   EXPECT_EQ(marks(), 1);
   // As many as there may be, but one.
@@ -298,7 +297,7 @@ TEST_F(FiberMarksTest, P9_MarksAreBoundedAndGoWithTheirFiber) {
       "INSERT INTO cf_agents_job_documents(job, part, body) SELECT 1, i, 'x' FROM n");
   EXPECT_EQ(marks(), 9999);
   EXPECT_TRUE(once(fiber, "b"));
-  EXPECT_EQ(managed_->once(fiber, "c").error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(fibers_->once(fiber, "c").error().code, Errc::kLimitExceeded);
   EXPECT_FALSE(once(fiber, "b")) << "what is there is found";
   EXPECT_EQ(inspect("t")["input"], Json()) << "a mark is no part of the record";
   settle(fiber, FiberStatus::kCompleted, "1");

@@ -1,5 +1,5 @@
-// How the records of managed fibers are listed, removed, kept, and told to the agent's code.
-#include "durable/managed_fibers_fixture.hpp"
+// How the records of fibers are listed, removed, kept, and told to the agent's code.
+#include "durable/fibers_fixture.hpp"
 #include "support/counted_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -11,14 +11,14 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class ManagedFiberRecordsTest : public ManagedFibersFixture {};
+class FibersRecordsTest : public FibersFixture {};
 
 // ---- lists, removal, retention ------------------------------------------------------------------
 
-TEST_F(ManagedFiberRecordsTest, RecordsAreListedAndRemoved) {
+TEST_F(FibersRecordsTest, RecordsAreListedAndRemoved) {
   const auto a = start("a");
   clock_.advance(seconds(1));
-  ManagedRequest other = request("b");
+  FiberRequest other = request("b");
   other.name = "other";
   const auto b = start(other);
   clock_.advance(seconds(1));
@@ -33,49 +33,49 @@ TEST_F(ManagedFiberRecordsTest, RecordsAreListedAndRemoved) {
   EXPECT_EQ(ids(listed({.before_ms = unix_millis(clock_.wall_now())})), "b a ");
   EXPECT_EQ(ids(listed({.limit = 2})), "c b ");
   EXPECT_EQ(ids(listed({.after = "b", .limit = 2})), "a ");
-  EXPECT_EQ(managed_->list({.after = "gone"}).error().code, Errc::kNotFound);
-  EXPECT_EQ(managed_->list({.limit = 101}).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->list({.after = "gone"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->list({.limit = 101}).error().code, Errc::kInvalidArgument);
   crash();
   EXPECT_EQ(ids(listed({.statuses = 2})), "");
   EXPECT_EQ(ids(listed({.statuses = 4})), "c ") << "what the disk says is stale";
 
-  EXPECT_EQ(*managed_->remove({.statuses = 2 | 4, .limit = 0}), 0U) << "never what is not settled";
-  EXPECT_EQ(*managed_->remove({.name = "other", .limit = 0}), 1U);
-  EXPECT_EQ(*managed_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->remove({.statuses = 2 | 4, .limit = 0}), 0U) << "never what is not settled";
+  EXPECT_EQ(*fibers_->remove({.name = "other", .limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->remove({.limit = 0}), 1U);
   EXPECT_EQ(ids(listed({})), "c ");
-  EXPECT_EQ(managed_->remove({.limit = 501}).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->remove({.limit = 501}).error().code, Errc::kInvalidArgument);
 }
 
-TEST_F(ManagedFiberRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
+TEST_F(FibersRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kCompleted);
   clock_.advance(seconds(1));
   settle(a.fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(*managed_->remove({.limit = 1}), 1U);
+  EXPECT_EQ(*fibers_->remove({.limit = 1}), 1U);
   EXPECT_EQ(ids(listed({})), "a ");
 }
 
-TEST_F(ManagedFiberRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed) {
-  fiber_settings_.max_attempts = 1;
+TEST_F(FibersRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed) {
+  settings_.max_attempts = 1;
   start("dead");
   start("interrupted");
   crash();
   ASSERT_TRUE(recover());
   ASSERT_TRUE(recover());
   hook_fails("dead", "no");
-  ASSERT_TRUE(managed_->recovered("interrupted", ""));
+  ASSERT_TRUE(fibers_->recovered("interrupted", ""));
   settle(start("error").fiber, FiberStatus::kError, "no");
-  EXPECT_EQ(*managed_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->remove({.limit = 0}), 1U);
   EXPECT_EQ(status("error"), "none");
   EXPECT_EQ(ids(listed({.dead = true})), "dead ");
-  EXPECT_EQ(*managed_->remove({.limit = 0, .dead = true}), 1U);
-  EXPECT_EQ(*managed_->remove({.statuses = 8, .limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->remove({.limit = 0, .dead = true}), 1U);
+  EXPECT_EQ(*fibers_->remove({.statuses = 8, .limit = 0}), 1U);
   EXPECT_EQ(ids(listed({})), "");
 }
 
-TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
-  fiber_settings_.max_attempts = 1;
+TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
+  settings_.max_attempts = 1;
   start("dead");
   crash();
   ASSERT_TRUE(recover());
@@ -83,36 +83,36 @@ TEST_F(ManagedFiberRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   for (int i = 0; i < 150; ++i) settle(start("").fiber, FiberStatus::kCompleted);
   settle(start("failed").fiber, FiberStatus::kError, "no");
   clock_.advance(settings_.keep_completed);
-  EXPECT_FALSE(managed_->sweep()) << "P3: nobody has heard of them";
-  while (const auto change = managed_->next_untold()) managed_->told(change->id, true);
+  EXPECT_FALSE(fibers_->sweep()) << "P3: nobody has heard of them";
+  while (const auto change = fibers_->next_untold()) fibers_->told(change->id, true);
   database_->commit();
-  EXPECT_TRUE(managed_->sweep());
+  EXPECT_TRUE(fibers_->sweep());
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_fibers"), 52) << "a hundred at a time";
-  EXPECT_TRUE(managed_->sweep());
-  EXPECT_FALSE(managed_->sweep());
+  EXPECT_TRUE(fibers_->sweep());
+  EXPECT_FALSE(fibers_->sweep());
   EXPECT_EQ(ids(listed({})), "failed dead ");
   database_->commit();
-  EXPECT_FALSE(managed_->sweep());
+  EXPECT_FALSE(fibers_->sweep());
   EXPECT_FALSE(database_->dirty()) << "looking writes nothing";
   clock_.advance(settings_.keep_failed);
-  EXPECT_TRUE(managed_->sweep());
+  EXPECT_TRUE(fibers_->sweep());
   EXPECT_EQ(ids(listed({})), "dead ");
 }
 
-TEST_F(ManagedFiberRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
+TEST_F(FibersRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("x", ""));
-  ASSERT_TRUE(managed_->next_untold());
-  managed_->told("x", true);
+  ASSERT_TRUE(fibers_->recovered("x", ""));
+  ASSERT_TRUE(fibers_->next_untold());
+  fibers_->told("x", true);
   database_->commit();
   clock_.advance(settings_.keep_completed + settings_.keep_failed);
-  EXPECT_FALSE(managed_->sweep());
+  EXPECT_FALSE(fibers_->sweep());
   EXPECT_EQ(status("x"), "interrupted");
 }
 
-TEST_F(ManagedFiberRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
+TEST_F(FibersRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
   start("a");
   sql("INSERT INTO cf_agents_jobs(kind, state, id, name, created_at, ended_at, status) "
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000) "
@@ -123,10 +123,10 @@ TEST_F(ManagedFiberRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes
   EXPECT_LT(steps.count(), 1'000U);
 }
 
-TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
+TEST_F(FibersRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
   const std::string large = "\"" + std::string(1'000'000, 'x') + "\"";
   for (int i = 0; i < 6; ++i) {
-    ManagedRequest wanted = request();
+    FiberRequest wanted = request();
     wanted.input = large;
     start(wanted);
   }
@@ -146,136 +146,135 @@ TEST_F(ManagedFiberRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
 
 // ---- telling ------------------------------------------------------------------------------------
 
-TEST_F(ManagedFiberRecordsTest, EverySettledRecordIsToldOnce) {
-  EXPECT_FALSE(managed_->next_untold());
+TEST_F(FibersRecordsTest, EverySettledRecordIsToldOnce) {
+  EXPECT_FALSE(fibers_->next_untold());
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kError, "no");
   clock_.advance(std::chrono::milliseconds(1));
-  ASSERT_TRUE(managed_->cancel("a", "", "stop"));
+  ASSERT_TRUE(fibers_->cancel("a", "", "stop"));
   (void)a;
-  EXPECT_TRUE(managed_->wake().working);
-  EXPECT_TRUE(managed_->due());
-  const auto first = managed_->next_untold();
+  EXPECT_TRUE(fibers_->tellings().wake().working);
+  EXPECT_TRUE(fibers_->tellings().due());
+  const auto first = fibers_->next_untold();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->id, "b") << "settled first";
   EXPECT_EQ(first->status, FiberStatus::kError);
   EXPECT_EQ(parse_json(first->record)->at("error"), "no");
-  EXPECT_EQ(managed_->next_untold()->id, "a");
-  EXPECT_FALSE(managed_->next_untold()) << "both are being told";
-  EXPECT_FALSE(managed_->due());
-  EXPECT_TRUE(managed_->wake().working);
-  managed_->told("a", true);
-  managed_->told("b", true);
+  EXPECT_EQ(fibers_->next_untold()->id, "a");
+  EXPECT_FALSE(fibers_->next_untold()) << "both are being told";
+  EXPECT_FALSE(fibers_->tellings().due());
+  EXPECT_TRUE(fibers_->tellings().wake().working);
+  fibers_->told("a", true);
+  fibers_->told("b", true);
   database_->commit();
-  EXPECT_TRUE(managed_->wake().none());
+  EXPECT_TRUE(fibers_->tellings().wake().none());
   crash();
-  EXPECT_FALSE(managed_->next_untold());
+  EXPECT_FALSE(fibers_->next_untold());
 }
 
-TEST_F(ManagedFiberRecordsTest, P3_WhatWasNotToldIsToldAfterARestart) {
+TEST_F(FibersRecordsTest, P3_WhatWasNotToldIsToldAfterARestart) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(managed_->next_untold());
+  ASSERT_TRUE(fibers_->next_untold());
   crash();
-  EXPECT_TRUE(managed_->wake().working);
-  EXPECT_EQ(managed_->next_untold()->id, "a");
+  EXPECT_TRUE(fibers_->tellings().wake().working);
+  EXPECT_EQ(fibers_->next_untold()->id, "a");
 }
 
-TEST_F(ManagedFiberRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
+TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
   settle(start("a").fiber, FiberStatus::kCompleted);
   std::int64_t last_wait = 0;
   for (int failures = 1; failures <= 4; ++failures) {
-    ASSERT_TRUE(managed_->next_untold());
-    managed_->told("a", false);
+    ASSERT_TRUE(fibers_->next_untold());
+    fibers_->told("a", false);
     database_->commit();
     crash();
-    EXPECT_FALSE(managed_->next_untold());
-    const std::int64_t wait = *managed_->wake().at_ms - unix_millis(clock_.wall_now());
+    EXPECT_FALSE(fibers_->next_untold());
+    const std::int64_t wait = *fibers_->tellings().wake().at_ms - unix_millis(clock_.wall_now());
     EXPECT_GT(wait, last_wait * 3 / 2);
-    EXPECT_FALSE(managed_->wake().working);
+    EXPECT_FALSE(fibers_->tellings().wake().working);
     last_wait = wait;
     clock_.advance(milliseconds(wait));
   }
-  managed_->told("a", true);  // no telling was in progress
-  EXPECT_TRUE(managed_->next_untold());
+  fibers_->told("a", true);  // no telling was in progress
+  EXPECT_TRUE(fibers_->next_untold());
 }
 
-TEST_F(ManagedFiberRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
+TEST_F(FibersRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
   start("a");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("a", ""));
-  ASSERT_EQ(managed_->next_untold()->status, FiberStatus::kInterrupted);
-  ASSERT_TRUE(managed_->resolve("a", R"({"status":"aborted"})"));
-  EXPECT_FALSE(managed_->next_untold()) << "one after the other";
-  managed_->told("a", true);
-  EXPECT_EQ(managed_->next_untold()->status, FiberStatus::kAborted);
+  ASSERT_TRUE(fibers_->recovered("a", ""));
+  ASSERT_EQ(fibers_->next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(fibers_->resolve("a", R"({"status":"aborted"})"));
+  EXPECT_FALSE(fibers_->next_untold()) << "one after the other";
+  fibers_->told("a", true);
+  EXPECT_EQ(fibers_->next_untold()->status, FiberStatus::kAborted);
 }
 
-TEST_F(ManagedFiberRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
+TEST_F(FibersRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
   start("a");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->recovered("a", ""));
-  ASSERT_EQ(managed_->next_untold()->status, FiberStatus::kInterrupted);
-  ASSERT_TRUE(managed_->retry("a"));
+  ASSERT_TRUE(fibers_->recovered("a", ""));
+  ASSERT_EQ(fibers_->next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(fibers_->retry("a"));
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(managed_->resume("a"));
-  managed_->told("a", true);  // that it was interrupted
+  ASSERT_TRUE(fibers_->resume("a"));
+  fibers_->told("a", true);  // that it was interrupted
   database_->commit();
   EXPECT_EQ(status("a"), "running");
   crash();
   clock_.advance(hours(1));
   ASSERT_TRUE(recover());
-  settle(*managed_->resume("a"), FiberStatus::kCompleted);
-  const auto told = managed_->next_untold();
+  settle(*fibers_->resume("a"), FiberStatus::kCompleted);
+  const auto told = fibers_->next_untold();
   ASSERT_TRUE(told);
   EXPECT_EQ(told->status, FiberStatus::kCompleted);
 }
 
-TEST_F(ManagedFiberRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
+TEST_F(FibersRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(managed_->next_untold());
-  ASSERT_EQ(*managed_->remove({}), 1U);
-  managed_->told("a", false);
-  EXPECT_TRUE(managed_->wake().none());
+  ASSERT_TRUE(fibers_->next_untold());
+  ASSERT_EQ(*fibers_->remove({}), 1U);
+  fibers_->told("a", false);
+  EXPECT_TRUE(fibers_->tellings().wake().none());
 }
 
 // A waiter looks at its record before it has the record removed: hearth/ext/fibers.h.
-TEST_F(ManagedFiberRecordsTest,
-       WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThenAndToldNoMore) {
+TEST_F(FibersRecordsTest, WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThenAndToldNoMore) {
   settle(start("a").fiber, FiberStatus::kCompleted, R"({"sum":7})");
   settle(start("b").fiber, FiberStatus::kError, "broken");
   EXPECT_EQ(inspect("a")["result"]["sum"], 7);
   EXPECT_EQ(status("b"), "error");
-  ManagedFilter completed;
+  FiberFilter completed;
   completed.statuses = static_cast<std::uint32_t>(FiberStatus::kCompleted);
-  ASSERT_EQ(*managed_->remove(completed), 1U);
-  ManagedRequest again = request("b");
+  ASSERT_EQ(*fibers_->remove(completed), 1U);
+  FiberRequest again = request("b");
   again.policy = SettledKey::kReplace;
   const auto replaced = start(again);
   EXPECT_EQ(status("a"), "none");
   EXPECT_EQ(status("b"), "running");
-  EXPECT_FALSE(managed_->next_untold());
+  EXPECT_FALSE(fibers_->next_untold());
   crash();
-  EXPECT_FALSE(managed_->next_untold()) << "nor by the next instance";
+  EXPECT_FALSE(fibers_->next_untold()) << "nor by the next instance";
 }
 
-TEST_F(ManagedFiberRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
-  EXPECT_TRUE(managed_->wake().none());
-  EXPECT_FALSE(managed_->next_untold());
-  EXPECT_FALSE(managed_->sweep());
-  EXPECT_EQ(*managed_->list({}), "[]");
-  EXPECT_EQ(*managed_->remove({}), 0U);
+TEST_F(FibersRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
+  EXPECT_TRUE(fibers_->tellings().wake().none());
+  EXPECT_FALSE(fibers_->next_untold());
+  EXPECT_FALSE(fibers_->sweep());
+  EXPECT_EQ(*fibers_->list({}), "[]");
+  EXPECT_EQ(*fibers_->remove({}), 0U);
   EXPECT_FALSE(database_->exists());
 }
 
-TEST_F(ManagedFiberRecordsTest, AfterCloseTheDatabaseCanBeClosedAndTheWakeIsStillKnown) {
+TEST_F(FibersRecordsTest, AfterCloseTheDatabaseCanBeClosedAndTheWakeIsStillKnown) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  managed_->close();
+  fibers_->tellings().close();
   fibers_->close();
   database_->close();
-  EXPECT_TRUE(managed_->wake().working);
+  EXPECT_TRUE(fibers_->tellings().wake().working);
 }
 
 }  // namespace

@@ -1,0 +1,224 @@
+#include "durable/fiber_table.hpp"
+
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace hearth::durable {
+
+using storage::Param;
+
+namespace {
+
+#define HEARTH_STATUS_BIT                                                        \
+  "CASE status WHEN 'interrupted' THEN 8 WHEN 'completed' THEN 16 WHEN 'error' " \
+  "THEN 32 WHEN 'aborted' THEN 64 ELSE 0 END"
+// Newest first. ?1 older than, ?2 name, ?3 created before, ?4 dead ones only, ?5 status bits.
+#define HEARTH_RECORD_FILTER                                             \
+  "seq < ?1 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) " \
+  "AND (?4 = 0 OR dead)"
+constexpr std::string_view kRecords =
+    "WHERE kind = 2 AND " HEARTH_RECORD_FILTER
+    " AND (ended_at IS NULL AND (?5 & 7) <> 0 OR ended_at IS NOT NULL AND (?5 & " HEARTH_STATUS_BIT
+    ") <> 0) ORDER BY seq DESC";
+constexpr std::string_view kOpenRecords =
+    "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND ?5 <> 0 "
+    "AND " HEARTH_RECORD_FILTER " ORDER BY seq DESC";
+constexpr std::uint32_t kOpenBits = 7;
+
+#define HEARTH_OPEN_FIBERS "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND "
+#define HEARTH_TURN "type IN ('turn', 'kept turn')"
+#define HEARTH_GIVEN_UP_TURNS "WHERE kind = 2 AND dead AND " HEARTH_TURN
+
+constexpr std::size_t kMaxMarkBytes = 256;
+
+// The part number of a mark's document: 62 bits of its hash, after the numbers of other documents.
+std::int64_t part_of(std::string_view mark) {
+  const Sha256Digest digest = sha256(mark);
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    number = number << 8U | std::to_integer<std::uint64_t>(std::as_bytes(std::span(digest))[i]);
+  return static_cast<std::int64_t>(number >> 2U) + kFirstMark;
+}
+
+}  // namespace
+
+std::optional<Job> FiberTable::keyed(std::string_view key) {
+  return jobs_.first("WHERE key = ? AND kind = 2", std::array{Param(key)});
+}
+
+Result<Job> FiberTable::find_one(std::string_view id, std::string_view key) {
+  if (id.empty() == key.empty())
+    return Error{Errc::kInvalidArgument, "a fiber is named by its id or by its key"};
+  auto job = id.empty() ? keyed(key) : find(id);
+  if (!job) return Error{Errc::kNotFound, "no fiber has this id or key"};
+  return *std::move(job);
+}
+
+Result<std::optional<Job>> FiberTable::find_named(std::string_view id, std::string_view key) {
+  std::optional<Job> by_id;
+  if (!id.empty()) by_id = find(id);
+  std::optional<Job> by_key;
+  if (!key.empty()) by_key = keyed(key);
+  if (by_id && by_key && by_id->seq != by_key->seq)
+    return Error{Errc::kInvalidArgument, "this id and this key name different fibers"};
+  return by_key ? std::move(by_key) : std::move(by_id);
+}
+
+bool FiberTable::is_open(std::string_view id) {
+  const auto job = find(id);
+  return job && !job->ended_at_ms;
+}
+
+FiberRecord FiberTable::with_documents(Job job) {
+  FiberRecord record{.job = std::move(job)};
+  jobs_.each_document(record.job.seq, [&](JobPart part, std::string_view body) {
+    if (part == JobPart::kInput) record.input = body;
+    if (part == JobPart::kMetadata) record.metadata = body;
+    if (part == JobPart::kSnapshot) record.snapshot = body;
+    if (part == JobPart::kResult) record.result = body;
+    if (part == JobPart::kError) record.error = body;
+    if (part == JobPart::kReason) record.reason = body;
+  });
+  return record;
+}
+
+void FiberTable::put_outcome(std::int64_t seq, const FiberOutcome& outcome) {
+  jobs_.put(seq, JobPart::kResult, outcome.result);
+  jobs_.put(seq, JobPart::kReason, outcome.reason);
+  jobs_.put(seq, JobPart::kError, outcome.error);
+  if (outcome.snapshot) jobs_.put(seq, JobPart::kSnapshot, outcome.snapshot);
+  if (outcome.metadata) jobs_.put(seq, JobPart::kMetadata, outcome.metadata);
+}
+
+Result<void> FiberTable::each(const FiberFilter& filter, const std::function<bool(Job&)>& see) {
+  std::int64_t after = INT64_MAX;
+  if (!filter.after.empty()) {
+    const auto job = find(filter.after);
+    if (!job) return Error{Errc::kNotFound, "no fiber has the id `after`"};
+    after = job->seq;
+  }
+  const std::uint32_t statuses = filter.statuses == 0 ? UINT32_MAX : filter.statuses;
+  // Open records have an index of their own; there may be many more settled ones.
+  const bool open_only = (statuses & ~kOpenBits) == 0;
+  jobs_.each(open_only ? kOpenRecords : kRecords,
+             std::array{Param(after), Param(filter.name), Param(filter.before_ms),
+                        Param(std::int64_t{filter.dead}), Param(std::int64_t{statuses})},
+             see);
+  return {};
+}
+
+std::vector<Job> FiberTable::to_remove(const FiberFilter& filter) {
+  constexpr auto kSettledByDefault = static_cast<std::uint32_t>(FiberStatus::kCompleted) |
+                                     static_cast<std::uint32_t>(FiberStatus::kError) |
+                                     static_cast<std::uint32_t>(FiberStatus::kAborted);
+  const bool by_default = filter.statuses == 0;
+  // Records that wait for a decision (dead or interrupted) are removed only if the filter names
+  // them.
+  const std::int64_t dead = filter.dead ? 1 : by_default ? -1 : 0;
+  return jobs_.all("WHERE kind = 2 AND ended_at IS NOT NULL AND (?1 & " HEARTH_STATUS_BIT
+                   ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
+                   "(type NOT IN ('brief', 'turn') OR dead) AND "
+                   "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
+                   std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
+                              Param(filter.name), Param(filter.before_ms), Param(dead),
+                              Param(static_cast<std::int64_t>(filter.limit))});
+}
+
+// ---- lanes --------------------------------------------------------------------------------------
+
+bool FiberTable::is_taken(const std::optional<std::string>& lane) {
+  return lane && jobs_.first("WHERE lane = ? AND ended_at IS NULL LIMIT 1",
+                             std::array{Param(std::string_view(*lane))});
+}
+
+void FiberTable::pass_lane(const std::optional<std::string>& lane, std::int64_t now_ms) {
+  if (!lane) return;
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET due_at = min(created_at, ?2), set_at = ?2 WHERE seq = (SELECT "
+      "min(seq) FROM cf_agents_jobs WHERE lane = ?1 AND ended_at IS NULL) "
+      "AND state = 0 AND due_at IS NULL",
+      std::array{Param(std::string_view(*lane)), Param(now_ms)});
+}
+
+// ---- inner fibers -------------------------------------------------------------------------------
+
+void FiberTable::add_open(std::string_view parent, std::vector<std::string>& ids) {
+  jobs_.each("WHERE parent = ? AND +kind = 2 AND ended_at IS NULL", std::array{Param(parent)},
+             [&](Job& job) {
+               ids.push_back(std::move(job.id));
+               return true;
+             });
+}
+
+bool FiberTable::remove_children(std::string_view parent) {
+  const std::int64_t removed = jobs_.run(
+      "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
+      "AND ended_at IS NOT NULL AND dead = 0",
+      std::array{Param(parent)});
+  jobs_.run(
+      "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
+      "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
+      std::array{Param(parent)});
+  return removed > 0;
+}
+
+// ---- turns --------------------------------------------------------------------------------------
+
+std::vector<std::string> FiberTable::given_up_turns() {
+  static_assert(kMostStandingTurns == 20, "the texts say so");
+  std::vector<std::string> ids;
+  for (Job& job :
+       jobs_.all(HEARTH_GIVEN_UP_TURNS " AND NOT EXISTS (SELECT 1 FROM cf_agents_job_documents "
+                                       "WHERE job = seq AND part = 8) ORDER BY seq DESC LIMIT 20",
+                 {}))
+    ids.push_back(std::move(job.id));
+  std::ranges::reverse(ids);
+  return ids;
+}
+
+void FiberTable::pass_given_up_turns() {
+  static_assert(static_cast<int>(JobPart::kPassed) == 8, "the texts say so");
+  jobs_.run(
+      "INSERT OR IGNORE INTO cf_agents_job_documents(job, part, body) "
+      "SELECT seq, 8, '' FROM cf_agents_jobs " HEARTH_GIVEN_UP_TURNS,
+      {});
+}
+
+bool FiberTable::has_later_turn(std::int64_t seq) {
+  return jobs_.first(HEARTH_OPEN_FIBERS "seq > ? AND " HEARTH_TURN, std::array{Param(seq)})
+      .has_value();
+}
+
+std::vector<Job> FiberTable::recovered_turns() {
+  auto turns =
+      jobs_.all(HEARTH_OPEN_FIBERS "claims > 0 AND " HEARTH_TURN " ORDER BY seq DESC LIMIT 20", {});
+  std::ranges::reverse(turns);
+  return turns;
+}
+
+// ---- marks --------------------------------------------------------------------------------------
+
+Result<bool> FiberTable::mark(std::int64_t seq, std::string_view mark) {
+  if (mark.empty() || mark.size() > kMaxMarkBytes || !is_valid_utf8(mark))
+    return Error{Errc::kInvalidArgument, "what is done once has a name of 1 to 256 bytes of UTF-8"};
+  // If two marks have one hash, the second gets the next free number.
+  for (std::int64_t part = part_of(mark);; ++part) {
+    const auto there = jobs_.document(seq, static_cast<JobPart>(part));
+    if (there && *there == mark) return false;
+    if (there) continue;
+    const auto count =
+        jobs_.number("SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16",
+                     std::array{Param(seq)});
+    if (count.value_or(0) >= static_cast<std::int64_t>(kMostMarks))
+      return Error{Errc::kLimitExceeded, "a fiber does at most 10,000 things once"};
+    jobs_.put(seq, static_cast<JobPart>(part), mark);
+    return true;
+  }
+}
+
+}  // namespace hearth::durable

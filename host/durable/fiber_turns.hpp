@@ -1,0 +1,48 @@
+#pragma once
+// The news of an agent's turns, which its clients hear.
+
+#include "durable/fiber_table.hpp"
+#include "durable/jobs.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::durable {
+
+// News of a turn for clients.
+struct TurnNews {
+  std::string id;
+  int recovery = 0;  // the number of the recovery that begins, from 1; 0: the turn was given up
+  std::string why{};
+};
+
+// Threads, Durable, Failure   As FiberTable and Jobs, which outlive it.
+class FiberTurns {
+ public:
+  FiberTurns(FiberTable& table, Jobs& jobs) : table_(table), jobs_(jobs) {}
+
+  // A counted recovery of the fiber begins.
+  void recovers(const Job& job);
+  // The fiber, which is still open, is given up.
+  void given_up(const Job& job, std::string_view why);
+  // A later turn has begun: earlier given up turns are no news any more.
+  void begins();
+  // The news since the last call, in order.
+  std::vector<TurnNews> take() { return std::exchange(news_, {}); }
+  // See Fibers::standing_turns().
+  [[nodiscard]] std::vector<TurnNews> standing();
+
+ private:
+  const std::vector<std::string>& ids();
+
+  FiberTable& table_;
+  Jobs& jobs_;
+  std::vector<TurnNews> news_;
+  // Of the given up turns for standing(). Nothing: not read yet.
+  std::optional<std::vector<std::string>> ids_;
+};
+
+}  // namespace hearth::durable

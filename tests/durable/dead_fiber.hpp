@@ -1,0 +1,30 @@
+#pragma once
+// A fiber whose recovery is given up.
+
+#include "durable/fibers.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/statement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace hearth::durable {
+
+// Gives up the recovery of this fiber, which runs or recovers, and leaves the others alone.
+inline void die(Fibers& fibers, storage::AgentDatabase& database, const std::string& id,
+                std::string_view why) {
+  for (FiberHandle fiber = 1; fiber < 100 && !fibers.is_recovering(id); ++fiber) {
+    const std::string* const its_id = fibers.id_of(fiber);
+    if (its_id == nullptr || *its_id != id) continue;
+    EXPECT_TRUE(fibers.wait_for_code(fiber));
+    storage::Statement(database.connection(),
+                       "UPDATE cf_agents_jobs SET due_at = 1 WHERE id = '" + id + "'")
+        .execute();
+    EXPECT_TRUE(fibers.claim_uncounted(id));
+  }
+  EXPECT_TRUE(fibers.failed(id, why, true).dead);
+}
+
+}  // namespace hearth::durable
