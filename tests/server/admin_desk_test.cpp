@@ -377,6 +377,10 @@ class HeldUpTest : public OneLoopTest {
   const AskedRows rows_{desk_};
 };
 
+TEST_F(HeldUpTest, ItsRowsAreThoseOfTheTable) {
+  rows_.expect_rows(api::testing::kAdminDeskRows);
+}
+
 TEST_F(HeldUpTest, ALoopThatDoesNotAnswerIsNotWaitedForForEver) {
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });

@@ -1,6 +1,7 @@
 #pragma once
 // Asks the rows of a desk, as HttpApi does for a request that it has let in.
 
+#include "api/desk_rows.hpp"
 #include "api/routes.hpp"
 #include "json/json.hpp"
 
@@ -10,7 +11,11 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +28,15 @@ class AskedRows {
     std::vector<api::Route> rows;
     desk.add_routes(rows);
     for (api::Route& row : rows) routes_.add(std::move(row));
+  }
+
+  void expect_rows(std::span<const api::testing::DeskRow> expected) const {
+    using Row = std::tuple<std::string_view, std::string_view, api::Access>;
+    std::set<Row> known;
+    for (const auto& row : expected) known.emplace(row.method, row.pattern, row.access);
+    std::set<Row> real;
+    for (const api::Route& row : routes_.all()) real.emplace(row.method, row.pattern, row.access);
+    EXPECT_EQ(real, known);
   }
 
   // Waits for the answer. `object`: of a path for users.

@@ -38,6 +38,10 @@ class ObjectDeskTest : public OneLoopTest {
   AskedRows rows_{desk_};
 };
 
+TEST_F(ObjectDeskTest, ItsRowsAreThoseOfTheTable) {
+  rows_.expect_rows(api::testing::kObjectDeskRows);
+}
+
 TEST_F(ObjectDeskTest, AnObjectThatIsAskedForByItsIdIsNotTakenForALaterOneOfItsName) {
   const storage::AgentKey key{"ChatRoom", "a"};
   directory_.record(key, 100);
