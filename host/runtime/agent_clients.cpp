@@ -1,6 +1,6 @@
 #include "runtime/agent_clients.hpp"
 
-#include "runtime/live_agent_owner.hpp"
+#include "runtime/agent_inbox.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -10,11 +10,11 @@
 namespace hearth::runtime {
 
 Connection* AgentClients::connection(ConnectionId id) const {
-  return owner_.connection(id);
+  return inbox_.client(id);
 }
 
 const std::vector<ConnectionId>& AgentClients::all() const {
-  return owner_.connections();
+  return inbox_.clients();
 }
 
 std::size_t AgentClients::max_frame_bytes() const {

@@ -9,15 +9,15 @@
 
 namespace hearth::runtime {
 
-class LiveAgentOwner;  // NOLINT(cppcoreguidelines-virtual-class-destructor): not deleted by this
+class AgentInbox;
 class Outbox;
 class ShardServices;
 
 // Threads  The shard's.  Lifetime  The constructor arguments outlive it.
 class AgentClients final : public extensions::Clients {
  public:
-  AgentClients(LiveAgentOwner& owner, const ShardServices& services, Outbox& outbox)
-      : owner_(owner), services_(services), outbox_(outbox) {}
+  AgentClients(const AgentInbox& inbox, const ShardServices& services, Outbox& outbox)
+      : inbox_(inbox), services_(services), outbox_(outbox) {}
 
   // Like find(), with the socket.
   [[nodiscard]] Connection* connection(ConnectionId id) const;
@@ -31,7 +31,7 @@ class AgentClients final : public extensions::Clients {
   void close(extensions::Client& client, std::uint16_t code, std::string_view reason) override;
 
  private:
-  LiveAgentOwner& owner_;
+  const AgentInbox& inbox_;
   const ShardServices& services_;
   Outbox& outbox_;
 };

@@ -18,6 +18,16 @@ AgentInbox::AgentInbox(const storage::AgentKey& key, const Parts& parts,
 
 // ---- clients ------------------------------------------------------------------------------------
 
+void AgentInbox::add(ConnectionId id) {
+  find(id)->inbox = this;
+  clients_.push_back(id);
+}
+
+Connection* AgentInbox::client(ConnectionId id) const {
+  Connection* const found = find(id);
+  return found != nullptr && found->inbox == this ? found : nullptr;
+}
+
 void AgentInbox::forget(ConnectionId id) {
   std::erase(clients_, id);
   parts_.connections.remove(id);
@@ -102,6 +112,11 @@ void AgentInbox::put_back(std::vector<OwnedEvent> events, EvictReason reason,
                        {"reason", to_string(reason)},
                        {"come_again", come_again}});
   watch_timed();
+}
+
+void AgentInbox::undo_states(std::uint64_t last_write) {
+  (void)queue_.take_if(
+      [last_write](const OwnedEvent& event) { return event.state_write > last_write; });
 }
 
 void AgentInbox::watch_timed() {

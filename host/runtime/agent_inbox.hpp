@@ -48,7 +48,9 @@ class AgentInbox {
   // ---- clients ----
   // In the order of arrival.
   [[nodiscard]] const std::vector<ConnectionId>& clients() const { return clients_; }
-  void add(ConnectionId id) { clients_.push_back(id); }
+  void add(ConnectionId id);
+  // Null: this agent has no such client.
+  [[nodiscard]] Connection* client(ConnectionId id) const;
   // Destroys the client's port.
   void forget(ConnectionId id);
   // Closes all clients that are still there.
@@ -68,6 +70,8 @@ class AgentInbox {
   // Takes the events that an eviction for `reason` cut off. A call that finds no room gets
   // `no_room`.
   void put_back(std::vector<OwnedEvent> events, EvictReason reason, const Error& no_room);
+  // The instance has rolled back its writes of the state after this one: drops their events.
+  void undo_states(std::uint64_t last_write);
   // The event was taken out because it has timed out: answers it, or closes its client.
   void give_up(const OwnedEvent& event);
   // Refuses all waiting events.

@@ -50,7 +50,8 @@ LiveAgent* AgentSlot::live() {
 void AgentSlot::accept(Event incoming) {
   touch();
   if (is_ready_for(incoming)) {
-    live()->deliver(std::move(incoming));  // borrowed views: nothing is copied on this path
+    live()->deliver(std::move(incoming),
+                    last_activity_);  // borrowed views: nothing is copied on this path
     return;
   }
   if (rule_of(incoming.kind).runs_method && !incoming.interruptions.has_due() &&
@@ -161,7 +162,7 @@ void AgentSlot::deliver(OwnedEvent event) {
     if (client == nullptr) return;
     client->connect_in_progress = true;
     if (!again) {
-      if (!live.admit(*client)) client->connect_in_progress = false;
+      if (!live.admit(*client, last_activity_)) client->connect_in_progress = false;
       return;
     }
     event.name = client->target;  // the client was let in before, and has its handshake
@@ -171,32 +172,10 @@ void AgentSlot::deliver(OwnedEvent event) {
       (is_closed || client->closing))
     return;                           // it ran once, and no client is left to read a second answer
   if (is_closed) event.sink.reset();  // the event counts, but no client gets the answer
-  live.deliver(lend(event));
-}
-
-void AgentSlot::state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
-                              std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) {
-  Event incoming;
-  incoming.kind = EventKind::kStateChanged;
-  incoming.connection = source;
-  incoming.body = json;
-  incoming.state_write = state_write;
-  incoming.state_chain = std::move(chain);
-  incoming.origin = std::move(origin);
-  inbox_.queue().push(std::move(incoming));  // this turn is still running
-}
-
-void AgentSlot::states_undone(std::uint64_t last_write) {
-  (void)inbox_.queue().take_if(
-      [last_write](const OwnedEvent& event) { return event.state_write > last_write; });
+  live.deliver(lend(event), last_activity_);
 }
 
 // ---- clients ------------------------------------------------------------------------------------
-
-Connection* AgentSlot::connection(ConnectionId id) const {
-  Connection* const found = parts_.services.connections().find(id);
-  return found != nullptr && found->slot == this ? found : nullptr;
-}
 
 void AgentSlot::connect(ConnectionId id) {
   inbox_.add(id);
@@ -294,8 +273,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   Result<void> starting;
   Ending how{.reason = EvictReason::kAdmin};
   try {
-    waking.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
-                                              served->settings, waking.handle);
+    waking.live = make_live(waking);
     starting = waking.live->start(span);
   } catch (const OutOfDescriptors& failure) {  // agent boundary
     // Another taker got the descriptors that lacks_room() had found. This is no failure of the
@@ -327,6 +305,14 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   } else {
     after_turn();
   }
+}
+
+std::unique_ptr<LiveAgent> AgentSlot::make_live(const Resident& resident) {
+  const ServedClass& served = *resident.served;
+  const LiveAgent::Parts parts{
+      key_, segment_, parts_.classes, inbox_, [this] { after_turn(); }, [this] { look(); }};
+  return std::make_unique<LiveAgent>(parts, parts_.services, served.agent_class, served.settings,
+                                     resident.handle);
 }
 
 void AgentSlot::migrated(const Completion& completion) {

@@ -8,7 +8,6 @@
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/live_agent.hpp"
-#include "runtime/live_agent_owner.hpp"
 #include "runtime/migration.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
@@ -111,7 +110,7 @@ class AgentSlots {
 // Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). The
 //            members for events and after_turn() may run plugin code, but destroy neither the slot
 //            nor the live agent.
-class AgentSlot final : public Admission::Applicant, public MovingAgent, public LiveAgentOwner {
+class AgentSlot final : public Admission::Applicant, public MovingAgent {
  public:
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
@@ -212,27 +211,21 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   void class_is_gone();
   void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }
 
-  // ---- LiveAgentOwner ----
   [[nodiscard]] const storage::AgentKey& key() const override { return key_; }
-  [[nodiscard]] const std::string& segment() const override { return segment_; }
-  [[nodiscard]] extensions::EgressPtr egress() const override {
-    return parts_.classes.egress(segment_);
-  }
-  [[nodiscard]] const std::vector<ConnectionId>& connections() const override {
-    return inbox_.clients();
-  }
-  [[nodiscard]] Connection* connection(ConnectionId id) const override;
+  // How the class is named in URLs.
+  [[nodiscard]] const std::string& segment() const { return segment_; }
+  [[nodiscard]] const std::vector<ConnectionId>& connections() const { return inbox_.clients(); }
+  // When an event last came, or a turn of the instance ended.
   [[nodiscard]] SteadyTime last_activity() const override { return last_activity_; }
-  void after_turn() override;
-  void look() override;
-  void state_changed(ConnectionId source, std::string_view json, std::uint64_t state_write,
-                     std::shared_ptr<unsigned> chain, extensions::OriginPtr origin) override;
-  void states_undone(std::uint64_t last_write) override;
+  // As LiveAgent::Parts.
+  void after_turn();
 
  private:
   // ---- the way in ----
   void wake();
   void make_instance(std::shared_ptr<const ServedClass> served);
+  // Opens the database. Throws StorageError.
+  [[nodiscard]] std::unique_ptr<LiveAgent> make_live(const Resident& resident);
   void migrated(const Completion& completion);
   void started(const Completion& completion);
   // Counts the agent for its version, once that has gone on with the fibers that are due; at the
@@ -306,6 +299,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent, public 
   // Begins one thing that is due, and comes back while there is more. Each is a paced step, so that
   // clients' frames and other agents' work come in between.
   void pump();
+  void look();
   void give_back_permits();
   // ---- room (agent_slot_room.cpp) ----
   // True: there is no room now. The agent stands in the line, or its events have been refused.

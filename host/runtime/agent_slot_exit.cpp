@@ -155,7 +155,7 @@ void AgentSlot::end_instance(Rest rest) {
   if (ending.served->settings.is_object) stop_point("object.hibernate.shut");
   inbox_.put_back(live->take_interrupted(), ending.reason, why);
   // A MIGRATE or a turn that failed leaves uncommitted writes, which the file does not have.
-  states_undone(live->committed_state_writes());
+  inbox_.undo_states(live->committed_state_writes());
   // The next instance numbers its writes from the start, and undoes none of these.
   inbox_.queue().forget_state_writes();
   // Otherwise an agent whose handler of STATE_CHANGED changes the state would return after each

@@ -110,8 +110,7 @@ void AgentSlot::open_for_visits() {
       life_.enter(AgentInput::kOpen, Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // without an instance there is nothing to settle
   try {
-    opened.live = std::make_unique<LiveAgent>(*this, parts_.services, served->agent_class,
-                                              served->settings, opened.handle);
+    opened.live = make_live(opened);
     opened.live->open();
     for (AgentVisit& visit : visits) opened.live->receive(visit);
   } catch (const StorageError& failure) {  // agent boundary

@@ -15,6 +15,7 @@
 
 namespace hearth::runtime {
 
+class AgentInbox;
 class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 // What a client sends when it connects.
@@ -34,7 +35,9 @@ struct Connection : extensions::Client {
   // The agent will not ask for the headers any more.
   void forget_headers();
 
-  AgentSlot* slot = nullptr;             // the agent it is connected to; outlives the connection
+  // The agent it is connected to; outlives the connection.
+  AgentSlot* slot = nullptr;
+  const AgentInbox* inbox = nullptr;     // of that agent
   std::unique_ptr<ConnectionPort> port;  // never null
   // For its id, target, headers and claims, from Connections::add() on.
   std::optional<HeldBytes> held;

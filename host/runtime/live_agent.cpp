@@ -7,6 +7,7 @@
 #include "extensions/operations.hpp"
 #include "extensions/state.hpp"
 #include "extensions/trace.hpp"
+#include "runtime/agent_inbox.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -37,17 +38,17 @@ Error LiveAgent::storage_error_for_clients() {
                "the agent's storage failed; do not count on any of this being saved"};
 }
 
-LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
-    : LiveAgent(owner, services, std::move(agent_class), settings, handle,
-                services.files().kept(owner.key())) {}
+    : LiveAgent(parts, services, std::move(agent_class), settings, handle,
+                services.files().kept(parts.key)) {}
 
-LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle, storage::Kept kept)
     : AgentContext({.handle = handle,
-                    .key = owner.key(),
+                    .key = parts.key,
                     .settings = settings,
                     .database = database_,
                     .clock = services.loop().clock(),
@@ -56,19 +57,19 @@ LiveAgent::LiveAgent(LiveAgentOwner& owner, ShardServices& services,
                     .clients = clients_,
                     .watchers = *this,
                     .ports = services.ports()}),
-      owner_(owner),
+      parts_(parts),
       services_(services),
       class_(std::move(agent_class)),
-      figures_(services.metrics().of_class(owner.key().agent_class)),
-      database_(services.files().path(owner.key()), owner.key(),
+      figures_(services.metrics().of_class(parts.key.agent_class)),
+      database_(services.files().path(parts.key), parts.key,
                 database_options(*class_, settings, kept, services)),
-      commits_({services.files(), services.alarms(), services.logger(), owner.key(), database_},
+      commits_({services.files(), services.alarms(), services.logger(), parts_.key, database_},
                kept,
                settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      work_(database_, owner.key(), services.loop().clock(), services.random(), settings,
+      work_(database_, parts_.key, services.loop().clock(), services.random(), settings,
             services.durable_events(), commits_.stops()),
       outbox_(*this, commits_.gate(), services.client_memory()),
-      clients_(owner, services, outbox_),
+      clients_(parts_.inbox, services, outbox_),
       operations_(*this, services.loop(), outbox_),
       calls_(services.loop(), services.client_memory(), services.limits().max_waiting,
              services.limits().max_waiting_bytes),
@@ -83,9 +84,9 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   if (commits_.must_hold_back()) outbox_.hold_back();
   // The parent lists a sub-agent, and destroys it with itself, even if it stores nothing. An object
   // that was only called is listed too.
-  if (owner_.key().is_sub_agent() || settings().is_object) commits_.record();
-  const bool is_object = settings().is_object && !owner_.key().is_sub_agent();
-  if (is_object && services_.files().record_object(owner_.key(), services_.random()))
+  if (parts_.key.is_sub_agent() || settings().is_object) commits_.record();
+  const bool is_object = settings().is_object && !parts_.key.is_sub_agent();
+  if (is_object && services_.files().record_object(parts_.key, services_.random()))
     commits_.directory_was_written(false);
   work_.use(*this);
   load_work();
@@ -93,7 +94,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     const auto entry = enter_code(0, span);
-    auto made = class_->create(*this, owner_.key().own_name(), settings().options);
+    auto made = class_->create(*this, parts_.key.own_name(), settings().options);
     if (made.has_error()) return explained(made.error());
     instance_ = std::move(made.value());
   }
@@ -116,7 +117,7 @@ void LiveAgent::deliver_start(const Span& cause) {
   accept_call(id, event);
 }
 
-void LiveAgent::deliver(Event incoming) {
+void LiveAgent::deliver(Event incoming, SteadyTime now) {
   if (incoming.kind == EventKind::kStateCheck) {
     write_state_of_client(incoming);
     return;
@@ -134,7 +135,7 @@ void LiveAgent::deliver(Event incoming) {
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
   call.origin = incoming.origin;
-  call.began = owner_.last_activity();
+  call.began = now;
   const std::chrono::milliseconds time = time_for(incoming.interruptions);
   call.timeout =
       incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout : call_timeout();
@@ -207,7 +208,7 @@ Error LiveAgent::explained(const Error& error) {
   return text.empty() ? error : Error{error.code, std::move(text)};
 }
 
-bool LiveAgent::admit(Connection& connection) {
+bool LiveAgent::admit(Connection& connection, SteadyTime now) {
   const ConnectionId id = connection.id;
   AgentEvent event;
   event.connection = id;
@@ -257,7 +258,7 @@ bool LiveAgent::admit(Connection& connection) {
   connect.connection = id;
   connect.name = connection.target;
   connect.origin = connection.origin;
-  deliver(std::move(connect));
+  deliver(std::move(connect), now);
   return true;
 }
 
@@ -320,7 +321,7 @@ void LiveAgent::all_durable() {
   std::optional<durable::Wake> rest;
   if (!dirty()) rest = wake();
   commits_.all_durable(rest ? &*rest : nullptr);
-  owner_.after_turn();
+  parts_.after_turn();
 }
 
 void LiveAgent::leave() {
@@ -341,7 +342,7 @@ void LiveAgent::leave() {
       storage_failed(failure.what());
     }
   }
-  owner_.after_turn();
+  parts_.after_turn();
 }
 
 // Events that are ready together share one commit.
@@ -359,7 +360,7 @@ bool LiveAgent::flush_at_turn_end(bool is_last) {
   if (more_came && !is_last) return false;
   flush_scheduled_ = false;
   flush();
-  owner_.after_turn();
+  parts_.after_turn();
   return true;
 }
 
@@ -387,7 +388,7 @@ void LiveAgent::give_up(std::string_view what) {
 
 void LiveAgent::durability_lost() {
   storage_failed("what was committed could not be synced to the device");
-  owner_.after_turn();
+  parts_.after_turn();
 }
 
 // ---- calls --------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@
 #include "runtime/calls_in_progress.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/code_on_stack.hpp"
-#include "runtime/live_agent_owner.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
@@ -31,9 +30,11 @@
 
 namespace hearth::runtime {
 
+class AgentInbox;
+class ClassRegistry;
 class ShardServices;
 
-// The result of an internal event. The owner acts on it once no plugin code is on the stack.
+// The result of an internal event. The slot acts on it once no plugin code is on the stack.
 struct Completion {
   EventKind kind{};
   ConnectionId connection = 0;
@@ -52,7 +53,7 @@ struct Completion {
 //  P4 Lent           While it is lent(), another thread has the database, and the instance is not
 //                    entered: events wait, in order, until take_back().
 //  P5 Break          When storage fails, nothing that was not durable leaves, callers get an error,
-//                    and the owner evicts the agent.
+//                    and its slot evicts the agent.
 //  P6 Undone         After a rollback by the instance, state() gives what the file holds, and no
 //                    frame and no STATE_CHANGED tells of the undone change.
 //  P7 Once           The answer to a call with a key is stored in the commit of its turn, and a
@@ -66,15 +67,28 @@ struct Completion {
 // idempotent. Answers of read-only methods are not stored: such a call runs again.
 //
 // Threads    The shard's.
-// Lifetime   Owned by its owner. shut() and close_database() come before destruction.
+// Lifetime   Owned by its slot. shut() and close_database() come before destruction.
 class LiveAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
                         private extensions::StateWatchers,
                         private OperationsOwner,
                         private OutboxOwner {
  public:
+  // What it uses of its slot. All of it outlives the live agent.
+  struct Parts {
+    const storage::AgentKey& key;
+    const std::string& segment;  // how URLs name the class
+    const ClassRegistry& classes;
+    AgentInbox& inbox;  // its clients, and the events that wait
+    // No plugin code of this agent is on the stack any more: handles the results, then delivers the
+    // events that wait. Does not destroy the live agent.
+    std::function<void()> after_turn;
+    // Durable work of the agent may be due: a task of the loop looks soon.
+    std::function<void()> look;
+  };
+
   // Opens the database. Throws StorageError.
-  LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+  LiveAgent(const Parts& parts, ShardServices& services,
             std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
             AgentHandle handle);
   ~LiveAgent() override;
@@ -100,11 +114,11 @@ class LiveAgent final : public extensions::AgentContext,
   // sink gets the result.
   void receive(AgentVisit& visit);
 
-  // Delivers one event. The owner has checked that it may be delivered now.
-  void deliver(Event incoming);
+  // Delivers one event, which began at `now`. The slot has checked that it may be delivered.
+  void deliver(Event incoming, SteadyTime now);
   // Lets a waiting client in: CONNECTING, handshake, CONNECT. False: the client was refused and
   // closed.
-  bool admit(Connection& connection);
+  bool admit(Connection& connection, SteadyTime now);
   void deliver_post(std::uint64_t token);
   // Ends a call in progress with this error, and cancels it in the instance. Does nothing if the
   // call has ended.
@@ -211,7 +225,7 @@ class LiveAgent final : public extensions::AgentContext,
 
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override { return phase_; }
-  [[nodiscard]] extensions::EgressPtr egress() const override { return owner_.egress(); }
+  [[nodiscard]] extensions::EgressPtr egress() const override;
   void commit_now() override;
   void fiber_continued(std::string_view id) override;
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
@@ -226,7 +240,7 @@ class LiveAgent final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
-  LiveAgent(LiveAgentOwner& owner, ShardServices& services,
+  LiveAgent(const Parts& parts, ShardServices& services,
             std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
             AgentHandle handle, storage::Kept kept);
 
@@ -322,7 +336,7 @@ class LiveAgent final : public extensions::AgentContext,
   // The work that this event delivers: this agent's own, or another agent's notification.
   [[nodiscard]] WorkMark work_of(CallId call) const;
   [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
-    return {owner_.key().name, job.work};
+    return {parts_.key.name, job.work};
   }
   // Closes a client for a reason of the host. Cannot fail, whatever the text.
   void end_connection(Connection& connection, std::uint16_t code, std::string_view reason);
@@ -367,7 +381,7 @@ class LiveAgent final : public extensions::AgentContext,
   // To a client whose write was refused: it still shows what it has written.
   void show_true_state(ConnectionId id);
 
-  LiveAgentOwner& owner_;
+  const Parts parts_;
   ShardServices& services_;
   std::shared_ptr<const AgentClass> class_;
   ClassMetrics& figures_;

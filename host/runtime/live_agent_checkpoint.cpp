@@ -66,15 +66,15 @@ void LiveAgent::take_back(const std::string& trouble) {
   } else if (!trouble.empty()) {
     services_.logger().write_limited(
         LogLevel::kWarn, "agent.checkpoint_failed", {class_->name()},
-        {{"class", class_->name()}, {"agent", owner_.key().name}, {"error", trouble}});
+        {{"class", class_->name()}, {"agent", parts_.key.name}, {"error", trouble}});
   }
   if (!broken_ && dirty()) schedule_flush();
   for (const std::function<void()>& step : std::exchange(postponed_, {})) {
     step();
     if (*self == nullptr || shutting()) return;
   }
-  owner_.look();
-  owner_.after_turn();
+  parts_.look();
+  parts_.after_turn();
 }
 
 }  // namespace hearth::runtime

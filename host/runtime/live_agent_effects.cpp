@@ -42,8 +42,8 @@ void LiveAgent::let_out(const HandshakeEffect& handshake) {
   if (client == nullptr) return;
   std::optional<std::string_view> state;
   if (handshake.state) state = *handshake.state;
-  const std::string name = owner_.key().own_name();
-  client->port->send_handshake({.agent_segment = owner_.segment(),
+  const std::string name = parts_.key.own_name();
+  client->port->send_handshake({.agent_segment = parts_.segment,
                                 .agent_name = name,
                                 .state = state,
                                 .identity = settings().send_identity});

@@ -1,6 +1,7 @@
 // What extensions may ask of a live agent: its calls, its end, and its log lines.
 #include "base/escape.hpp"
 #include "extensions/call_rules.hpp"
+#include "runtime/class_registry.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -14,6 +15,10 @@ Error gone(std::string_view what) {
 }
 
 }  // namespace
+
+extensions::EgressPtr LiveAgent::egress() const {
+  return parts_.classes.egress(parts_.segment);
+}
 
 Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outcome) {
   if (id == 0 && outcome.has_error()) {
@@ -63,7 +68,7 @@ Result<void> LiveAgent::evict() {
 Result<void> LiveAgent::destroy() {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (destruction_requested()) return {};
-  services_.condemn(owner_.key());
+  services_.condemn(parts_.key);
   directory_was_written();
   wish_ = Wish::kBeDestroyed;
   return {};
@@ -75,7 +80,7 @@ extensions::SpanSource& LiveAgent::spans() const {
 
 extensions::LineOrigin LiveAgent::current() const {
   return {.agent_class = class_->name(),
-          .agent = owner_.key().name,
+          .agent = parts_.key.name,
           .call = code_.call(),
           .method = code_.method()};
 }
@@ -110,7 +115,7 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
   const bool is_added =
       services_.logger().record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
                                         {{"class", class_->name()},
-                                         {"agent", owner_.key().name},
+                                         {"agent", parts_.key.name},
                                          {"actor", "agent"},
                                          {"what", what},
                                          {"detail", detail}},

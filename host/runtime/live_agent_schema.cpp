@@ -55,7 +55,7 @@ Result<void> LiveAgent::migrated(const Completion& ended) {
   services_.logger().write_limited(
       LogLevel::kInfo, "agent.migrated", {class_->name()},
       extensions::agent_line({.agent_class = class_->name(),
-                              .agent = owner_.key().name,
+                              .agent = parts_.key.name,
                               .call = ended.call,
                               .trace = trace},
                              {{"from", std::to_string(from)}, {"to", std::to_string(to)}}));

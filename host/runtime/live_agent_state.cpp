@@ -1,5 +1,6 @@
 // The state of a live agent: how a client writes it, and which parts are told of a change.
 #include "extensions/state.hpp"
+#include "runtime/agent_inbox.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -91,15 +92,21 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
     outbox_.push(FrameEffect{std::move(to), services_.state_frame(json), FrameKind::kText, write});
   }
   if (class_->watches_state()) {
-    owner_.state_changed(source, json.empty() ? "null" : json, write,
-                         state_cause_ ? state_cause_->changes : nullptr, trace_alone());
+    Event incoming;
+    incoming.kind = EventKind::kStateChanged;
+    incoming.connection = source;
+    incoming.body = json.empty() ? "null" : json;
+    incoming.state_write = write;
+    if (state_cause_) incoming.state_chain = state_cause_->changes;
+    incoming.origin = trace_alone();
+    parts_.inbox.queue().push(std::move(incoming));  // this turn is still running
   }
 }
 
 // Clients and the instance get the state of the file.
 void LiveAgent::undone(std::uint64_t last_write) {
   outbox_.withdraw_states(last_write);
-  owner_.states_undone(last_write);
+  parts_.inbox.undo_states(last_write);
 }
 
 // The origin for what the current work causes: its trace, without the original caller.

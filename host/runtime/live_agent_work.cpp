@@ -30,14 +30,14 @@ bool LiveAgent::send_notice(bool may_notify) {
   stop_point("notice.claim.committed");
   const std::string notice = due->id;
   operations_.send_notice(notice,
-                          ports().agents->call(extensions::call_of(owner_.key(), std::move(*due))));
+                          ports().agents->call(extensions::call_of(parts_.key, std::move(*due))));
   return true;
 }
 
 // Takes over the work of an earlier process. On a full disk what that writes cannot be committed:
 // it is undone, so that the agent can be read, and made again by the next instance.
 void LiveAgent::load_work() {
-  work_.load(services_.take_crash(owner_.key()));
+  work_.load(services_.take_crash(parts_.key));
   if (!database_.dirty() || services_.files().has_room()) return;
   database_.roll_back();
   work_waits_for_room_ = true;
@@ -58,7 +58,7 @@ void LiveAgent::notice_ended(const std::string& notice, const Result<std::string
     storage_failed(failure.what());
   }
   leave();
-  owner_.look();
+  parts_.look();
 }
 
 bool LiveAgent::begin_work(bool may_recover) {
@@ -132,7 +132,7 @@ void LiveAgent::fiber_continued(std::string_view id) {
     calls_.disarm_deadline(call);
     call.work->timeout = {};
   });
-  owner_.look();  // another agent may wait for the permit
+  parts_.look();  // another agent may wait for the permit
 }
 
 }  // namespace hearth::runtime
