@@ -32,12 +32,20 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
               parts.services.loop(), parts.services.logger()},
              [this] {
                if (state() == AgentState::kLive) after_turn();  // events that waited behind them
-               parts_.slots.look_at_unused(*this);
-             }) {}
+               parts_.look_at_unused(*this);
+             }),
+      self_(std::make_shared<AgentSlot*>(this)) {}
 
 AgentSlot::~AgentSlot() {
+  *self_ = nullptr;
   HEARTH_ASSERT(!in_memory(), "slot destroyed with a live agent");
   HEARTH_ASSERT(!waits(), "slot destroyed while it waits for room");
+}
+
+std::function<void()> AgentSlot::task(void (*what)(AgentSlot& slot)) const {
+  return [self = self_, what] {
+    if (*self != nullptr) what(**self);
+  };
 }
 
 LiveAgent* AgentSlot::live() {
@@ -141,7 +149,7 @@ std::chrono::milliseconds AgentSlot::call_timeout() const {
 void AgentSlot::go_on_later() {
   Live* live = life_.as<Live>();
   if (live == nullptr || inbox_.empty() || std::exchange(live->goes_on_later, true)) return;
-  parts_.services.loop().post(parts_.slots.task(key_, [](AgentSlot& slot) { slot.go_on(); }));
+  parts_.services.loop().post(task([](AgentSlot& slot) { slot.go_on(); }));
 }
 
 void AgentSlot::go_on() {
@@ -192,7 +200,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
       client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
   client->state = ConnectionState::kClosed;
   if (LiveAgent* agent = live()) agent->forget_connection(id);
-  if (!known || parts_.slots.stopping()) {
+  if (!known || parts_.stopping) {
     (void)inbox_.queue().take_if([id](const OwnedEvent& event) { return event.connection == id; });
     forget(id);
     return;
@@ -209,7 +217,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
 void AgentSlot::forget(ConnectionId id) {
   if (LiveAgent* agent = live()) agent->forget_connection(id);
   inbox_.forget(id);
-  parts_.slots.look_at_unused(*this);
+  parts_.look_at_unused(*this);
 }
 
 // ---- the way in ---------------------------------------------------------------------------------
@@ -223,7 +231,7 @@ void AgentSlot::be_awake() {
 void AgentSlot::wake() {
   HEARTH_ASSERT(!in_memory(), "wake() of an agent that is in memory");
   AlarmClock& alarms = parts_.services.alarms();
-  if (parts_.slots.stopping()) {
+  if (parts_.stopping) {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
@@ -242,7 +250,7 @@ void AgentSlot::wake() {
     // Events of the agent's own clients wait with their clients, CLOSE included.
     leave_room_line();
     inbox_.refuse_strangers(missing, kCloseTryAgainLater);
-    parts_.slots.look_at_unused(*this);
+    parts_.look_at_unused(*this);
     return;
   }
   if (!served->refusal.empty()) {
@@ -427,7 +435,7 @@ void AgentSlot::settle() {
       evict(EvictReason::kAdmin);
     }
     // Answers share a wait for the device with other agents' answers while there is time.
-    if (parts_.slots.stopping() && agent->events_in_progress() == 0 && !agent->awaits_durability())
+    if (parts_.stopping && agent->events_in_progress() == 0 && !agent->awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
   } while (deliver_next() || agent->has_completions());

@@ -23,36 +23,12 @@
 namespace hearth::runtime {
 
 class AgentHandles;
-class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class CondemnedAgents;
 class DatabaseThreads;
 class Destructions;
 class PacedSteps;
 enum class StepKind : std::uint8_t;
 class ShardServices;
-
-// The slots of a shard, as one slot sees them.
-class AgentSlots {
- public:
-  AgentSlots() = default;
-  AgentSlots(const AgentSlots&) = delete;
-  AgentSlots& operator=(const AgentSlots&) = delete;
-
-  // A task for the loop: does `what` to the slot of that key, if there is one by then.
-  [[nodiscard]] virtual std::function<void()> task(const storage::AgentKey& key,
-                                                   void (*what)(AgentSlot& slot)) = 0;
-  // The server stops: no agent is woken.
-  [[nodiscard]] virtual bool stopping() const = 0;
-  // The slot may be unused. The shard removes it soon if it is still unused then.
-  virtual void look_at_unused(const AgentSlot& slot) = 0;
-  // An agent has left memory.
-  virtual void one_left() = 0;
-  // The agent was condemned, and with it the agents below it: those end soon.
-  virtual void end_below(const storage::AgentKey& key) = 0;
-
- protected:
-  ~AgentSlots() = default;
-};
 
 // Promises (states and transitions: agent_state.hpp)
 //  P1 One path   There is one way in, wake(), and one way out, finish_end(), whatever the reason.
@@ -115,10 +91,9 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
 
-  // The parts of its shard that it uses. All of them outlive it.
+  // The parts of its shard that all slots use. They and this outlive the slots.
   struct Parts {
     ShardServices& services;  // what live agents use, and the slot too
-    AgentSlots& slots;
     ClassRegistry& classes;
     Admission& admission;  // its residents: slots in memory
     AgentHandles& handles;
@@ -126,6 +101,13 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
     Destructions& destructions;
     DatabaseThreads& threads;
     PacedSteps& steps;
+    const bool& stopping;  // the server stops: no agent is woken
+    // The slot may be unused. The shard removes it soon if it is still unused then.
+    std::function<void(const AgentSlot& slot)> look_at_unused;
+    // An agent has left memory.
+    std::function<void()> one_left;
+    // The agent was condemned, and with it the agents below it: those end soon.
+    std::function<void(const storage::AgentKey& key)> end_below;
   };
 
   AgentSlot(const Parts& parts, storage::AgentKey key, std::string segment);
@@ -221,6 +203,8 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
   void after_turn();
 
  private:
+  // A task for the loop: does `what`, if this slot is still there.
+  [[nodiscard]] std::function<void()> task(void (*what)(AgentSlot& slot)) const;
   // ---- the way in ----
   void wake();
   void make_instance(std::shared_ptr<const ServedClass> served);
@@ -320,7 +304,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
   [[nodiscard]] bool awaits_decision(const ServedClass& version) const;
   void forget_failed_start();
 
-  const Parts parts_;
+  const Parts& parts_;
   const storage::AgentKey key_;
   const std::string segment_;
   AgentInbox inbox_;
@@ -329,6 +313,7 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
   HeldPermits permits_;             // held from the line for room until the agent is gone
   bool settling_ = false;           // after_turn() is on the stack, or must do nothing now
   SteadyTime last_activity_;
+  std::shared_ptr<AgentSlot*> self_;  // tasks reach us through it; null after destruction
 };
 
 }  // namespace hearth::runtime

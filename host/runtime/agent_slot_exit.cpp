@@ -65,7 +65,7 @@ void AgentSlot::begin_ending(Ending how) {
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
   // The end of an idle agent is not urgent, and after a recovery there are thousands.
-  if (ending.reason == EvictReason::kIdle && !parts_.slots.stopping()) {
+  if (ending.reason == EvictReason::kIdle && !parts_.stopping) {
     end_in_turn(StepKind::kDeparture);
   } else {
     post_end();
@@ -74,8 +74,7 @@ void AgentSlot::begin_ending(Ending how) {
 
 void AgentSlot::post_end() {
   life_.as<Ending>()->pace = Ending::Pace::kPosted;
-  parts_.services.loop().post(
-      parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_posted(); }));
+  parts_.services.loop().post(task([](AgentSlot& slot) { slot.end_if_posted(); }));
 }
 
 void AgentSlot::end_if_posted() {
@@ -85,7 +84,7 @@ void AgentSlot::end_if_posted() {
 
 void AgentSlot::end_in_turn(StepKind kind) {
   life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  parts_.steps.add(kind, parts_.slots.task(key_, [](AgentSlot& slot) { slot.end_if_waiting(); }));
+  parts_.steps.add(kind, task([](AgentSlot& slot) { slot.end_if_waiting(); }));
 }
 
 void AgentSlot::end_if_waiting() {
@@ -130,7 +129,7 @@ void AgentSlot::end_instance(Rest rest) {
       live != nullptr && (live->destruction_requested() || parts_.condemned.contains(key_));
   if (rest.destroyed) {
     ending.reason = EvictReason::kDestroyed;  // whatever caused the end
-    parts_.slots.end_below(key_);
+    parts_.end_below(key_);
   }
   if (failed) {
     AlarmClock& alarms = parts_.services.alarms();
@@ -211,7 +210,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   // Condemned while another thread closed its database.
   const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
   ending.lost_descriptors =
-      ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.slots.stopping();
+      ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.stopping;
   // Before its place is free: the figures never show more objects than there are places.
   if (ending.served->settings.is_object && !ending.was_only_opened)
     note_object_left(services, key_, ending, rest.destroyed);
@@ -242,8 +241,8 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   go_on_after(std::move(ending), rest.destroyed);
   if (!in_memory()) receive_visits();
   if (awaits_removal) parts_.destructions.finish(key_);  // last: it may be over at once
-  parts_.slots.look_at_unused(*this);
-  parts_.slots.one_left();
+  parts_.look_at_unused(*this);
+  parts_.one_left();
 }
 
 // The agent is cold: wakes it if it is needed.
@@ -274,13 +273,13 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
 void AgentSlot::refuse_waiting(const Error& error, std::uint16_t close_code) {
   leave_room_line();
   inbox_.refuse_all(error, close_code);
-  parts_.slots.look_at_unused(*this);
+  parts_.look_at_unused(*this);
 }
 
 void AgentSlot::was_condemned() {
   inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
   await_removal();
-  parts_.slots.look_at_unused(*this);
+  parts_.look_at_unused(*this);
 }
 
 void AgentSlot::await_removal() {
@@ -295,7 +294,7 @@ void AgentSlot::removal_is_over() {
   life_.enter(AgentInput::kStopsWaiting, Cold{});
   tell_who_waits_for_cold(false);
   if (!inbox_.empty()) wake();
-  parts_.slots.look_at_unused(*this);
+  parts_.look_at_unused(*this);
 }
 
 void AgentSlot::begin_shutdown() {

@@ -77,7 +77,7 @@ void AgentSlot::come_in() {
 void AgentSlot::turn_away(RoomLack lack) {
   if (lack != RoomLack::kNothing) return refuse_for_room(lack);
   leave_room_line();  // no event or visit waits for the agent any more
-  parts_.slots.look_at_unused(*this);
+  parts_.look_at_unused(*this);
 }
 
 void AgentSlot::refuse_for_room(RoomLack lack) {

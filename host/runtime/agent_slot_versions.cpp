@@ -80,7 +80,7 @@ void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error 
   const SteadyTime until = version->undecided_until;
   const bool is_undecided = loop.clock().steady_now() < until;
   const auto served = parts_.classes.find(segment_);
-  if (parts_.slots.stopping() || (!is_undecided && served && served->starts == version)) {
+  if (parts_.stopping || (!is_undecided && served && served->starts == version)) {
     refuse_waiting(failure, kCloseInternalError);
   } else if (!is_undecided) {
     if (!inbox_.empty()) wake();

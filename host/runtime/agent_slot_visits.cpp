@@ -92,9 +92,9 @@ void AgentSlot::tell_who_waits_for_cold(bool destroyed) {
 
 void AgentSlot::open_for_visits() {
   std::vector<AgentVisit> visits = std::exchange(visits_, {});
-  if (parts_.slots.stopping() || parts_.condemned.contains(key_)) {
+  if (parts_.stopping || parts_.condemned.contains(key_)) {
     for (AgentVisit& visit : visits) visit.tell(visit_refused());
-    return parts_.slots.look_at_unused(*this);
+    return parts_.look_at_unused(*this);
   }
   std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
   if (served == nullptr) {

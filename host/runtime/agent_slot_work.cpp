@@ -23,7 +23,7 @@ void AgentSlot::look() {
   const StepKind kind = permits_.recovery ? StepKind::kRecovery
                         : permits_.waking ? StepKind::kWaking
                                           : StepKind::kWork;
-  parts_.steps.add(kind, parts_.slots.task(key_, [](AgentSlot& slot) { slot.pump(); }));
+  parts_.steps.add(kind, task([](AgentSlot& slot) { slot.pump(); }));
 }
 
 void AgentSlot::come_for_work() {
@@ -55,7 +55,7 @@ void AgentSlot::pump() {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
   live->looks_soon = false;
-  if (parts_.slots.stopping()) return;  // finish_end() does the rest
+  if (parts_.stopping) return;  // finish_end() does the rest
   LiveAgent& agent = *live->live;
   if (agent.lent()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.

@@ -69,7 +69,19 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                  extensions::OutwardPorts{
                      .http = environment.http_port ? environment.http_port(index) : nullptr,
                      .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
-                     .sub_agents = &sub_agents_}}) {
+                     .sub_agents = &sub_agents_}}),
+      slot_parts_{services_,
+                  environment_.classes,
+                  admission_,
+                  handles_,
+                  condemned_,
+                  destructions_,
+                  threads_,
+                  steps_,
+                  stopping_,
+                  [this](const AgentSlot& slot) { look_at_unused(slot); },
+                  [this] { one_left(); },
+                  [this](const storage::AgentKey& key) { end_below(key); }} {
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
@@ -232,10 +244,7 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
 AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
   std::unique_ptr<AgentSlot>& slot = slots_[key];
   if (!slot) {
-    const AgentSlot::Parts parts{services_,     *this,    environment_.classes,
-                                 admission_,    handles_, condemned_,
-                                 destructions_, threads_, steps_};
-    slot = std::make_unique<AgentSlot>(parts, key, std::string(segment));
+    slot = std::make_unique<AgentSlot>(slot_parts_, key, std::string(segment));
     metrics_.slots.set(std::ssize(slots_));
   }
   return *slot;
@@ -244,13 +253,6 @@ AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segmen
 AgentSlot* Shard::find_slot(const storage::AgentKey& key) const {
   const auto found = slots_.find(key);
   return found == slots_.end() ? nullptr : found->second.get();
-}
-
-std::function<void()> Shard::task(const storage::AgentKey& key, void (*what)(AgentSlot& slot)) {
-  return [alive = alive_, this, key, what] {
-    if (!*alive) return;
-    if (AgentSlot* slot = find_slot(key)) what(*slot);
-  };
 }
 
 void Shard::look_at_unused(const AgentSlot& slot) {

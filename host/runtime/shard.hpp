@@ -76,7 +76,7 @@ struct ShardEnvironment {
 // Threads    The loop's own; the constructor runs before the loop.
 // Lifetime   The loop outlives it. If any agent was ever woken, stop() and its answer come before
 //            destruction.
-class Shard final : private AlarmedAgents, private MovingAgents, private AgentSlots {
+class Shard final : private AlarmedAgents, private MovingAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and decides which agents are this
   // shard's. Throws StorageError if the directory of agents cannot be opened.
@@ -211,13 +211,10 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   // ---- MovingAgents ----
   [[nodiscard]] std::vector<MovingAgent*> in_memory() const override;
   [[nodiscard]] MovingAgent* find(const storage::AgentKey& key) const override;
-  // ---- AgentSlots ----
-  [[nodiscard]] std::function<void()> task(const storage::AgentKey& key,
-                                           void (*what)(AgentSlot& slot)) override;
-  [[nodiscard]] bool stopping() const override { return stopping_; }
-  void look_at_unused(const AgentSlot& slot) override;
-  void one_left() override;
-  void end_below(const storage::AgentKey& key) override;
+  // ---- for slots: AgentSlot::Parts ----
+  void look_at_unused(const AgentSlot& slot);
+  void one_left();
+  void end_below(const storage::AgentKey& key);
   void end_condemned(const storage::AgentKey& key);
 
   [[nodiscard]] AgentSlot* find_slot(const storage::AgentKey& key) const;
@@ -253,6 +250,7 @@ class Shard final : private AlarmedAgents, private MovingAgents, private AgentSl
   bool stopping_ = false;
   LoopTimer stop_timer_;
   std::function<void()> stopped_;  // set between stop() and its answer
+  const AgentSlot::Parts slot_parts_;
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
 };
 
