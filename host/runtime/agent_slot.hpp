@@ -8,7 +8,6 @@
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/live_agent.hpp"
-#include "runtime/migration.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
 
@@ -86,7 +85,7 @@ class ShardServices;
 // Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). The
 //            members for events and after_turn() may run plugin code, but destroy neither the slot
 //            nor the live agent.
-class AgentSlot final : public Admission::Applicant, public MovingAgent {
+class AgentSlot final : public Admission::Applicant {
  public:
   static constexpr unsigned kMostAtOnce = 64;
   static constexpr std::chrono::milliseconds kLongestAtOnce{5};
@@ -179,12 +178,22 @@ class AgentSlot final : public Admission::Applicant, public MovingAgent {
   void come_in() override;
   void turn_away(RoomLack lack) override;
 
-  // ---- MovingAgent: another version of its class, or none (agent_slot_versions.cpp) ----
-  [[nodiscard]] const ServedClass* version() const override;
-  void must_leave(EvictReason reason, bool when_idle) override;
-  void leave_here() override;
-  void leave_suddenly(EvictReason reason) override;
-  void may_try(const std::shared_ptr<VersionTrial>& trial) override;
+  // ---- another version of its class, or none (agent_slot_versions.cpp) ----
+  // The version of its code; null: the agent is cold.
+  [[nodiscard]] const ServedClass* version() const;
+  // The agent has to leave its version, for `reason`: before its next event, at leave_here(), or
+  // once it has started. With `when_idle`, it leaves at its next idle moment instead of before its
+  // next event.
+  void must_leave(EvictReason reason, bool when_idle);
+  // The agent leaves now if it must. Called from a task of the loop, with none of the agent's code
+  // on the stack. A sudden eviction is over when this returns, except for closing files on another
+  // thread: so a caller that paces many evictions knows the cost of each.
+  void leave_here();
+  // The agent leaves without EVICT, even while it is starting.
+  void leave_suddenly(EvictReason reason);
+  // A live agent leaves and comes back on the version under trial if the trial has a place: now, or
+  // when it is idle.
+  void may_try(const std::shared_ptr<VersionTrial>& trial);
   // The trial is decided: events behind a start that failed need not wait any longer.
   void trial_is_over();
   // The class that the agent waited for is back; or the wait for it is over, and the agent's

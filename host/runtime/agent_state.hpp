@@ -5,7 +5,7 @@
 #include "runtime/class_registry.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/loop_timer.hpp"
-#include "runtime/migration.hpp"
+#include "runtime/version_trial.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -133,7 +133,7 @@ std::shared_ptr<const ShardAnswers> Runtime::leave_version(
   auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, version, reason, when_idle, answers] {
-      shard->migration().leave_version(version, reason, when_idle);
+      shard->leave_version(version, reason, when_idle);
       answers->add(index);
     });
   }
@@ -145,7 +145,7 @@ std::shared_ptr<const ShardAnswers> Runtime::expel_version(
   auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, version, reason, answers] {
-      shard->migration().expel_version(*version, reason);
+      shard->expel_version(*version, reason);
       answers->add(index);
     });
   }
@@ -157,7 +157,7 @@ std::shared_ptr<VersionTrial> Runtime::try_version(const std::shared_ptr<const S
   auto trial = std::make_shared<VersionTrial>(shard_count(), at_most, when_idle, classes().news());
   for (unsigned index = 0; index < shard_count(); ++index) {
     loops_[index]->post([shard = shards_[index].get(), index, before, trial] {
-      shard->migration().try_version(*before, trial);
+      shard->try_version(*before, trial);
       trial->answers.add(index);
     });
   }
@@ -168,9 +168,8 @@ void Runtime::hurry_trial(const std::shared_ptr<const ServedClass>& before,
                           const std::shared_ptr<VersionTrial>& trial) {
   trial->only_idle = false;
   for (unsigned index = 0; index < shard_count(); ++index) {
-    loops_[index]->post([shard = shards_[index].get(), before, trial] {
-      shard->migration().try_version(*before, trial);
-    });
+    loops_[index]->post(
+        [shard = shards_[index].get(), before, trial] { shard->try_version(*before, trial); });
   }
 }
 

@@ -44,7 +44,6 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
       steps_(loop, environment.limits.recovery_share),
-      migration_(*this, steps_),
       alarms_({loop, wakes_, *this, steps_, metrics_, environment.random},
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),

@@ -18,7 +18,6 @@
 #include "runtime/durable_counts.hpp"
 #include "runtime/keyed_calls.hpp"
 #include "runtime/loop_timer.hpp"
-#include "runtime/migration.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
@@ -76,7 +75,7 @@ struct ShardEnvironment {
 // Threads    The loop's own; the constructor runs before the loop.
 // Lifetime   The loop outlives it. If any agent was ever woken, stop() and its answer come before
 //            destruction.
-class Shard final : private AlarmedAgents, private MovingAgents {
+class Shard final : private AlarmedAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and decides which agents are this
   // shard's. Throws StorageError if the directory of agents cannot be opened.
@@ -144,7 +143,17 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   void start_alarms();
 
   // ---- another version of a class (shard_versions.cpp) ----
-  [[nodiscard]] Migration& migration() { return migration_; }
+  // Agents in memory with `version` leave it, for `reason`: each before its next event, and all as
+  // soon as the loop has time. With `when_idle` each leaves at its next idle moment.
+  void leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
+                     bool when_idle);
+  // Agents with `version` leave it at once and suddenly, even while busy. An EVICT in progress is
+  // cut off.
+  void expel_version(const ServedClass& version, EvictReason reason);
+  // As many live agents as the trial has places for leave now, and are woken at once on the version
+  // that serves their class. With trial->only_idle, idle agents do this now, and others when they
+  // become idle, while there are places.
+  void try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial);
   // The trial is decided. If the version under trial still serves the class, events of agents that
   // failed to start on it get the error. Otherwise those agents are woken.
   void trial_is_over(std::string_view segment);
@@ -208,9 +217,6 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   void look(const storage::AgentKey& key) override;
   void let_recover(const storage::AgentKey& key) override;
   void wake(const storage::AgentKey& key, PermitKind kind) override;
-  // ---- MovingAgents ----
-  [[nodiscard]] std::vector<MovingAgent*> in_memory() const override;
-  [[nodiscard]] MovingAgent* find(const storage::AgentKey& key) const override;
   // ---- for slots: AgentSlot::Parts ----
   void look_at_unused(const AgentSlot& slot);
   void one_left();
@@ -221,6 +227,7 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   [[nodiscard]] std::vector<AgentSlot*> slots_of(std::string_view segment) const;
   // The slots in memory, least recently used first.
   [[nodiscard]] std::vector<AgentSlot*> residents() const;
+  [[nodiscard]] std::vector<AgentSlot*> residents_with(const ServedClass& version) const;
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
   // The client, if its event is to be delivered; else null.
   [[nodiscard]] Connection* client_of(ConnectionId id);
@@ -238,7 +245,6 @@ class Shard final : private AlarmedAgents, private MovingAgents {
   CondemnedAgents condemned_;
   Admission admission_;  // its residents: slots in memory
   PacedSteps steps_;     // a single call may cause any amount of them
-  Migration migration_;
   AlarmClock alarms_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it
   Destructions destructions_;

@@ -1,15 +1,36 @@
-// How a shard's agents get news of the versions of their classes. See migration.hpp.
+// How a shard's agents get news of the versions of their classes.
 #include "runtime/shard.hpp"
 
 namespace hearth::runtime {
 
-std::vector<MovingAgent*> Shard::in_memory() const {
-  const std::vector<AgentSlot*> slots = residents();
-  return {slots.begin(), slots.end()};
+std::vector<AgentSlot*> Shard::residents_with(const ServedClass& version) const {
+  std::vector<AgentSlot*> found = residents();
+  std::erase_if(found, [&](const AgentSlot* slot) { return slot->version() != &version; });
+  return found;
 }
 
-MovingAgent* Shard::find(const storage::AgentKey& key) const {
-  return find_slot(key);
+void Shard::leave_version(const std::shared_ptr<const ServedClass>& version, EvictReason reason,
+                          bool when_idle) {
+  for (AgentSlot* const slot : residents_with(*version)) {
+    slot->must_leave(reason, when_idle);
+    if (when_idle) continue;
+    // Found by its key: the agent may be gone, or have another version, when its turn comes.
+    steps_.add(StepKind::kDeparture, [this, version, key = slot->key()] {
+      AgentSlot* const still = find_slot(key);
+      if (still != nullptr && still->version() == version.get()) still->leave_here();
+    });
+  }
+}
+
+void Shard::expel_version(const ServedClass& version, EvictReason reason) {
+  for (AgentSlot* const slot : residents_with(version)) slot->leave_suddenly(reason);
+}
+
+void Shard::try_version(const ServedClass& before, const std::shared_ptr<VersionTrial>& trial) {
+  // The most recently used agents first: their clients would notice a failure.
+  const std::vector<AgentSlot*> slots = residents_with(before);
+  for (auto slot = slots.rbegin(); slot != slots.rend() && trial->places > 0; ++slot)
+    (*slot)->may_try(trial);
 }
 
 std::vector<AgentSlot*> Shard::slots_of(std::string_view segment) const {

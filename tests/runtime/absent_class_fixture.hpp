@@ -17,7 +17,7 @@ class AbsentClassTest : public ::testing::Test {
   // Removes the class and its agents.
   void take_away() {
     served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().migration().leave_version(served_, EvictReason::kPluginRemoved, false);
+    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
     shard_.settle();
   }
   void put_back() {

@@ -304,7 +304,7 @@ class Walk {
       }
       case AgentState::kEnding: {
         be_live();
-        shard().migration().expel_version(*served_, EvictReason::kCodeUpdate);
+        shard().expel_version(*served_, EvictReason::kCodeUpdate);
         break;
       }
     }
@@ -414,26 +414,23 @@ std::vector<Meeting> meetings() {
       {"another version that replaces its own",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, false);
+         walk.shard().leave_version(walk.served(), EvictReason::kCodeUpdate, false);
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"another version that it goes to when it is idle",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().migration().leave_version(walk.served(), EvictReason::kCodeUpdate, true);
+         walk.shard().leave_version(walk.served(), EvictReason::kCodeUpdate, true);
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"a version on trial that it may try",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().migration().try_version(*walk.served(),
-                                              std::make_shared<VersionTrial>(1U, 1U, false));
+         walk.shard().try_version(*walk.served(), std::make_shared<VersionTrial>(1U, 1U, false));
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"an expulsion",
-       [](Walk& walk) {
-         walk.shard().migration().expel_version(*walk.served(), EvictReason::kHung);
-       },
+       [](Walk& walk) { walk.shard().expel_version(*walk.served(), EvictReason::kHung); },
        {kCold, kLive, kAwaitingVersion, kCondemned, kWaking, kCold, kCold, kCold}},
       {"a trial that ends for another version",
        [](Walk& walk) {

@@ -565,7 +565,7 @@ TEST_F(ClassRolloutTest, FramesOfClientsWaitForAClassThatIsAwaited) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().migration().leave_version(old, EvictReason::kPluginRemoved, false);
+  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
   const auto waiting = shard_.call(client, "who");
@@ -581,7 +581,7 @@ TEST_F(ClassRolloutTest, ClientsAreClosedWhenAClassIsGivenUp) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().migration().leave_version(old, EvictReason::kPluginRemoved, false);
+  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   const auto waiting = shard_.call(client, "who");
   shard_.runtime().classes().give_up("counter");

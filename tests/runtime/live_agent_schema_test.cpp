@@ -294,7 +294,7 @@ TEST_P(MigrationOnTrialTest, WhatWasCutOffIsNoNewsToTheVersionThatStays) {
   shard_.settle();
   ASSERT_EQ(next_script_.history.size(), 1U);
   shard_.runtime().classes().put(stays_);
-  shard_.shard().migration().expel_version(*tried_, EvictReason::kCodeUpdate);
+  shard_.shard().expel_version(*tried_, EvictReason::kCodeUpdate);
   expect_no_news(answer);
 }
 

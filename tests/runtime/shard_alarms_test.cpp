@@ -50,7 +50,7 @@ TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
 TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
   const auto served = shard_.runtime().classes().remove("counter");
-  shard_.shard().migration().leave_version(served, EvictReason::kPluginRemoved, false);
+  shard_.shard().leave_version(served, EvictReason::kPluginRemoved, false);
   shard_.loop.advance(seconds(10));
   ASSERT_EQ(shard_.script.alive, 0);
   EXPECT_TRUE(runs().empty());

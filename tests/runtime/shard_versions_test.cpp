@@ -45,9 +45,7 @@ class ShardVersionsTest : public WorkTest {
     shard_.runtime().classes().put(std::make_shared<const ServedClass>(
         ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings}));
   }
-  void old_ones_leave() {
-    shard_.shard().migration().leave_version(old_, EvictReason::kCodeUpdate, false);
-  }
+  void old_ones_leave() { shard_.shard().leave_version(old_, EvictReason::kCodeUpdate, false); }
   [[nodiscard]] int old_ones() const { return shard_.script.alive; }
   // Clients use the shard: leaving agents get their share of the time, and no more.
   void let_pass(int turns) {
@@ -72,6 +70,31 @@ class ShardVersionsTest : public WorkTest {
   std::shared_ptr<const ServedClass> old_;
   Script next_script_;
 };
+
+TEST_F(ShardVersionsTest, TheMostRecentlyUsedTryTheNextVersionWhileThereArePlaces) {
+  replace();
+  std::string tried;
+  next_script_.on_create = [&](HostCalls& host) -> Result<void> {
+    tried += host.key().name + " ";
+    return {};
+  };
+  const auto trial = std::make_shared<VersionTrial>(1U, 2U, false);
+  shard_.shard().try_version(*old_, trial);
+  shard_.settle();
+  EXPECT_EQ(tried, "old19 old18 ");
+  EXPECT_EQ(trial->places, 0U);
+  EXPECT_EQ(trial->tried, 2U);
+}
+
+TEST_F(ShardVersionsTest, OneThatHasTheNextVersionByItsTurnStays) {
+  replace();
+  old_ones_leave();
+  shard_.request("GET", "", "old9");
+  shard_.loop.advance(milliseconds(900));  // less than its idle timeout
+  EXPECT_EQ(old_ones(), 0);
+  EXPECT_EQ(next_script_.alive, 1);
+  EXPECT_EQ(std::ranges::count(next_script_.history, "destroyed"), 0);
+}
 
 TEST_F(ShardVersionsTest, WhileClientsUseTheShardThoseWhoLeaveHaveTheirShareOfIt) {
   replace();

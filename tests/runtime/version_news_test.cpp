@@ -1,8 +1,8 @@
 #include "runtime/version_news.hpp"
 
 #include "runtime/class_registry.hpp"
-#include "runtime/migration.hpp"
 #include "runtime/shard_answers.hpp"
+#include "runtime/version_trial.hpp"
 
 #include <gtest/gtest.h>
 
