@@ -25,8 +25,9 @@ constexpr milliseconds kNoteEvery{1'000};
 
 }  // namespace
 
-AlarmClock::AlarmClock(const Parts& parts, std::size_t max_recovering, std::size_t max_waking)
-    : parts_(parts), recovery_(max_recovering), waking_(max_waking) {}
+AlarmClock::AlarmClock(const Parts& parts, Agents agents, std::size_t max_recovering,
+                       std::size_t max_waking)
+    : parts_(parts), agents_(std::move(agents)), recovery_(max_recovering), waking_(max_waking) {}
 
 void AlarmClock::start() {
   is_running_ = true;
@@ -90,7 +91,7 @@ void AlarmClock::run() {
 
 // A live agent begins its due work. A cold agent waits for the permit that it needs.
 void AlarmClock::look_at_due(const storage::AgentKey& key, std::int64_t now_ms) {
-  if (!parts_.agents.is_cold(key)) return parts_.agents.look(key);
+  if (!agents_.is_cold(key)) return agents_.look(key);
   const durable::Wake wake = known(key);
   const bool is_due_by_time = wake.at_ms && *wake.at_ms <= now_ms;
   if (!wake.working || is_due_by_time) return waking_.wait(key);
@@ -110,10 +111,10 @@ void AlarmClock::admit_to_wake() {
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = waking_.next();
     if (!key) return;  // the next permit calls this again
-    if (parts_.agents.is_cold(*key)) {
+    if (agents_.is_cold(*key)) {
       wake_cold(*key, PermitKind::kWaking);
     } else {
-      parts_.agents.look(*key);
+      agents_.look(*key);
     }
     admit_to_wake();
   });
@@ -126,10 +127,10 @@ void AlarmClock::admit_to_recover() {
     if (!is_running_) return;
     const std::optional<storage::AgentKey> key = recovery_.next();
     if (!key) return;
-    if (parts_.agents.is_cold(*key)) {
+    if (agents_.is_cold(*key)) {
       wake_cold(*key, PermitKind::kRecovery);
     } else {
-      parts_.agents.let_recover(*key);
+      agents_.let_recover(*key);
     }
     admit_to_recover();
   });
@@ -141,7 +142,7 @@ void AlarmClock::wake_cold(const storage::AgentKey& key, PermitKind kind) {
     look_at(key, now_ms() + kNoRoomWait.count());
     return;
   }
-  parts_.agents.wake(key, kind);
+  agents_.wake(key, kind);
 }
 
 // Rows hold wall-clock times. If the clock is set back by an hour, intervals and delays must not

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -30,25 +31,6 @@ struct HeldPermits {
   [[nodiscard]] bool any() const { return recovery || waking; }
 };
 
-// What the alarm clock asks of the agents of its shard.
-class AlarmedAgents {
- public:
-  AlarmedAgents() = default;
-  AlarmedAgents(const AlarmedAgents&) = delete;
-  AlarmedAgents& operator=(const AlarmedAgents&) = delete;
-
-  [[nodiscard]] virtual bool is_cold(const storage::AgentKey& key) const = 0;
-  // The agent is not cold, and some of its work is due.
-  virtual void look(const storage::AgentKey& key) = 0;
-  // The agent is not cold, and it is its turn to recover. It takes the permit if it can use it.
-  virtual void let_recover(const storage::AgentKey& key) = 0;
-  // The agent is cold, and a permit of this kind is free. It takes the permit if it wakes.
-  virtual void wake(const storage::AgentKey& key, PermitKind kind) = 0;
-
- protected:
-  ~AlarmedAgents() = default;
-};
-
 // One timer for the nearest moment of all agents. A live agent is told to look. A cold agent waits
 // for a permit and is woken in its turn. Thousands may be due at once, so each wake is a step of
 // the shard's PacedSteps.
@@ -65,12 +47,21 @@ class AlarmClock {
   struct Parts {
     ShardLoop& loop;
     durable::WakeIndex& wakes;
-    AlarmedAgents& agents;
     PacedSteps& steps;
     ShardMetrics& metrics;
     Random& random;
   };
-  AlarmClock(const Parts& parts, std::size_t max_recovering, std::size_t max_waking);
+  // The agents of its shard.
+  struct Agents {
+    std::function<bool(const storage::AgentKey& key)> is_cold;
+    // The agent is not cold, and some of its work is due.
+    std::function<void(const storage::AgentKey& key)> look;
+    // The agent is not cold, and it is its turn to recover. It takes the permit if it can use it.
+    std::function<void(const storage::AgentKey& key)> let_recover;
+    // The agent is cold, and a permit of this kind is free. It takes the permit if it wakes.
+    std::function<void(const storage::AgentKey& key, PermitKind kind)> wake;
+  };
+  AlarmClock(const Parts& parts, Agents agents, std::size_t max_recovering, std::size_t max_waking);
 
   // From now on agents are woken.
   void start();
@@ -125,6 +116,7 @@ class AlarmClock {
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(parts_.loop.clock().wall_now()); }
 
   const Parts parts_;
+  const Agents agents_;
   Permits recovery_;
   Permits waking_;
   bool is_running_ = false;

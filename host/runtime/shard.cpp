@@ -44,7 +44,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
       steps_(loop, environment.limits.recovery_share),
-      alarms_({loop, wakes_, *this, steps_, metrics_, environment.random},
+      alarms_({loop, wakes_, steps_, metrics_, environment.random}, alarmed_agents(),
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
       destructions_(

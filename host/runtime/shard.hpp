@@ -75,7 +75,7 @@ struct ShardEnvironment {
 // Threads    The loop's own; the constructor runs before the loop.
 // Lifetime   The loop outlives it. If any agent was ever woken, stop() and its answer come before
 //            destruction.
-class Shard final : private AlarmedAgents {
+class Shard {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and decides which agents are this
   // shard's. Throws StorageError if the directory of agents cannot be opened.
@@ -212,11 +212,10 @@ class Shard final : private AlarmedAgents {
   [[nodiscard]] Counts counts() const;
 
  private:
-  // ---- AlarmedAgents ----
-  [[nodiscard]] bool is_cold(const storage::AgentKey& key) const override;
-  void look(const storage::AgentKey& key) override;
-  void let_recover(const storage::AgentKey& key) override;
-  void wake(const storage::AgentKey& key, PermitKind kind) override;
+  // ---- for the alarm clock (shard_alarms.cpp) ----
+  [[nodiscard]] AlarmClock::Agents alarmed_agents();
+  [[nodiscard]] bool is_cold(const storage::AgentKey& key) const;
+  void wake(const storage::AgentKey& key, PermitKind kind);
   // ---- for slots: AgentSlot::Parts ----
   void look_at_unused(const AgentSlot& slot);
   void one_left();

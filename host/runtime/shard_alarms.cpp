@@ -19,12 +19,11 @@ bool Shard::is_cold(const storage::AgentKey& key) const {
   return slot == nullptr || !slot->in_memory();
 }
 
-void Shard::look(const storage::AgentKey& key) {
-  slots_.at(key)->come_for_work();
-}
-
-void Shard::let_recover(const storage::AgentKey& key) {
-  slots_.at(key)->let_recover();
+AlarmClock::Agents Shard::alarmed_agents() {
+  return {.is_cold = [this](const storage::AgentKey& key) { return is_cold(key); },
+          .look = [this](const storage::AgentKey& key) { slots_.at(key)->come_for_work(); },
+          .let_recover = [this](const storage::AgentKey& key) { slots_.at(key)->let_recover(); },
+          .wake = [this](const storage::AgentKey& key, PermitKind kind) { wake(key, kind); }};
 }
 
 void Shard::wake(const storage::AgentKey& key, PermitKind kind) {

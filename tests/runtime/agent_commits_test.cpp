@@ -30,7 +30,7 @@ class CountingGate final : public DurabilityGate {
   int& heard_;
 };
 
-class AgentCommitsTest : public ::testing::TestWithParam<bool>, private AlarmedAgents {
+class AgentCommitsTest : public ::testing::TestWithParam<bool> {
  protected:
   AgentCommitsTest() { open(); }
 
@@ -65,16 +65,10 @@ class AgentCommitsTest : public ::testing::TestWithParam<bool>, private AlarmedA
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, steps_, shard_metrics_, random_}, {}, 1, 1};
   int heard_ = 0;
   std::optional<storage::AgentDatabase> database_;
   std::optional<AgentCommits> commits_;
-
- private:
-  [[nodiscard]] bool is_cold(const storage::AgentKey&) const override { return false; }
-  void look(const storage::AgentKey&) override {}
-  void let_recover(const storage::AgentKey&) override {}
-  void wake(const storage::AgentKey&, PermitKind) override {}
 };
 
 TEST_P(AgentCommitsTest, P1_TheFirstCommitWithRowsListsTheAgent) {

@@ -17,21 +17,8 @@ using std::chrono::milliseconds;
 const storage::AgentKey kFirst{"Worker", "1"};
 const storage::AgentKey kSecond{"Worker", "2"};
 
-class AlarmClockTest : public ::testing::Test, public AlarmedAgents {
+class AlarmClockTest : public ::testing::Test {
  protected:
-  [[nodiscard]] bool is_cold(const storage::AgentKey& key) const override {
-    return !awake_.contains(key);
-  }
-  void look(const storage::AgentKey& key) override { seen_.push_back("look " + key.name); }
-  void let_recover(const storage::AgentKey& key) override {
-    alarms_.take(held_[key], PermitKind::kRecovery);
-    seen_.push_back("let recover " + key.name);
-  }
-  void wake(const storage::AgentKey& key, PermitKind kind) override {
-    alarms_.take(held_[key], kind);
-    awake_.insert(key);
-    seen_.push_back((kind == PermitKind::kWaking ? "wake " : "recover ") + key.name);
-  }
   // Its wake is over, and the agent is cold again.
   void is_done(const storage::AgentKey& key) {
     alarms_.set_wake(key, {});
@@ -54,7 +41,23 @@ class AlarmClockTest : public ::testing::Test, public AlarmedAgents {
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{
+      {loop_, wakes_, steps_, shard_metrics_, random_},
+      {.is_cold = [this](const storage::AgentKey& key) { return !awake_.contains(key); },
+       .look = [this](const storage::AgentKey& key) { seen_.push_back("look " + key.name); },
+       .let_recover =
+           [this](const storage::AgentKey& key) {
+             alarms_.take(held_[key], PermitKind::kRecovery);
+             seen_.push_back("let recover " + key.name);
+           },
+       .wake =
+           [this](const storage::AgentKey& key, PermitKind kind) {
+             alarms_.take(held_[key], kind);
+             awake_.insert(key);
+             seen_.push_back((kind == PermitKind::kWaking ? "wake " : "recover ") + key.name);
+           }},
+      1,
+      1};
 };
 
 TEST_F(AlarmClockTest, AColdAgentIsWokenAtItsMomentAndNotBefore) {

@@ -25,14 +25,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::kUsualAgent;
 
-class NoAgents final : public AlarmedAgents {
- public:
-  [[nodiscard]] bool is_cold(const storage::AgentKey&) const override { return true; }
-  void look(const storage::AgentKey&) override {}
-  void let_recover(const storage::AgentKey&) override {}
-  void wake(const storage::AgentKey&, PermitKind) override {}
-};
-
 class DestructionsTest : public ::testing::Test {
  protected:
   DestructionsTest() { begin(nullptr); }
@@ -60,7 +52,6 @@ class DestructionsTest : public ::testing::Test {
 
   bool in_memory_ = false;
   std::vector<std::string> over_;
-  NoAgents agents_;
   testing::ManualLoop loop_;
   hearth::testing::TempDirectory directory_;
   storage::DataDirectory data_ = storage::DataDirectory::open(directory_.path() / "data").value();
@@ -72,7 +63,7 @@ class DestructionsTest : public ::testing::Test {
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, agents_, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, steps_, shard_metrics_, random_}, {}, 1, 1};
   hearth::testing::FakeSyncCalls calls_;
   storage::SyncService sync_{calls_, data_.path(), storage::SyncService::Thread::kCallers};
   std::shared_ptr<storage::SyncTarget> target_ =

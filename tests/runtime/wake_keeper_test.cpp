@@ -17,7 +17,7 @@ namespace {
 using durable::Wake;
 using testing::kUsualAgent;
 
-class WakeKeeperTest : public ::testing::Test, private AlarmedAgents {
+class WakeKeeperTest : public ::testing::Test {
  protected:
   [[nodiscard]] Wake stored() {
     const auto rows = rows_.wakes();
@@ -37,14 +37,8 @@ class WakeKeeperTest : public ::testing::Test, private AlarmedAgents {
   Metrics metrics_;
   ShardMetrics shard_metrics_{metrics_};
   PacedSteps steps_{loop_, 20};
-  AlarmClock alarms_{{loop_, wakes_, *this, steps_, shard_metrics_, random_}, 1, 1};
+  AlarmClock alarms_{{loop_, wakes_, steps_, shard_metrics_, random_}, {}, 1, 1};
   WakeKeeper keeper_{alarms_, logger_, kUsualAgent};
-
- private:
-  [[nodiscard]] bool is_cold(const storage::AgentKey&) const override { return false; }
-  void look(const storage::AgentKey&) override {}
-  void let_recover(const storage::AgentKey&) override {}
-  void wake(const storage::AgentKey&, PermitKind) override {}
 };
 
 TEST_F(WakeKeeperTest, P1_ANearerWakeIsThereBeforeTheCommit) {
