@@ -114,6 +114,8 @@ class Runtime final : public extensions::AgentDirectory {
   bool post(AgentHandle handle, std::uint64_t token) override;
 
  private:
+  // Runs the task on the loop of each shard, soon.
+  void on_each_shard(const std::function<void(Shard& shard, unsigned index)>& task);
   [[nodiscard]] std::optional<unsigned> shard_of(AgentHandle handle) const;
   void publish_syncs(Metrics& metrics);
 
