@@ -268,8 +268,8 @@ class AgentSlot final : public Admission::Applicant {
   void end_in_turn(StepKind kind);
   // An event or a visit waits for this agent now.
   void hurry_end();
-  void end_if_posted();
-  void end_if_waiting();
+  // Ends the agent if its end is certain and not in progress.
+  void end_now();
   void finish_end();
   // What the slot must know of the instance when it is gone.
   struct Rest {

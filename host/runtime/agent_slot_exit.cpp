@@ -74,22 +74,17 @@ void AgentSlot::begin_ending(Ending how) {
 
 void AgentSlot::post_end() {
   life_.as<Ending>()->pace = Ending::Pace::kPosted;
-  parts_.services.loop().post(task([](AgentSlot& slot) { slot.end_if_posted(); }));
-}
-
-void AgentSlot::end_if_posted() {
-  const Ending* ending = life_.as<Ending>();
-  if (ending != nullptr && ending->pace == Ending::Pace::kPosted) finish_end();
+  parts_.services.loop().post(task([](AgentSlot& slot) { slot.end_now(); }));
 }
 
 void AgentSlot::end_in_turn(StepKind kind) {
   life_.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  parts_.steps.add(kind, task([](AgentSlot& slot) { slot.end_if_waiting(); }));
+  parts_.steps.add(kind, task([](AgentSlot& slot) { slot.end_now(); }));
 }
 
-void AgentSlot::end_if_waiting() {
+void AgentSlot::end_now() {
   const Ending* ending = life_.as<Ending>();
-  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) finish_end();
+  if (ending != nullptr && ending->pace != Ending::Pace::kUnderWay) finish_end();
 }
 
 void AgentSlot::hurry_end() {

@@ -30,8 +30,7 @@ void AgentSlot::leave_now(bool wake_again) {
 void AgentSlot::leave_here() {
   if (state() != AgentState::kLive) return;  // started() checks again
   leave_now(false);
-  const Ending* ending = life_.as<Ending>();
-  if (ending != nullptr && ending->pace != Ending::Pace::kUnderWay) finish_end();
+  end_now();
 }
 
 void AgentSlot::leave_suddenly(EvictReason reason) {
