@@ -242,7 +242,7 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
       noted(ledger_.settle(file));
       return;
     }
-    auto loaded = try_beside(*served, *candidate);
+    auto loaded = try_content(*candidate, served);
     if (!loaded) return give_up(loaded.error(), candidate->sha256);
     tell(*loaded);
     report.plugin = *std::move(loaded);

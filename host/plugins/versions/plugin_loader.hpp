@@ -237,12 +237,11 @@ class PluginLoader {
   // Loads what the file holds while no version of it is served. If that is refused, loads the
   // version before it, if one is kept.
   VersionReport load_first(const std::filesystem::path& file);
-  Checked<LoadedPlugin> load_met(const Candidate& candidate);
+  // Loads it as the ledger allows. `served`: the version that it will replace; null: none is served.
+  Checked<LoadedPlugin> try_content(const Candidate& candidate, const Loaded* served);
   void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
   void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
-  // Loads a version beside the served one, which it will replace.
-  Checked<LoadedPlugin> try_beside(const Loaded& served, const Candidate& candidate);
   // Logs a failure of the ledger; the loader goes on.
   void noted(const Result<void>& outcome);
   [[nodiscard]] static Finding failed_before(const std::string& reason);

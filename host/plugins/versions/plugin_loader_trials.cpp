@@ -45,7 +45,7 @@ VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
   VersionReport report;
   Candidate found{.file = file, .bytes = {}, .sha256 = {}};
   auto candidate = read(file);
-  Checked<LoadedPlugin> loaded = candidate ? load_met(*candidate) : candidate.error();
+  Checked<LoadedPlugin> loaded = candidate ? try_content(*candidate, nullptr) : candidate.error();
   if (loaded) {
     tell(*loaded);
     report.plugin = *std::move(loaded);
@@ -59,17 +59,22 @@ VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
   return report;
 }
 
-Checked<LoadedPlugin> PluginLoader::load_met(const Candidate& candidate) {
-  const auto met = ledger_.meet(candidate.file, candidate.sha256);
-  if (!met && must_not_run(met.error())) return no_way_back(met.error());
-  noted(met);
-  auto loaded = load_candidate(candidate);
-  const auto place = ledger_.find(candidate.file);
+Checked<LoadedPlugin> PluginLoader::try_content(const Candidate& candidate, const Loaded* served) {
+  const auto& [file, bytes, sha256] = candidate;
+  const std::string beside = served == nullptr ? std::string() : served->sha256;
+  const auto begun =
+      served == nullptr
+          ? ledger_.meet(file, sha256)
+          : ledger_.begin(file, sha256, {.sha256 = beside, .copy = served->copy.path()});
+  if (!begun && must_not_run(begun.error())) return no_way_back(begun.error());
+  noted(begun);
+  auto loaded = load_candidate(candidate);  // moves what `served` refers to
+  const auto place = ledger_.find(file);
   if (loaded) {
-    loaded->on_trial = place && place->on_trial == candidate.sha256;
-  } else if (place) {
-    noted(ledger_.lose(candidate.file, place->way_back().hash,
-                       not_served(candidate, loaded.error())));
+    loaded->on_trial = place && place->on_trial == sha256;
+  } else if (begun && (place || !beside.empty())) {
+    const std::string goes_on = beside.empty() ? place->way_back().hash : beside;
+    noted(ledger_.lose(file, goes_on, not_served(candidate, loaded.error())));
   }
   return loaded;
 }
@@ -98,22 +103,6 @@ std::optional<LoadedPlugin> PluginLoader::load_before(const Candidate& instead_o
   loaded->on_trial = place && place->on_trial == loaded->sha256;
   loaded->instead_of = instead_of.sha256;
   return *std::move(loaded);
-}
-
-Checked<LoadedPlugin> PluginLoader::try_beside(const Loaded& served, const Candidate& candidate) {
-  const std::string goes_on = served.sha256;  // loading moves what is loaded
-  const auto begun = ledger_.begin(candidate.file, candidate.sha256,
-                                   {.sha256 = goes_on, .copy = served.copy.path()});
-  if (!begun && must_not_run(begun.error())) return no_way_back(begun.error());
-  noted(begun);
-  auto loaded = load_candidate(candidate);
-  if (!begun) return loaded;
-  if (loaded) {
-    loaded->on_trial = ledger_.find(candidate.file).has_value();
-    return loaded;
-  }
-  noted(ledger_.lose(candidate.file, goes_on, not_served(candidate, loaded.error())));
-  return loaded;
 }
 
 VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std::string& reason) {
