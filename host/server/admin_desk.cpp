@@ -62,10 +62,10 @@ Json unproven(const std::vector<plugins::Trial>& settings) {
   for (const plugins::Trial& each : settings) {
     if (!each.on_trial.empty())
       list.push_back({{"class", each.of.name}, {"state", "on_trial"}, {"reason", nullptr}});
-    if (each.is_taken_back()) {
+    if (const auto* const failed = each.taken_back()) {
       list.push_back({{"class", each.of.name},
                       {"state", "taken_back"},
-                      {"reason", text_or_null(each.not_served->reason)}});
+                      {"reason", text_or_null(failed->reason)}});
     }
   }
   return list;

@@ -58,7 +58,7 @@ ClassConfiguration::ClassConfiguration(std::filesystem::path directory,
   for (const Trial& each : ledger_.settings()) {
     (void)ledger_.note(TrialMet{.of = each.of, .hash = hash_of(held(each.of.name))});
     const auto known = ledger_.find(each.of);
-    if (known && known->is_taken_back()) go_back(each.of.name, known->way_back());
+    if (known && known->taken_back() != nullptr) go_back(each.of.name, known->way_back());
   }
 }
 
@@ -225,9 +225,9 @@ void ClassConfiguration::consider(const std::string& segment, Held next, bool by
   reading.other_codes = reading.other_codes || said_code(segment) != code;
   std::vector<std::string> keys = config::changed_keys(*now, *then);
   const auto known = ledger_.find(settings_of(segment));
-  if (known && known->is_taken_back()) {
+  if (known && known->taken_back() != nullptr) {
     const std::string hash = hash_of(then);
-    if (!keys.empty() && !by_person && hash == known->not_served->hash) return;
+    if (!keys.empty() && !by_person && hash == known->taken_back()->hash) return;
     if (hash == hash_of(now)) {
       (void)ledger_.note(TrialSettled{known->of});
     } else {
@@ -279,7 +279,7 @@ void ClassConfiguration::take_back(std::string_view class_name, const Settings& 
 bool ClassConfiguration::try_again(std::string_view class_name) {
   const std::string segment = protocol::kebab_case(class_name);
   const auto known = ledger_.find(settings_of(segment));
-  if (!known || !known->is_taken_back()) return false;
+  if (!known || known->taken_back() == nullptr) return false;
   (void)ledger_.note(TrialAllowed{known->of});
   const auto said = said_.find(segment);
   held_[segment] = {.name = name_of(segment),
@@ -290,12 +290,13 @@ bool ClassConfiguration::try_again(std::string_view class_name) {
 std::vector<ClassConfiguration::TakenBack> ClassConfiguration::taken_back() const {
   std::vector<TakenBack> list;
   for (const Trial& each : ledger_.settings()) {
-    if (!each.is_taken_back()) continue;
+    const Trial::NotServed* const failed = each.taken_back();
+    if (failed == nullptr) continue;
     const std::string& segment = each.of.name;
     const auto said = said_.find(segment);
     list.push_back({.agent_class = name_of(segment),
                     .file = said == said_.end() ? held(segment)->file : said->second.settings->file,
-                    .reason = each.not_served->reason});
+                    .reason = failed->reason});
   }
   return list;
 }

@@ -237,7 +237,7 @@ class PluginLoader {
   // Loads what the file holds while no version of it is served. If that is refused, loads the
   // version before it, if one is kept.
   VersionReport load_first(const std::filesystem::path& file);
-  // Loads it as the ledger allows. `served`: the version that it will replace; null: none is served.
+  // Loads it as the ledger allows. `served`: the version that it will replace; null: none is.
   Checked<LoadedPlugin> try_content(const Candidate& candidate, const Loaded* served);
   void keep(const Loaded& served, const std::string& reason);
   std::optional<LoadedPlugin> load_before(const Candidate& instead_of);

@@ -70,12 +70,10 @@ Checked<LoadedPlugin> PluginLoader::try_content(const Candidate& candidate, cons
   noted(begun);
   auto loaded = load_candidate(candidate);  // moves what `served` refers to
   const auto place = ledger_.find(file);
-  if (loaded) {
-    loaded->on_trial = place && place->on_trial == sha256;
-  } else if (begun && (place || !beside.empty())) {
-    const std::string goes_on = beside.empty() ? place->way_back().hash : beside;
+  if (loaded) loaded->on_trial = place && place->on_trial == sha256;
+  const std::string goes_on = place && beside.empty() ? place->way_back().hash : beside;
+  if (!loaded && begun && !goes_on.empty())
     noted(ledger_.lose(file, goes_on, not_served(candidate, loaded.error())));
-  }
   return loaded;
 }
 

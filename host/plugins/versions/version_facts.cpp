@@ -319,8 +319,9 @@ void apply(VersionFacts& facts, const TrialMet& event) {
 }
 
 void apply(VersionFacts& facts, const TrialAllowed& event) {
-  const auto known = std::ranges::find(facts.trials, event.of, &Trial::of);
-  if (known != facts.trials.end() && known->not_served) known->not_served->may_retry = true;
+  for (Trial& trial : facts.trials) {
+    if (trial.of == event.of && trial.not_served) trial.not_served->may_retry = true;
+  }
 }
 
 void apply(VersionFacts& facts, const FileLost& event) {
@@ -355,8 +356,8 @@ const Trial::NotServed* VersionFacts::find_condemned(const Subject& of,
                                                      std::string_view hash) const {
   const Trial* const here = find_trial(of);
   if (here != nullptr && here->proven.hash == hash) return nullptr;
-  if (here != nullptr && here->is_taken_back() && here->not_served->hash == hash)
-    return &*here->not_served;
+  const Trial::NotServed* const failed = here == nullptr ? nullptr : here->taken_back();
+  if (failed != nullptr && failed->hash == hash) return failed;
   for (const Trial& trial : trials) {
     const auto found = std::ranges::find(trial.condemned, hash, &Trial::NotServed::hash);
     if (found != trial.condemned.end()) return &*found;

@@ -84,8 +84,10 @@ struct Trial {
   [[nodiscard]] const Kept& way_back() const {
     return superseded.hash.empty() ? proven : superseded;
   }
-  // The file has it, and it does not run because it failed.
-  [[nodiscard]] bool is_taken_back() const { return not_served && !not_served->may_retry; }
+  // What the file holds and does not run because it failed; null: nothing.
+  [[nodiscard]] const NotServed* taken_back() const {
+    return not_served && !not_served->may_retry ? &*not_served : nullptr;
+  }
 
   friend bool operator==(const Trial&, const Trial&) = default;
 };

@@ -93,10 +93,10 @@ TEST_F(VersionLedgerTest, WhatIsKnownAboutSettingsIsOnTheDisk) {
         TrialLost{.of = room, .goes_on = before, .what = {.hash = "b", .reason = "they are bad"}}));
   }
   const auto known = open().find(room);
-  ASSERT_TRUE(known && known->is_taken_back());
+  ASSERT_TRUE(known && known->taken_back());
   EXPECT_EQ(known->proven, before);
   EXPECT_EQ(known->on_trial, "");
-  EXPECT_EQ(known->not_served->reason, "they are bad");
+  EXPECT_EQ(known->taken_back()->reason, "they are bad");
   EXPECT_EQ(open().settings().size(), 1U);
 }
 
