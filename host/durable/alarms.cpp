@@ -1,7 +1,7 @@
 #include "durable/alarms.hpp"
 
 #include "durable/record_page.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -83,17 +83,15 @@ std::string with_replaced(Alarms::Set set) {
 }
 
 std::string Alarms::record_json(const Job& job) {
-  std::string json = R"({"id":)";
-  append_json_string(json, job.id);
-  json += R"(,"method":)";
-  append_json_string(json, job.name);
-  json += R"(,"args":)" + jobs().document(job.seq, JobPart::kInput).value_or("[]");
-  json += R"(,"fire_at":)" + std::to_string(job.next_at_ms);
-  json += R"(,"state":")";
-  json += state_of(job);
-  json += R"(","attempts":)" + std::to_string(job.claims);
-  json += R"(,"last_error":)";
-  return json + last_error_json(job) + "}";
+  JsonObjectText json;
+  json.text("id", job.id)
+      .text("method", job.name)
+      .json("args", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
+      .number("fire_at", job.next_at_ms)
+      .text("state", state_of(job))
+      .number("attempts", job.claims)
+      .text_or_null("last_error", last_error(job));
+  return json.take();
 }
 
 std::string Alarms::list() {

@@ -1,7 +1,5 @@
 #include "durable/counted_jobs.hpp"
 
-#include "json/json_text.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -107,12 +105,8 @@ std::string_view CountedJobs::state_of(const Job& job) const {
   return line_.is_claimed(job.id) ? "running" : "waiting";
 }
 
-std::string CountedJobs::last_error_json(const Job& job) {
-  const auto error = jobs_.document(job.seq, JobPart::kLastError);
-  if (!error) return "null";
-  std::string json;
-  append_json_string(json, *error);
-  return json;
+std::optional<std::string> CountedJobs::last_error(const Job& job) {
+  return jobs_.document(job.seq, JobPart::kLastError);
 }
 
 // ---- tries --------------------------------------------------------------------------------------

@@ -122,8 +122,8 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] Random& random() const { return random_; }
   // "waiting", "running" or "dead".
   [[nodiscard]] std::string_view state_of(const Job& job) const;
-  // JSON; "null": no try has failed.
-  [[nodiscard]] std::string last_error_json(const Job& job);
+  // Nothing: no try has failed.
+  [[nodiscard]] std::optional<std::string> last_error(const Job& job);
 
  private:
   std::optional<std::int64_t> first_moment() override;

@@ -1,8 +1,8 @@
 #include "durable/fiber_record.hpp"
 
 #include "json/json.hpp"
+#include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
-#include "json/json_text.hpp"
 
 #include <array>
 #include <utility>
@@ -18,41 +18,6 @@ constexpr std::array kWords{
     std::pair{FiberStatus::kCompleted, std::string_view("completed")},
     std::pair{FiberStatus::kError, std::string_view("error")},
     std::pair{FiberStatus::kAborted, std::string_view("aborted")},
-};
-
-// Appends `,"name":` and a value to an object's text.
-class Members {
- public:
-  explicit Members(std::string& out) : out_(out) {}
-
-  void text(std::string_view name, std::string_view value) {
-    begin(name);
-    append_json_string(out_, value);
-  }
-  void text(std::string_view name, const std::optional<std::string>& value) {
-    value ? text(name, std::string_view(*value)) : json(name, std::nullopt);
-  }
-  void json(std::string_view name, const std::optional<std::string>& value) {
-    begin(name);
-    out_ += value ? std::string_view(*value) : std::string_view("null");
-  }
-  void number(std::string_view name, std::optional<std::int64_t> value) {
-    begin(name);
-    out_ += value ? std::to_string(*value) : "null";
-  }
-  void flag(std::string_view name, bool value) {
-    begin(name);
-    out_ += value ? "true" : "false";
-  }
-
- private:
-  void begin(std::string_view name) {
-    out_ += out_.size() > 1 ? ",\"" : "\"";
-    out_ += name;
-    out_ += "\":";
-  }
-
-  std::string& out_;
 };
 
 constexpr std::size_t kMaxReasonBytes = 256;
@@ -88,32 +53,29 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept {
 
 std::string record_json(const FiberRecord& record) {
   const Job& job = record.job;
-  std::string json = "{";
-  Members members(json);
-  members.text("id", std::string_view(job.id));
-  members.text("name", std::string_view(job.name));
-  members.text("status", to_string(record.status));
-  members.text("key", job.key);
-  members.json("input", record.input);
-  members.json("metadata", record.metadata);
-  members.json("snapshot", record.snapshot);
-  members.json("result", record.result);
-  members.text("error", record.error);
-  members.flag("dead", job.dead);
-  members.number("created_at", job.created_at_ms);
-  members.number("started_at", job.started_at_ms);
-  members.number("completed_at", job.ended_at_ms);
-  members.number("attempts", job.attempts);
-  members.number("failures", job.failures);
-  members.number("max_retries", job.retry.max_attempts);
-  members.number("next_at",
-                 record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
-  if (record.waits_for_code) json += R"(,"waits_for_code":true)";
-  if (job.is_brief()) json += R"(,"brief":true)";
-  if (job.is_turn()) json += R"(,"turn":true)";
-  if (record.reason) members.text("reason", record.reason);
-  if (job.lane) members.text("lane", job.lane);
-  return json + "}";
+  JsonObjectText json;
+  json.text("id", job.id).text("name", job.name).text("status", to_string(record.status));
+  json.text_or_null("key", job.key)
+      .json_or_null("input", record.input)
+      .json_or_null("metadata", record.metadata)
+      .json_or_null("snapshot", record.snapshot)
+      .json_or_null("result", record.result)
+      .text_or_null("error", record.error)
+      .flag("dead", job.dead)
+      .number("created_at", job.created_at_ms)
+      .number_or_null("started_at", job.started_at_ms)
+      .number_or_null("completed_at", job.ended_at_ms)
+      .number("attempts", job.attempts)
+      .number("failures", job.failures)
+      .number("max_retries", job.retry.max_attempts)
+      .number_or_null("next_at",
+                      record.next_at_ms == 0 ? std::nullopt : std::optional(record.next_at_ms));
+  if (record.waits_for_code) json.flag("waits_for_code", true);
+  if (job.is_brief()) json.flag("brief", true);
+  if (job.is_turn()) json.flag("turn", true);
+  if (record.reason) json.text("reason", *record.reason);
+  if (job.lane) json.text("lane", *job.lane);
+  return json.take();
 }
 
 Result<FiberOutcome> parse_outcome(std::string_view json, std::size_t max_json_bytes) {

@@ -85,13 +85,13 @@ std::optional<Interrupted> Fibers::begin_recovery() {
                      is_pending(*job)};
 }
 
-std::string Fibers::offer(std::string_view id) {
+Offered Fibers::offer(std::string_view id) {
   auto job = table_.find(id);
   HEARTH_ASSERT(job, "a fiber without a row is recovered");
   const bool was_interrupted = !is_pending(*job);
   if (was_interrupted) turns_.recovers(*job);
-  const std::string reason = was_interrupted ? "interrupted" : job->failures > 0 ? "retry" : "lane";
-  return R"("record":)" + change_of(*std::move(job)).record + R"(,"reason":")" + reason + '"';
+  const char* reason = was_interrupted ? "interrupted" : job->failures > 0 ? "retry" : "lane";
+  return {change_of(*std::move(job)).record, reason};
 }
 
 std::vector<Interrupted> Fibers::due_list() const {

@@ -76,6 +76,12 @@ struct Interrupted {
   bool is_pending = false;  // no run of it was interrupted: its work begins, or is retried
 };
 
+// Members of HEARTH_EVENT_FIBER_RECOVERED.
+struct Offered {
+  std::string record;       // JSON
+  std::string_view reason;  // a literal
+};
+
 // An interrupted fiber that an earlier instance left.
 struct LeftOver {
   std::string id;
@@ -252,10 +258,9 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // The next due interrupted fiber, now recovering. Nothing: none is due. A due fiber beyond a
   // bound of P7 or P8 becomes dead, and the next one is taken.
   std::optional<Interrupted> begin_recovery();
-  // The fiber of begin_recovery() is now offered. Its members of the event
-  // HEARTH_EVENT_FIBER_RECOVERED as JSON text (`"record":{...},"reason":"..."`). The record is as
-  // it is now, also if it was cancelled in between.
-  std::string offer(std::string_view id);
+  // The fiber of begin_recovery() is now offered. The record is as it is now, also if the fiber was
+  // cancelled in between.
+  Offered offer(std::string_view id);
   [[nodiscard]] bool is_recovering(std::string_view id) const { return line_.is_claimed(id); }
   // The due fibers in the order in which they will be offered, without snapshots. Reads all of
   // their rows.

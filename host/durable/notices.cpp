@@ -3,7 +3,7 @@
 #include "base/assert.hpp"
 #include "durable/back_off.hpp"
 #include "durable/record_page.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <array>
 #include <utility>
@@ -53,21 +53,17 @@ Result<std::string> Notices::push(const Notice& notice) {
 
 std::string Notices::record_json(const Job& job) {
   const auto [agent_class, name] = callee_in(job);
-  std::string json = R"({"id":)";
-  append_json_string(json, job.id);
-  json += R"(,"class":)";
-  append_json_string(json, agent_class);
-  json += R"(,"name":)";
-  append_json_string(json, name);
-  json += R"(,"method":)";
-  append_json_string(json, job.name);
-  json += R"(,"arguments":)" + jobs().document(job.seq, JobPart::kInput).value_or("[]");
-  json += R"(,"state":")";
-  json += state_of(job);
-  json += R"(","created_at":)" + std::to_string(job.created_at_ms);
-  json += R"(,"attempts":)" + std::to_string(job.claims);
-  json += R"(,"last_error":)";
-  return json + last_error_json(job) + "}";
+  JsonObjectText json;
+  json.text("id", job.id)
+      .text("class", agent_class)
+      .text("name", name)
+      .text("method", job.name)
+      .json("arguments", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
+      .text("state", state_of(job))
+      .number("created_at", job.created_at_ms)
+      .number("attempts", job.claims)
+      .text_or_null("last_error", last_error(job));
+  return json.take();
 }
 
 Result<std::string> Notices::list(std::string_view after, std::size_t limit) {

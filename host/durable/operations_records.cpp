@@ -1,7 +1,7 @@
 // The rows of operations: reading, listing, telling the agent's code, and removal.
 #include "durable/operations.hpp"
 #include "json/json.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,19 +43,6 @@ constexpr std::array kOperationTables = {
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
                                                           "unsafe"};
-
-void append_or_null(std::string& json, const char* name, const std::optional<std::string>& text) {
-  json += std::string(",\"") + name + "\":";
-  if (text) {
-    append_json_string(json, *text);
-  } else {
-    json += "null";
-  }
-}
-
-void append_or_null(std::string& json, const char* name, std::optional<std::int64_t> number) {
-  json += std::string(",\"") + name + "\":" + (number ? std::to_string(*number) : "null");
-}
 
 }  // namespace
 
@@ -184,35 +171,34 @@ OperationState Operations::state_of(const Row& row) const {
 
 std::string Operations::record_json(const Row& row, bool without_documents) {
   const auto effect = static_cast<std::size_t>(row.effect) - 1;
-  std::string json = R"({"id":")" + row.id + R"(","kind":)";
-  append_json_string(json, row.kind);
-  json += R"(,"effect":")";
-  json += kEffectWords[std::min(effect, kEffectWords.size() - 1)];
-  json += R"(","state":")";
-  json += to_string(state_of(row));
-  json += '"';
-  append_or_null(json, "key", row.key);
-  append_or_null(json, "scope", row.scope);
+  JsonObjectText json;
+  json.text("id", row.id)
+      .text("kind", row.kind)
+      .text("effect", kEffectWords[std::min(effect, kEffectWords.size() - 1)])
+      .text("state", to_string(state_of(row)))
+      .text_or_null("key", row.key)
+      .text_or_null("scope", row.scope);
   if (!without_documents) {
-    json += R"(,"args":)" + document(row.seq, OperationPart::kArguments).value_or("null");
-    json += R"(,"result":)" + document(row.seq, OperationPart::kResult).value_or("null");
+    json.json_or_null("args", document(row.seq, OperationPart::kArguments))
+        .json_or_null("result", document(row.seq, OperationPart::kResult));
   }
-  json += R"(,"cost":)" + std::to_string(row.cost);
-  json += R"(,"attempts":)" + std::to_string(row.attempts);
-  append_or_null(json, "started_at", row.started_at_ms);
-  append_or_null(json, "horizon_at", row.horizon_at_ms);
-  append_or_null(json, "settled_at", row.settled_at_ms);
-  append_or_null(json, "settled_by", row.settled_by);
-  append_or_null(json, "note", row.note);
-  json += R"(,"request":)";
+  json.number("cost", row.cost)
+      .number("attempts", row.attempts)
+      .number("started_at", row.started_at_ms)
+      .number_or_null("horizon_at", row.horizon_at_ms)
+      .number_or_null("settled_at", row.settled_at_ms)
+      .text_or_null("settled_by", row.settled_by)
+      .text_or_null("note", row.note);
   const auto request = answers_.find(row.seq);
-  if (!request) return json + "null}";
-  json += R"({"fingerprint":")" + request->fingerprint + '"';
-  append_or_null(json, "dispatched_at", std::optional(request->dispatched_at_ms));
-  append_or_null(json, "status", request->status);
-  append_or_null(json, "request_id", request->upstream_id);
-  json += R"(,"stored_bytes":)" + std::to_string(request->bytes);
-  return json + R"(,"whole":)" + (request->whole ? "true}}" : "false}}");
+  if (!request) return json.json("request", "null").take();
+  JsonObjectText sent;
+  sent.text("fingerprint", request->fingerprint)
+      .number("dispatched_at", request->dispatched_at_ms)
+      .number_or_null("status", request->status)
+      .text_or_null("request_id", request->upstream_id)
+      .number("stored_bytes", static_cast<std::int64_t>(request->bytes))
+      .flag("whole", request->whole);
+  return json.json("request", sent.take()).take();
 }
 
 Result<std::string> Operations::inspect(std::string_view id) {

@@ -4,8 +4,8 @@
 #include "durable/back_off.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/record_page.hpp"
+#include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
-#include "json/json_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -105,21 +105,21 @@ Result<std::string> Queue::get(std::string_view id) {
 std::string Queue::record_json(const Job& job) {
   const std::string_view state = state_of(job);
   const bool waits = state == "waiting" && job.next_at_ms > 0;
-  std::string json = R"({"id":)";
-  append_json_string(json, job.id);
-  json += R"(,"callback":)";
-  append_json_string(json, job.name);
-  json += R"(,"payload":)" + payload_of(job);
-  json += R"(,"state":")";
-  json += state;
-  json += R"(","created_at":)" + std::to_string(job.created_at_ms);
-  json += R"(,"attempts":)" + std::to_string(job.claims);
-  json += R"(,"next_at":)" + (waits ? std::to_string(job.next_at_ms) : "null");
-  json += R"(,"retry":{"max_attempts":)" + std::to_string(job.retry.max_attempts);
-  json += R"(,"base_delay_ms":)" + std::to_string(job.retry.base.count());
-  json += R"(,"max_delay_ms":)" + std::to_string(job.retry.cap.count());
-  json += R"(},"last_error":)";
-  return json + last_error_json(job) + "}";
+  JsonObjectText retry;
+  retry.number("max_attempts", job.retry.max_attempts)
+      .number("base_delay_ms", job.retry.base.count())
+      .number("max_delay_ms", job.retry.cap.count());
+  JsonObjectText json;
+  json.text("id", job.id)
+      .text("callback", job.name)
+      .json("payload", payload_of(job))
+      .text("state", state)
+      .number("created_at", job.created_at_ms)
+      .number("attempts", job.claims)
+      .number_or_null("next_at", waits ? std::optional(job.next_at_ms) : std::nullopt)
+      .json("retry", retry.take())
+      .text_or_null("last_error", last_error(job));
+  return json.take();
 }
 
 Result<Queue::Query> Queue::query_of(const QueueFilter& filter) {
@@ -230,11 +230,12 @@ std::optional<QueueDelivery> Queue::begin_next() {
   QueueDelivery delivery;
   delivery.row = job->seq;
   delivery.attempt = job->claims;
-  delivery.body = R"({"id":)";
-  append_json_string(delivery.body, job->id);
-  delivery.body += R"(,"payload":)" + payload_of(*job);
-  delivery.body += R"(,"created_at":)" + std::to_string(job->created_at_ms);
-  delivery.body += R"(,"attempt":)" + std::to_string(job->claims) + "}";
+  delivery.body = JsonObjectText()
+                      .text("id", job->id)
+                      .json("payload", payload_of(*job))
+                      .number("created_at", job->created_at_ms)
+                      .number("attempt", job->claims)
+                      .take();
   delivery.id = std::move(job->id);
   delivery.callback = std::move(job->name);
   return delivery;

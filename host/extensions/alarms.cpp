@@ -3,7 +3,7 @@
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <utility>
 
@@ -43,10 +43,9 @@ Result<std::string> set_alarm(AgentContext& agent, const durable::AlarmRequest& 
 Result<std::string> alarm_page(AgentContext& agent, std::string_view after, std::size_t limit) {
   auto page = agent.work().alarms().page(after, limit);
   if (!page) return page.error();
-  std::string json = R"({"alarms":)" + std::move(page->records) + R"(,"next":)";
-  if (page->next.empty()) return json + "null}";
-  append_json_string(json, page->next);
-  return json + "}";
+  JsonObjectText json;
+  json.json("alarms", page->records);
+  return (page->next.empty() ? json.json("next", "null") : json.text("next", page->next)).take();
 }
 
 // ---- its C functions ----------------------------------------------------------------------------

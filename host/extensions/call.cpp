@@ -4,8 +4,8 @@
 #include "extensions/callee.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
+#include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
-#include "json/json_text.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -153,15 +153,10 @@ Result<std::string> CallExtension::caller(CallId call) {
   const OriginPtr origin = agent_.calls().origin(call).origin;
   if (!origin || !origin->is_agent())
     return Error{Errc::kNotFound, "this event comes from no agent"};
-  std::string json = R"({"class":)";
-  append_json_string(json, origin->agent.agent_class);
-  json += R"(,"name":)";
-  append_json_string(json, origin->agent.name);
-  if (!origin->notification.empty()) {
-    json += R"(,"notification":)";
-    append_json_string(json, origin->notification);
-  }
-  return json + "}";
+  JsonObjectText json;
+  json.text("class", origin->agent.agent_class).text("name", origin->agent.name);
+  if (!origin->notification.empty()) json.text("notification", origin->notification);
+  return json.take();
 }
 
 Result<std::string> CallExtension::list(std::string_view after, std::size_t limit) {

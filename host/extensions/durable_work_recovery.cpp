@@ -2,7 +2,7 @@
 // durable_work.cpp.
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -66,12 +66,13 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   planning_ = true;
   std::string body = "[";
   const auto add = [&body](const Interrupted& fiber) {
-    body += body.size() == 1 ? R"({"id":)" : R"(,{"id":)";
-    append_json_string(body, fiber.id);
-    body += R"(,"name":)";
-    append_json_string(body, fiber.name);
-    body += R"(,"created_at":)" + std::to_string(fiber.created_at_ms);
-    body += R"(,"attempt":)" + std::to_string(fiber.attempt) + "}";
+    if (body.size() > 1) body += ',';
+    body += JsonObjectText()
+                .text("id", fiber.id)
+                .text("name", fiber.name)
+                .number("created_at", fiber.created_at_ms)
+                .number("attempt", fiber.attempt)
+                .take();
   };
   add(*held_);  // the oldest
   for (const Interrupted& fiber : others) add(fiber);
@@ -87,12 +88,15 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
 }
 
 DueWork DurableWork::offer(Interrupted fiber) {
-  std::string body = R"({"id":)";
-  append_json_string(body, fiber.id);
-  body += R"(,"snapshot":)" + fiber.snapshot.value_or("null");
-  body += R"(,"created_at":)" + std::to_string(fiber.created_at_ms);
-  body += R"(,"attempt":)" + std::to_string(fiber.attempt);
-  body += "," + fibers_.offer(fiber.id) + "}";
+  const durable::Offered offered = fibers_.offer(fiber.id);
+  std::string body = JsonObjectText()
+                         .text("id", fiber.id)
+                         .json_or_null("snapshot", fiber.snapshot)
+                         .number("created_at", fiber.created_at_ms)
+                         .number("attempt", fiber.attempt)
+                         .json("record", offered.record)
+                         .text("reason", offered.reason)
+                         .take();
   const bool is_pending = fiber.is_pending;
   offers_.push_back({fiber.id, ++last_offer_, is_pending});
   return DueWork{

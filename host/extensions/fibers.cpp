@@ -5,6 +5,7 @@
 #include "base/utf8.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
+#include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 
@@ -36,9 +37,9 @@ Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberReque
 
 namespace {
 
-std::string begin_turn_frame(std::string_view type, const durable::TurnNews& news) {
-  std::string frame = R"({"type":")" + std::string(type) + R"(","turn":)";
-  append_json_string(frame, news.id);
+JsonObjectText turn_frame(std::string_view type, const durable::TurnNews& news) {
+  JsonObjectText frame;
+  frame.text("type", type).text("turn", news.id);
   return frame;
 }
 
@@ -47,18 +48,20 @@ std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& a
   std::vector<std::string> frames;
   for (const durable::TurnNews& news : all) {
     if (news.recovery > 0) {
-      frames.push_back(begin_turn_frame("session.status_rescheduled", news) +
-                       R"(,"reason":"recovery )" + std::to_string(news.recovery) + " of " +
-                       std::to_string(max_recoveries) + "\"}");
+      const std::string reason =
+          "recovery " + std::to_string(news.recovery) + " of " + std::to_string(max_recoveries);
+      frames.push_back(
+          turn_frame("session.status_rescheduled", news).text("reason", reason).take());
       continue;
     }
-    std::string error = begin_turn_frame("session.error", news) +
-                        R"(,"error":{"type":"turn_interrupted","retry_status":"exhausted",)"
-                        R"("message":)";
-    append_json_string(error, news.why);
-    frames.push_back(error + "}}");
-    frames.push_back(begin_turn_frame("session.status_idle", news) +
-                     R"(,"stop_reason":{"type":"retries_exhausted"}})");
+    JsonObjectText error;
+    error.text("type", "turn_interrupted")
+        .text("retry_status", "exhausted")
+        .text("message", news.why);
+    frames.push_back(turn_frame("session.error", news).json("error", error.take()).take());
+    frames.push_back(turn_frame("session.status_idle", news)
+                         .json("stop_reason", R"({"type":"retries_exhausted"})")
+                         .take());
   }
   return frames;
 }

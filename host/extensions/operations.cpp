@@ -4,7 +4,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/fibers.hpp"
-#include "json/json_text.hpp"
+#include "json/json_object_text.hpp"
 
 #include <hearth/ext/drain.h>
 
@@ -130,15 +130,12 @@ Result<void> OperationsExtension::resolve_and_record(std::string_view id, Operat
   auto& ledger = agent_.work().operations();
   if (auto may = ledger.may_resolve(its_id, outcome, result, its_note, its_actor); may.has_error())
     return may;
-  std::string detail = R"({"operation":)";
-  append_json_string(detail, its_id);
-  detail += R"(,"outcome":")";
-  detail += outcome == OperationOutcome::kCompleted ? "completed" : "not_executed";
-  detail += R"(","actor":)";
-  append_json_string(detail, its_actor);
-  detail += R"(,"note":)";
-  append_json_string(detail, cut_text(its_note, kMaxAuditedNoteBytes));
-  if (auto recorded = agent_.audit("operation.resolved", detail + "}"); recorded.has_error())
+  JsonObjectText detail;
+  detail.text("operation", its_id)
+      .text("outcome", outcome == OperationOutcome::kCompleted ? "completed" : "not_executed")
+      .text("actor", its_actor)
+      .text("note", cut_text(its_note, kMaxAuditedNoteBytes));
+  if (auto recorded = agent_.audit("operation.resolved", detail.take()); recorded.has_error())
     return recorded;
   return resolve(its_id, outcome, result, its_note, its_actor);
 }
@@ -146,13 +143,12 @@ Result<void> OperationsExtension::resolve_and_record(std::string_view id, Operat
 namespace {
 
 std::string frame_of_unknown(std::string_view id, std::string_view kind) {
-  std::string frame = R"({"type":"cf_agent_operation_unknown","operation":)";
-  append_json_string(frame, id);
-  frame += R"(,"kind":)";
-  append_json_string(frame, kind);
-  frame += R"(,"text":)";
-  append_json_string(frame, durable::UnknownOperation::warning(id));
-  return frame + "}";
+  return JsonObjectText()
+      .text("type", "cf_agent_operation_unknown")
+      .text("operation", id)
+      .text("kind", kind)
+      .text("text", durable::UnknownOperation::warning(id))
+      .take();
 }
 
 }  // namespace
@@ -356,11 +352,11 @@ hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hear
     if (head == nullptr || body == nullptr) return no_place(it);
     auto answer = it.work().operations().answer(text);
     if (!answer) return fail(it, answer.error());
-    std::string json = R"({"can_resume":)";
-    json += answer->request.is_resumable() ? "true" : "false";
-    json += R"(,"whole":)";
-    json += answer->request.whole ? "true" : "false";
-    json += R"(,"head":)" + (answer->head.empty() ? "null" : answer->head) + "}";
+    std::string json = JsonObjectText()
+                           .flag("can_resume", answer->request.is_resumable())
+                           .flag("whole", answer->request.whole)
+                           .json("head", answer->head.empty() ? "null" : answer->head)
+                           .take();
     const std::size_t head_bytes = json.size();
     lend(it, std::move(json) + answer->body, nullptr);
     const std::string_view lent = it.lent_text;

@@ -211,7 +211,7 @@ TEST_F(FibersRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedTher
   crash();
   ASSERT_TRUE(fibers_->begin_recovery());
   ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
-  EXPECT_EQ(parse_json("{" + fibers_->offer("x") + "}")->at("record")["status"], "aborted");
+  EXPECT_EQ((*parse_json(fibers_->offer("x").record))["status"], "aborted");
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound);
   EXPECT_EQ(status("x"), "aborted");
