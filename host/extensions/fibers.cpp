@@ -129,19 +129,6 @@ Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
   return std::move(change->record);
 }
 
-Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::string_view what) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().wait_for_code(fiber, what);
-}
-
-Result<std::string> FiberExtension::inspect(std::string_view id, std::string_view key) {
-  return agent_.work().fibers().inspect(id, key);
-}
-
-Result<std::string> FiberExtension::list(const durable::FiberFilter& filter) {
-  return agent_.work().fibers().list(filter);
-}
-
 Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
                                            std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
@@ -165,16 +152,6 @@ Result<void> FiberExtension::resolve(std::string_view id, std::string_view outco
   if (change.has_error()) return change.error();
   report_inner(*change, "its outer fiber was aborted");
   return {};
-}
-
-Result<void> FiberExtension::revive(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().fibers().retry(id);
-}
-
-Result<std::uint64_t> FiberExtension::remove(const durable::FiberFilter& filter) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().fibers().remove(filter);
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -275,11 +252,11 @@ hearth_status settle_fiber(const hearth_host* host, hearth_agent agent, hearth_f
                   "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
                   "NEEDS_CODE");
     if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
+    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
     const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
-    FiberExtension fibers(it);
-    auto settled =
-        waits ? fibers.wait_for_code(fiber, reason)
-              : fibers.settle(fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
+    auto settled = waits ? it.work().wait_for_code(fiber, reason)
+                         : FiberExtension(it).settle(
+                               fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
     if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
     lend(it, std::move(settled.value()), record);
     return hearth_status{HEARTH_OK};
@@ -292,7 +269,7 @@ hearth_status inspect_fiber(const hearth_host* host, hearth_agent agent, hearth_
     const auto its_id = text_of(id);
     const auto its_key = text_of(key);
     if (!its_id || !its_key) return bad_slice(it);
-    return lend_result(it, FiberExtension(it).inspect(*its_id, *its_key), record);
+    return lend_result(it, it.work().fibers().inspect(*its_id, *its_key), record);
   });
 }
 
@@ -320,7 +297,7 @@ hearth_status list_fibers(const hearth_host* host, hearth_agent agent,
     const auto status =
         read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
     if (status != HEARTH_OK) return status;
-    return lend_result(it, FiberExtension(it).list(wanted), records);
+    return lend_result(it, it.work().fibers().list(wanted), records);
   });
 }
 
@@ -347,8 +324,8 @@ hearth_status resolve_fiber(const hearth_host* host, hearth_agent agent, hearth_
 }
 
 hearth_status revive_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, FiberExtension(it).revive(text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().fibers().retry(text));
   });
 }
 
@@ -358,7 +335,8 @@ hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
     durable::FiberFilter wanted;
     const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
     if (status != HEARTH_OK) return status;
-    const auto count = FiberExtension(it).remove(wanted);
+    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+    const auto count = it.work().fibers().remove(wanted);
     if (!count) return fail(it, count.error());
     if (removed != nullptr) *removed = *count;
     return hearth_status{HEARTH_OK};
@@ -367,9 +345,8 @@ hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
 
 hearth_status once_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
                          hearth_bytes mark, uint32_t* is_first) noexcept {
-  return for_text(host, agent, mark, [&](AgentContext& it, std::string_view text) {
+  return for_work(host, agent, mark, [&](AgentContext& it, std::string_view text) {
     if (is_first == nullptr) return no_place(it);
-    if (auto refusal = it.work_refusal()) return fail(it, *refusal);
     const auto first = it.work().fibers().once(fiber, text);
     if (!first) return fail(it, first.error(), HEARTH_E_GONE);
     *is_first = *first ? 1 : 0;

@@ -12,7 +12,8 @@
 
 namespace hearth::extensions {
 
-// The agent's code uses its fibers through this class. Records are JSON: see hearth/ext/fibers.h.
+// The agent's code changes its fibers through this class. Records are JSON, as hearth/ext/fibers.h
+// has them.
 //
 // Threads, Failure  As AgentContext. Errors are those of durable::Fibers; also
 //                   kInvalidArgument and kClosing as AgentContext::work_refusal().
@@ -28,17 +29,11 @@ class FiberExtension {
   // Gives the record after the change. `is_final`: no retry can end better than this kError.
   Result<std::string> settle(std::uint64_t fiber, durable::FiberStatus status,
                              std::string_view body, bool is_final = false);
-  // The work cannot read `what` of the fiber, which waits for another version of the class.
   // With an outcome, as Fibers::settle().
   Result<std::string> settle(std::uint64_t fiber, std::string_view outcome_json);
-  Result<std::string> wait_for_code(std::uint64_t fiber, std::string_view what);
-  Result<std::string> inspect(std::string_view id, std::string_view key);
-  Result<std::string> list(const durable::FiberFilter& filter);
   // Gives the record after the change.
   Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<void> resolve(std::string_view id, std::string_view outcome);
-  Result<void> revive(std::string_view id);
-  Result<std::uint64_t> remove(const durable::FiberFilter& filter);
 
  private:
   Result<std::string> settled(Result<durable::FiberChange> change, std::string_view why);

@@ -81,24 +81,6 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
   return state;
 }
 
-Result<void> OperationsExtension::drop_answer(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().operations().drop_answer(id);
-}
-
-Result<void> OperationsExtension::set_cost(std::string_view id, std::uint64_t cost) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().operations().set_cost(id, cost);
-}
-
-Result<std::string> OperationsExtension::inspect(std::string_view id) {
-  return agent_.work().operations().inspect(id);
-}
-
-Result<std::string> OperationsExtension::list(const durable::OperationFilter& filter) {
-  return agent_.work().operations().list(filter);
-}
-
 Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome outcome,
                                           std::string_view result, std::string_view note,
                                           std::string_view actor) {
@@ -306,7 +288,7 @@ hearth_status settle_operation(const hearth_host* host, hearth_agent agent, std:
 hearth_status inspect_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                                 hearth_bytes* record) noexcept {
   return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, OperationsExtension(it).inspect(text), record);
+    return lend_result(it, it.work().operations().inspect(text), record);
   });
 }
 
@@ -329,7 +311,7 @@ hearth_status list_operations(const hearth_host* host, hearth_agent agent,
     wanted.fiber = fiber;
     wanted.after = after;
     wanted.limit = *limit;
-    return lend_result(it, OperationsExtension(it).list(wanted), records);
+    return lend_result(it, it.work().operations().list(wanted), records);
   });
 }
 
@@ -375,15 +357,15 @@ hearth_status operation_path(const hearth_host* host, hearth_agent agent, hearth
 
 hearth_status drop_operation_answer(const hearth_host* host, hearth_agent agent,
                                     hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, OperationsExtension(it).drop_answer(text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().operations().drop_answer(text));
   });
 }
 
 hearth_status set_operation_cost(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                                  std::uint64_t cost) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, OperationsExtension(it).set_cost(text, cost));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().operations().set_cost(text, cost));
   });
 }
 

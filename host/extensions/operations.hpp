@@ -20,7 +20,7 @@ namespace hearth::extensions {
 // The actor of operations that an administrator resolves.
 inline constexpr std::string_view kAdministrator = "administrator";
 
-// The agent's code uses its ledger through this class. Records are JSON: see
+// The agent's code changes its ledger through this class. Records are JSON: see
 // hearth/ext/operations.h.
 //
 // Threads, Failure  As AgentContext. Errors are those of durable::Operations; also kInvalidArgument
@@ -40,10 +40,6 @@ class OperationsExtension {
   Result<Begun> begin(const durable::OperationRequest& request, std::uint64_t token);
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,
                                          std::string_view body);
-  Result<void> drop_answer(std::string_view id);
-  Result<void> set_cost(std::string_view id, std::uint64_t cost);
-  Result<std::string> inspect(std::string_view id);
-  Result<std::string> list(const durable::OperationFilter& filter);
   Result<void> resolve(std::string_view id, durable::OperationOutcome outcome,
                        std::string_view result, std::string_view note, std::string_view actor);
   // As resolve(), by the agent's own code, with an entry in the audit log. Also kInvalidArgument

@@ -7,38 +7,13 @@
 
 namespace hearth::extensions {
 
-// ---- what it does -------------------------------------------------------------------------------
-
-Result<std::string> QueueExtension::push(const durable::QueueRequest& request) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto pushed = agent_.work().queue().push(request);
+Result<std::string> push_item(AgentContext& agent, const durable::QueueRequest& request) {
+  if (auto refusal = agent.work_refusal()) return *std::move(refusal);
+  auto pushed = agent.work().queue().push(request);
   if (pushed.has_error()) return pushed.error();
-  agent_.work().keep_trace(durable::JobKind::kItem, pushed->id, agent_.calls().trace());
-  agent_.work().report(DurableEvent::kQueueCreate, pushed->id, request.callback);
+  agent.work().keep_trace(durable::JobKind::kItem, pushed->id, agent.calls().trace());
+  agent.work().report(DurableEvent::kQueueCreate, pushed->id, request.callback);
   return std::move(pushed->record);
-}
-
-Result<std::string> QueueExtension::get(std::string_view id) {
-  return agent_.work().queue().get(id);
-}
-
-Result<std::string> QueueExtension::list(const durable::QueueFilter& filter) {
-  return agent_.work().queue().list(filter);
-}
-
-Result<void> QueueExtension::remove(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().queue().remove(id);
-}
-
-Result<std::uint64_t> QueueExtension::remove_all(const durable::QueueFilter& filter) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().queue().remove_all(filter);
-}
-
-Result<void> QueueExtension::retry(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().queue().retry(id);
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -48,8 +23,8 @@ namespace {
 constexpr std::size_t kItemsListedByDefault = 100;
 constexpr std::size_t kMostItemsListed = 1000;
 
-hearth_status push_item(const hearth_host* host, hearth_agent agent,
-                        const hearth_queue_request* request, hearth_bytes* record) noexcept {
+hearth_status push_agents_item(const hearth_host* host, hearth_agent agent,
+                               const hearth_queue_request* request, hearth_bytes* record) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -62,14 +37,14 @@ hearth_status push_item(const hearth_host* host, hearth_agent agent,
     wanted.max_attempts = given->max_attempts;
     wanted.retry_base_ms = given->retry_base_ms;
     wanted.retry_max_ms = given->retry_max_ms;
-    return lend_result(it, QueueExtension(it).push(wanted), record);
+    return lend_result(it, push_item(it, wanted), record);
   });
 }
 
 hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                        hearth_bytes* record) noexcept {
   return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, QueueExtension(it).get(text), record);
+    return lend_result(it, it.work().queue().get(text), record);
   });
 }
 
@@ -95,13 +70,13 @@ hearth_status list_items(const hearth_host* host, hearth_agent agent,
     durable::QueueFilter wanted;
     if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
       return status;
-    return lend_result(it, QueueExtension(it).list(wanted), records);
+    return lend_result(it, it.work().queue().list(wanted), records);
   });
 }
 
 hearth_status remove_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, QueueExtension(it).remove(text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().queue().remove(text));
   });
 }
 
@@ -111,7 +86,8 @@ hearth_status remove_items(const hearth_host* host, hearth_agent agent,
     durable::QueueFilter wanted;
     if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
       return status;
-    const auto count = QueueExtension(it).remove_all(wanted);
+    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+    const auto count = it.work().queue().remove_all(wanted);
     if (!count) return fail(it, count.error());
     if (removed != nullptr) *removed = *count;
     return hearth_status{HEARTH_OK};
@@ -119,13 +95,13 @@ hearth_status remove_items(const hearth_host* host, hearth_agent agent,
 }
 
 hearth_status retry_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, QueueExtension(it).retry(text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().queue().retry(text));
   });
 }
 
-constexpr hearth_queue_v1 kQueue{push_item,   get_item,     list_items,
-                                 remove_item, remove_items, retry_item};
+constexpr hearth_queue_v1 kQueue{push_agents_item, get_item,     list_items,
+                                 remove_item,      remove_items, retry_item};
 
 }  // namespace
 

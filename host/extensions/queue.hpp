@@ -12,25 +12,12 @@
 
 namespace hearth::extensions {
 
-// The agent's code uses its queue through this class. Records are JSON: see hearth/ext/queue.h.
+// The agent's code adds an item. Gives its record, as hearth/ext/queue.h has it. Errors are those
+// of durable::Queue::push(); also kInvalidArgument and kClosing as AgentContext::work_refusal().
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Queue; also kInvalidArgument and
-//                   kClosing as AgentContext::work_refusal().
-// Durable           With the running turn.
-class QueueExtension {
- public:
-  explicit QueueExtension(AgentContext& agent) : agent_(agent) {}
-
-  Result<std::string> push(const durable::QueueRequest& request);
-  Result<std::string> get(std::string_view id);
-  Result<std::string> list(const durable::QueueFilter& filter);
-  Result<void> remove(std::string_view id);
-  Result<std::uint64_t> remove_all(const durable::QueueFilter& filter);
-  Result<void> retry(std::string_view id);
-
- private:
-  AgentContext& agent_;
-};
+// Threads, Failure  As AgentContext.  Durable  With the running turn.
+[[nodiscard]] Result<std::string> push_item(AgentContext& agent,
+                                            const durable::QueueRequest& request);
 
 [[nodiscard]] const hearth_queue_v1& queue_extension() noexcept;
 

@@ -7,49 +7,29 @@
 
 namespace hearth::extensions {
 
-// ---- what it does -------------------------------------------------------------------------------
-
-Result<durable::Schedules::Created> ScheduleExtension::create(
-    const durable::ScheduleRequest& request) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  DurableWork& work = agent_.work();
+Result<durable::Schedules::Created> create_schedule(AgentContext& agent,
+                                                    const durable::ScheduleRequest& request) {
+  if (auto refusal = agent.work_refusal()) return *std::move(refusal);
+  DurableWork& work = agent.work();
   auto made = work.schedules().create(request);
   if (made.has_error()) return made;
   using Type = durable::ScheduleType;
   const bool once = request.type == Type::kDelay || request.type == Type::kAt;
   if (made->created) {
-    work.keep_trace(durable::JobKind::kSchedule, made->id, agent_.calls().trace());
+    work.keep_trace(durable::JobKind::kSchedule, made->id, agent.calls().trace());
     work.report(DurableEvent::kScheduleCreate, made->id, request.callback);
   }
   if (once && request.idempotent == durable::Idempotent::kByType &&
-      agent_.phase() == AgentPhase::kStarting)
+      agent.phase() == AgentPhase::kStarting)
     work.warn_of_duplicates(request.callback);
   return made;
 }
 
-Result<std::string> ScheduleExtension::get(std::string_view id) {
-  return agent_.work().schedules().get(id);
-}
-
-Result<std::string> ScheduleExtension::list(const durable::ScheduleFilter& filter) {
-  return agent_.work().schedules().list(filter);
-}
-
-Result<void> ScheduleExtension::cancel(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto outcome = agent_.work().schedules().cancel(id);
-  if (outcome) agent_.work().report(DurableEvent::kScheduleCancel, id);
+Result<void> cancel_schedule(AgentContext& agent, std::string_view id) {
+  if (auto refusal = agent.work_refusal()) return *std::move(refusal);
+  auto outcome = agent.work().schedules().cancel(id);
+  if (outcome) agent.work().report(DurableEvent::kScheduleCancel, id);
   return outcome;
-}
-
-Result<void> ScheduleExtension::pause(std::string_view id, bool paused) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().schedules().pause(id, paused);
-}
-
-Result<void> ScheduleExtension::retry(std::string_view id) {
-  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  return agent_.work().schedules().retry(id);
 }
 
 // ---- its C functions ----------------------------------------------------------------------------
@@ -71,9 +51,9 @@ std::string_view wrong_choice(const hearth_schedule_request& request) {
   return {};
 }
 
-hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
-                              const hearth_schedule_request* request, hearth_bytes* record,
-                              std::uint32_t* created) noexcept {
+hearth_status create_agents_schedule(const hearth_host* host, hearth_agent agent,
+                                     const hearth_schedule_request* request, hearth_bytes* record,
+                                     std::uint32_t* created) noexcept {
   return for_agent(host, agent, [&](AgentContext& it) {
     const auto given = read_struct(request);
     if (!given) return bad_struct(it);
@@ -97,7 +77,7 @@ hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
     wanted.max_attempts = given->max_attempts;
     wanted.retry_base_ms = given->retry_base_ms;
     wanted.retry_max_ms = given->retry_max_ms;
-    auto made = ScheduleExtension(it).create(wanted);
+    auto made = create_schedule(it, wanted);
     if (!made) return fail(it, made.error());
     if (created != nullptr) *created = made->created ? 1 : 0;
     lend(it, std::move(made->record), record);
@@ -108,7 +88,7 @@ hearth_status create_schedule(const hearth_host* host, hearth_agent agent,
 hearth_status get_schedule(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                            hearth_bytes* record) noexcept {
   return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, ScheduleExtension(it).get(text), record);
+    return lend_result(it, it.work().schedules().get(text), record);
   });
 }
 
@@ -131,14 +111,14 @@ hearth_status list_schedules(const hearth_host* host, hearth_agent agent,
     wanted.until_ms = given->until_ms;
     wanted.after = after;
     wanted.limit = *limit;
-    return lend_result(it, ScheduleExtension(it).list(wanted), records);
+    return lend_result(it, it.work().schedules().list(wanted), records);
   });
 }
 
-hearth_status cancel_schedule(const hearth_host* host, hearth_agent agent,
-                              hearth_bytes id) noexcept {
+hearth_status cancel_agents_schedule(const hearth_host* host, hearth_agent agent,
+                                     hearth_bytes id) noexcept {
   return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, ScheduleExtension(it).cancel(text));
+    return status_of(it, cancel_schedule(it, text));
   });
 }
 
@@ -146,19 +126,20 @@ hearth_status pause_schedule(const hearth_host* host, hearth_agent agent, hearth
                              std::uint32_t paused) noexcept {
   return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
     if (paused > 1) return fail(it, HEARTH_E_INVALID, "a schedule is paused (1) or not (0)");
-    return status_of(it, ScheduleExtension(it).pause(text, paused == 1));
+    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+    return status_of(it, it.work().schedules().pause(text, paused == 1));
   });
 }
 
 hearth_status retry_schedule(const hearth_host* host, hearth_agent agent,
                              hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, ScheduleExtension(it).retry(text));
+  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
+    return status_of(it, it.work().schedules().retry(text));
   });
 }
 
-constexpr hearth_schedule_v1 kSchedule{create_schedule, get_schedule,   list_schedules,
-                                       cancel_schedule, pause_schedule, retry_schedule};
+constexpr hearth_schedule_v1 kSchedule{create_agents_schedule, get_schedule,   list_schedules,
+                                       cancel_agents_schedule, pause_schedule, retry_schedule};
 
 }  // namespace
 

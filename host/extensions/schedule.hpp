@@ -11,26 +11,13 @@
 
 namespace hearth::extensions {
 
-// The agent's code uses its schedules through this class. Records are JSON: see
-// hearth/ext/schedule.h.
+// The agent's code makes or cancels a schedule. Errors are those of durable::Schedules; also
+// kInvalidArgument and kClosing as AgentContext::work_refusal().
 //
-// Threads, Failure  As AgentContext. Errors are those of durable::Schedules; also kInvalidArgument
-//                   and kClosing as AgentContext::work_refusal().
-// Durable           With the running turn.
-class ScheduleExtension {
- public:
-  explicit ScheduleExtension(AgentContext& agent) : agent_(agent) {}
-
-  Result<durable::Schedules::Created> create(const durable::ScheduleRequest& request);
-  Result<std::string> get(std::string_view id);
-  Result<std::string> list(const durable::ScheduleFilter& filter);
-  Result<void> cancel(std::string_view id);
-  Result<void> pause(std::string_view id, bool paused);
-  Result<void> retry(std::string_view id);
-
- private:
-  AgentContext& agent_;
-};
+// Threads, Failure  As AgentContext.  Durable  With the running turn.
+[[nodiscard]] Result<durable::Schedules::Created> create_schedule(
+    AgentContext& agent, const durable::ScheduleRequest& request);
+Result<void> cancel_schedule(AgentContext& agent, std::string_view id);
 
 [[nodiscard]] const hearth_schedule_v1& schedule_extension() noexcept;
 

@@ -232,7 +232,7 @@ Result<Json> AgentDesk::show_operation(const api::RouteCall& call) {
   const auto key = target(call);
   if (!key) return key.error();
   return visit(*key, [id = std::string(call.values[2])](extensions::AgentContext& agent) {
-    return extensions::OperationsExtension(agent).inspect(id);
+    return agent.work().operations().inspect(id);
   });
 }
 
@@ -262,7 +262,7 @@ Result<Json> AgentDesk::resolve_operation(const api::RouteCall& call) {
                 ledger.resolve(id, outcome, how.result, how.note, extensions::kAdministrator);
             done.has_error())
           return done.error();
-        return ledger.inspect(id);
+        return agent.work().operations().inspect(id);
       },
       note_it);
 }

@@ -87,7 +87,10 @@ class FibersFixture : public ::testing::Test {
     const auto fiber = fibers_->begin_recovery();
     (void)fibers_->take_given_up();
     std::optional<Json> body;
-    if (fiber) body = *parse_json("{" + fibers_->offer(fiber->id) + "}");
+    if (fiber) {
+      const Offered offered = fibers_->offer(fiber->id);
+      body = Json{{"record", *parse_json(offered.record)}, {"reason", offered.reason}};
+    }
     database_->commit();
     return body;
   }

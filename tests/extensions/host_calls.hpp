@@ -129,22 +129,23 @@ class HostCalls {
   auto fail_fiber(std::uint64_t fiber, std::string_view why) {
     return fibers().settle(fiber, durable::FiberStatus::kError, why);
   }
-  auto retry_fiber(std::string_view id) { return fibers().revive(id); }
+  auto retry_fiber(std::string_view id) { return work().fibers().retry(id); }
   auto stash(std::uint64_t fiber, std::string_view json) { return fibers().stash(fiber, json); }
 
   auto create_schedule(const durable::ScheduleRequest& request) {
-    return schedules().create(request);
+    return extensions::create_schedule(agent_, request);
   }
-  auto get_schedule(std::string_view id) { return schedules().get(id); }
-  auto cancel_schedule(std::string_view id) { return schedules().cancel(id); }
-  auto pause_schedule(std::string_view id, bool paused) { return schedules().pause(id, paused); }
+  auto get_schedule(std::string_view id) { return work().schedules().get(id); }
+  auto cancel_schedule(std::string_view id) { return extensions::cancel_schedule(agent_, id); }
 
   auto begin_operation(const durable::OperationRequest& request, std::uint64_t token) {
     return extensions::OperationsExtension(agent_).begin(request, token);
   }
 
-  auto push_item(const durable::QueueRequest& request) { return queue().push(request); }
-  auto list_items(const durable::QueueFilter& filter) { return queue().list(filter); }
+  auto push_item(const durable::QueueRequest& request) {
+    return extensions::push_item(agent_, request);
+  }
+  auto list_items(const durable::QueueFilter& filter) { return work().queue().list(filter); }
 
   void works_for(std::uint64_t fiber, extensions::CallId call) { agent_.works_for(fiber, call); }
 
@@ -154,7 +155,7 @@ class HostCalls {
     return fibers().settle(fiber, status, body);
   }
   auto inspect_managed(std::string_view id, std::string_view key) {
-    return fibers().inspect(id, key);
+    return work().fibers().inspect(id, key);
   }
   auto cancel_managed(std::string_view id, std::string_view key, std::string_view reason) {
     return fibers().cancel(id, key, reason);
@@ -162,7 +163,7 @@ class HostCalls {
   auto resolve_managed(std::string_view id, std::string_view outcome) {
     return fibers().resolve(id, outcome);
   }
-  auto retry_managed(std::string_view id) { return fibers().revive(id); }
+  auto retry_managed(std::string_view id) { return work().fibers().retry(id); }
   // For what no extension of a test's agent can ask for.
   extensions::DurableWork& work() { return agent_.work(); }
 
@@ -171,8 +172,6 @@ class HostCalls {
     return agent_.of<extensions::ConnectionExtension>();
   }
   extensions::FiberExtension fibers() { return extensions::FiberExtension(agent_); }
-  extensions::ScheduleExtension schedules() { return extensions::ScheduleExtension(agent_); }
-  extensions::QueueExtension queue() { return extensions::QueueExtension(agent_); }
 
   extensions::AgentContext& agent_;
 };

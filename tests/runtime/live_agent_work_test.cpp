@@ -375,7 +375,6 @@ TEST_F(LiveAgentWorkTest, InATransactionOfTheAgentsOwnNothingIsChanged) {
     ASSERT_TRUE(savepoint);
     EXPECT_EQ(host.create_schedule(after(0, "x")).error().code, Errc::kInvalidArgument);
     EXPECT_EQ(host.cancel_schedule(id).error().code, Errc::kInvalidArgument);
-    EXPECT_EQ(host.pause_schedule(id, true).error().code, Errc::kInvalidArgument);
     EXPECT_EQ(host.push_item(item("x")).error().code, Errc::kInvalidArgument);
     EXPECT_EQ(host.start_managed(managed("x", "x")).error().code, Errc::kInvalidArgument);
     EXPECT_TRUE(host.get_schedule(id)) << "looking is free";
