@@ -17,11 +17,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 namespace hearth::extensions {
-
-// HEARTH_OK with the type that all functions return, so that all returns of a lambda have one type.
-inline constexpr hearth_status kOk = HEARTH_OK;
 
 // The bytes of a slice; absent if a null pointer has a length, or the length is impossible.
 [[nodiscard]] inline std::optional<std::string_view> bytes_of(hearth_bytes slice) noexcept {
@@ -81,11 +79,14 @@ inline hearth_status fail_caught(AgentContext* agent, hearth_status status,
   }
 }
 
-// Whether a function still works while its agent's instance is being destroyed.
-enum class WhileClosing { kRefuse, kWork };
+enum class DoorKind {
+  kAny,
+  kWork,          // changes durable work: refuses as AgentContext::work_refusal()
+  kWhileClosing,  // works while its agent's instance is being destroyed
+};
 
 // Runs `body(AgentContext&)` for an [instance] function. Only here do C functions catch exceptions.
-template <WhileClosing kWhileClosing = WhileClosing::kRefuse, class Body>
+template <DoorKind kKind = DoorKind::kAny, class Body>
 hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body& body) noexcept {
   if (host == nullptr) return HEARTH_E_INVALID;
   AgentContext* agent = nullptr;
@@ -94,7 +95,7 @@ hearth_status for_agent(const hearth_host* host, hearth_agent handle, const Body
     using Lookup = AgentDirectory::Lookup;
     if (found.lookup == Lookup::kGone) return HEARTH_E_GONE;
     if (found.lookup == Lookup::kWrongThread) return HEARTH_E_WRONG_THREAD;
-    if (found.lookup == Lookup::kClosing && kWhileClosing == WhileClosing::kRefuse)
+    if (found.lookup == Lookup::kClosing && kKind != DoorKind::kWhileClosing)
       return HEARTH_E_CLOSING;
     agent = found.agent;
     return body(*agent);
@@ -121,24 +122,40 @@ template <std::size_t N>
   return texts;
 }
 
-// for_agent() with the text of a slice.
-template <class Run>
-hearth_status for_text(const hearth_host* host, hearth_agent agent, hearth_bytes slice,
-                       Run&& run) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(slice);
-    return text ? run(it, *text) : bad_slice(it);
-  });
+// How the C function of a door gets an argument: a text as a slice, all else as it is.
+template <class In>
+struct Argument {
+  using Given = In;
+  static In read(Given given, bool& /*are_texts*/) noexcept { return given; }
+};
+template <>
+struct Argument<std::string_view> {
+  using Given = hearth_bytes;
+  static std::string_view read(Given given, bool& are_texts) noexcept {
+    const auto text = text_of(given);
+    if (!text) are_texts = false;
+    return text.value_or(std::string_view());
+  }
+};
+
+template <auto kRun, DoorKind kKind, class... In>
+constexpr auto door_to(hearth_status (*)(AgentContext&, In...)) {
+  return +[](const hearth_host* host, hearth_agent agent,
+             typename Argument<In>::Given... given) noexcept -> hearth_status {
+    return for_agent<kKind>(host, agent, [&](AgentContext& it) -> hearth_status {
+      bool are_texts = true;
+      const std::tuple<In...> arguments{Argument<In>::read(given, are_texts)...};
+      if (!are_texts) return bad_slice(it);
+      if constexpr (kKind == DoorKind::kWork) {
+        if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+      }
+      return std::apply([&](const In&... each) { return kRun(it, each...); }, arguments);
+    });
+  };
 }
 
-// The same for a function that changes durable work.
-template <class Run>
-hearth_status for_work(const hearth_host* host, hearth_agent agent, hearth_bytes slice,
-                       Run&& run) noexcept {
-  return for_text(host, agent, slice, [&](AgentContext& it, std::string_view text) {
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    return run(it, text);
-  });
-}
+// A door: the [instance] C function of a table that runs `kRun(AgentContext&, ...)`.
+template <auto kRun, DoorKind kKind = DoorKind::kAny>
+inline constexpr auto kDoor = door_to<kRun, kKind>(kRun);
 
 }  // namespace hearth::extensions

@@ -35,55 +35,44 @@ Error plugin_error(hearth_status status, std::string_view text) {
   return error;
 }
 
-hearth_status complete(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                       hearth_status status, hearth_bytes body) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(body);
-    if (!bytes) return bad_slice(it);
-    if (status > HEARTH_OK)
-      return fail(it, HEARTH_E_INVALID, "complete() takes HEARTH_OK or an error");
-    if (status < HEARTH_OK) {
-      return status_of(it, it.calls().complete(call, plugin_error(status, *bytes)), HEARTH_E_GONE);
-    }
-    return status_of(it, it.calls().complete(call, *bytes), HEARTH_E_GONE);
-  });
+hearth_status complete(AgentContext& it, std::uint64_t call, hearth_status status,
+                       hearth_bytes body) {
+  const auto bytes = bytes_of(body);
+  if (!bytes) return bad_slice(it);
+  if (status > HEARTH_OK)
+    return fail(it, HEARTH_E_INVALID, "complete() takes HEARTH_OK or an error");
+  if (status < HEARTH_OK) {
+    return status_of(it, it.calls().complete(call, plugin_error(status, *bytes)), HEARTH_E_GONE);
+  }
+  return status_of(it, it.calls().complete(call, *bytes), HEARTH_E_GONE);
 }
 
-hearth_status emit(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                   hearth_bytes part) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(part);
-    if (!bytes) return bad_slice(it);
-    return status_of(it, it.calls().emit(call, *bytes), HEARTH_E_GONE);
-  });
+hearth_status emit(AgentContext& it, std::uint64_t call, hearth_bytes part) {
+  const auto bytes = bytes_of(part);
+  if (!bytes) return bad_slice(it);
+  return status_of(it, it.calls().emit(call, *bytes), HEARTH_E_GONE);
 }
 
-hearth_status submit(const hearth_host* host, hearth_agent agent, std::uint32_t operation,
-                     hearth_bytes request, std::uint64_t token, std::uint64_t* id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(request);
-    if (!bytes) return bad_slice(it);
-    if (id == nullptr) return fail(it, HEARTH_E_INVALID, "submit() needs a place for the id");
-    const auto submitted = it.calls().submit(operation, *bytes, token);
-    if (submitted) *id = *submitted;
-    return status_of(it, submitted, HEARTH_E_GONE);
-  });
+hearth_status submit(AgentContext& it, std::uint32_t operation, hearth_bytes request,
+                     std::uint64_t token, std::uint64_t* id) {
+  const auto bytes = bytes_of(request);
+  if (!bytes) return bad_slice(it);
+  if (id == nullptr) return fail(it, HEARTH_E_INVALID, "submit() needs a place for the id");
+  const auto submitted = it.calls().submit(operation, *bytes, token);
+  if (submitted) *id = *submitted;
+  return status_of(it, submitted, HEARTH_E_GONE);
 }
 
-hearth_status cancel(const hearth_host* host, hearth_agent agent, std::uint64_t id) noexcept {
-  return for_agent<WhileClosing::kWork>(host, agent, [&](AgentContext& it) {
-    const auto done = it.calls().cancel(id);
-    if (done) it.work().cancelled(id);
-    return status_of(it, done, HEARTH_E_GONE);
-  });
+hearth_status cancel(AgentContext& it, std::uint64_t id) {
+  const auto done = it.calls().cancel(id);
+  if (done) it.work().cancelled(id);
+  return status_of(it, done, HEARTH_E_GONE);
 }
 
-hearth_status last_error(const hearth_host* host, hearth_agent agent, hearth_bytes* text) noexcept {
-  return for_agent<WhileClosing::kWork>(host, agent, [&](AgentContext& it) {
-    if (text == nullptr) return hearth_status{HEARTH_E_INVALID};
-    *text = slice_of(it.last_error);
-    return hearth_status{HEARTH_OK};
-  });
+hearth_status last_error(AgentContext& it, hearth_bytes* text) {
+  if (text == nullptr) return HEARTH_E_INVALID;
+  *text = slice_of(it.last_error);
+  return HEARTH_OK;
 }
 
 hearth_status post(const hearth_host* host, hearth_agent agent, std::uint64_t token) noexcept {
@@ -95,11 +84,8 @@ hearth_status post(const hearth_host* host, hearth_agent agent, std::uint64_t to
   }
 }
 
-hearth_status credit(const hearth_host* host, hearth_agent agent, std::uint64_t id,
-                     std::uint64_t bytes) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    return status_of(it, it.calls().credit(id, bytes), HEARTH_E_GONE);
-  });
+hearth_status credit(AgentContext& it, std::uint64_t id, std::uint64_t bytes) {
+  return status_of(it, it.calls().credit(id, bytes), HEARTH_E_GONE);
 }
 
 }  // namespace
@@ -113,13 +99,13 @@ AbiHost::AbiHost(const AbiServices& services, std::string origin)
                       .flags = 0,
                       .reserved = 0,
                       .get_extension = get_extension,
-                      .complete = complete,
-                      .emit = emit,
-                      .submit = submit,
-                      .cancel = cancel,
-                      .last_error = last_error,
+                      .complete = kDoor<complete>,
+                      .emit = kDoor<emit>,
+                      .submit = kDoor<submit>,
+                      .cancel = kDoor<cancel, DoorKind::kWhileClosing>,
+                      .last_error = kDoor<last_error, DoorKind::kWhileClosing>,
                       .post = post,
-                      .credit = credit},
+                      .credit = kDoor<credit>},
              .owner = this} {}
 
 const AbiHost& AbiHost::of(const hearth_host* table) {

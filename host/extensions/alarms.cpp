@@ -52,38 +52,32 @@ Result<std::string> alarm_page(AgentContext& agent, std::string_view after, std:
 
 namespace {
 
-hearth_status set_agents_alarm(const hearth_host* host, hearth_agent agent,
-                               const hearth_alarm_request* request, hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(request);
-    if (!given) return bad_struct(it);
-    const auto method = text_of(given->method);
-    const auto arguments = text_of(given->arguments);
-    if (!method || !arguments) return bad_slice(it);
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    const auto wanted =
-        checked_alarm(*method, *arguments, given->at_ms, it.settings().sql.max_value_bytes);
-    if (!wanted) return fail(it, wanted.error());
-    return lend_result(it, set_alarm(it, *wanted), record);
-  });
+hearth_status set_agents_alarm(AgentContext& it, const hearth_alarm_request* request,
+                               hearth_bytes* record) {
+  const auto given = read_struct(request);
+  if (!given) return bad_struct(it);
+  const auto method = text_of(given->method);
+  const auto arguments = text_of(given->arguments);
+  if (!method || !arguments) return bad_slice(it);
+  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+  const auto wanted =
+      checked_alarm(*method, *arguments, given->at_ms, it.settings().sql.max_value_bytes);
+  if (!wanted) return fail(it, wanted.error());
+  return lend_result(it, set_alarm(it, *wanted), record);
 }
 
-hearth_status list_alarms(const hearth_host* host, hearth_agent agent,
-                          hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    lend(it, it.work().alarms().list(), records);
-    return kOk;
-  });
+hearth_status list_alarms(AgentContext& it, hearth_bytes* records) {
+  lend(it, it.work().alarms().list(), records);
+  return HEARTH_OK;
 }
 
-hearth_status cancel_alarm(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().alarms().remove(text));
-  });
+hearth_status cancel_alarm(AgentContext& it, std::string_view id) {
+  return status_of(it, it.work().alarms().remove(id));
 }
 
-constexpr hearth_alarms_v1 kAlarms = {
-    .set = set_agents_alarm, .list = list_alarms, .cancel = cancel_alarm};
+constexpr hearth_alarms_v1 kAlarms = {.set = kDoor<set_agents_alarm>,
+                                      .list = kDoor<list_alarms>,
+                                      .cancel = kDoor<cancel_alarm, DoorKind::kWork>};
 
 }  // namespace
 

@@ -19,30 +19,24 @@ bool is_audit_word(std::string_view what) {
          });
 }
 
-hearth_status add_audit_entry(const hearth_host* host, hearth_agent agent, hearth_bytes what,
-                              hearth_bytes detail) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto word = text_of(what);
-    const auto more = text_of(detail);
-    if (!word || !more) return bad_slice(it);
-    if (!is_audit_word(*word))
-      return fail(it, HEARTH_E_INVALID,
-                  "the name of an entry is 1 to 64 letters, digits, '_', '.' and '-'");
-    if (more->size() > HEARTH_AUDIT_DETAIL_MAX)
+hearth_status add_audit_entry(AgentContext& it, std::string_view what, std::string_view detail) {
+  if (!is_audit_word(what))
+    return fail(it, HEARTH_E_INVALID,
+                "the name of an entry is 1 to 64 letters, digits, '_', '.' and '-'");
+  if (detail.size() > HEARTH_AUDIT_DETAIL_MAX)
+    return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
+  if (!detail.empty()) {
+    const auto json = parse_json(detail);
+    if (!json || !json->is_object())
+      return fail(it, HEARTH_E_INVALID, "the detail of an entry is a JSON object");
+    // The host stores its own text of the JSON, which may be longer: 1e14 has more digits there.
+    if (dump_json(*json).size() > HEARTH_AUDIT_DETAIL_MAX)
       return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
-    if (!more->empty()) {
-      const auto json = parse_json(*more);
-      if (!json || !json->is_object())
-        return fail(it, HEARTH_E_INVALID, "the detail of an entry is a JSON object");
-      // The host stores its own text of the JSON, which may be longer: 1e14 has more digits there.
-      if (dump_json(*json).size() > HEARTH_AUDIT_DETAIL_MAX)
-        return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
-    }
-    return status_of(it, it.audit(*word, *more));
-  });
+  }
+  return status_of(it, it.audit(what, detail));
 }
 
-constexpr hearth_audit_v1 kAudit = {.record = add_audit_entry};
+constexpr hearth_audit_v1 kAudit = {.record = kDoor<add_audit_entry>};
 
 }  // namespace
 

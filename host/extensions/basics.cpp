@@ -10,14 +10,12 @@ namespace {
 
 // ---- hearth.agent/1 ----
 
-hearth_status evict(const hearth_host* host, hearth_agent agent) noexcept {
-  return for_agent(host, agent,
-                   [](AgentContext& it) { return status_of(it, it.evict(), HEARTH_E_GONE); });
+hearth_status evict(AgentContext& it) {
+  return status_of(it, it.evict(), HEARTH_E_GONE);
 }
 
-hearth_status destroy(const hearth_host* host, hearth_agent agent) noexcept {
-  return for_agent(host, agent,
-                   [](AgentContext& it) { return status_of(it, it.destroy(), HEARTH_E_GONE); });
+hearth_status destroy(AgentContext& it) {
+  return status_of(it, it.destroy(), HEARTH_E_GONE);
 }
 
 // ---- hearth.clock/1 ----
@@ -57,7 +55,7 @@ void write_log(const hearth_host* host, hearth_agent agent, std::int32_t level,
     it.log(level_of(level), line);
     return hearth_status{HEARTH_OK};
   };
-  if (agent != 0 && for_agent<WhileClosing::kWork>(host, agent, of_agent) == HEARTH_OK) return;
+  if (agent != 0 && for_agent<DoorKind::kWhileClosing>(host, agent, of_agent) == HEARTH_OK) return;
   // From another thread, or for no agent: the line names only the library.
   const AbiHost& abi = AbiHost::of(host);
   abi.services().logger.write(level_of(level), "plugin.log",
@@ -76,7 +74,7 @@ hearth_status fill(const hearth_host* host, void* out, std::size_t size) noexcep
   return HEARTH_OK;
 }
 
-constexpr hearth_agent_v1 kAgent = {.evict = evict, .destroy = destroy};
+constexpr hearth_agent_v1 kAgent = {.evict = kDoor<evict>, .destroy = kDoor<destroy>};
 constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
 constexpr hearth_log_v1 kLog = {.write = write_log};
 constexpr hearth_random_v1 kRandom = {.fill = fill};

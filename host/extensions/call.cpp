@@ -225,52 +225,40 @@ hearth_status read_call(AgentContext& it, const hearth_call_request* request, Ca
   return HEARTH_OK;
 }
 
-hearth_status start_call(const hearth_host* host, hearth_agent agent,
-                         const hearth_call_request* request, std::uint64_t token,
-                         std::uint64_t* id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    CallRequest wanted;
-    if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
-    if (id == nullptr) return no_place(it);
-    const auto started = CallExtension(it).start(wanted, token);
-    if (!started) return fail(it, started.error());
-    *id = *started;
-    return kOk;
-  });
+hearth_status start_call(AgentContext& it, const hearth_call_request* request, std::uint64_t token,
+                         std::uint64_t* id) {
+  CallRequest wanted;
+  if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
+  if (id == nullptr) return no_place(it);
+  const auto started = CallExtension(it).start(wanted, token);
+  if (!started) return fail(it, started.error());
+  *id = *started;
+  return HEARTH_OK;
 }
 
-hearth_status notify_agent(const hearth_host* host, hearth_agent agent,
-                           const hearth_call_request* request, hearth_bytes* id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    CallRequest wanted;
-    if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
-    return lend_result(it, CallExtension(it).notify(wanted), id);
-  });
+hearth_status notify_agent(AgentContext& it, const hearth_call_request* request, hearth_bytes* id) {
+  CallRequest wanted;
+  if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
+  return lend_result(it, CallExtension(it).notify(wanted), id);
 }
 
-hearth_status caller_of(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                        hearth_bytes* caller) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    return lend_result(it, CallExtension(it).caller(call), caller);
-  });
+hearth_status caller_of(AgentContext& it, std::uint64_t call, hearth_bytes* caller) {
+  return lend_result(it, CallExtension(it).caller(call), caller);
 }
 
-hearth_status list_notices(const hearth_host* host, hearth_agent agent, hearth_bytes after,
-                           std::uint32_t limit, hearth_bytes* records) noexcept {
-  return for_text(host, agent, after, [&](AgentContext& it, std::string_view text) {
-    const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
-    if (!most) return fail(it, HEARTH_E_INVALID, "at most 1000 notifications are listed at once");
-    return lend_result(it, CallExtension(it).list(text, *most), records);
-  });
+hearth_status list_notices(AgentContext& it, std::string_view after, std::uint32_t limit,
+                           hearth_bytes* records) {
+  const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
+  if (!most) return fail(it, HEARTH_E_INVALID, "at most 1000 notifications are listed at once");
+  return lend_result(it, CallExtension(it).list(after, *most), records);
 }
 
-hearth_status remove_notice(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, CallExtension(it).remove(text));
-  });
+hearth_status remove_notice(AgentContext& it, std::string_view id) {
+  return status_of(it, CallExtension(it).remove(id));
 }
 
-constexpr hearth_call_v1 kCall{start_call, notify_agent, caller_of, list_notices, remove_notice};
+constexpr hearth_call_v1 kCall{kDoor<start_call>, kDoor<notify_agent>, kDoor<caller_of>,
+                               kDoor<list_notices>, kDoor<remove_notice>};
 
 }  // namespace
 

@@ -151,108 +151,83 @@ hearth_status client_gone(AgentContext& agent) {
   return fail(agent, HEARTH_E_GONE, "the client has left");
 }
 
-// Runs `body(AgentContext&, Client&)` on a client of the agent.
-template <class Body>
-hearth_status for_connection(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                             const Body& body) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    Client* const client = it.clients().find(connection);
-    return client == nullptr ? client_gone(it) : body(it, *client);
-  });
+hearth_status next(AgentContext& it, std::uint64_t after, std::string_view tag,
+                   std::uint64_t* connection) {
+  if (connection == nullptr) return no_place(it);
+  const auto found = connections_of(it).next(after, tag);
+  // The end of a walk is no failure: last_error stays as it is.
+  if (found == 0) return HEARTH_E_NOT_FOUND;
+  *connection = found;
+  return HEARTH_OK;
 }
 
-hearth_status next(const hearth_host* host, hearth_agent agent, std::uint64_t after,
-                   hearth_bytes tag, std::uint64_t* connection) noexcept {
-  return for_text(host, agent, tag, [&](AgentContext& it, std::string_view text) {
-    if (connection == nullptr) return no_place(it);
-    const auto found = connections_of(it).next(after, text);
-    // The end of a walk is no failure: last_error stays as it is.
-    if (found == 0) return hearth_status{HEARTH_E_NOT_FOUND};
-    *connection = found;
-    return kOk;
-  });
+hearth_status id(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  if (out == nullptr) return no_place(it);
+  *out = slice_of(client->client_id);
+  return HEARTH_OK;
 }
 
-hearth_status id(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                 hearth_bytes* out) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    if (out == nullptr) return no_place(it);
-    *out = slice_of(client.client_id);
-    return kOk;
-  });
+hearth_status client_target(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  if (out == nullptr) return no_place(it);
+  *out = slice_of(client->target);
+  return HEARTH_OK;
 }
 
-hearth_status client_target(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                            hearth_bytes* out) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    if (out == nullptr) return no_place(it);
-    *out = slice_of(client.target);
-    return kOk;
-  });
+hearth_status client_header(AgentContext& it, std::uint64_t connection, hearth_bytes name,
+                            hearth_bytes* value) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  const auto wanted = bytes_of(name);
+  if (!wanted) return bad_slice(it);
+  if (value == nullptr) return no_place(it);
+  const std::string* const found = find_header(client->headers, *wanted);
+  if (found == nullptr) return HEARTH_E_NOT_FOUND;
+  *value = slice_of(*found);
+  return HEARTH_OK;
 }
 
-hearth_status client_header(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                            hearth_bytes name, hearth_bytes* value) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    const auto wanted = bytes_of(name);
-    if (!wanted) return bad_slice(it);
-    if (value == nullptr) return no_place(it);
-    const std::string* const found = find_header(client.headers, *wanted);
-    if (found == nullptr) return hearth_status{HEARTH_E_NOT_FOUND};
-    *value = slice_of(*found);
-    return kOk;
-  });
+hearth_status add_tag(AgentContext& it, std::uint64_t connection, std::string_view tag) {
+  return status_of(it, connections_of(it).add_tag(connection, tag), HEARTH_E_GONE);
 }
 
-hearth_status add_tag(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                      hearth_bytes tag) noexcept {
-  return for_text(host, agent, tag, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, connections_of(it).add_tag(connection, text), HEARTH_E_GONE);
-  });
+hearth_status tag_at(AgentContext& it, std::uint64_t connection, std::uint32_t index,
+                     hearth_bytes* out) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  if (out == nullptr) return no_place(it);
+  if (index > client->tags.size()) return HEARTH_E_NOT_FOUND;
+  *out = slice_of(index == 0 ? client->client_id : client->tags[index - 1]);
+  return HEARTH_OK;
 }
 
-hearth_status tag_at(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                     std::uint32_t index, hearth_bytes* out) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    if (out == nullptr) return no_place(it);
-    if (index > client.tags.size()) return hearth_status{HEARTH_E_NOT_FOUND};
-    *out = slice_of(index == 0 ? client.client_id : client.tags[index - 1]);
-    return kOk;
-  });
+hearth_status flags(AgentContext& it, std::uint64_t connection, std::uint32_t* out) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  if (out == nullptr) return no_place(it);
+  *out = client->flags;
+  return HEARTH_OK;
 }
 
-hearth_status flags(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                    std::uint32_t* out) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    if (out == nullptr) return no_place(it);
-    *out = client.flags;
-    return kOk;
-  });
+hearth_status set_flags(AgentContext& it, std::uint64_t connection, std::uint32_t value) {
+  return status_of(it, connections_of(it).set_flags(connection, value), HEARTH_E_GONE);
 }
 
-hearth_status set_flags(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                        std::uint32_t value) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    return status_of(it, connections_of(it).set_flags(connection, value), HEARTH_E_GONE);
-  });
+hearth_status attachment(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  if (out == nullptr) return no_place(it);
+  *out = slice_of(client->attachment);
+  return HEARTH_OK;
 }
 
-hearth_status attachment(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                         hearth_bytes* out) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    if (out == nullptr) return no_place(it);
-    *out = slice_of(client.attachment);
-    return kOk;
-  });
-}
-
-hearth_status set_attachment(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                             hearth_bytes value) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(value);
-    if (!bytes) return bad_slice(it);
-    return status_of(it, connections_of(it).set_attachment(connection, *bytes), HEARTH_E_GONE);
-  });
+hearth_status set_attachment(AgentContext& it, std::uint64_t connection, hearth_bytes value) {
+  const auto bytes = bytes_of(value);
+  if (!bytes) return bad_slice(it);
+  return status_of(it, connections_of(it).set_attachment(connection, *bytes), HEARTH_E_GONE);
 }
 
 // A frame's payload: text must be UTF-8, or the client would drop the connection.
@@ -264,79 +239,66 @@ bool is_kind(std::uint32_t kind) {
   return kind == HEARTH_SEND_TEXT || kind == HEARTH_SEND_BINARY;
 }
 
-hearth_status send(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                   std::uint32_t kind, hearth_bytes payload) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
-    const auto bytes = payload_of(kind, payload);
-    if (!bytes) return bad_slice(it);
-    return status_of(it, connections_of(it).send(connection, FrameKind{kind}, *bytes),
-                     HEARTH_E_GONE);
-  });
+hearth_status send(AgentContext& it, std::uint64_t connection, std::uint32_t kind,
+                   hearth_bytes payload) {
+  if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+  const auto bytes = payload_of(kind, payload);
+  if (!bytes) return bad_slice(it);
+  return status_of(it, connections_of(it).send(connection, FrameKind{kind}, *bytes), HEARTH_E_GONE);
 }
 
-hearth_status broadcast(const hearth_host* host, hearth_agent agent, std::uint32_t kind,
-                        hearth_bytes payload, hearth_bytes tag, const std::uint64_t* except,
-                        std::size_t except_count) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
-    const auto bytes = payload_of(kind, payload);
-    const auto wanted = text_of(tag);
-    if (!bytes || !wanted || (except == nullptr && except_count != 0)) return bad_slice(it);
-    const std::span<const std::uint64_t> left_out(except, except_count);
-    return status_of(it, connections_of(it).broadcast(FrameKind{kind}, *bytes, *wanted, left_out));
-  });
+hearth_status broadcast(AgentContext& it, std::uint32_t kind, hearth_bytes payload,
+                        hearth_bytes tag, const std::uint64_t* except, std::size_t except_count) {
+  if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+  const auto bytes = payload_of(kind, payload);
+  const auto wanted = text_of(tag);
+  if (!bytes || !wanted || (except == nullptr && except_count != 0)) return bad_slice(it);
+  const std::span<const std::uint64_t> left_out(except, except_count);
+  return status_of(it, connections_of(it).broadcast(FrameKind{kind}, *bytes, *wanted, left_out));
 }
 
-hearth_status close(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                    std::uint32_t code, hearth_bytes reason) noexcept {
-  return for_text(host, agent, reason, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, connections_of(it).close(connection, code, text), HEARTH_E_GONE);
-  });
+hearth_status close(AgentContext& it, std::uint64_t connection, std::uint32_t code,
+                    std::string_view reason) {
+  return status_of(it, connections_of(it).close(connection, code, reason), HEARTH_E_GONE);
 }
 
 hearth_status give_claims(AgentContext& it, std::string_view claims, hearth_bytes* json) {
   if (json == nullptr) return no_place(it);
-  if (claims.empty()) return hearth_status{HEARTH_E_NOT_FOUND};
+  if (claims.empty()) return HEARTH_E_NOT_FOUND;
   *json = slice_of(claims);
-  return kOk;
+  return HEARTH_OK;
 }
 
-hearth_status client_claims(const hearth_host* host, hearth_agent agent, std::uint64_t connection,
-                            hearth_bytes* json) noexcept {
-  return for_connection(host, agent, connection, [&](AgentContext& it, Client& client) {
-    return give_claims(it, client.claims(), json);
-  });
+hearth_status client_claims(AgentContext& it, std::uint64_t connection, hearth_bytes* json) {
+  Client* const client = it.clients().find(connection);
+  if (client == nullptr) return client_gone(it);
+  return give_claims(it, client->claims(), json);
 }
 
-hearth_status request_claims(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                             hearth_bytes* json) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto request = it.calls().request(call);
-    if (request) return give_claims(it, request->claims, json);
-    const CallOrigin event = it.calls().origin(call);
-    if (!event.is_in_progress) return fail(it, request.error(), HEARTH_E_GONE);
-    // The event in progress shares the origin, and outlives the lent bytes.
-    return give_claims(it, event.origin == nullptr ? std::string_view() : event.origin->claims,
-                       json);
-  });
+hearth_status request_claims(AgentContext& it, std::uint64_t call, hearth_bytes* json) {
+  const auto request = it.calls().request(call);
+  if (request) return give_claims(it, request->claims, json);
+  const CallOrigin event = it.calls().origin(call);
+  if (!event.is_in_progress) return fail(it, request.error(), HEARTH_E_GONE);
+  // The event in progress shares the origin, and outlives the lent bytes.
+  return give_claims(it, event.origin == nullptr ? std::string_view() : event.origin->claims, json);
 }
 
-constexpr hearth_connections_v1 kConnections = {.next = next,
-                                                .id = id,
-                                                .target = client_target,
-                                                .header = client_header,
-                                                .add_tag = add_tag,
-                                                .tag = tag_at,
-                                                .flags = flags,
-                                                .set_flags = set_flags,
-                                                .attachment = attachment,
-                                                .set_attachment = set_attachment,
-                                                .send = send,
-                                                .broadcast = broadcast,
-                                                .close = close,
-                                                .claims = client_claims,
-                                                .request_claims = request_claims};
+constexpr hearth_connections_v1 kConnections = {.next = kDoor<next>,
+                                                .id = kDoor<id>,
+                                                .target = kDoor<client_target>,
+                                                .header = kDoor<client_header>,
+                                                .add_tag = kDoor<add_tag>,
+                                                .tag = kDoor<tag_at>,
+                                                .flags = kDoor<flags>,
+                                                .set_flags = kDoor<set_flags>,
+                                                .attachment = kDoor<attachment>,
+                                                .set_attachment = kDoor<set_attachment>,
+                                                .send = kDoor<send>,
+                                                .broadcast = kDoor<broadcast>,
+                                                .close = kDoor<close>,
+                                                .claims = kDoor<client_claims>,
+                                                .request_claims = kDoor<request_claims>};
 
 }  // namespace
 

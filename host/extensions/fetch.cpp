@@ -316,58 +316,53 @@ std::uint64_t bytes_or(std::uint64_t bytes, std::uint64_t by_default) {
 constexpr std::uint32_t kFetchFlags =
     HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2 | HEARTH_FETCH_RESUME;
 
-hearth_status start_fetch(const hearth_host* host, hearth_agent agent,
-                          const hearth_fetch_request* given, std::uint64_t token,
-                          std::uint64_t* id) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto read = read_struct(given);
-    if (!read) return bad_struct(it);
-    if (id == nullptr) return no_place(it);
-    if ((read->flags & ~kFetchFlags) != 0)
-      return fail(it, HEARTH_E_UNSUPPORTED,
-                  "the request has a flag that this server does not know");
-    const auto method = text_of(read->method);
-    const auto url = text_of(read->url);
-    const auto headers_json = text_of(read->headers);
-    const auto body = bytes_of(read->body);
-    const auto credential = text_of(read->credential);
-    const auto operation = text_of(read->operation);
-    if (!method || !url || !headers_json || !body || !credential || !operation)
-      return bad_slice(it);
-    const bool resumes = (read->flags & HEARTH_FETCH_RESUME) != 0;
-    if ((resumes && operation->empty()) || (!resumes && read->resume_from != 0))
-      return fail(it, HEARTH_E_INVALID, "only the request of an operation can resume");
-    auto headers = read_fetch_headers(*headers_json);
-    if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
-    CallOrigin event = it.calls().origin(read->call);
-    if (event.trace.empty()) event.trace = it.calls().trace();
-    if (!event.trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
-      headers->emplace_back(kTraceHeader, event.trace);
-    FetchRequest request;
-    request.call = read->call;
-    request.its_method = std::move(event.method);
-    request.trace = std::move(event.trace);
-    request.method = method->empty() ? "GET" : *method;
-    request.url = *url;
-    request.headers = *std::move(headers);
-    request.body = *body;
-    request.follow_redirects = (read->flags & HEARTH_FETCH_FOLLOW) != 0;
-    request.http2 = (read->flags & HEARTH_FETCH_HTTP2) != 0;
-    request.connect_timeout = time_of(read->connect_timeout_ms, request.connect_timeout);
-    request.idle_timeout = time_of(read->idle_timeout_ms, request.idle_timeout);
-    request.total_timeout = time_of(read->total_timeout_ms, request.total_timeout);
-    request.max_bytes = bytes_or(read->max_bytes, request.max_bytes);
-    request.window = bytes_or(read->window, request.window);
-    const FetchOperation its_operation = {
-        .id = std::string(*operation), .resumes = resumes, .from = read->resume_from};
-    const auto started =
-        it.of<FetchExtension>().start(std::move(request), *credential, token, its_operation);
-    if (started) *id = *started;
-    return status_of(it, started);
-  });
+hearth_status start_fetch(AgentContext& it, const hearth_fetch_request* given, std::uint64_t token,
+                          std::uint64_t* id) {
+  const auto read = read_struct(given);
+  if (!read) return bad_struct(it);
+  if (id == nullptr) return no_place(it);
+  if ((read->flags & ~kFetchFlags) != 0)
+    return fail(it, HEARTH_E_UNSUPPORTED, "the request has a flag that this server does not know");
+  const auto method = text_of(read->method);
+  const auto url = text_of(read->url);
+  const auto headers_json = text_of(read->headers);
+  const auto body = bytes_of(read->body);
+  const auto credential = text_of(read->credential);
+  const auto operation = text_of(read->operation);
+  if (!method || !url || !headers_json || !body || !credential || !operation) return bad_slice(it);
+  const bool resumes = (read->flags & HEARTH_FETCH_RESUME) != 0;
+  if ((resumes && operation->empty()) || (!resumes && read->resume_from != 0))
+    return fail(it, HEARTH_E_INVALID, "only the request of an operation can resume");
+  auto headers = read_fetch_headers(*headers_json);
+  if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
+  CallOrigin event = it.calls().origin(read->call);
+  if (event.trace.empty()) event.trace = it.calls().trace();
+  if (!event.trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
+    headers->emplace_back(kTraceHeader, event.trace);
+  FetchRequest request;
+  request.call = read->call;
+  request.its_method = std::move(event.method);
+  request.trace = std::move(event.trace);
+  request.method = method->empty() ? "GET" : *method;
+  request.url = *url;
+  request.headers = *std::move(headers);
+  request.body = *body;
+  request.follow_redirects = (read->flags & HEARTH_FETCH_FOLLOW) != 0;
+  request.http2 = (read->flags & HEARTH_FETCH_HTTP2) != 0;
+  request.connect_timeout = time_of(read->connect_timeout_ms, request.connect_timeout);
+  request.idle_timeout = time_of(read->idle_timeout_ms, request.idle_timeout);
+  request.total_timeout = time_of(read->total_timeout_ms, request.total_timeout);
+  request.max_bytes = bytes_or(read->max_bytes, request.max_bytes);
+  request.window = bytes_or(read->window, request.window);
+  const FetchOperation its_operation = {
+      .id = std::string(*operation), .resumes = resumes, .from = read->resume_from};
+  const auto started =
+      it.of<FetchExtension>().start(std::move(request), *credential, token, its_operation);
+  if (started) *id = *started;
+  return status_of(it, started);
 }
 
-constexpr hearth_fetch_v1 kFetch = {.start = start_fetch};
+constexpr hearth_fetch_v1 kFetch = {.start = kDoor<start_fetch>};
 
 }  // namespace
 

@@ -175,102 +175,86 @@ constexpr std::uint32_t kAllStatuses = 127;
 constexpr std::uint32_t kStartFlags =
     HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN | HEARTH_FIBER_RESET;
 
-hearth_status start_fiber(const hearth_host* host, hearth_agent agent,
-                          const hearth_fiber_start* request, hearth_fiber* fiber,
-                          hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(request);
-    if (!given) return bad_struct(it);
-    const auto texts = texts_of({given->name, given->id, given->key, given->parent, given->input,
-                                 given->metadata, given->lane});
-    if (!texts) return bad_slice(it);
-    const auto& [name, id, key, parent, input, metadata, lane] = *texts;
-    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
-    if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
-      return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
-    durable::FiberRequest wanted;
-    wanted.policy = static_cast<durable::SettledKey>(given->policy);
-    wanted.name = name;
-    wanted.id = id;
-    wanted.key = key;
-    wanted.parent = parent;
-    wanted.input = input;
-    wanted.metadata = metadata;
-    wanted.lane = lane;
-    wanted.max_retries = given->max_retries;
-    wanted.retry_base_ms = given->retry_base_ms;
-    wanted.retry_max_ms = given->retry_max_ms;
-    wanted.keeping =
-        (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
-    wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
-    wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
-    wanted.resets_by_progress = (given->flags & HEARTH_FIBER_RESET) != 0;
-    auto started = FiberExtension(it).start(wanted);
-    if (!started) return fail(it, started.error(), HEARTH_E_GONE);
-    *fiber = started->fiber;
-    lend(it, std::move(started->record), record);
-    return kOk;
-  });
+hearth_status start_fiber(AgentContext& it, const hearth_fiber_start* request, hearth_fiber* fiber,
+                          hearth_bytes* record) {
+  const auto given = read_struct(request);
+  if (!given) return bad_struct(it);
+  const auto texts = texts_of({given->name, given->id, given->key, given->parent, given->input,
+                               given->metadata, given->lane});
+  if (!texts) return bad_slice(it);
+  const auto& [name, id, key, parent, input, metadata, lane] = *texts;
+  if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
+  if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
+    return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
+  durable::FiberRequest wanted;
+  wanted.policy = static_cast<durable::SettledKey>(given->policy);
+  wanted.name = name;
+  wanted.id = id;
+  wanted.key = key;
+  wanted.parent = parent;
+  wanted.input = input;
+  wanted.metadata = metadata;
+  wanted.lane = lane;
+  wanted.max_retries = given->max_retries;
+  wanted.retry_base_ms = given->retry_base_ms;
+  wanted.retry_max_ms = given->retry_max_ms;
+  wanted.keeping =
+      (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
+  wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
+  wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
+  wanted.resets_by_progress = (given->flags & HEARTH_FIBER_RESET) != 0;
+  auto started = FiberExtension(it).start(wanted);
+  if (!started) return fail(it, started.error(), HEARTH_E_GONE);
+  *fiber = started->fiber;
+  lend(it, std::move(started->record), record);
+  return HEARTH_OK;
 }
 
-hearth_status resume_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                           hearth_fiber* fiber) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
-    const auto resumed = FiberExtension(it).resume(text);
-    if (!resumed) return fail(it, resumed.error());
-    *fiber = *resumed;
-    return kOk;
-  });
+hearth_status resume_fiber(AgentContext& it, std::string_view id, hearth_fiber* fiber) {
+  if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
+  const auto resumed = FiberExtension(it).resume(id);
+  if (!resumed) return fail(it, resumed.error());
+  *fiber = *resumed;
+  return HEARTH_OK;
 }
 
-hearth_status stash_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                          hearth_bytes json) noexcept {
-  return for_text(host, agent, json, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, FiberExtension(it).stash(fiber, text), HEARTH_E_GONE);
-  });
+hearth_status stash_fiber(AgentContext& it, hearth_fiber fiber, std::string_view json) {
+  return status_of(it, FiberExtension(it).stash(fiber, json), HEARTH_E_GONE);
 }
 
-hearth_status settle_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                           std::uint32_t status, hearth_bytes body, hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(body);
-    if (!bytes) return bad_slice(it);
-    if (status == HEARTH_FIBER_OUTCOME) {
-      if (!is_valid_utf8(*bytes)) return bad_slice(it);
-      auto ended = FiberExtension(it).settle(fiber, *bytes);
-      if (!ended) return fail(it, ended.error(), HEARTH_E_GONE);
-      lend(it, std::move(ended.value()), record);
-      return hearth_status{HEARTH_OK};
-    }
-    const bool is_final = status == HEARTH_FIBER_FINAL_ERROR;
-    const bool waits = status == HEARTH_FIBER_NEEDS_CODE;
-    const auto end = is_final ? FiberStatus::kError : static_cast<FiberStatus>(status);
-    const bool failed = end == FiberStatus::kError || end == FiberStatus::kAborted;
-    if (!failed && !waits && end != FiberStatus::kCompleted)
-      return fail(it, HEARTH_E_INVALID,
-                  "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
-                  "NEEDS_CODE");
-    if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
-    auto settled = waits ? it.work().wait_for_code(fiber, reason)
-                         : FiberExtension(it).settle(
-                               fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
-    if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
-    lend(it, std::move(settled.value()), record);
-    return hearth_status{HEARTH_OK};
-  });
+hearth_status settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint32_t status,
+                           hearth_bytes body, hearth_bytes* record) {
+  const auto bytes = bytes_of(body);
+  if (!bytes) return bad_slice(it);
+  if (status == HEARTH_FIBER_OUTCOME) {
+    if (!is_valid_utf8(*bytes)) return bad_slice(it);
+    auto ended = FiberExtension(it).settle(fiber, *bytes);
+    if (!ended) return fail(it, ended.error(), HEARTH_E_GONE);
+    lend(it, std::move(ended.value()), record);
+    return HEARTH_OK;
+  }
+  const bool is_final = status == HEARTH_FIBER_FINAL_ERROR;
+  const bool waits = status == HEARTH_FIBER_NEEDS_CODE;
+  const auto end = is_final ? FiberStatus::kError : static_cast<FiberStatus>(status);
+  const bool failed = end == FiberStatus::kError || end == FiberStatus::kAborted;
+  if (!failed && !waits && end != FiberStatus::kCompleted)
+    return fail(it, HEARTH_E_INVALID,
+                "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
+                "NEEDS_CODE");
+  if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
+  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+  const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
+  auto settled = waits ? it.work().wait_for_code(fiber, reason)
+                       : FiberExtension(it).settle(
+                             fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
+  if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+  lend(it, std::move(settled.value()), record);
+  return HEARTH_OK;
 }
 
-hearth_status inspect_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                            hearth_bytes key, hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    const auto its_key = text_of(key);
-    if (!its_id || !its_key) return bad_slice(it);
-    return lend_result(it, it.work().fibers().inspect(*its_id, *its_key), record);
-  });
+hearth_status inspect_fiber(AgentContext& it, std::string_view id, std::string_view key,
+                            hearth_bytes* record) {
+  return lend_result(it, it.work().fibers().inspect(id, key), record);
 }
 
 // Reads the filter of list() and remove(); its views point into the plugin's memory. HEARTH_OK if
@@ -290,90 +274,68 @@ hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* fil
   return HEARTH_OK;
 }
 
-hearth_status list_fibers(const hearth_host* host, hearth_agent agent,
-                          const hearth_fiber_filter* filter, hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    durable::FiberFilter wanted;
-    const auto status =
-        read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
-    if (status != HEARTH_OK) return status;
-    return lend_result(it, it.work().fibers().list(wanted), records);
-  });
+hearth_status list_fibers(AgentContext& it, const hearth_fiber_filter* filter,
+                          hearth_bytes* records) {
+  durable::FiberFilter wanted;
+  const auto status =
+      read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
+  if (status != HEARTH_OK) return status;
+  return lend_result(it, it.work().fibers().list(wanted), records);
 }
 
-hearth_status cancel_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                           hearth_bytes key, hearth_bytes reason, hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    const auto its_key = text_of(key);
-    const auto why = bytes_of(reason);
-    if (!its_id || !its_key || !why) return bad_slice(it);
-    return lend_result(it, FiberExtension(it).cancel(*its_id, *its_key, readable_reason(*why)),
-                       record);
-  });
+hearth_status cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
+                           hearth_bytes reason, hearth_bytes* record) {
+  const auto why = bytes_of(reason);
+  if (!why) return bad_slice(it);
+  return lend_result(it, FiberExtension(it).cancel(id, key, readable_reason(*why)), record);
 }
 
-hearth_status resolve_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                            hearth_bytes outcome) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto its_id = text_of(id);
-    const auto json = text_of(outcome);
-    if (!its_id || !json) return bad_slice(it);
-    return status_of(it, FiberExtension(it).resolve(*its_id, *json));
-  });
+hearth_status resolve_fiber(AgentContext& it, std::string_view id, std::string_view outcome) {
+  return status_of(it, FiberExtension(it).resolve(id, outcome));
 }
 
-hearth_status revive_fiber(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().fibers().retry(text));
-  });
+hearth_status revive_fiber(AgentContext& it, std::string_view id) {
+  return status_of(it, it.work().fibers().retry(id));
 }
 
-hearth_status remove_fibers(const hearth_host* host, hearth_agent agent,
-                            const hearth_fiber_filter* filter, std::uint64_t* removed) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    durable::FiberFilter wanted;
-    const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
-    if (status != HEARTH_OK) return status;
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    const auto count = it.work().fibers().remove(wanted);
-    if (!count) return fail(it, count.error());
-    if (removed != nullptr) *removed = *count;
-    return hearth_status{HEARTH_OK};
-  });
+hearth_status remove_fibers(AgentContext& it, const hearth_fiber_filter* filter,
+                            std::uint64_t* removed) {
+  durable::FiberFilter wanted;
+  const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
+  if (status != HEARTH_OK) return status;
+  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+  const auto count = it.work().fibers().remove(wanted);
+  if (!count) return fail(it, count.error());
+  if (removed != nullptr) *removed = *count;
+  return HEARTH_OK;
 }
 
-hearth_status once_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                         hearth_bytes mark, uint32_t* is_first) noexcept {
-  return for_work(host, agent, mark, [&](AgentContext& it, std::string_view text) {
-    if (is_first == nullptr) return no_place(it);
-    const auto first = it.work().fibers().once(fiber, text);
-    if (!first) return fail(it, first.error(), HEARTH_E_GONE);
-    *is_first = *first ? 1 : 0;
-    return kOk;
-  });
+hearth_status once_fiber(AgentContext& it, hearth_fiber fiber, std::string_view mark,
+                         uint32_t* is_first) {
+  if (is_first == nullptr) return no_place(it);
+  const auto first = it.work().fibers().once(fiber, mark);
+  if (!first) return fail(it, first.error(), HEARTH_E_GONE);
+  *is_first = *first ? 1 : 0;
+  return HEARTH_OK;
 }
 
-hearth_status works_for_fiber(const hearth_host* host, hearth_agent agent, hearth_fiber fiber,
-                              std::uint64_t call) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    it.works_for(fiber, call);
-    return kOk;
-  });
+hearth_status works_for_fiber(AgentContext& it, hearth_fiber fiber, std::uint64_t call) {
+  it.works_for(fiber, call);
+  return HEARTH_OK;
 }
 
-constexpr hearth_fibers_v1 kFibers{.start = start_fiber,
-                                   .resume = resume_fiber,
-                                   .stash = stash_fiber,
-                                   .settle = settle_fiber,
-                                   .inspect = inspect_fiber,
-                                   .list = list_fibers,
-                                   .cancel = cancel_fiber,
-                                   .resolve = resolve_fiber,
-                                   .revive = revive_fiber,
-                                   .remove = remove_fibers,
-                                   .once = once_fiber,
-                                   .works_for = works_for_fiber};
+constexpr hearth_fibers_v1 kFibers{.start = kDoor<start_fiber>,
+                                   .resume = kDoor<resume_fiber>,
+                                   .stash = kDoor<stash_fiber>,
+                                   .settle = kDoor<settle_fiber>,
+                                   .inspect = kDoor<inspect_fiber>,
+                                   .list = kDoor<list_fibers>,
+                                   .cancel = kDoor<cancel_fiber>,
+                                   .resolve = kDoor<resolve_fiber>,
+                                   .revive = kDoor<revive_fiber, DoorKind::kWork>,
+                                   .remove = kDoor<remove_fibers>,
+                                   .once = kDoor<once_fiber, DoorKind::kWork>,
+                                   .works_for = kDoor<works_for_fiber>};
 
 }  // namespace
 

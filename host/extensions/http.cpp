@@ -15,89 +15,75 @@ constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderNameBytes = 256;
 constexpr std::size_t kMaxHeaderValueBytes = std::size_t{8} << 10;
 
-// Runs `body(AgentContext&, RequestView&)` on a request that the agent is answering.
-template <class Body>
-hearth_status for_request(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                          const Body& body) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    auto request = it.calls().request(call);
-    if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-    return body(it, *request);
-  });
+hearth_status request_target(AgentContext& it, std::uint64_t call, hearth_bytes* out) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  if (out == nullptr) return no_place(it);
+  *out = slice_of(request->target);
+  return HEARTH_OK;
 }
 
-hearth_status request_target(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                             hearth_bytes* out) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    if (out == nullptr) return no_place(it);
-    *out = slice_of(request.target);
-    return kOk;
-  });
+hearth_status request_header(AgentContext& it, std::uint64_t call, hearth_bytes name,
+                             hearth_bytes* value) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  const auto wanted = bytes_of(name);
+  if (!wanted) return bad_slice(it);
+  if (value == nullptr) return no_place(it);
+  const std::string* const found = find_header(*request->headers, *wanted);
+  if (found == nullptr) return HEARTH_E_NOT_FOUND;
+  *value = slice_of(*found);
+  return HEARTH_OK;
 }
 
-hearth_status request_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                             hearth_bytes name, hearth_bytes* value) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    const auto wanted = bytes_of(name);
-    if (!wanted) return bad_slice(it);
-    if (value == nullptr) return no_place(it);
-    const std::string* const found = find_header(*request.headers, *wanted);
-    if (found == nullptr) return hearth_status{HEARTH_E_NOT_FOUND};
-    *value = slice_of(*found);
-    return kOk;
-  });
-}
-
-hearth_status request_header_at(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                                std::uint32_t index, hearth_bytes* name,
-                                hearth_bytes* value) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    if (name == nullptr || value == nullptr) return no_place(it);
-    if (index >= request.headers->size()) return hearth_status{HEARTH_E_NOT_FOUND};
-    const auto& [its_name, its_value] = (*request.headers)[index];
-    *name = slice_of(its_name);
-    *value = slice_of(its_value);
-    return kOk;
-  });
+hearth_status request_header_at(AgentContext& it, std::uint64_t call, std::uint32_t index,
+                                hearth_bytes* name, hearth_bytes* value) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  if (name == nullptr || value == nullptr) return no_place(it);
+  if (index >= request->headers->size()) return HEARTH_E_NOT_FOUND;
+  const auto& [its_name, its_value] = (*request->headers)[index];
+  *name = slice_of(its_name);
+  *value = slice_of(its_value);
+  return HEARTH_OK;
 }
 
 hearth_status too_late(AgentContext& agent) {
   return fail(agent, HEARTH_E_FORBIDDEN, "the head of the response has already left");
 }
 
-hearth_status set_status(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                         std::uint32_t status) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    if (request.response == nullptr) return too_late(it);
-    if (status < 200 || status > 599) {
-      return fail(it, HEARTH_E_INVALID, "a response's status is 200 to 599");
-    }
-    request.response->status = status;
-    return kOk;
-  });
+hearth_status set_status(AgentContext& it, std::uint64_t call, std::uint32_t status) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  if (request->response == nullptr) return too_late(it);
+  if (status < 200 || status > 599) {
+    return fail(it, HEARTH_E_INVALID, "a response's status is 200 to 599");
+  }
+  request->response->status = status;
+  return HEARTH_OK;
 }
 
-hearth_status add_header(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                         hearth_bytes name, hearth_bytes value) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    const auto its_name = bytes_of(name);
-    const auto its_value = bytes_of(value);
-    if (!its_name || !its_value) return bad_slice(it);
-    if (request.response == nullptr) return too_late(it);
-    if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
-      return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
-    }
-    if (!is_http_token(*its_name) || !is_http_field_value(*its_value)) {
-      return fail(it, HEARTH_E_INVALID, "not a header's name and value");
-    }
-    if (is_host_owned_header(*its_name))
-      return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
-    if (request.response->headers.size() >= kMaxHeaders) {
-      return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");
-    }
-    request.response->headers.emplace_back(*its_name, *its_value);
-    return kOk;
-  });
+hearth_status add_header(AgentContext& it, std::uint64_t call, hearth_bytes name,
+                         hearth_bytes value) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  const auto its_name = bytes_of(name);
+  const auto its_value = bytes_of(value);
+  if (!its_name || !its_value) return bad_slice(it);
+  if (request->response == nullptr) return too_late(it);
+  if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
+    return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
+  }
+  if (!is_http_token(*its_name) || !is_http_field_value(*its_value)) {
+    return fail(it, HEARTH_E_INVALID, "not a header's name and value");
+  }
+  if (is_host_owned_header(*its_name))
+    return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
+  if (request->response->headers.size() >= kMaxHeaders) {
+    return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");
+  }
+  request->response->headers.emplace_back(*its_name, *its_value);
+  return HEARTH_OK;
 }
 
 static_assert(kUnreadBody == HEARTH_REQUEST_UNREAD_BODY);
@@ -123,27 +109,27 @@ class TimedBody final : public RemoteOperation {
   const std::unique_ptr<RemoteOperation> body_;
 };
 
-hearth_status read_body(const hearth_host* host, hearth_agent agent, std::uint64_t call,
-                        std::uint64_t window, std::uint64_t token, std::uint64_t* id) noexcept {
-  return for_request(host, agent, call, [&](AgentContext& it, const RequestView& request) {
-    if (id == nullptr) return no_place(it);
-    if (request.body == nullptr || !*request.body)
-      return fail(it, HEARTH_E_FORBIDDEN, "the body came whole, or is already read");
-    auto body = (*request.body)(window == 0 ? kBodyWindow : window);
-    const auto started = it.calls().submit(
-        HEARTH_OP_BODY, std::make_unique<TimedBody>(it.calls(), call, std::move(body)), token);
-    if (started) *request.body = nullptr;
-    if (started) *id = *started;
-    return status_of(it, started);
-  });
+hearth_status read_body(AgentContext& it, std::uint64_t call, std::uint64_t window,
+                        std::uint64_t token, std::uint64_t* id) {
+  const auto request = it.calls().request(call);
+  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
+  if (id == nullptr) return no_place(it);
+  if (request->body == nullptr || !*request->body)
+    return fail(it, HEARTH_E_FORBIDDEN, "the body came whole, or is already read");
+  auto body = (*request->body)(window == 0 ? kBodyWindow : window);
+  const auto started = it.calls().submit(
+      HEARTH_OP_BODY, std::make_unique<TimedBody>(it.calls(), call, std::move(body)), token);
+  if (started) *request->body = nullptr;
+  if (started) *id = *started;
+  return status_of(it, started);
 }
 
-constexpr hearth_http_v1 kHttp = {.target = request_target,
-                                  .header = request_header,
-                                  .header_at = request_header_at,
-                                  .set_status = set_status,
-                                  .add_header = add_header,
-                                  .read_body = read_body};
+constexpr hearth_http_v1 kHttp = {.target = kDoor<request_target>,
+                                  .header = kDoor<request_header>,
+                                  .header_at = kDoor<request_header_at>,
+                                  .set_status = kDoor<set_status>,
+                                  .add_header = kDoor<add_header>,
+                                  .read_body = kDoor<read_body>};
 
 }  // namespace
 

@@ -28,19 +28,15 @@ Result<void> KeepAliveExtension::release() {
 
 namespace {
 
-hearth_status acquire(const hearth_host* host, hearth_agent agent) noexcept {
-  return for_agent(host, agent, [](AgentContext& it) {
-    return status_of(it, it.of<KeepAliveExtension>().acquire());
-  });
+hearth_status acquire(AgentContext& it) {
+  return status_of(it, it.of<KeepAliveExtension>().acquire());
 }
 
-hearth_status release(const hearth_host* host, hearth_agent agent) noexcept {
-  return for_agent(host, agent, [](AgentContext& it) {
-    return status_of(it, it.of<KeepAliveExtension>().release());
-  });
+hearth_status release(AgentContext& it) {
+  return status_of(it, it.of<KeepAliveExtension>().release());
 }
 
-constexpr hearth_keep_alive_v1 kKeepAlive{acquire, release};
+constexpr hearth_keep_alive_v1 kKeepAlive{kDoor<acquire>, kDoor<release>};
 
 }  // namespace
 

@@ -184,58 +184,44 @@ Result<std::string> KvExtension::list(const KvFilter& filter) {
 
 namespace {
 
-hearth_status get_value(const hearth_host* host, hearth_agent agent, hearth_bytes key,
-                        hearth_bytes* value) noexcept {
-  return for_text(host, agent, key, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, it.of<KvExtension>().get(text), value);
-  });
+hearth_status get_value(AgentContext& it, std::string_view key, hearth_bytes* value) {
+  return lend_result(it, it.of<KvExtension>().get(key), value);
 }
 
-hearth_status put_value(const hearth_host* host, hearth_agent agent, hearth_bytes key,
-                        hearth_bytes value) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = text_of(key);
-    const auto json = bytes_of(value);  // the JSON check covers UTF-8
-    if (!text || !json) return bad_slice(it);
-    return status_of(it, it.of<KvExtension>().put(*text, *json));
-  });
+hearth_status put_value(AgentContext& it, hearth_bytes key, hearth_bytes value) {
+  const auto text = text_of(key);
+  const auto json = bytes_of(value);  // the JSON check covers UTF-8
+  if (!text || !json) return bad_slice(it);
+  return status_of(it, it.of<KvExtension>().put(*text, *json));
 }
 
-hearth_status remove_value(const hearth_host* host, hearth_agent agent, hearth_bytes key) noexcept {
-  return for_text(host, agent, key, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.of<KvExtension>().remove(text));
-  });
+hearth_status remove_value(AgentContext& it, std::string_view key) {
+  return status_of(it, it.of<KvExtension>().remove(key));
 }
 
-hearth_status list_values(const hearth_host* host, hearth_agent agent,
-                          const hearth_kv_filter* filter, hearth_bytes* entries) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(filter);
-    if (!given) return bad_struct(it);
-    const auto prefix = text_of(given->prefix);
-    const auto after = text_of(given->after);
-    if (!prefix || !after) return bad_slice(it);
-    const auto limit = read_limit(given->limit, kEntriesListedByDefault, kMostEntriesListed);
-    if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 values are listed at once");
-    return lend_result(it, it.of<KvExtension>().list({*prefix, *after, *limit}), entries);
-  });
+hearth_status list_values(AgentContext& it, const hearth_kv_filter* filter, hearth_bytes* entries) {
+  const auto given = read_struct(filter);
+  if (!given) return bad_struct(it);
+  const auto prefix = text_of(given->prefix);
+  const auto after = text_of(given->after);
+  if (!prefix || !after) return bad_slice(it);
+  const auto limit = read_limit(given->limit, kEntriesListedByDefault, kMostEntriesListed);
+  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 values are listed at once");
+  return lend_result(it, it.of<KvExtension>().list({*prefix, *after, *limit}), entries);
 }
 
-hearth_status values_usage(const hearth_host* host, hearth_agent agent, std::uint64_t* keys,
-                           std::uint64_t* bytes) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const KvUsage used = it.of<KvExtension>().usage();
-    if (keys != nullptr) *keys = used.keys;
-    if (bytes != nullptr) *bytes = used.bytes;
-    return kOk;
-  });
+hearth_status values_usage(AgentContext& it, std::uint64_t* keys, std::uint64_t* bytes) {
+  const KvUsage used = it.of<KvExtension>().usage();
+  if (keys != nullptr) *keys = used.keys;
+  if (bytes != nullptr) *bytes = used.bytes;
+  return HEARTH_OK;
 }
 
-constexpr hearth_kv_v1 kKv = {.get = get_value,
-                              .put = put_value,
-                              .remove = remove_value,
-                              .list = list_values,
-                              .usage = values_usage};
+constexpr hearth_kv_v1 kKv = {.get = kDoor<get_value>,
+                              .put = kDoor<put_value>,
+                              .remove = kDoor<remove_value>,
+                              .list = kDoor<list_values>,
+                              .usage = kDoor<values_usage>};
 
 }  // namespace
 

@@ -222,162 +222,134 @@ static_assert(static_cast<std::uint32_t>(OperationDecision::kUnknown) == HEARTH_
 static_assert(HEARTH_EVENT_OPERATION_UNKNOWN ==
               static_cast<std::uint32_t>(EventKind::kOperationUnknown));
 
-hearth_status begin_operation(const hearth_host* host, hearth_agent agent,
-                              const hearth_operation_start* request, std::uint64_t token,
-                              hearth_operation_begun* begun) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(request);
-    if (!given) return bad_struct(it);
-    const auto texts = texts_of({given->kind, given->arguments, given->key, given->id});
-    if (!texts) return bad_slice(it);
-    const auto& [kind, arguments, key, id] = *texts;
-    if (begun == nullptr) return no_place(it);
-    const auto key_header = text_of(given->key_header);
-    if (!key_header) return bad_slice(it);
-    if (given->can_probe > 1 || given->can_resume > 1 || given->acts_by_request > 1 ||
-        given->reserved != 0)
-      return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-    if (given->fiber != 0 && it.work().fibers().id_of(given->fiber) == nullptr)
-      return fail(it, HEARTH_E_GONE, "the fiber has ended");
-    durable::OperationRequest wanted;
-    wanted.effect = static_cast<durable::Effect>(given->effect);
-    wanted.fiber = given->fiber;
-    wanted.horizon_ms = given->horizon_ms;
-    wanted.can_probe = given->can_probe != 0;
-    wanted.can_resume = given->can_resume != 0;
-    wanted.acts_by_request = given->acts_by_request != 0;
-    wanted.key_header = *key_header;
-    wanted.cost = given->cost;
-    wanted.kind = kind;
-    wanted.arguments = arguments;
-    wanted.key = key;
-    wanted.id = id;
-    auto answer = OperationsExtension(it).begin(wanted, token);
-    if (!answer) return fail(it, answer.error());
-    durable::OperationBegun& operation = answer->operation;
-    *begun = {};
-    begun->decision = static_cast<std::uint32_t>(operation.decision);
-    begun->attempt = static_cast<std::uint32_t>(operation.attempt);
-    begun->operation = operation.operation;
-    begun->wait = answer->wait;
-    const std::size_t id_bytes = operation.id.size();
-    lend(it, std::move(operation.id) + operation.result, nullptr);
-    const std::string_view lent = it.lent_text;
-    begun->id = slice_of(lent.substr(0, id_bytes));
-    begun->result = slice_of(lent.substr(id_bytes));
-    return kOk;
-  });
+hearth_status begin_operation(AgentContext& it, const hearth_operation_start* request,
+                              std::uint64_t token, hearth_operation_begun* begun) {
+  const auto given = read_struct(request);
+  if (!given) return bad_struct(it);
+  const auto texts = texts_of({given->kind, given->arguments, given->key, given->id});
+  if (!texts) return bad_slice(it);
+  const auto& [kind, arguments, key, id] = *texts;
+  if (begun == nullptr) return no_place(it);
+  const auto key_header = text_of(given->key_header);
+  if (!key_header) return bad_slice(it);
+  if (given->can_probe > 1 || given->can_resume > 1 || given->acts_by_request > 1 ||
+      given->reserved != 0)
+    return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
+  if (given->fiber != 0 && it.work().fibers().id_of(given->fiber) == nullptr)
+    return fail(it, HEARTH_E_GONE, "the fiber has ended");
+  durable::OperationRequest wanted;
+  wanted.effect = static_cast<durable::Effect>(given->effect);
+  wanted.fiber = given->fiber;
+  wanted.horizon_ms = given->horizon_ms;
+  wanted.can_probe = given->can_probe != 0;
+  wanted.can_resume = given->can_resume != 0;
+  wanted.acts_by_request = given->acts_by_request != 0;
+  wanted.key_header = *key_header;
+  wanted.cost = given->cost;
+  wanted.kind = kind;
+  wanted.arguments = arguments;
+  wanted.key = key;
+  wanted.id = id;
+  auto answer = OperationsExtension(it).begin(wanted, token);
+  if (!answer) return fail(it, answer.error());
+  durable::OperationBegun& operation = answer->operation;
+  *begun = {};
+  begun->decision = static_cast<std::uint32_t>(operation.decision);
+  begun->attempt = static_cast<std::uint32_t>(operation.attempt);
+  begun->operation = operation.operation;
+  begun->wait = answer->wait;
+  const std::size_t id_bytes = operation.id.size();
+  lend(it, std::move(operation.id) + operation.result, nullptr);
+  const std::string_view lent = it.lent_text;
+  begun->id = slice_of(lent.substr(0, id_bytes));
+  begun->result = slice_of(lent.substr(id_bytes));
+  return HEARTH_OK;
 }
 
-hearth_status settle_operation(const hearth_host* host, hearth_agent agent, std::uint64_t operation,
-                               std::uint32_t outcome, hearth_bytes body,
-                               std::uint32_t* state) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto bytes = bytes_of(body);
-    if (!bytes) return bad_slice(it);
-    if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_FAILED)
-      return fail(it, HEARTH_E_INVALID, "settle() takes one of HEARTH_OUTCOME_*");
-    const auto settled =
-        OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), *bytes);
-    if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
-    if (state != nullptr) *state = static_cast<std::uint32_t>(*settled);
-    return kOk;
-  });
+hearth_status settle_operation(AgentContext& it, std::uint64_t operation, std::uint32_t outcome,
+                               hearth_bytes body, std::uint32_t* state) {
+  const auto bytes = bytes_of(body);
+  if (!bytes) return bad_slice(it);
+  if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_FAILED)
+    return fail(it, HEARTH_E_INVALID, "settle() takes one of HEARTH_OUTCOME_*");
+  const auto settled =
+      OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), *bytes);
+  if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+  if (state != nullptr) *state = static_cast<std::uint32_t>(*settled);
+  return HEARTH_OK;
 }
 
-hearth_status inspect_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                                hearth_bytes* record) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, it.work().operations().inspect(text), record);
-  });
+hearth_status inspect_operation(AgentContext& it, std::string_view id, hearth_bytes* record) {
+  return lend_result(it, it.work().operations().inspect(id), record);
 }
 
-hearth_status list_operations(const hearth_host* host, hearth_agent agent,
-                              const hearth_operation_filter* filter,
-                              hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(filter);
-    if (!given) return bad_struct(it);
-    const auto texts = texts_of({given->kind, given->fiber, given->after});
-    if (!texts) return bad_slice(it);
-    const auto& [kind, fiber, after] = *texts;
-    if ((given->states & ~kAllOperationStates) != 0 || given->reserved != 0)
-      return fail(it, HEARTH_E_INVALID, "there is no such state of an operation");
-    const auto limit = read_limit(given->limit, kOperationsListedByDefault, kMostOperationsListed);
-    if (!limit) return fail(it, HEARTH_E_INVALID, "at most 100 operations are listed at once");
-    durable::OperationFilter wanted;
-    wanted.states = given->states;
-    wanted.kind = kind;
-    wanted.fiber = fiber;
-    wanted.after = after;
-    wanted.limit = *limit;
-    return lend_result(it, it.work().operations().list(wanted), records);
-  });
+hearth_status list_operations(AgentContext& it, const hearth_operation_filter* filter,
+                              hearth_bytes* records) {
+  const auto given = read_struct(filter);
+  if (!given) return bad_struct(it);
+  const auto texts = texts_of({given->kind, given->fiber, given->after});
+  if (!texts) return bad_slice(it);
+  const auto& [kind, fiber, after] = *texts;
+  if ((given->states & ~kAllOperationStates) != 0 || given->reserved != 0)
+    return fail(it, HEARTH_E_INVALID, "there is no such state of an operation");
+  const auto limit = read_limit(given->limit, kOperationsListedByDefault, kMostOperationsListed);
+  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 100 operations are listed at once");
+  durable::OperationFilter wanted;
+  wanted.states = given->states;
+  wanted.kind = kind;
+  wanted.fiber = fiber;
+  wanted.after = after;
+  wanted.limit = *limit;
+  return lend_result(it, it.work().operations().list(wanted), records);
 }
 
-hearth_status resolve_operation(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                                std::uint32_t outcome, hearth_bytes result, hearth_bytes note,
-                                hearth_bytes actor) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto texts = texts_of({id, result, note, actor});
-    if (!texts) return bad_slice(it);
-    const auto& [its_id, its_result, its_note, its_actor] = *texts;
-    return status_of(
-        it, OperationsExtension(it).resolve_and_record(
-                its_id, static_cast<OperationOutcome>(outcome), its_result, its_note, its_actor));
-  });
+hearth_status resolve_operation(AgentContext& it, std::string_view id, std::uint32_t outcome,
+                                std::string_view result, std::string_view note,
+                                std::string_view actor) {
+  return status_of(it, OperationsExtension(it).resolve_and_record(
+                           id, static_cast<OperationOutcome>(outcome), result, note, actor));
 }
 
-hearth_status operation_answer(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                               hearth_bytes* head, hearth_bytes* body) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    if (head == nullptr || body == nullptr) return no_place(it);
-    auto answer = it.work().operations().answer(text);
-    if (!answer) return fail(it, answer.error());
-    std::string json = JsonObjectText()
-                           .flag("can_resume", answer->request.is_resumable())
-                           .flag("whole", answer->request.whole)
-                           .json("head", answer->head.empty() ? "null" : answer->head)
-                           .take();
-    const std::size_t head_bytes = json.size();
-    lend(it, std::move(json) + answer->body, nullptr);
-    const std::string_view lent = it.lent_text;
-    *head = slice_of(lent.substr(0, head_bytes));
-    *body = slice_of(lent.substr(head_bytes));
-    return kOk;
-  });
+hearth_status operation_answer(AgentContext& it, std::string_view id, hearth_bytes* head,
+                               hearth_bytes* body) {
+  if (head == nullptr || body == nullptr) return no_place(it);
+  auto answer = it.work().operations().answer(id);
+  if (!answer) return fail(it, answer.error());
+  std::string json = JsonObjectText()
+                         .flag("can_resume", answer->request.is_resumable())
+                         .flag("whole", answer->request.whole)
+                         .json("head", answer->head.empty() ? "null" : answer->head)
+                         .take();
+  const std::size_t head_bytes = json.size();
+  lend(it, std::move(json) + answer->body, nullptr);
+  const std::string_view lent = it.lent_text;
+  *head = slice_of(lent.substr(0, head_bytes));
+  *body = slice_of(lent.substr(head_bytes));
+  return HEARTH_OK;
 }
 
-hearth_status operation_path(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                             hearth_bytes* path) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, it.work().operations().path_of(text), path);
-  });
+hearth_status operation_path(AgentContext& it, std::string_view id, hearth_bytes* path) {
+  return lend_result(it, it.work().operations().path_of(id), path);
 }
 
-hearth_status drop_operation_answer(const hearth_host* host, hearth_agent agent,
-                                    hearth_bytes id) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().operations().drop_answer(text));
-  });
+hearth_status drop_operation_answer(AgentContext& it, std::string_view id) {
+  return status_of(it, it.work().operations().drop_answer(id));
 }
 
-hearth_status set_operation_cost(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                                 std::uint64_t cost) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().operations().set_cost(text, cost));
-  });
+hearth_status set_operation_cost(AgentContext& it, std::string_view id, std::uint64_t cost) {
+  return status_of(it, it.work().operations().set_cost(id, cost));
 }
 
-constexpr hearth_operations_v1 kOperations = {.begin = begin_operation,
-                                              .settle = settle_operation,
-                                              .inspect = inspect_operation,
-                                              .list = list_operations,
-                                              .resolve = resolve_operation,
-                                              .answer = operation_answer,
-                                              .path = operation_path,
-                                              .drop_answer = drop_operation_answer,
-                                              .set_cost = set_operation_cost};
+constexpr hearth_operations_v1 kOperations = {
+    .begin = kDoor<begin_operation>,
+    .settle = kDoor<settle_operation>,
+    .inspect = kDoor<inspect_operation>,
+    .list = kDoor<list_operations>,
+    .resolve = kDoor<resolve_operation>,
+    .answer = kDoor<operation_answer>,
+    .path = kDoor<operation_path>,
+    .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
+    .set_cost = kDoor<set_operation_cost, DoorKind::kWork>};
 
 }  // namespace
 

@@ -23,29 +23,24 @@ namespace {
 constexpr std::size_t kItemsListedByDefault = 100;
 constexpr std::size_t kMostItemsListed = 1000;
 
-hearth_status push_agents_item(const hearth_host* host, hearth_agent agent,
-                               const hearth_queue_request* request, hearth_bytes* record) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto given = read_struct(request);
-    if (!given) return bad_struct(it);
-    const auto callback = text_of(given->callback);
-    const auto payload = text_of(given->payload);
-    if (!callback || !payload) return bad_slice(it);
-    durable::QueueRequest wanted;
-    wanted.callback = *callback;
-    wanted.payload = *payload;
-    wanted.max_attempts = given->max_attempts;
-    wanted.retry_base_ms = given->retry_base_ms;
-    wanted.retry_max_ms = given->retry_max_ms;
-    return lend_result(it, push_item(it, wanted), record);
-  });
+hearth_status push_agents_item(AgentContext& it, const hearth_queue_request* request,
+                               hearth_bytes* record) {
+  const auto given = read_struct(request);
+  if (!given) return bad_struct(it);
+  const auto callback = text_of(given->callback);
+  const auto payload = text_of(given->payload);
+  if (!callback || !payload) return bad_slice(it);
+  durable::QueueRequest wanted;
+  wanted.callback = *callback;
+  wanted.payload = *payload;
+  wanted.max_attempts = given->max_attempts;
+  wanted.retry_base_ms = given->retry_base_ms;
+  wanted.retry_max_ms = given->retry_max_ms;
+  return lend_result(it, push_item(it, wanted), record);
 }
 
-hearth_status get_item(const hearth_host* host, hearth_agent agent, hearth_bytes id,
-                       hearth_bytes* record) noexcept {
-  return for_text(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return lend_result(it, it.work().queue().get(text), record);
-  });
+hearth_status get_item(AgentContext& it, std::string_view id, hearth_bytes* record) {
+  return lend_result(it, it.work().queue().get(id), record);
 }
 
 // Reads the filter of list() and remove_all(); its views point into the plugin's memory. HEARTH_OK
@@ -64,44 +59,35 @@ hearth_status read_queue_filter(AgentContext& it, const hearth_queue_filter* fil
   return HEARTH_OK;
 }
 
-hearth_status list_items(const hearth_host* host, hearth_agent agent,
-                         const hearth_queue_filter* filter, hearth_bytes* records) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    durable::QueueFilter wanted;
-    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
-      return status;
-    return lend_result(it, it.work().queue().list(wanted), records);
-  });
+hearth_status list_items(AgentContext& it, const hearth_queue_filter* filter,
+                         hearth_bytes* records) {
+  durable::QueueFilter wanted;
+  if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK) return status;
+  return lend_result(it, it.work().queue().list(wanted), records);
 }
 
-hearth_status remove_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().queue().remove(text));
-  });
+hearth_status remove_item(AgentContext& it, std::string_view id) {
+  return status_of(it, it.work().queue().remove(id));
 }
 
-hearth_status remove_items(const hearth_host* host, hearth_agent agent,
-                           const hearth_queue_filter* filter, std::uint64_t* removed) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    durable::QueueFilter wanted;
-    if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK)
-      return status;
-    if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-    const auto count = it.work().queue().remove_all(wanted);
-    if (!count) return fail(it, count.error());
-    if (removed != nullptr) *removed = *count;
-    return hearth_status{HEARTH_OK};
-  });
+hearth_status remove_items(AgentContext& it, const hearth_queue_filter* filter,
+                           std::uint64_t* removed) {
+  durable::QueueFilter wanted;
+  if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK) return status;
+  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+  const auto count = it.work().queue().remove_all(wanted);
+  if (!count) return fail(it, count.error());
+  if (removed != nullptr) *removed = *count;
+  return HEARTH_OK;
 }
 
-hearth_status retry_item(const hearth_host* host, hearth_agent agent, hearth_bytes id) noexcept {
-  return for_work(host, agent, id, [&](AgentContext& it, std::string_view text) {
-    return status_of(it, it.work().queue().retry(text));
-  });
+hearth_status retry_item(AgentContext& it, std::string_view id) {
+  return status_of(it, it.work().queue().retry(id));
 }
 
-constexpr hearth_queue_v1 kQueue{push_agents_item, get_item,     list_items,
-                                 remove_item,      remove_items, retry_item};
+constexpr hearth_queue_v1 kQueue{kDoor<push_agents_item>, kDoor<get_item>,
+                                 kDoor<list_items>,       kDoor<remove_item, DoorKind::kWork>,
+                                 kDoor<remove_items>,     kDoor<retry_item, DoorKind::kWork>};
 
 }  // namespace
 

@@ -74,43 +74,34 @@ void StateExtension::undone(std::uint64_t last_write) {
 
 namespace {
 
-hearth_status get_state(const hearth_host* host, hearth_agent agent, hearth_bytes* json) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    if (json == nullptr) return fail(it, HEARTH_E_INVALID, "get() needs a place for the state");
-    const auto state = it.of<StateExtension>().get();
-    if (!state) return fail(it, HEARTH_E_NOT_FOUND, "there is no state yet");
-    *json = slice_of(*state);
-    return hearth_status{HEARTH_OK};
-  });
+hearth_status get_state(AgentContext& it, hearth_bytes* json) {
+  if (json == nullptr) return fail(it, HEARTH_E_INVALID, "get() needs a place for the state");
+  const auto state = it.of<StateExtension>().get();
+  if (!state) return fail(it, HEARTH_E_NOT_FOUND, "there is no state yet");
+  *json = slice_of(*state);
+  return HEARTH_OK;
 }
 
-hearth_status set_state(const hearth_host* host, hearth_agent agent, std::uint64_t on_behalf,
-                        hearth_bytes json) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = bytes_of(json);  // the JSON check covers UTF-8
-    if (!text) return bad_slice(it);
-    return status_of(it, it.of<StateExtension>().set(on_behalf, *text), HEARTH_E_GONE);
-  });
+hearth_status set_state(AgentContext& it, std::uint64_t on_behalf, hearth_bytes json) {
+  const auto text = bytes_of(json);  // the JSON check covers UTF-8
+  if (!text) return bad_slice(it);
+  return status_of(it, it.of<StateExtension>().set(on_behalf, *text), HEARTH_E_GONE);
 }
 
-hearth_status set_default_state(const hearth_host* host, hearth_agent agent,
-                                hearth_bytes json) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    const auto text = bytes_of(json);
-    if (!text) return bad_slice(it);
-    return status_of(it, it.of<StateExtension>().set_default(*text));
-  });
+hearth_status set_default_state(AgentContext& it, hearth_bytes json) {
+  const auto text = bytes_of(json);
+  if (!text) return bad_slice(it);
+  return status_of(it, it.of<StateExtension>().set_default(*text));
 }
 
-hearth_status unset_state(const hearth_host* host, hearth_agent agent,
-                          std::uint64_t on_behalf) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    return status_of(it, it.of<StateExtension>().unset(on_behalf));
-  });
+hearth_status unset_state(AgentContext& it, std::uint64_t on_behalf) {
+  return status_of(it, it.of<StateExtension>().unset(on_behalf));
 }
 
-constexpr hearth_state_v1 kState = {
-    .get = get_state, .set = set_state, .set_default = set_default_state, .unset = unset_state};
+constexpr hearth_state_v1 kState = {.get = kDoor<get_state>,
+                                    .set = kDoor<set_state>,
+                                    .set_default = kDoor<set_default_state>,
+                                    .unset = kDoor<unset_state>};
 
 }  // namespace
 

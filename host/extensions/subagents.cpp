@@ -40,69 +40,61 @@ std::optional<AgentKey> child_of(const AgentContext& agent, std::string_view age
   return agent.key().child(agent_class, name);
 }
 
-hearth_status list_sub_agents(const hearth_host* host, hearth_agent agent,
-                              const hearth_subagents_filter* filter,
-                              hearth_bytes* agents) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    SubAgents* const port = it.ports().sub_agents;
-    if (port == nullptr) return no_sub_agents(it);
-    hearth_subagents_filter wanted{};
-    if (filter != nullptr) {
-      const auto given = read_struct(filter);
-      if (!given) return bad_struct(it);
-      wanted = *given;
-    }
-    const auto limit = read_limit(wanted.limit, kListedByDefault, kMostListed);
-    if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 sub-agents are listed at once");
-    const auto after_class = text_of(wanted.after_class);
-    const auto after_name = text_of(wanted.after_name);
-    if (!after_class || !after_name) return bad_slice(it);
-    const AgentKey after =
-        after_name->empty() ? AgentKey() : it.key().child(*after_class, *after_name);
-    std::string json = "[";
-    for (const SubAgent& each : port->list(it.key(), after, *limit)) {
-      if (json.size() > 1) json += ',';
-      append_key(json, each.key);
-      json += ",\"created_at\":" + std::to_string(each.created_at_ms) + '}';
-    }
-    lend(it, json + ']', agents);
-    return kOk;
-  });
+hearth_status list_sub_agents(AgentContext& it, const hearth_subagents_filter* filter,
+                              hearth_bytes* agents) {
+  SubAgents* const port = it.ports().sub_agents;
+  if (port == nullptr) return no_sub_agents(it);
+  hearth_subagents_filter wanted{};
+  if (filter != nullptr) {
+    const auto given = read_struct(filter);
+    if (!given) return bad_struct(it);
+    wanted = *given;
+  }
+  const auto limit = read_limit(wanted.limit, kListedByDefault, kMostListed);
+  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 sub-agents are listed at once");
+  const auto after_class = text_of(wanted.after_class);
+  const auto after_name = text_of(wanted.after_name);
+  if (!after_class || !after_name) return bad_slice(it);
+  const AgentKey after =
+      after_name->empty() ? AgentKey() : it.key().child(*after_class, *after_name);
+  std::string json = "[";
+  for (const SubAgent& each : port->list(it.key(), after, *limit)) {
+    if (json.size() > 1) json += ',';
+    append_key(json, each.key);
+    json += ",\"created_at\":" + std::to_string(each.created_at_ms) + '}';
+  }
+  lend(it, json + ']', agents);
+  return HEARTH_OK;
 }
 
-hearth_status destroy_sub_agent(const hearth_host* host, hearth_agent agent,
-                                hearth_bytes agent_class, hearth_bytes name) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    SubAgents* const port = it.ports().sub_agents;
-    if (port == nullptr) return no_sub_agents(it);
-    const auto its_class = text_of(agent_class);
-    const auto its_name = text_of(name);
-    if (!its_class || !its_name) return bad_slice(it);
-    const auto child = child_of(it, *its_class, *its_name);
-    if (!child) return fail(it, HEARTH_E_NOT_FOUND, "there is no such sub-agent");
-    return status_of(it, port->destroy(*child, it.handle()));
-  });
+hearth_status destroy_sub_agent(AgentContext& it, hearth_bytes agent_class, hearth_bytes name) {
+  SubAgents* const port = it.ports().sub_agents;
+  if (port == nullptr) return no_sub_agents(it);
+  const auto its_class = text_of(agent_class);
+  const auto its_name = text_of(name);
+  if (!its_class || !its_name) return bad_slice(it);
+  const auto child = child_of(it, *its_class, *its_name);
+  if (!child) return fail(it, HEARTH_E_NOT_FOUND, "there is no such sub-agent");
+  return status_of(it, port->destroy(*child, it.handle()));
 }
 
-hearth_status path_of_agent(const hearth_host* host, hearth_agent agent,
-                            hearth_bytes* path) noexcept {
-  return for_agent(host, agent, [&](AgentContext& it) {
-    std::vector<AgentKey> way{it.key()};
-    while (auto above = way.back().parent()) way.push_back(*std::move(above));
-    std::string json = "[";
-    while (!way.empty()) {
-      if (json.size() > 1) json += ',';
-      append_key(json, way.back());
-      json += '}';
-      way.pop_back();
-    }
-    lend(it, json + ']', path);
-    return kOk;
-  });
+hearth_status path_of_agent(AgentContext& it, hearth_bytes* path) {
+  std::vector<AgentKey> way{it.key()};
+  while (auto above = way.back().parent()) way.push_back(*std::move(above));
+  std::string json = "[";
+  while (!way.empty()) {
+    if (json.size() > 1) json += ',';
+    append_key(json, way.back());
+    json += '}';
+    way.pop_back();
+  }
+  lend(it, json + ']', path);
+  return HEARTH_OK;
 }
 
-constexpr hearth_subagents_v1 kSubAgents = {
-    .list = list_sub_agents, .destroy = destroy_sub_agent, .path = path_of_agent};
+constexpr hearth_subagents_v1 kSubAgents = {.list = kDoor<list_sub_agents>,
+                                            .destroy = kDoor<destroy_sub_agent>,
+                                            .path = kDoor<path_of_agent>};
 
 }  // namespace
 
