@@ -78,7 +78,7 @@ options:
   EXPECT_EQ(config.sql.max_value_bytes, 4096U);
   EXPECT_EQ(config.max_state_bytes, 4096U);
   EXPECT_EQ(config.fibers.max_snapshot_bytes, 4096U);
-  EXPECT_EQ(config.managed.max_json_bytes, 4096U);
+  EXPECT_EQ(config.fibers.max_json_bytes, 4096U);
   EXPECT_EQ(config.schedules.max_payload_bytes, 4096U);
   EXPECT_EQ(config.queue.max_payload_bytes, 4096U);
   EXPECT_EQ(config.sql.max_sql_bytes, 5120U);
@@ -94,9 +94,9 @@ options:
   EXPECT_EQ(config.fibers.max_crashes, 6);
   EXPECT_EQ(config.fibers.retry_base, std::chrono::milliseconds(20));
   EXPECT_EQ(config.fibers.max_running, 6U);
-  EXPECT_EQ(config.managed.keep_completed, seconds(7));
-  EXPECT_EQ(config.managed.keep_failed, hours(8));
-  EXPECT_EQ(config.managed.max_records, 9U);
+  EXPECT_EQ(config.fibers.keep_completed, seconds(7));
+  EXPECT_EQ(config.fibers.keep_failed, hours(8));
+  EXPECT_EQ(config.fibers.max_records, 9U);
   EXPECT_EQ(config.schedules.timeout, seconds(10));
   EXPECT_EQ(config.schedules.max_schedules, 11U);
   EXPECT_EQ(config.schedules.max_running, 12U);
@@ -270,7 +270,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.sql.max_value_bytes, 2U << 20U);
   EXPECT_EQ(config.max_state_bytes, 2U << 20U);
   EXPECT_EQ(config.fibers.max_snapshot_bytes, 2U << 20U);
-  EXPECT_EQ(config.managed.max_json_bytes, 2U << 20U);
+  EXPECT_EQ(config.fibers.max_json_bytes, 2U << 20U);
   EXPECT_EQ(config.schedules.max_payload_bytes, 2U << 20U);
   EXPECT_EQ(config.queue.max_payload_bytes, 2U << 20U);
   EXPECT_EQ(config.sql.max_sql_bytes, 256U << 10U);
@@ -278,8 +278,8 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.sql.sql_time, seconds(5));
   EXPECT_EQ(config.max_events, 1000U);
   EXPECT_EQ(config.max_frame, 0U) << "that of the server file";
-  EXPECT_EQ(config.managed.keep_completed, hours(24));
-  EXPECT_EQ(config.managed.keep_failed, hours(24 * 7));
+  EXPECT_EQ(config.fibers.keep_completed, hours(24));
+  EXPECT_EQ(config.fibers.keep_failed, hours(24 * 7));
   EXPECT_EQ(config.fibers.max_attempts, 10);
   EXPECT_EQ(config.fibers.max_recoveries, 1000);
   EXPECT_EQ(config.fibers.max_turn_recoveries, 5);
@@ -287,7 +287,7 @@ TEST_F(ClassFileTest, AClassAloneHasTheDefaults) {
   EXPECT_EQ(config.fibers.recovery_timeout, minutes(1));
   EXPECT_EQ(config.fibers.retry_base, seconds(1));
   EXPECT_EQ(config.fibers.max_running, 1000U);
-  EXPECT_EQ(config.managed.max_records, 10'000U);
+  EXPECT_EQ(config.fibers.max_records, 10'000U);
   EXPECT_EQ(config.schedules.timeout, minutes(5));
   EXPECT_EQ(config.schedules.max_schedules, 10'000U);
   EXPECT_EQ(config.schedules.max_running, 32U);
