@@ -261,9 +261,10 @@ Settings<ServerConfig> make_own_server_settings() {
             "events that wait for one agent to wake, or to come back with new code. "
             "Further calls and requests get `too many requests wait for this agent` (503); "
             "the server does not read from a client with many waiting frames"),
-      count("limits.recovery_share", at(&Server::runtime, &RuntimeLimits::recovery_share), {1, 100},
-            "percent of an event loop's time for the recovery of interrupted work while "
-            "clients use the loop; otherwise recovery may use all of it"),
+      count(
+          "limits.recovery_share", at(&Server::runtime, &RuntimeLimits::recovery_share), {1, 100},
+          "at most this percent of an event loop's time for the recovery of interrupted work while "
+          "clients use the loop; otherwise recovery may use all of it"),
       duration("limits.shutdown_grace", at(&Server::limits, &ServerLimits::shutdown_grace), kGrace,
                "how long running work may continue, once the server is told to stop"),
       duration("limits.ping_interval", at(&Server::net, &NetOptions::ping_interval), kInterval,

@@ -379,12 +379,7 @@ FiberChange Fibers::settle_as(Job job, const FiberOutcome& outcome, bool dead) {
 }
 
 FiberChange Fibers::settle_alone(Job job, const FiberOutcome& outcome, bool dead) {
-  if (job.ended_at_ms) {
-    tellings_.drop(job.id);
-  } else {
-    forget(job.id);
-  }
-  has_settled_ = true;
+  const bool had_ended = job.ended_at_ms.has_value();
   job.status = to_string(outcome.status);
   job.dead = dead;
   job.ended_at_ms = now_ms();
@@ -401,6 +396,13 @@ FiberChange Fibers::settle_alone(Job job, const FiberOutcome& outcome, bool dead
   if (outcome.snapshot) record.snapshot = outcome.snapshot;
   if (outcome.metadata) record.metadata = outcome.metadata;
   FiberChange change{job.id, job.seq, outcome.status, record_json(record)};
+  // Only now, for the values above may be too large for the memory that is left.
+  if (had_ended) {
+    tellings_.drop(job.id);
+  } else {
+    forget(job.id);
+  }
+  has_settled_ = true;
   const bool goes = job.is_brief() && !dead;
   const bool is_needed = job.parent && table_.is_open(*job.parent);
   parents_.erase(job.id);

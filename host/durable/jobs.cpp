@@ -240,7 +240,7 @@ void Jobs::count_crash(const EndedProcess& ended) {
   if (ended.row) {
     run(HEARTH_COUNT_CRASH "seq = ?1", std::array{Param(*ended.row)});
   } else {
-    run(HEARTH_COUNT_CRASH "kind <> 5", {});
+    run(HEARTH_COUNT_CRASH "kind IN (2, 3, 4, 6, 7)", {});
   }
 #undef HEARTH_COUNT_CRASH
 }

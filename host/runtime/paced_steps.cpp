@@ -9,8 +9,9 @@ namespace hearth::runtime {
 namespace {
 
 // After a step that took `step`, until it has had `share` percent of the time.
-SteadyTime::duration pause_after(SteadyTime::duration step, int share) {
-  return std::min<SteadyTime::duration>(step * (100 - share) / share, PacedSteps::kMaxPause);
+SteadyTime::duration pause_after(SteadyTime::duration step, int share,
+                                 SteadyTime::duration at_most) {
+  return std::min(step * (100 - share) / share, at_most);
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ std::size_t PacedSteps::waiting() const {
 PacedSteps::Line* PacedSteps::next_line() {
   Line* next = nullptr;
   for (Line& line : lines_)
-    if (!line.steps.empty() && (next == nullptr || line.not_before < next->not_before))
+    if (!line.steps.empty() && (next == nullptr || std::pair(line.not_before, line.last_run) <
+                                                       std::pair(next->not_before, next->last_run)))
       next = &line;
   return next;
 }
@@ -59,14 +61,16 @@ void PacedSteps::run_one() {
   Line& line = *next_line();
   const std::function<void()> step = std::move(line.steps.front());
   line.steps.pop_front();
+  line.last_run = ++run_;
   const SteadyTime began = loop_.clock().steady_now();
   step();
   const SteadyTime ended = loop_.clock().steady_now();
   if (std::exchange(clients_seen_, clients_) != clients_) busy_until_ = ended + kBusyFor;
   line.not_before = not_before_ = ended;
   if (ended < busy_until_) {
-    line.not_before += pause_after(ended - began, line.share);
-    not_before_ += pause_after(ended - began, std::max(kTogether, lines_.back().share));
+    const SteadyTime::duration took = ended - began;
+    line.not_before += pause_after(took, line.share, kMaxPause);
+    not_before_ += pause_after(took, std::max(kTogether, lines_.back().share), kMaxPauseOfAll);
   }
   scheduled_.reset();
   schedule();

@@ -36,8 +36,8 @@ enum class StepKind : std::uint8_t {
 //
 // P1: A call that comes waits for one step at most, whatever its kind. Steps of one kind run in the
 // order added, and the kinds take turns.
-// P2: The pause after one step is at most kMaxPause. While no client uses the shard, steps follow
-// one another at once.
+// P2: The pause after one step is at most kMaxPause for its kind, and kMaxPauseOfAll for all. While
+// no client uses the shard, steps follow one another at once.
 //
 // Threads    The loop's.
 // Lifetime   The loop outlives it. Its destructor drops the steps that are left.
@@ -46,8 +46,9 @@ class PacedSteps {
   static constexpr int kShare = 20;
   static constexpr int kTogether = 50;
   static constexpr std::chrono::milliseconds kBusyFor{200};
-  static constexpr std::chrono::milliseconds kMaxPause{
-      100};  // one slow step must not stop the others for long
+  // One slow step must not stop the others of its kind for long, and those of other kinds hardly.
+  static constexpr std::chrono::milliseconds kMaxPause{100};
+  static constexpr std::chrono::milliseconds kMaxPauseOfAll{20};
 
   // `recovery_share`: 1 to 100.
   PacedSteps(ShardLoop& loop, int recovery_share);
@@ -67,6 +68,7 @@ class PacedSteps {
     int share = kShare;
     std::deque<std::function<void()>> steps{};
     SteadyTime not_before{};
+    std::uint64_t last_run = 0;  // the number of its last step among all
   };
 
   [[nodiscard]] Line* next_line();  // null without a step
@@ -76,6 +78,7 @@ class PacedSteps {
   ShardLoop& loop_;
   std::array<Line, 5> lines_;  // by kind
   std::optional<SteadyTime> scheduled_;
+  std::uint64_t run_ = 0;          // steps
   std::uint64_t newest_task_ = 0;  // earlier tasks do nothing
   std::uint64_t clients_ = 0;
   std::uint64_t clients_seen_ = 0;

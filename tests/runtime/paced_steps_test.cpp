@@ -99,6 +99,38 @@ TEST_F(PacedStepsTest, AStepOfAnotherKindDoesNotWaitForTheShareOfTheFirst) {
             (Moments{milliseconds(0), milliseconds(4), milliseconds(10), milliseconds(20)}));
 }
 
+// A kind whose steps are slow leaves the others their part of the loop.
+TEST_F(PacedStepsTest, SlowStepsOfOneKindDoNotStopAnotherKind) {
+  std::size_t recovered = 0;
+  const auto slow = [this] {
+    steps_->client_came();
+    loop_.let_pass(milliseconds(200));
+  };
+  const auto quick = [this, &recovered] {
+    steps_->client_came();
+    loop_.let_pass(milliseconds(2));
+    ++recovered;
+  };
+  steps_.emplace(loop_, 40);
+  for (int i = 0; i < 50; ++i) add(slow);
+  for (int i = 0; i < 500; ++i) steps_->add(StepKind::kRecovery, quick);
+  steps_->client_came();
+  loop_.advance(milliseconds(3000));
+  EXPECT_GE(recovered, 100U) << "in ten pauses of a tenth of a second";
+}
+
+TEST_F(PacedStepsTest, KindsTakeTurnsAlsoWhileNoTimePasses) {
+  std::string order;
+  const std::function<void()> again = [this, &order, &again] {
+    order += 'w';
+    if (order.size() < 6) add(again);
+  };
+  add(again);
+  for (int i = 0; i < 2; ++i) steps_->add(StepKind::kWaking, [&order] { order += 'k'; });
+  loop_.settle();
+  EXPECT_EQ(order, "wkwkww");
+}
+
 TEST_F(PacedStepsTest, ALargeShareOfRecoveryIsThatOfAllKinds) {
   steps_.emplace(loop_, 80);
   steps_->client_came();
