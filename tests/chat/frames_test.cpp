@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -255,15 +256,23 @@ TEST_F(ClientRulesTest, TheNewestMessagesAreKept) {
   EXPECT_EQ(text_of(stored[3]), "ok!");
 }
 
-class CrossingTest : public OneConversation {};
+// A client replaces its messages by each snapshot. One that crosses the client's own message on the
+// way has not got that message.
+class CrossingTest : public OneConversation {
+ protected:
+  // The texts of the last snapshot.
+  static std::vector<std::string> shown(const ChatClient& client) {
+    const std::vector<Json> snapshots = client.frames("cf_agent_chat_messages");
+    std::vector<std::string> texts;
+    for (const Json& message : snapshots.back().at("messages")) texts.push_back(text_of(message));
+    return texts;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Histories, CrossingTest, ::testing::Values("edit", "append"));
 
-// The list of a client that has not yet seen the end of the first turn comes behind it: the answer
-// stays whole, and the client, which has replaced its messages by those of the end, gets its own.
 TEST_P(CrossingTest, AMessageThatCrossesTheEndOfATurnIsSeenByItsSender) {
   auto agent = make({{"client_history", GetParam()}});
-  model.then({"one two"});
-  model.then({"fine"});
+  for (const char* const answer : {"one two", "fine", "bye"}) model.then({answer});
   ChatClient client(agent);
   ChatClient other(agent);
   client.say("r1", "count");
@@ -271,17 +280,36 @@ TEST_P(CrossingTest, AMessageThatCrossesTheEndOfATurnIsSeenByItsSender) {
   other.read();
   Json cut = transcript_of(agent)[1];
   cut["parts"] = Json::array({{{"type", "text"}, {"text", "one"}, {"state", "streaming"}}});
-  const std::size_t before = other.snapshots();
+  std::size_t before = other.snapshots();
   other.ask("r2", Json::array({user_message("u-r1", "count"), cut, user_message("u2", "and")}));
   wait(seconds(1));
   other.read();
   ASSERT_EQ(other.snapshots(), before + 1);
-  const Json shown = other.frames("cf_agent_chat_messages").back().at("messages");
-  ASSERT_EQ(shown.size(), 3U);
-  EXPECT_EQ(text_of(shown[1]), "one two");
-  EXPECT_EQ(text_of(shown[2]), "and");
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two");
+  EXPECT_EQ(shown(other), (std::vector<std::string>{"count", "one two", "and"}));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two") << "the shorter copy is not stored";
   EXPECT_EQ(other.shown("r2"), "fine");
+
+  wait(seconds(10));
+  before = other.snapshots();
+  other.ask("r3", Json::array({user_message("u3", "later")}));
+  wait(seconds(1));
+  other.read();
+  EXPECT_EQ(other.snapshots(), before) << "what was shown long ago crosses nothing";
+  EXPECT_EQ(other.shown("r3"), "bye");
+}
+
+TEST_P(CrossingTest, OfTwoMessagesAtOnceBothAreSeenByBoth) {
+  auto agent = make({{"client_history", GetParam()}});
+  for (const char* const answer : {"one", "two"}) model.then({answer});
+  ChatClient client(agent);
+  ChatClient other(agent);
+  client.say("r1", "a");
+  other.say("r2", "b");
+  wait(seconds(5));
+  other.read();
+  const std::vector<std::string> texts = shown(other);
+  for (const char* const text : {"a", "b"})
+    EXPECT_TRUE(std::ranges::find(texts, text) != texts.end()) << text;
 }
 
 class TwoThingsAtOnceTest : public OneConversation {};

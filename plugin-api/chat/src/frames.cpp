@@ -189,13 +189,11 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
     streams.acknowledge(client, accepted.id);
     co_return;
   }
-  const ListChange change =
-      transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
-                        request.is_regenerate, std::move(sent));
+  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
+                    request.is_regenerate, std::move(sent));
   if (!accepted.joined.empty()) transcript.join(accepted.joined);
   show_skipped(accepted.skipped);
-  // A client replaces its messages by each snapshot, and one that crossed this frame lacks the new.
-  streams.show_messages(change.is_behind ? std::nullopt : std::optional(client));
+  streams.show_list_of(client);
   start_head();
 }
 
@@ -203,9 +201,9 @@ Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sen
   auto preparing = agent.offload(
       [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
   Prepared prepared = co_await preparing;
-  const ListChange change = transcript.accept(std::move(prepared.messages), prepared.hashes,
-                                              options.history(), false, std::move(sent));
-  streams.show_messages(change.is_behind ? std::nullopt : std::optional(client));
+  transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
+                    std::move(sent));
+  streams.show_list_of(client);
 }
 
 void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,

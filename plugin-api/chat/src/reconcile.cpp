@@ -2,8 +2,10 @@
 
 #include <hearth/chat/message.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -148,33 +150,40 @@ bool keep_results(Json& message, const Json& other) {
 }
 
 struct Texts {
-  std::size_t bytes = 0;
+  std::vector<std::string_view> texts;
   bool is_open = false;
 };
 
 Texts texts_of(const Json& message) {
-  Texts texts;
+  Texts found;
   for (const Json& part : parts::of(message)) {
     const std::string& type = parts::text(part, "type");
     if (type != "text" && type != "reasoning") continue;
-    texts.bytes += parts::text(part, "text").size();
-    if (parts::text(part, "state") == "streaming") texts.is_open = true;
+    found.texts.emplace_back(parts::text(part, "text"));
+    if (parts::text(part, "state") == "streaming") found.is_open = true;
   }
-  return texts;
+  return found;
+}
+
+// Each text of the copy is the beginning of the stored one.
+bool is_beginning(const Texts& copy, const Texts& stored) {
+  return copy.texts.size() <= stored.texts.size() &&
+         std::ranges::equal(copy.texts, std::span(stored.texts).first(copy.texts.size()),
+                            [](std::string_view begun, std::string_view whole) {
+                              return whole.starts_with(begun);
+                            });
 }
 
 // The message, with the results of both. If a client has copied it in the middle of its stream,
 // that is the stored one: the client sent it before it saw the end.
-Json merged(Json incoming, const Json& stored, bool& is_behind) {
+Json merged(Json incoming, const Json& stored) {
+  const bool has_less = keep_results(incoming, stored);
   const Texts texts = texts_of(incoming);
   const Texts stored_texts = texts_of(stored);
-  Json copied = incoming;
-  const bool has_less = keep_results(incoming, stored) || texts.is_open;
-  if (!has_less || stored_texts.is_open || stored_texts.bytes < texts.bytes) return incoming;
-  is_behind = is_behind || stored_texts.bytes > texts.bytes ||
-              parts::of(stored).size() > parts::of(copied).size();
+  if ((!has_less && !texts.is_open) || stored_texts.is_open || !is_beginning(texts, stored_texts))
+    return incoming;
   Json whole = stored;
-  keep_results(whole, copied);
+  keep_results(whole, incoming);
   return whole;
 }
 
@@ -222,7 +231,7 @@ Reconciled reconcile(Json incoming, const Json& stored) {
     if (is_double[i]) continue;
     if (found[i] != nullptr) {
       message["id"] = (*found[i])["id"];
-      message = merged(std::move(message), *found[i], result.is_behind);
+      message = merged(std::move(message), *found[i]);
     } else if (i + 1 < count && is_assistant(message) && is_left_over(message, rows)) {
       continue;
     } else {

@@ -111,6 +111,7 @@ void Streams::connect(Connection client) {
 
 void Streams::leave(const Connection& client) {
   not_live_.erase(client.number());
+  shown_.erase(client.number());
 }
 
 void Streams::resume(Connection client, std::string_view probe_id) {
@@ -219,8 +220,10 @@ bool Streams::fits(const std::string& frame) const {
   return false;
 }
 
-void Streams::send_large(const Connection& client, const std::string& frame) const {
-  if (fits(frame)) client.send(frame);
+bool Streams::send_large(const Connection& client, const std::string& frame) const {
+  if (!fits(frame)) return false;
+  client.send(frame);
+  return true;
 }
 
 std::string Streams::snapshot(bool is_connect) const {
@@ -240,11 +243,19 @@ void Streams::show_messages(const std::optional<Connection>& except) {
   const std::string frame = snapshot();
   if (!fits(frame)) return;
   agent_.broadcast(frame, except ? std::span(&*except, 1) : std::span<const Connection>());
+  for (const Connection& client : clients)
+    if (!except || !(client == *except)) shown_[client.number()] = agent_.now();
   sent_ += frame.size();
 }
 
-void Streams::show_messages_to(const Connection& client) const {
-  send_large(client, snapshot());
+void Streams::show_messages_to(const Connection& client) {
+  if (send_large(client, snapshot())) shown_[client.number()] = agent_.now();
+}
+
+void Streams::show_list_of(const Connection& sender) {
+  const auto shown = shown_.find(sender.number());
+  const bool may_cross = shown != shown_.end() && agent_.now() - shown->second < kCrossing;
+  show_messages(may_cross ? std::nullopt : std::optional(sender));
 }
 
 void Streams::show_update(const Json& message) {

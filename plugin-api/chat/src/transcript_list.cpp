@@ -60,20 +60,7 @@ ListChange Transcript::append(const Json& list, bool is_regenerate) {
     put(message);
     change.written.push_back(id);
   }
-  change.is_behind = ends_earlier(list);
   return change;
-}
-
-// Whether the list has its last answer as it was in the middle of its stream.
-bool Transcript::ends_earlier(const Json& list) const {
-  for (std::size_t i = list.size(); i > 0; --i) {
-    const Json& message = list[i - 1];
-    if (parts::text(message, "role") != "assistant") continue;
-    const auto row = row_of(parts::text(message, "id"));
-    return row && reconcile(Json::array({message}), Json::array({parse_json(text_of(row->seq))}))
-                      .is_behind;
-  }
-  return false;
 }
 
 ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
@@ -100,7 +87,6 @@ ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, boo
   const Json found = candidates(rest, kept);
   const Reconciled reconciled = reconcile(std::move(rest), found);
   ListChange change;
-  change.is_behind = reconciled.is_behind;
   for (const Json& message : reconciled.messages) {
     const std::string& id = parts::text(message, "id");
     const auto hash = sent.hashes.find(id);

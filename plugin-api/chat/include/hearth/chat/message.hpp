@@ -86,8 +86,6 @@ struct Reconciled {
   Json messages = Json::array();
   // Each of them is stored: so what is stored and not among them may be deleted (regenerate).
   bool are_all_stored = true;
-  // The client does not know the end of one of them.
-  bool is_behind = false;
 };
 
 // Finds out which stored message each incoming one is, for a client makes its own ids:
@@ -96,10 +94,10 @@ struct Reconciled {
 //      and input of all shared calls are equal;
 //   3. for an assistant message without, the first stored one with equal sanitised parts.
 // Each stored message is found once. The incoming one gets its id. A tool part that is further in
-// the stored message is taken from there. A copy from the middle of a stream (with an open text, or
-// with a call that is further in the stored message) that has no more text than the stored one
-// becomes the stored one. An assistant message that is not the last one, is not found, and has only
-// pending calls that are settled in a message that was found, is left out.
+// the stored message is taken from there. A copy from the middle of a stream becomes the stored
+// one: a text of it is open, or a call is further in the stored message, and each of its texts is
+// the beginning of the stored one. An assistant message that is not the last one, is not found, and
+// has only pending calls that are settled in a message that was found, is left out.
 //
 // Messages that both lists have, with the same id and text, may be left out of both, if no other
 // incoming message shares a call with them. The last incoming message stays.

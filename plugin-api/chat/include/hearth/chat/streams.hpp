@@ -21,6 +21,7 @@
 #include <hearth/signal.hpp>
 #include <hearth/task.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -75,7 +76,12 @@ class Streams {
   // ---- for all clients but one
 
   void show_messages(const std::optional<Connection>& except = std::nullopt);
-  void show_messages_to(const Connection& client) const;
+  void show_messages_to(const Connection& client);
+  // What the sender's list has changed. The sender gets the messages too if a snapshot was sent to
+  // it within kCrossing: it replaces its messages by each, and one that crossed the list on its way
+  // has nothing that is new in it.
+  static constexpr std::chrono::seconds kCrossing{5};
+  void show_list_of(const Connection& sender);
   void show_update(const Json& message);
   void show_recovering(bool is_recovering, std::string_view turn);
   void show_clear(const std::optional<Connection>& except);
@@ -98,7 +104,7 @@ class Streams {
   void find_slow(std::string_view turn);
   [[nodiscard]] std::vector<Connection> not_live() const;
   [[nodiscard]] bool fits(const std::string& frame) const;
-  void send_large(const Connection& client, const std::string& frame) const;
+  bool send_large(const Connection& client, const std::string& frame) const;
   [[nodiscard]] std::string snapshot(bool is_connect = false) const;
 
   Agent& agent_;
@@ -109,6 +115,7 @@ class Streams {
   Signal changed_;
   std::size_t sent_ = 0;  // bytes of frames to live sockets since find_slow() has looked
   std::map<std::uint64_t, Socket> not_live_;  // by Connection::number()
+  std::map<std::uint64_t, Time> shown_;       // the last snapshot of each client, by number()
   std::set<std::uint64_t> reading_;  // those whose frames drain, before they are sent the log
 };
 

@@ -40,7 +40,6 @@ enum class ClientHistory : std::uint8_t {
 struct ListChange {
   std::vector<std::string> written;  // ids of the new and the changed messages, in the list's order
   std::size_t removed = 0;
-  bool is_behind = false;  // as Reconciled::is_behind: the client needs the messages
 };
 
 struct TranscriptPage {
@@ -127,7 +126,6 @@ class Transcript {
   [[nodiscard]] Json with_equal_calls(Json rest, const std::unordered_set<std::string>& kept) const;
   [[nodiscard]] Json candidates(const Json& rest, const std::unordered_set<std::string>& ids) const;
   ListChange append(const Json& list, bool is_regenerate);
-  [[nodiscard]] bool ends_earlier(const Json& list) const;
   ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
                   SentList sent);
   std::size_t remove_others(const std::unordered_set<std::string>& kept);
