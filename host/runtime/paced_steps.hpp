@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 
 namespace hearth::runtime {
 
@@ -26,29 +25,25 @@ enum class StepKind : std::uint8_t {
 // them. A fiber's work after its first wait is not paced.
 //
 // Promises
-//  P1 One at a time Steps run from the loop, and between two of them everything that is ready on
-//                   the loop runs.
+//  P1 One at a time Steps of one kind run in the order added, each from the loop, and between two
+//                   of them everything that is ready on the loop runs.
 //  P2 A share       While clients use the shard, and for kBusyFor afterwards, the steps of a kind
-//                   have kShare percent of the loop's time, or `recovery_share` percent, and all
-//                   kinds together the larger of kTogether and `recovery_share`.
+//                   have kShare percent of the loop's time, or `recovery_share` percent.
 //  P3 No limit      The number of steps has no limit here: the code that adds steps limits it
 //                   (permits).
 //
-// P1: A call that comes waits for one step at most, whatever its kind. Steps of one kind run in the
-// order added, and the kinds take turns.
-// P2: The pause after one step is at most kMaxPause for its kind, and kMaxPauseOfAll for all. While
-// no client uses the shard, steps follow one another at once.
+// P1: A call waits for one step of each kind at most.
+// P2: The pause after one step is at most kMaxPause. While no client uses the shard, steps follow
+// one another at once.
 //
 // Threads    The loop's.
 // Lifetime   The loop outlives it. Its destructor drops the steps that are left.
 class PacedSteps {
  public:
   static constexpr int kShare = 20;
-  static constexpr int kTogether = 50;
   static constexpr std::chrono::milliseconds kBusyFor{200};
-  // One slow step must not stop the others of its kind for long, and those of other kinds hardly.
-  static constexpr std::chrono::milliseconds kMaxPause{100};
-  static constexpr std::chrono::milliseconds kMaxPauseOfAll{20};
+  static constexpr std::chrono::milliseconds kMaxPause{
+      100};  // one slow step must not stop the others for long
 
   // `recovery_share`: 1 to 100.
   PacedSteps(ShardLoop& loop, int recovery_share);
@@ -67,23 +62,18 @@ class PacedSteps {
   struct Line {
     int share = kShare;
     std::deque<std::function<void()>> steps{};
+    bool scheduled = false;
+    std::uint64_t clients_seen = 0;
+    SteadyTime busy_until{};
     SteadyTime not_before{};
-    std::uint64_t last_run = 0;  // the number of its last step among all
   };
 
-  [[nodiscard]] Line* next_line();  // null without a step
-  void schedule();
-  void run_one();
+  void schedule(Line& line);
+  void run_one(Line& line);
 
   ShardLoop& loop_;
   std::array<Line, 5> lines_;  // by kind
-  std::optional<SteadyTime> scheduled_;
-  std::uint64_t run_ = 0;          // steps
-  std::uint64_t newest_task_ = 0;  // earlier tasks do nothing
   std::uint64_t clients_ = 0;
-  std::uint64_t clients_seen_ = 0;
-  SteadyTime busy_until_{};
-  SteadyTime not_before_{};                                     // for all kinds
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it
 };
 

@@ -76,27 +76,15 @@ TEST_F(PacedStepsTest, WithAShareOfAHundredClientsChangeNothing) {
   EXPECT_EQ(began_, (Moments{milliseconds(0), milliseconds(2), milliseconds(4)}));
 }
 
-// Each kind alone would have a fifth of the loop.
-TEST_F(PacedStepsTest, AllKindsTogetherHaveHalfOfTheLoopAndTakeTurns) {
+TEST_F(PacedStepsTest, EachKindHasItsOwnShare) {
   steps_->client_came();
-  for (int round = 0; round < 2; ++round)
-    for (const auto kind : {StepKind::kWork, StepKind::kArrival, StepKind::kWaking,
-                            StepKind::kDeparture, StepKind::kRecovery})
-      steps_->add(kind, step(milliseconds(2)));
-  loop_.advance(milliseconds(100));
-  std::vector<milliseconds> every_other;
-  for (int i = 0; i < 10; ++i) every_other.emplace_back(4 * i);
-  EXPECT_EQ(began_, every_other);
-}
-
-TEST_F(PacedStepsTest, AStepOfAnotherKindDoesNotWaitForTheShareOfTheFirst) {
-  steps_->client_came();
-  for (int i = 0; i < 3; ++i) add(step(milliseconds(2)));
-  loop_.advance(milliseconds(3));
-  steps_->add(StepKind::kWaking, step(milliseconds(2)));
+  for (int i = 0; i < 2; ++i) {
+    add(step(milliseconds(2)));
+    steps_->add(StepKind::kWaking, step(milliseconds(2)));
+  }
   loop_.advance(milliseconds(100));
   EXPECT_EQ(began_,
-            (Moments{milliseconds(0), milliseconds(4), milliseconds(10), milliseconds(20)}));
+            (Moments{milliseconds(0), milliseconds(2), milliseconds(10), milliseconds(12)}));
 }
 
 // A kind whose steps are slow leaves the others their part of the loop.
@@ -117,30 +105,6 @@ TEST_F(PacedStepsTest, SlowStepsOfOneKindDoNotStopAnotherKind) {
   steps_->client_came();
   loop_.advance(milliseconds(3000));
   EXPECT_GE(recovered, 100U) << "in ten pauses of a tenth of a second";
-}
-
-TEST_F(PacedStepsTest, KindsTakeTurnsAlsoWhileNoTimePasses) {
-  std::string order;
-  const std::function<void()> again = [this, &order, &again] {
-    order += 'w';
-    if (order.size() < 6) add(again);
-  };
-  add(again);
-  for (int i = 0; i < 2; ++i) steps_->add(StepKind::kWaking, [&order] { order += 'k'; });
-  loop_.settle();
-  EXPECT_EQ(order, "wkwkww");
-}
-
-TEST_F(PacedStepsTest, ALargeShareOfRecoveryIsThatOfAllKinds) {
-  steps_.emplace(loop_, 80);
-  steps_->client_came();
-  for (int i = 0; i < 2; ++i) {
-    steps_->add(StepKind::kRecovery, step(milliseconds(8)));
-    steps_->add(StepKind::kWork, step(milliseconds(8)));
-  }
-  loop_.advance(milliseconds(100));
-  EXPECT_EQ(began_,
-            (Moments{milliseconds(0), milliseconds(10), milliseconds(20), milliseconds(40)}));
 }
 
 TEST_F(PacedStepsTest, AClientCountsForAWhileAndThenNoMore) {
