@@ -575,7 +575,7 @@ std::optional<FiberChange> Fibers::next_untold() {
   const std::optional<Job> telling = tellings_.begin_next();
   if (!telling) return std::nullopt;
   auto job = table_.find(telling->id);
-  HEARTH_ASSERT(job, "a fiber without a row is told");
+  HEARTH_ASSERT(job, "a telling has no row of its fiber");
   FiberChange change = change_of(*std::move(job));
   change.row = telling->seq;
   return change;

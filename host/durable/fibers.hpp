@@ -127,7 +127,7 @@ struct LeftOver {
 //  P9 Conflict     A key or id with another name or input, or an id whose record has another key or
 //                  none, is kConflict, never a silent hit.
 //  P10 Brief       The turn that settles a brief record without an open parent removes it without
-//                  telling, but a dead record is told, and kept for keep_failed.
+//                  a telling; a dead record gets a telling, and is kept for keep_failed.
 //  P11 Parents     A brief record with an open parent is kept, untold, until the parent has another
 //                  checkpoint or is settled, so that a parent that is run again finds the value.
 //  P12 Code        A fiber that waits for code waits without limit, and counts toward max_records.

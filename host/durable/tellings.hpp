@@ -13,9 +13,9 @@
 
 namespace hearth::durable {
 
-// A telling has the id of its fiber, and is its key too: a fiber that ends once more while it is
-// told is told again, after that. A telling that fails is repeated after growing waits. One that is
-// given up leaves no row.
+// A telling has the id of its fiber, and is its key too: if a fiber ends once more while
+// its telling is in progress, the next telling begins when that one has ended. A telling that fails
+// is tried again after growing waits. One that is given up leaves no row.
 //
 // Threads, Durable, Failure   As Jobs.
 class Tellings final : public CountedJobs {

@@ -54,7 +54,7 @@ TEST_F(BriefFibersTest, P10_ItsRecordGoesWithItsEndHoweverThatComes) {
     EXPECT_EQ(change.status, end) << "who has ended it learns what became of it";
     EXPECT_EQ(status("x"), "none");
     EXPECT_EQ(rows(), 0);
-    EXPECT_FALSE(fibers_->tellings().due()) << "nobody is told";
+    EXPECT_FALSE(fibers_->tellings().due()) << "there is no telling";
   }
   begin("x");
   EXPECT_TRUE(fibers_->cancel("x", "", "enough"));
@@ -101,7 +101,7 @@ TEST_F(BriefFibersTest, P11_AValueIsKeptUntilItsParentHasEnded) {
   const auto parent = begin("parent");
   const auto child = begin("child", "parent/child/1", "parent");
   settle(child.fiber, FiberStatus::kCompleted, "7");
-  EXPECT_FALSE(fibers_->tellings().due()) << "nobody is told";
+  EXPECT_FALSE(fibers_->tellings().due()) << "there is no telling";
   crash();
   FiberRequest again = brief("", "parent/child/1", "parent");
   again.take_up = true;
@@ -332,7 +332,7 @@ TEST_F(BriefFibersTest, P12_ItCountsAmongTheRecordsAndACancelEndsIt) {
   EXPECT_TRUE(fibers_->unknown("x"));
   database_->commit();
   EXPECT_EQ(fibers_->start(brief("y")).error().code, Errc::kLimitExceeded);
-  EXPECT_TRUE(fibers_->cancel("x", "", "nobody can do it"));
+  EXPECT_TRUE(fibers_->cancel("x", "", "the shop is closed"));
   EXPECT_EQ(rows(), 0);
   EXPECT_NE(begin("y").fiber, 0U);
 }

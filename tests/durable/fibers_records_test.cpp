@@ -83,7 +83,7 @@ TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   for (int i = 0; i < 150; ++i) settle(start("").fiber, FiberStatus::kCompleted);
   settle(start("failed").fiber, FiberStatus::kError, "no");
   clock_.advance(settings_.keep_completed);
-  EXPECT_FALSE(fibers_->sweep()) << "P3: nobody has heard of them";
+  EXPECT_FALSE(fibers_->sweep()) << "P3: their tellings have not ended";
   while (const auto change = fibers_->next_untold()) fibers_->told(change->id, true);
   database_->commit();
   EXPECT_TRUE(fibers_->sweep());
