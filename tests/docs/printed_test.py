@@ -19,6 +19,9 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/READ
              "plugin-api/template/README.md", "tests/README.md", "tests/e2e/README.md",
              "clients/python/README.md", "clients/js/README.md")
 
+# What the package installs.
+UNIT, SETTINGS = "packaging/debian/hearth.service", "packaging/debian/hearth.yaml"
+
 # The languages of fences, and the test of each. Fences without a language are pictures, and outputs
 # that have a test below.
 TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py; tests/e2e/objects.test.mjs",
@@ -136,7 +139,7 @@ def check_unit(document, text):
         return
     with tempfile.TemporaryDirectory(prefix="hearth-printed-") as scratch:
         unit = pathlib.Path(scratch) / "hearth.service"
-        unit.write_text(re.sub(r"=/usr/local/bin/hearth\b", "=/bin/true", text))
+        unit.write_text(re.sub(r"=/usr/bin/hearth\b", "=/bin/true", text))
         answer = run(analyze, "verify", "--man=no", unit)
     said = [line for line in answer.stdout.splitlines() if "hearth.service" in line]  # an unknown key is status 0
     if answer.returncode != 0 or said:
@@ -152,8 +155,6 @@ def check_fences(hearth, document, text):
                 problems.append(f"{document}: {mistake}: {snippet}")
         elif language == "yaml":
             check_yaml(hearth, document, snippet)
-        elif language == "ini":
-            check_unit(document, snippet)
         elif language not in TRIED_ELSEWHERE and language != "yaml":
             problems.append(f"{document}: no test tries a fence in {language}")
 
@@ -197,6 +198,11 @@ def main(sources, hearth):
             check_command(hearth, document, words)
         check_shell(sources, document, text)
         check_fences(hearth, document, text)
+    for document, check in ((UNIT, check_unit), (SETTINGS, functools.partial(check_yaml, hearth))):
+        text = (sources / document).read_text()
+        for words in commands_of(f"```\n{text}```\n"):
+            check_command(hearth, document, words)
+        check(document, text)
     check_settings(sources, hearth)
     check_mistakes(sources, hearth)
     if problems:
