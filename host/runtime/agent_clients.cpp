@@ -18,7 +18,7 @@ const std::vector<ConnectionId>& AgentClients::all() const {
 }
 
 std::size_t AgentClients::max_frame_bytes() const {
-  return services_.limits().max_answer_bytes;
+  return services_.limits.max_answer_bytes;
 }
 
 void AgentClients::send(extensions::Client& to, FrameKind kind, std::string_view payload) {

@@ -11,7 +11,7 @@ namespace hearth::runtime {
 
 class AgentInbox;
 class Outbox;
-class ShardServices;
+struct ShardServices;
 
 // Threads  The shard's.  Lifetime  The constructor arguments outlive it.
 class AgentClients final : public extensions::Clients {

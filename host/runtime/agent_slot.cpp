@@ -28,8 +28,8 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
       key_(std::move(key)),
       segment_(std::move(segment)),
       inbox_(key_,
-             {parts.services.connections(), parts.services.client_memory(), parts.services.limits(),
-              parts.services.loop(), parts.services.logger()},
+             {parts.services.connections, parts.services.client_memory, parts.services.limits,
+              parts.services.loop, parts.services.logger},
              [this] {
                if (state() == AgentState::kLive) after_turn();  // events that waited behind them
                parts_.look_at_unused(*this);
@@ -95,7 +95,7 @@ bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId 
 }
 
 bool AgentSlot::is_connecting(ConnectionId connection) const {
-  const Connection* client = parts_.services.connections().find(connection);
+  const Connection* client = parts_.services.connections.find(connection);
   return client != nullptr && client->connect_in_progress;
 }
 
@@ -143,13 +143,13 @@ std::chrono::milliseconds AgentSlot::call_timeout() const {
   } else if (const auto served = parts_.classes.find(segment_)) {
     own = served->settings.call_timeout;
   }
-  return own.count() > 0 ? own : parts_.services.limits().call_timeout;
+  return own.count() > 0 ? own : parts_.services.limits.call_timeout;
 }
 
 void AgentSlot::go_on_later() {
   Live* live = life_.as<Live>();
   if (live == nullptr || inbox_.empty() || std::exchange(live->goes_on_later, true)) return;
-  parts_.services.loop().post(task([](AgentSlot& slot) { slot.go_on(); }));
+  parts_.services.loop.post(task([](AgentSlot& slot) { slot.go_on(); }));
 }
 
 void AgentSlot::go_on() {
@@ -161,11 +161,11 @@ void AgentSlot::deliver(OwnedEvent event) {
   LiveAgent& live = *this->live();
   const bool again = event.interruptions.count > 0;
   const bool has_due = event.interruptions.has_due();
-  if (has_due && parts_.services.loop().clock().steady_now() >= event.interruptions.due) {
+  if (has_due && parts_.services.loop.clock().steady_now() >= event.interruptions.due) {
     inbox_.give_up(event);
     return;
   }
-  Connection* const client = parts_.services.connections().find(event.connection);
+  Connection* const client = parts_.services.connections.find(event.connection);
   if (event.kind == EventKind::kConnect) {
     if (client == nullptr) return;
     client->connect_in_progress = true;
@@ -195,7 +195,7 @@ void AgentSlot::connect(ConnectionId id) {
 
 void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_view reason,
                              bool was_clean) {
-  Connection* client = parts_.services.connections().find(id);
+  Connection* client = parts_.services.connections.find(id);
   const bool known =
       client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
   client->state = ConnectionState::kClosed;
@@ -230,7 +230,7 @@ void AgentSlot::be_awake() {
 
 void AgentSlot::wake() {
   HEARTH_ASSERT(!in_memory(), "wake() of an agent that is in memory");
-  AlarmClock& alarms = parts_.services.alarms();
+  AlarmClock& alarms = parts_.services.alarms;
   if (parts_.stopping) {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
@@ -270,13 +270,13 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   const ShardServices& services = parts_.services;
   ++served->starts->agents;
   parts_.admission.enter(*this);
-  services.metrics().of_class(key_.agent_class).live_agents.add(1);
+  services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Waking& waking =
       life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
-  waking.since = services.loop().clock().steady_now();
-  const extensions::Span span = parts_.services.spans().root();
+  waking.since = services.loop.clock().steady_now();
+  const extensions::Span span = parts_.services.spans.root();
   waking.span = span;
-  if (served->settings.is_object) services.metrics().objects.came(key_.agent_class);
+  if (served->settings.is_object) services.metrics.objects.came(key_.agent_class);
   settling_ = true;  // results of START are handled below, once START is delivered
   Result<void> starting;
   Ending how{.reason = EvictReason::kAdmin};
@@ -286,7 +286,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   } catch (const OutOfDescriptors& failure) {  // agent boundary
     // Another taker got the descriptors that lacks_room() had found. This is no failure of the
     // agent, which waits for others.
-    services.logger().write(LogLevel::kDebug, "agent.lost_descriptors",
+    services.logger.write(LogLevel::kDebug, "agent.lost_descriptors",
                             {{"class", key_.agent_class},
                              {"agent", key_.name},
                              {"error", std::string_view(failure.what())}});
@@ -294,7 +294,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
     const std::string trace = span.text();
-    services.logger().write_limited(
+    services.logger.write_limited(
         LogLevel::kError, "agent.storage_failed", {key_.agent_class},
         extensions::agent_line(
             {.agent_class = key_.agent_class, .agent = key_.name, .trace = trace},
@@ -350,9 +350,9 @@ void AgentSlot::started(const Completion& completion) {
   Waking* waking = life_.as<Waking>();
   if (waking == nullptr) return;
   if (waking->served->settings.is_object) {
-    parts_.services.metrics().objects.started(
-        key_.agent_class, parts_.services.loop().clock().steady_now() - waking->since);
-    (void)parts_.services.logger().record_limited(
+    parts_.services.metrics.objects.started(
+        key_.agent_class, parts_.services.loop.clock().steady_now() - waking->since);
+    (void)parts_.services.logger.record_limited(
         LogLevel::kDebug, "object.woken", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}}, extensions::kAuditLimit);
   }
@@ -360,10 +360,10 @@ void AgentSlot::started(const Completion& completion) {
   static_cast<Resident&>(next) = std::move(*waking);
   next.intent = waking->intent;
   Live& live = life_.enter(AgentInput::kStarted, std::move(next));
-  parts_.services.metrics().of_class(key_.agent_class).starts.add();
+  parts_.services.metrics.of_class(key_.agent_class).starts.add();
   count_trial();
-  parts_.services.alarms().forget_failures(key_);
-  parts_.services.logger().write(LogLevel::kDebug, "agent.started",
+  parts_.services.alarms.forget_failures(key_);
+  parts_.services.logger.write(LogLevel::kDebug, "agent.started",
                                  {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
@@ -376,7 +376,7 @@ void AgentSlot::started(const Completion& completion) {
 }
 
 void AgentSlot::connected(const Completion& completion) {
-  Connection* client = parts_.services.connections().find(completion.connection);
+  Connection* client = parts_.services.connections.find(completion.connection);
   if (client == nullptr) return;
   client->connect_in_progress = false;
   client->forget_headers();
@@ -391,7 +391,7 @@ void AgentSlot::connected(const Completion& completion) {
 void AgentSlot::write_failure(std::string_view line, const Error& failure, CallId call,
                               const extensions::Span& span) const {
   const std::string trace = span.text();
-  parts_.services.logger().write_limited(
+  parts_.services.logger.write_limited(
       LogLevel::kWarn, line, {key_.agent_class, to_string(failure.code)},
       extensions::agent_line(
           {.agent_class = key_.agent_class, .agent = key_.name, .call = call, .trace = trace},
@@ -475,7 +475,7 @@ void AgentSlot::completed(const Completion& completion) {
 // ---- idleness -----------------------------------------------------------------------------------
 
 void AgentSlot::touch() {
-  last_activity_ = parts_.services.loop().clock().steady_now();
+  last_activity_ = parts_.services.loop.clock().steady_now();
   Live* live = life_.as<Live>();
   if (live != nullptr && std::exchange(live->trimmed, false))
     arm_idle_timer(last_activity_ + std::min(kTrimAfter, live->served->settings.idle_timeout));
@@ -485,12 +485,12 @@ void AgentSlot::touch() {
 void AgentSlot::arm_idle_timer(SteadyTime due) {
   // One timer a live agent, moved only when it fires: traffic costs nothing.
   life_.as<Live>()->idle_timer =
-      LoopTimer(parts_.services.loop(), due, [this] { idle_timer_fired(); });
+      LoopTimer(parts_.services.loop, due, [this] { idle_timer_fired(); });
 }
 
 void AgentSlot::idle_timer_fired() {
   Live& live = *life_.as<Live>();
-  const SteadyTime now = parts_.services.loop().clock().steady_now();
+  const SteadyTime now = parts_.services.loop.clock().steady_now();
   const std::chrono::milliseconds timeout = live.served->settings.idle_timeout;
   if (!inbox_.empty() || !live.live->idle()) {
     touch();

@@ -27,7 +27,7 @@ class DatabaseThreads;
 class Destructions;
 class PacedSteps;
 enum class StepKind : std::uint8_t;
-class ShardServices;
+struct ShardServices;
 
 // Promises (states and transitions: agent_state.hpp)
 //  P1 One path   There is one way in, wake(), and one way out, finish_end(), whatever the reason.

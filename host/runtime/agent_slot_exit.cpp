@@ -74,7 +74,7 @@ void AgentSlot::begin_ending(Ending how) {
 
 void AgentSlot::post_end() {
   life_.as<Ending>()->pace = Ending::Pace::kPosted;
-  parts_.services.loop().post(task([](AgentSlot& slot) { slot.end_now(); }));
+  parts_.services.loop.post(task([](AgentSlot& slot) { slot.end_now(); }));
 }
 
 void AgentSlot::end_in_turn(StepKind kind) {
@@ -127,7 +127,7 @@ void AgentSlot::end_instance(Rest rest) {
     parts_.end_below(key_);
   }
   if (failed) {
-    AlarmClock& alarms = parts_.services.alarms();
+    AlarmClock& alarms = parts_.services.alarms;
     rest.next_wake = durable::either(rest.next_wake, alarms.known(key_));
     if (!rest.next_wake.none() && !ending.lost_descriptors)
       rest.at_least = alarms.wait_after_failure(key_);
@@ -169,10 +169,10 @@ void note_object_left(const ShardServices& services, const storage::AgentKey& ke
                       const Ending& ending, bool destroyed) {
   stop_point("object.hibernate.closed");
   const bool hibernates = !destroyed && ending.had_started;
-  services.metrics().objects.left(key.agent_class, hibernates);
-  if (!destroyed) services.files().note_active(key);
+  services.metrics.objects.left(key.agent_class, hibernates);
+  if (!destroyed) services.files.note_active(key);
   if (!hibernates) return;
-  (void)services.logger().record_limited(
+  (void)services.logger.record_limited(
       LogLevel::kDebug, "object.hibernated", {key.agent_class},
       {{"class", key.agent_class}, {"agent", key.name}, {"reason", to_string(ending.reason)}},
       extensions::kAuditLimit);
@@ -184,13 +184,13 @@ void note_object_left(const ShardServices& services, const storage::AgentKey& ke
 void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   const ShardServices& services = parts_.services;
   if (!trouble.empty()) {
-    services.logger().write_limited(
+    services.logger.write_limited(
         LogLevel::kWarn, "agent.close_failed", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
   Ending ending = std::move(*life_.as<Ending>());
   if (ending.live && ending.live->kept_at_end() && !rest.destroyed)
-    services.files().note_kept(key_, storage::Kept::kOnDevice);
+    services.files.note_kept(key_, storage::Kept::kOnDevice);
   ending.live.reset();
   StartCounts& starts = *ending.served->starts;
   if (ending.start_failure) {
@@ -200,7 +200,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   }
   starts.count_leave();
   parts_.handles.remove(ending.handle);
-  ClassMetrics& figures = services.metrics().of_class(key_.agent_class);
+  ClassMetrics& figures = services.metrics.of_class(key_.agent_class);
   figures.live_agents.add(-1);
   // Condemned while another thread closed its database.
   const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
@@ -219,14 +219,14 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   if (rest.destroyed) {
     inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
   } else {
-    services.alarms().rest(key_, rest.next_wake, rest.next_look, rest.at_least);
+    services.alarms.rest(key_, rest.next_wake, rest.next_look, rest.at_least);
     // The version that the agent waits for may have come.
     if (ending.reason == EvictReason::kCodeUpdate && rest.next_wake.at_ms &&
         durable::is_next_version(*rest.next_wake.at_ms))
-      services.alarms().look_at(key_, unix_millis(services.loop().clock().wall_now()));
+      services.alarms.look_at(key_, unix_millis(services.loop.clock().wall_now()));
   }
   life_.enter(AgentInput::kGone, Cold{});
-  services.logger().write(
+  services.logger.write(
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
   inbox_.part_with_unfinished();
@@ -246,13 +246,13 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
     const Error& failure = ending.start_failure->error;
     const std::shared_ptr<StartCounts> version = ending.served->starts;
     ending.served.reset();  // a cold agent keeps no code
-    parts_.services.metrics().of_class(key_.agent_class).failed_starts.add();
+    parts_.services.metrics.of_class(key_.agent_class).failed_starts.add();
     write_failure("agent.start_failed", failure, ending.start_failure->call,
                   ending.start_failure->span);
     if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes the agent
     start_failed(version, Error{Errc::kUnavailable,
                                 ending.start_failure->is_for_clients ||
-                                        parts_.services.limits().show_failures
+                                        parts_.services.limits.show_failures
                                     ? failure.message
                                     : "the agent failed to start; the server's log says why"});
     return;

@@ -33,7 +33,7 @@ void AgentSlot::rejoin_room_line() {
 void AgentSlot::leave_room_line() {
   if (state() == AgentState::kAwaitingRoom) life_.enter(AgentInput::kStopsWaiting, Cold{});
   if (!parts_.admission.drop_out(*this)) return;
-  parts_.services.alarms().look_again(key_, kNextTry);
+  parts_.services.alarms.look_again(key_, kNextTry);
   give_back_permits();
 }
 
@@ -88,18 +88,18 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
                               ? "too many objects are active; try again later"
                               : "too many files are open; try again later";
   if (permits_.any()) {  // other agents whose time has come would find no room either
-    services.alarms().no_room_until(services.loop().clock().steady_now() + kNextTry);
-    services.durable_events().report(extensions::DurableEvent::kAlarmNoRoom,
+    services.alarms.no_room_until(services.loop.clock().steady_now() + kNextTry);
+    services.durable_events.report(extensions::DurableEvent::kAlarmNoRoom,
                                      {.agent_class = key_.agent_class, .agent = key_.name}, "",
                                      has_files ? "" : "too many files are open");
   }
   if (!has_files) {
-    services.logger().write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
+    services.logger.write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
                                     {{"class", key_.agent_class},
                                      {"agent", key_.name},
                                      {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
-  services.alarms().look_again(key_, kNextTry);
+  services.alarms.look_again(key_, kNextTry);
   refuse_waiting(Error{Errc::kUnavailable, why}, kCloseTryAgainLater);
 }
 

@@ -75,7 +75,7 @@ void AgentSlot::count_trial() {
 void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
   // The order of these reads matters: a rollback first puts the other version, then decides, then
   // tells the shards.
-  ShardLoop& loop = parts_.services.loop();
+  ShardLoop& loop = parts_.services.loop;
   const SteadyTime until = version->undecided_until;
   const bool is_undecided = loop.clock().steady_now() < until;
   const auto served = parts_.classes.find(segment_);
@@ -93,7 +93,7 @@ void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error 
 bool AgentSlot::awaits_decision(const ServedClass& version) const {
   const AwaitingVersion* awaiting = life_.as<AwaitingVersion>();
   return awaiting != nullptr && awaiting->version == version.starts &&
-         parts_.services.loop().clock().steady_now() < version.starts->undecided_until.load();
+         parts_.services.loop.clock().steady_now() < version.starts->undecided_until.load();
 }
 
 void AgentSlot::forget_failed_start() {

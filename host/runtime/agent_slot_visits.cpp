@@ -105,7 +105,7 @@ void AgentSlot::open_for_visits() {
   }
   ++served->starts->agents;
   parts_.admission.enter(*this);
-  parts_.services.metrics().of_class(key_.agent_class).live_agents.add(1);
+  parts_.services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Opened& opened =
       life_.enter(AgentInput::kOpen, Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // without an instance there is nothing to settle
@@ -114,7 +114,7 @@ void AgentSlot::open_for_visits() {
     opened.live->open();
     for (AgentVisit& visit : visits) opened.live->receive(visit);
   } catch (const StorageError& failure) {  // agent boundary
-    parts_.services.logger().write_limited(LogLevel::kError, "agent.storage_failed",
+    parts_.services.logger.write_limited(LogLevel::kError, "agent.storage_failed",
                                            {key_.agent_class},
                                            {{"class", key_.agent_class},
                                             {"agent", key_.name},

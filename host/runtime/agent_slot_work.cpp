@@ -35,7 +35,7 @@ void AgentSlot::come_for_work() {
 
 void AgentSlot::let_recover() {
   if (state() != AgentState::kLive || permits_.recovery) return;  // it asks once it has started
-  parts_.services.alarms().take(permits_, PermitKind::kRecovery);
+  parts_.services.alarms.take(permits_, PermitKind::kRecovery);
   look();
 }
 
@@ -43,9 +43,9 @@ void AgentSlot::wake_for_work(PermitKind kind) {
   if (state() == AgentState::kAwaitingRoom) return;  // it looks for due work once it is awake
   if (state() == AgentState::kCondemned) return;     // its work is removed with its files
   const ShardServices& services = parts_.services;
-  services.alarms().take(permits_, kind);
-  services.metrics().woken_by_alarm.add();
-  services.durable_events().report(extensions::DurableEvent::kAlarmWoken,
+  services.alarms.take(permits_, kind);
+  services.metrics.woken_by_alarm.add();
+  services.durable_events.report(extensions::DurableEvent::kAlarmWoken,
                                    {.agent_class = key_.agent_class, .agent = key_.name}, "", "");
   wake();
   if (!in_memory() && state() != AgentState::kAwaitingRoom) give_back_permits();  // it was refused
@@ -59,10 +59,10 @@ void AgentSlot::pump() {
   LiveAgent& agent = *live->live;
   if (agent.lent()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.
-  const bool has_room = !agent.has_durable_work() || parts_.services.files().has_room();
+  const bool has_room = !agent.has_durable_work() || parts_.services.files.has_room();
   if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.recovery_due()) parts_.services.alarms().ask_to_recover(key_, permits_);
+  if (may_begin && agent.recovery_due()) parts_.services.alarms.ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
@@ -75,21 +75,21 @@ void AgentSlot::pump() {
     after_turn();
   } else if (!has_room) {
     constexpr std::int64_t kLookForRoomMs = 1'000;
-    parts_.services.alarms().look_at(
-        key_, unix_millis(parts_.services.loop().clock().wall_now()) + kLookForRoomMs);
+    parts_.services.alarms.look_at(
+        key_, unix_millis(parts_.services.loop.clock().wall_now()) + kLookForRoomMs);
   } else if (const auto at = agent.next_look_ms()) {
     // Later work must not be forgotten while the agent stays in memory.
     const std::int64_t soon =
-        unix_millis(parts_.services.loop().clock().wall_now()) + kCrowdedPause.count();
+        unix_millis(parts_.services.loop.clock().wall_now()) + kCrowdedPause.count();
     const bool waits_to_notify = !may_notify && agent.work_due();
-    parts_.services.alarms().look_at(key_, waits_to_notify ? std::min(*at, soon) : *at);
+    parts_.services.alarms.look_at(key_, waits_to_notify ? std::min(*at, soon) : *at);
   }
 }
 
 void AgentSlot::give_back_permits() {
   const Live* live = life_.as<Live>();
   const bool recovers = live != nullptr && (live->live->recovering() || live->live->recovery_due());
-  parts_.services.alarms().give_back(permits_, recovers);
+  parts_.services.alarms.give_back(permits_, recovers);
   parts_.admission.may_be_idle(*this);
 }
 

@@ -27,7 +27,7 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
   storage::AgentDatabaseOptions options = settings.database;
   options.class_schema = agent_class.schema_version();
   options.must_exist = kept != storage::Kept::kUnknown;
-  options.sync = settings.durability == Durability::kPower ? &services.sync() : nullptr;
+  options.sync = settings.durability == Durability::kPower ? &services.sync : nullptr;
   return options;
 }
 
@@ -42,7 +42,7 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
                      AgentHandle handle)
     : LiveAgent(parts, services, std::move(agent_class), settings, handle,
-                services.files().kept(parts.key)) {}
+                services.files.kept(parts.key)) {}
 
 LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
@@ -51,28 +51,28 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                     .key = parts.key,
                     .settings = settings,
                     .database = database_,
-                    .clock = services.loop().clock(),
+                    .clock = services.loop.clock(),
                     .work = work_,
                     .calls = *this,
                     .clients = clients_,
                     .watchers = *this,
-                    .ports = services.ports()}),
+                    .ports = services.ports}),
       parts_(parts),
       services_(services),
       class_(std::move(agent_class)),
-      figures_(services.metrics().of_class(parts.key.agent_class)),
-      database_(services.files().path(parts.key), parts.key,
+      figures_(services.metrics.of_class(parts.key.agent_class)),
+      database_(services.files.path(parts.key), parts.key,
                 database_options(*class_, settings, kept, services)),
-      commits_({services.files(), services.alarms(), services.logger(), parts_.key, database_},
+      commits_({services.files, services.alarms, services.logger, parts_.key, database_},
                kept,
                settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      work_(database_, parts_.key, services.loop().clock(), services.random(), settings,
-            services.durable_events(), commits_.stops()),
-      outbox_(*this, commits_.gate(), services.client_memory()),
+      work_(database_, parts_.key, services.loop.clock(), services.random, settings,
+            services.durable_events, commits_.stops()),
+      outbox_(*this, commits_.gate(), services.client_memory),
       clients_(parts_.inbox, services, outbox_),
-      operations_(*this, services.loop(), outbox_),
-      calls_(services.loop(), services.client_memory(), services.limits().max_waiting,
-             services.limits().max_waiting_bytes),
+      operations_(*this, services.loop, outbox_),
+      calls_(services.loop, services.client_memory, services.limits.max_waiting,
+             services.limits.max_waiting_bytes),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
 LiveAgent::~LiveAgent() {
@@ -86,7 +86,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   // that was only called is listed too.
   if (parts_.key.is_sub_agent() || settings().is_object) commits_.record();
   const bool is_object = settings().is_object && !parts_.key.is_sub_agent();
-  if (is_object && services_.files().record_object(parts_.key, services_.random()))
+  if (is_object && services_.files.record_object(parts_.key, services_.random))
     commits_.directory_was_written(false);
   work_.use(*this);
   load_work();
@@ -113,7 +113,7 @@ void LiveAgent::deliver_start(const Span& cause) {
   event.kind = EventKind::kStart;
   const auto [id, call] = calls_.begin(EventKind::kStart, spans().below(cause));
   event.call = id;
-  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
+  event.deadline_ms = static_cast<std::uint64_t>(services_.limits.start_timeout.count());
   accept_call(id, event);
 }
 
@@ -142,7 +142,7 @@ void LiveAgent::deliver(Event incoming, SteadyTime now) {
   call.due = call.began + time;
   if (rule_of(call.kind).runs_method && call_order().runs_alone(call.kind, incoming.name))
     calls_.run_alone(call);
-  const bool shows_failures = settings().show_failures || services_.limits().show_failures;
+  const bool shows_failures = settings().show_failures || services_.limits.show_failures;
   if (call.sink) call.sink->begun(id, call.span, shows_failures);
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
@@ -349,7 +349,7 @@ void LiveAgent::leave() {
 void LiveAgent::schedule_flush() {
   if (std::exchange(flush_scheduled_, true)) return;
   turns_before_ = code_.turns();
-  services_.loop().turn_end().add(TurnEnd::Phase::kCommit, [self = self_](bool is_last) {
+  services_.loop.turn_end().add(TurnEnd::Phase::kCommit, [self = self_](bool is_last) {
     return *self == nullptr || (*self)->flush_at_turn_end(is_last);
   });
 }

@@ -32,7 +32,7 @@ namespace hearth::runtime {
 
 class AgentInbox;
 class ClassRegistry;
-class ShardServices;
+struct ShardServices;
 
 // The result of an internal event. The slot acts on it once no plugin code is on the stack.
 struct Completion {

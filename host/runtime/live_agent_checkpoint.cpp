@@ -49,7 +49,7 @@ void LiveAgent::finish_turns(EvictReason reason) {
     (*self)->take_back({});
   };
   commits_.gate()->request([come_back](bool) { come_back(true); });
-  ShardLoop& loop = services_.loop();
+  ShardLoop& loop = services_.loop;
   loop.call_at(loop.clock().steady_now() + kLastSync, [come_back] { come_back(false); });
 }
 
@@ -64,7 +64,7 @@ void LiveAgent::take_back(const std::string& trouble) {
   if (database_.broken()) {
     storage_failed(trouble);
   } else if (!trouble.empty()) {
-    services_.logger().write_limited(
+    services_.logger.write_limited(
         LogLevel::kWarn, "agent.checkpoint_failed", {class_->name()},
         {{"class", class_->name()}, {"agent", parts_.key.name}, {"error", trouble}});
   }

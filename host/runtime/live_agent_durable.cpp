@@ -5,7 +5,7 @@
 namespace hearth::runtime {
 
 durable::Wake LiveAgent::wake() const {
-  if (work_waits_for_room_) return services_.alarms().known(parts_.key);
+  if (work_waits_for_room_) return services_.alarms.known(parts_.key);
   durable::Wake wake = work_.wake();
   wake.working = wake.working || extensions().keeps_alive();
   return wake;

@@ -26,7 +26,7 @@ void LiveAgent::let_out(FrameEffect& frame) {
     return;
   }
   if (frame.to.empty()) return;
-  const SharedBytes shared(services_.client_memory(), std::move(frame.payload));
+  const SharedBytes shared(services_.client_memory, std::move(frame.payload));
   for (const ConnectionId to : frame.to) {
     if (Connection* client = clients_.connection(to)) client->port->send_shared(shared, frame.kind);
   }

@@ -2,6 +2,7 @@
 #include "base/escape.hpp"
 #include "extensions/call_rules.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/condemned_agents.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -33,7 +34,7 @@ Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outc
     return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
   }
   const extensions::Answer answer =
-      extensions::judge_answer(call->kind, outcome, services_.limits().max_answer_bytes);
+      extensions::judge_answer(call->kind, outcome, services_.limits.max_answer_bytes);
   finish(id, *call, answer.outcome);
   return answer.returned;
 }
@@ -42,7 +43,7 @@ Result<void> LiveAgent::emit(CallId id, std::string_view part) {
   Call* call = calls_.find(id);
   if (call == nullptr) return gone("call");
   if (Result<void> taken =
-          extensions::check_part(call->kind, part, services_.limits().max_answer_bytes);
+          extensions::check_part(call->kind, part, services_.limits.max_answer_bytes);
       taken.has_error())
     return taken;
   const bool left = call->connection != 0 && clients_.connection(call->connection) == nullptr;
@@ -68,14 +69,14 @@ Result<void> LiveAgent::evict() {
 Result<void> LiveAgent::destroy() {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (destruction_requested()) return {};
-  services_.condemn(parts_.key);
+  services_.condemned.condemn(parts_.key);
   directory_was_written();
   wish_ = Wish::kBeDestroyed;
   return {};
 }
 
 extensions::SpanSource& LiveAgent::spans() const {
-  return services_.spans();
+  return services_.spans;
 }
 
 extensions::LineOrigin LiveAgent::current() const {
@@ -88,7 +89,7 @@ extensions::LineOrigin LiveAgent::current() const {
 void LiveAgent::write_line(LogLevel level, std::string_view event,
                            std::initializer_list<std::string_view> kind, CallId id,
                            std::initializer_list<LogField> own) const {
-  if (!services_.logger().enabled(level)) return;
+  if (!services_.logger.enabled(level)) return;
   const Call* const call = calls_.find(id);
   const std::string trace = (call != nullptr ? call->span : code_.span()).text();
   extensions::LineOrigin whose = current();
@@ -97,15 +98,15 @@ void LiveAgent::write_line(LogLevel level, std::string_view event,
     whose.method = call->method;
   }
   whose.trace = trace;
-  services_.logger().write_limited(level, event, kind, extensions::agent_line(whose, own));
+  services_.logger.write_limited(level, event, kind, extensions::agent_line(whose, own));
 }
 
 void LiveAgent::log(LogLevel level, std::string_view text) {
-  if (!services_.logger().enabled(level)) return;
+  if (!services_.logger.enabled(level)) return;
   extensions::LineOrigin whose = current();
   const std::string trace = code_.span().text();
   whose.trace = trace;
-  services_.logger().write_limited(level, "agent.log", {class_->name()},
+  services_.logger.write_limited(level, "agent.log", {class_->name()},
                                    extensions::agent_line(whose, {{"text", text.substr(0, 8192)}}),
                                    Logger::kWorkLimit);
 }
@@ -113,7 +114,7 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
 Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
   // The limit is for the class, because its other agents run the same code.
   const bool is_added =
-      services_.logger().record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
+      services_.logger.record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
                                         {{"class", class_->name()},
                                          {"agent", parts_.key.name},
                                          {"actor", "agent"},

@@ -19,13 +19,13 @@ bool comes_back_after(EvictReason reason) {
 
 std::chrono::milliseconds LiveAgent::call_timeout() const {
   const std::chrono::milliseconds own = settings().call_timeout;
-  return own.count() > 0 ? own : services_.limits().call_timeout;
+  return own.count() > 0 ? own : services_.limits.call_timeout;
 }
 
 std::chrono::milliseconds LiveAgent::time_for(const Interruptions& interruptions) const {
   if (!interruptions.has_due()) return call_timeout();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      interruptions.due - services_.loop().clock().steady_now());
+      interruptions.due - services_.loop.clock().steady_now());
   return std::max(left, std::chrono::milliseconds(1));  // 0 would mean no limit
 }
 

@@ -12,7 +12,7 @@ Result<void> LiveAgent::may_submit() const {
   if (shutting()) return Error{Errc::kClosing, "the agent is being evicted"};
   if (!instance_)
     return Error{Errc::kForbidden, "operations begin after create, in START or later"};
-  if (operations_.size() >= services_.limits().max_operations)
+  if (operations_.size() >= services_.limits.max_operations)
     return Error{Errc::kLimitExceeded, "too many operations in flight"};
   return {};
 }

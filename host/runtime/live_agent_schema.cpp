@@ -30,7 +30,7 @@ void LiveAgent::deliver_migrate(const Span& cause) {
   event.kind = EventKind::kMigrate;
   event.call = id;
   event.body = body;
-  event.deadline_ms = static_cast<std::uint64_t>(services_.limits().start_timeout.count());
+  event.deadline_ms = static_cast<std::uint64_t>(services_.limits.start_timeout.count());
   accept_call(id, event);
 }
 
@@ -52,7 +52,7 @@ Result<void> LiveAgent::migrated(const Completion& ended) {
   flush();
   if (broken_) return Error{Errc::kInternal, "the agent's storage failed"};
   const std::string trace = ended.span.text();
-  services_.logger().write_limited(
+  services_.logger.write_limited(
       LogLevel::kInfo, "agent.migrated", {class_->name()},
       extensions::agent_line({.agent_class = class_->name(),
                               .agent = parts_.key.name,

@@ -37,8 +37,8 @@ bool LiveAgent::send_notice(bool may_notify) {
 // Takes over the work of an earlier process. On a full disk what that writes cannot be committed:
 // it is undone, so that the agent can be read, and made again by the next instance.
 void LiveAgent::load_work() {
-  work_.load(services_.take_crash(parts_.key));
-  if (!database_.dirty() || services_.files().has_room()) return;
+  work_.load(services_.crashed.take(parts_.key));
+  if (!database_.dirty() || services_.files.has_room()) return;
   database_.roll_back();
   work_waits_for_room_ = true;
 }
@@ -46,7 +46,7 @@ void LiveAgent::load_work() {
 // From a full disk on no work begins until there is room (AgentSlot::pump): a claim that fails
 // breaks the agent.
 void LiveAgent::write_failed(const StorageError& failure) {
-  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.files().note_full();
+  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.files.note_full();
   storage_failed(failure.what());
 }
 
@@ -95,7 +95,7 @@ bool LiveAgent::begin_work(bool may_recover) {
   event.body = body;
   event.deadline_ms = static_cast<std::uint64_t>(due->timeout.count());
   call.timeout = due->timeout;
-  call.due = services_.loop().clock().steady_now() + due->timeout;
+  call.due = services_.loop.clock().steady_now() + due->timeout;
   calls_.begin_work(call, std::move(*due));
   accept_call(id, event);
   return true;

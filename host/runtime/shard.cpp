@@ -68,7 +68,8 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                  extensions::OutwardPorts{
                      .http = environment.http_port ? environment.http_port(index) : nullptr,
                      .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
-                     .sub_agents = &sub_agents_}}),
+                     .sub_agents = &sub_agents_},
+                 extensions::SpanSource(environment.random)}),
       slot_parts_{services_,
                   environment_.classes,
                   admission_,

@@ -2,23 +2,15 @@
 
 #include "runtime/agent_class.hpp"
 #include "runtime/blocking_pool.hpp"
-#include "runtime/condemned_agents.hpp"
 #include "runtime/sync_gate.hpp"
 
 #include <utility>
 
 namespace hearth::runtime {
 
-ShardServices::ShardServices(Parts parts) : parts_(std::move(parts)), spans_(parts_.random) {}
-ShardServices::~ShardServices() = default;
-
 std::unique_ptr<DurabilityGate> ShardServices::make_gate(
     const storage::AgentDatabase& database) const {
-  return std::make_unique<SyncGate>(parts_.sync, parts_.loop, database, parts_.directory_wal);
-}
-
-void ShardServices::condemn(const storage::AgentKey& key) const {
-  parts_.condemned.condemn(key);
+  return std::make_unique<SyncGate>(sync, loop, database, directory_wal);
 }
 
 bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
@@ -27,13 +19,13 @@ bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::
   // One owner for each version: jobs of a fixed version do not wait behind a version that hangs.
   const std::string owner =
       std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
-  return parts_.pool.run(
+  return pool.run(
       [agent_class = std::move(agent_class), job, origin = std::move(origin),
-       abandoned = std::move(abandoned), done = std::move(done), alive = parts_.alive,
-       &loop = parts_.loop](bool cancelled) {
+       abandoned = std::move(abandoned), done = std::move(done), is_alive = alive,
+       &its_loop = loop](bool cancelled) {
         const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned, origin);
-        loop.post([alive, done, outcome] {
-          if (*alive) done(outcome);
+        its_loop.post([is_alive, done, outcome] {
+          if (*is_alive) done(outcome);
         });
       },
       owner);
