@@ -13,11 +13,8 @@ Error too_many_jobs() {
 
 }  // namespace
 
-AgentOperations::AgentOperations(OperationsOwner& owner, ShardLoop& loop, Outbox& outbox)
-    : owner_(owner),
-      loop_(loop),
-      outbox_(outbox),
-      self_(std::make_shared<AgentOperations*>(this)) {}
+AgentOperations::AgentOperations(Parts parts)
+    : parts_(std::move(parts)), self_(std::make_shared<AgentOperations*>(this)) {}
 
 AgentOperations::~AgentOperations() {
   *self_ = nullptr;
@@ -34,12 +31,12 @@ OperationId AgentOperations::begin(Operation operation) {
 OperationId AgentOperations::sleep(const Submitted& submitted, std::chrono::milliseconds time) {
   const OperationId id = begin({.submitted = submitted});
   auto wake = [self = self_, id] {
-    if (*self != nullptr) (*self)->end(id, std::string_view());
+    if (*self != nullptr) (*self)->tell(id, std::string());
   };
   if (time.count() == 0) {
-    loop_.post(std::move(wake));  // an operation that is cancelled meanwhile is not found
+    parts_.loop.post(std::move(wake));  // an operation that is cancelled meanwhile is not found
   } else {
-    operations_.find(id)->timer = loop_.call_at(loop_.clock().steady_now() + time, std::move(wake));
+    operations_.find(id)->timer = parts_.loop.call_at(parts_.loop.clock().steady_now() + time, std::move(wake));
   }
   return id;
 }
@@ -49,8 +46,8 @@ Result<OperationId> AgentOperations::run_job(const Submitted& submitted, std::ui
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   const OperationId id = begin({.submitted = submitted, .abandoned = abandoned});
   const JobEffect effect{id, job, abandoned, submitted.work};
-  if (!at_once && !outbox_.open()) {
-    outbox_.push(effect);
+  if (!at_once && !parts_.outbox.open()) {
+    parts_.outbox.push(effect);
   } else if (!queue_job(effect)) {
     operations_.erase(id);
     return too_many_jobs();
@@ -59,26 +56,20 @@ Result<OperationId> AgentOperations::run_job(const Submitted& submitted, std::ui
 }
 
 bool AgentOperations::queue_job(const JobEffect& job) {
-  return owner_.queue_job(job, [self = self_, id = job.operation](const Result<void>& outcome) {
+  return parts_.run_job(job, [self = self_, id = job.operation](const Result<void>& outcome) {
     if (*self == nullptr) return;
-    Result<std::string_view> body = std::string_view();
+    Result<std::string> body = std::string();
     if (outcome.has_error()) body = outcome.error();
-    (*self)->end(id, body);
+    (*self)->tell(id, std::move(body));
   });
 }
 
-void AgentOperations::let_out(const JobEffect& job) {
-  if (queue_job(job)) return;
-  // The job was accepted, so it must be told that it will not run.
-  owner_.drop_job(job);
-  loop_.post([self = self_, id = job.operation] {
-    if (*self != nullptr) (*self)->end(id, too_many_jobs());
+bool AgentOperations::let_out(const JobEffect& job) {
+  if (queue_job(job)) return true;
+  parts_.loop.post([self = self_, id = job.operation] {
+    if (*self != nullptr) (*self)->tell(id, too_many_jobs());
   });
-}
-
-void AgentOperations::discard(const JobEffect& job) {
-  *job.abandoned = true;
-  let_out(job);
+  return false;
 }
 
 // ---- drains -------------------------------------------------------------------------------------
@@ -107,24 +98,24 @@ void AgentOperations::end_turn() {
 
 // Behind the effects that it waits for.
 void AgentOperations::push_drain(DrainEffect effect) {
-  if (outbox_.open()) {
+  if (parts_.outbox.open()) {
     let_out(effect);
   } else {
-    outbox_.push(std::move(effect));
+    parts_.outbox.push(std::move(effect));
   }
 }
 
 // Output of sockets leaves at the end of the turn. But an HTTP answer is first posted to the loop
 // of its session, which may be this loop: it leaves at the end of the next turn.
 void AgentOperations::end_when_sent(OperationId id, int turns) {
-  loop_.turn_end().add(TurnEnd::Phase::kSend,
-                       [&loop = loop_, self = self_, id, turns](bool /*is_last*/) {
+  parts_.loop.turn_end().add(TurnEnd::Phase::kSend,
+                       [&loop = parts_.loop, self = self_, id, turns](bool /*is_last*/) {
                          loop.post([self, id, turns] {
                            if (*self == nullptr) return;
                            if (turns > 1) {
                              (*self)->end_when_sent(id, turns - 1);
                            } else {
-                             (*self)->end(id, std::string_view());
+                             (*self)->tell(id, std::string());
                            }
                          });
                          return true;
@@ -134,27 +125,27 @@ void AgentOperations::end_when_sent(OperationId id, int turns) {
 void AgentOperations::let_out(const DrainEffect& drain) {
   const bool is_for_call = drain.sink != nullptr;
   if (!is_for_call && drain.connection == 0) return end_when_sent(drain.operation, 2);
-  auto has_left = [this, is_for_call, sink = std::weak_ptr<CallSink>(drain.sink),
-                   connection = drain.connection] {
+  auto has_left = [&clients = parts_.connections, is_for_call,
+                   sink = std::weak_ptr<CallSink>(drain.sink), connection = drain.connection] {
     if (connection != 0) {
-      const ConnectionPort* const port = owner_.port_of(connection);
-      if (port == nullptr || !port->is_open()) return true;
+      const Connection* const client = clients.find(connection);
+      if (client == nullptr || client->closing || !client->port->is_open()) return true;
     }
     if (!is_for_call) return false;
     const std::shared_ptr<CallSink> there = sink.lock();
     return there == nullptr || there->abandoned();
   };
-  auto tell = [&loop = loop_, self = self_, has_left, id = drain.operation] {
+  auto tell = [&loop = parts_.loop, self = self_, has_left, id = drain.operation] {
     loop.post([self, has_left, id] {
       if (*self == nullptr) return;
-      Result<std::string_view> outcome = std::string_view();
+      Result<std::string> outcome = std::string();
       if (has_left()) outcome = Error{Errc::kNotFound, "the client has left"};
-      (*self)->end(id, outcome);
+      (*self)->tell(id, std::move(outcome));
     });
   };
   if (has_left()) return tell();
   if (is_for_call) return drain.sink->when_drained(std::move(tell));
-  owner_.port_of(drain.connection)->when_drained(std::move(tell));
+  parts_.connections.find(drain.connection)->port->when_drained(std::move(tell));
 }
 
 // ---- operations outside of the agent ----
@@ -172,7 +163,7 @@ void AgentOperations::send_notice(std::string notice,
 OperationId AgentOperations::begin_remote(Operation operation) {
   const OperationId id = begin(std::move(operation));
   operations_.find(id)->answer = std::make_unique<Answer>(*this, id);
-  outbox_.push(RemoteEffect{id});
+  parts_.outbox.push(RemoteEffect{id});
   return id;
 }
 
@@ -191,59 +182,44 @@ Result<void> AgentOperations::credit(OperationId id, std::uint64_t bytes) {
 }
 
 void AgentOperations::Answer::part(std::string body, std::uint32_t flags) {
-  operations_.tell_remote(id_, std::move(body), false, flags);
+  operations_.tell(id_, std::move(body), false, flags);
 }
 
 void AgentOperations::Answer::end(Result<std::string> outcome, std::uint32_t flags) {
-  operations_.tell_remote(id_, outcome, true, flags);
-}
-
-void AgentOperations::tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
-                                  std::uint32_t flags) {
-  if (owner_.postpone(
-          [this, id, outcome, is_final, flags] { tell_remote(id, outcome, is_final, flags); }))
-    return;
-  Operation* const found = operations_.find(id);
-  if (found == nullptr || !owner_.hears_results()) return;
-  if (!found->notice.empty()) {
-    if (!is_final) return;
-    const std::string notice = std::move(found->notice);
-    operations_.erase(id);
-    return owner_.notice_ended(notice, outcome, flags);
-  }
-  if (!owner_.keep([&] { found->remote->telling(outcome, is_final, flags); })) return;
-  const Submitted submitted = found->submitted;
-  OperationResult result{.outcome = std::string_view(),
-                         .operation = submitted.operation,
-                         .token = submitted.token,
-                         .is_final = is_final,
-                         .flags = flags};
-  if (outcome.has_error()) {
-    result.outcome = outcome.error();
-  } else {
-    result.outcome = std::string_view(*outcome);
-  }
-  if (is_final) operations_.erase(id);
-  owner_.tell(submitted, result);
+  operations_.tell(id_, std::move(outcome), true, flags);
 }
 
 // ---- ends ---------------------------------------------------------------------------------------
 
-void AgentOperations::end(OperationId id, const Result<std::string_view>& outcome) {
-  // (Only an error has a text here. A success has no text that could be borrowed.)
-  if (owner_.postpone([this, id, outcome] { end(id, outcome); })) return;
-  const Operation* const found = operations_.find(id);
-  if (found == nullptr || !owner_.hears_results()) return;
-  const Submitted submitted = found->submitted;
-  operations_.erase(id);
-  owner_.tell(submitted, {outcome, submitted.operation, submitted.token});
+void AgentOperations::tell(OperationId id, Result<std::string> outcome, bool is_final,
+                           std::uint32_t flags) {
+  if (parts_.loan.is_out()) {
+    parts_.loan.postpone([this, id, outcome = std::move(outcome), is_final, flags] {
+      tell(id, outcome, is_final, flags);
+    });
+    return;
+  }
+  Operation* const found = operations_.find(id);
+  if (found == nullptr || (!is_final && !found->notice.empty())) return;
+  OperationNews news{.of = found->submitted,
+                     .notice = found->notice,
+                     .outcome = std::move(outcome),
+                     .is_final = is_final,
+                     .flags = flags,
+                     .remote = found->remote.get()};
+  if (is_final) {
+    news.listener = std::move(found->answer);
+    news.ended = std::move(found->remote);
+    operations_.erase(id);
+  }
+  parts_.tell(std::move(news));
 }
 
 Result<void> AgentOperations::cancel(OperationId id) {
   Operation* const found = operations_.find(id);
   if (found == nullptr || !found->notice.empty())
     return Error{Errc::kNotFound, "no such operation"};
-  loop_.cancel_timer(found->timer);
+  parts_.loop.cancel_timer(found->timer);
   if (found->abandoned) *found->abandoned = true;
   operations_.erase(id);
   return {};
@@ -251,7 +227,7 @@ Result<void> AgentOperations::cancel(OperationId id) {
 
 void AgentOperations::abandon() {
   operations_.for_each([this](OperationId, Operation& operation) {
-    loop_.cancel_timer(operation.timer);
+    parts_.loop.cancel_timer(operation.timer);
     if (operation.abandoned) *operation.abandoned = true;
     operation.remote.reset();
   });

@@ -7,7 +7,8 @@
 #include "extensions/remote_operation.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/agent_class.hpp"
-#include "runtime/connection_port.hpp"
+#include "runtime/connections.hpp"
+#include "runtime/loan.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/types.hpp"
@@ -34,36 +35,16 @@ struct SubmittedOperation {
   std::shared_ptr<extensions::StateCause> state_cause = {};  // null: no STATE_CHANGED
 };
 
-// What the operations need from their agent.
-class OperationsOwner {
- public:
-  OperationsOwner() = default;
-  OperationsOwner(const OperationsOwner&) = delete;
-  OperationsOwner& operator=(const OperationsOwner&) = delete;
-
-  // Runs a job elsewhere, then `done` on this shard. False: too many jobs wait.
-  virtual bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) = 0;
-  // Calls a job that will not run, so that it can clean up.
-  virtual void drop_job(const JobEffect& job) = 0;
-  // Null: there is no such client, or the agent closes it.
-  [[nodiscard]] virtual ConnectionPort* port_of(ConnectionId id) const = 0;
-
-  // While another thread has the agent's database: runs `step` when it is back. False: no other
-  // thread has it.
-  virtual bool postpone(std::function<void()> step) = 0;
-  // Whether the instance may get results. Results that it may not get are dropped.
-  [[nodiscard]] virtual bool hears_results() const = 0;
-  // Calls `write`, which stores what an operation keeps of the following result, in the same turn.
-  // False: the database has failed, and the instance gets no result.
-  virtual bool keep(const std::function<void()>& write) = 0;
-  // Tells the instance. The operations may be gone afterwards.
-  virtual void tell(const SubmittedOperation& of, const OperationResult& result) = 0;
-  // A notification has been answered. The operations may be gone afterwards.
-  virtual void notice_ended(const std::string& notice, const Result<std::string>& outcome,
-                            std::uint32_t flags) = 0;
-
- protected:
-  ~OperationsOwner() = default;
+// What becomes of an operation: a part of its answer, or its end.
+struct OperationNews {
+  SubmittedOperation of{};
+  std::string notice{};                         // of a notification: its id
+  Result<std::string> outcome = std::string();  // a body, or why it failed
+  bool is_final = true;
+  std::uint32_t flags = 0;
+  extensions::RemoteOperation* remote = nullptr;           // is told first; null: it is none
+  std::unique_ptr<extensions::RemoteListener> listener{};  // at its end: of `ended`
+  std::unique_ptr<extensions::RemoteOperation> ended{};    // at its end: `remote`
 };
 
 // Promises
@@ -72,13 +53,24 @@ class OperationsOwner {
 //             abandoned.
 //  P3 Later   No result comes from inside a function that begins an operation.
 //  P4 Hidden  A notification belongs to the host: it can neither be cancelled nor given credit.
+//  P5 Lent    While another thread has the agent's database, all news wait, in order.
 //
 // Bounded     By its agent: at most RuntimeLimits::max_operations are begun.
 // Threads     The agent's shard.
-// Lifetime    All constructor arguments outlive it. Tasks of the loop that run later find it gone.
+// Lifetime    All parts outlive it. Tasks of the loop that run later find it gone.
 class AgentOperations {
  public:
-  AgentOperations(OperationsOwner& owner, ShardLoop& loop, Outbox& outbox);
+  struct Parts {
+    ShardLoop& loop;
+    Outbox& outbox;
+    Connections& connections;
+    Loan& loan;
+    // Runs a job elsewhere, then `done` on this shard. False: too many jobs wait.
+    std::function<bool(const JobEffect& job, std::function<void(Result<void>)> done)> run_job;
+    // For the agent's code, which may not hear it. The operations may be gone afterwards.
+    std::function<void(OperationNews news)> tell;
+  };
+  explicit AgentOperations(Parts parts);
   ~AgentOperations();
   AgentOperations(const AgentOperations&) = delete;
   AgentOperations& operator=(const AgentOperations&) = delete;
@@ -98,7 +90,7 @@ class AgentOperations {
   OperationId drain_turn(const Submitted& submitted);
   OperationId start(const Submitted& submitted,
                     std::unique_ptr<extensions::RemoteOperation> remote);
-  // A notification, whose end is notice_ended().
+  // A notification. No part of its answer is told.
   void send_notice(std::string notice, std::unique_ptr<extensions::RemoteOperation> remote);
 
   Result<void> cancel(OperationId id);
@@ -109,12 +101,11 @@ class AgentOperations {
   // The instance goes: no result comes any more.
   void abandon();
 
-  // From the outbox.
-  void let_out(const JobEffect& job);
+  // From the outbox. Of a job, false: too many jobs wait. It was accepted, so the caller calls it
+  // with `cancelled`, to clean up.
+  [[nodiscard]] bool let_out(const JobEffect& job);
   void let_out(const DrainEffect& drain);
   void let_out(const RemoteEffect& remote);
-  // The job will not leave. It is called with `cancelled`, to clean up.
-  void discard(const JobEffect& job);
 
   [[nodiscard]] bool empty() const { return operations_.empty(); }
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
@@ -145,13 +136,11 @@ class AgentOperations {
   void push_drain(DrainEffect effect);
   void end_when_sent(OperationId id, int turns);
   bool queue_job(const JobEffect& job);
-  void end(OperationId id, const Result<std::string_view>& outcome);
-  void tell_remote(OperationId id, const Result<std::string>& outcome, bool is_final,
-                   std::uint32_t flags);
+  // Does nothing if the operation was cancelled.
+  void tell(OperationId id, Result<std::string> outcome, bool is_final = true,
+            std::uint32_t flags = 0);
 
-  OperationsOwner& owner_;
-  ShardLoop& loop_;
-  Outbox& outbox_;
+  const Parts parts_;
   SlotMap<Operation> operations_;
   std::vector<OperationId> drains_after_turn_;  // submitted in the current turn
   std::shared_ptr<AgentOperations*> self_;      // tasks reach us through it; null after destruction

@@ -70,7 +70,16 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
             services.durable_events, commits_.stops()),
       outbox_(*this, commits_.gate(), services.client_memory),
       clients_(parts_.inbox, services, outbox_),
-      operations_(*this, services.loop, outbox_),
+      operations_({.loop = services.loop,
+                   .outbox = outbox_,
+                   .connections = services.connections,
+                   .loan = loan_,
+                   .run_job =
+                       [this](const JobEffect& job, std::function<void(Result<void>)> done) {
+                         return services_.run_job(class_, job.job, origin_of(job), job.abandoned,
+                                                  std::move(done));
+                       },
+                   .tell = [this](OperationNews news) { tell(std::move(news)); }}),
       calls_(services.loop, services.client_memory, services.limits.max_waiting,
              services.limits.max_waiting_bytes),
       self_(std::make_shared<LiveAgent*>(this)) {}
@@ -178,7 +187,7 @@ void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
 }
 
 CodeOnStack::Entry LiveAgent::enter_code(CallId call, const Span& span, std::string_view method) {
-  HEARTH_ASSERT(!lent_, "instance entered while another thread has the database");
+  HEARTH_ASSERT(!lent(), "instance entered while another thread has the database");
   does(code_.work_at_entry());
   return {code_, call, span.is_none() ? spans().root() : span, method};
 }
@@ -263,7 +272,7 @@ bool LiveAgent::admit(Connection& connection, SteadyTime now) {
 }
 
 void LiveAgent::deliver_post(std::uint64_t token) {
-  if (postpone([this, token] { deliver_post(token); })) return;
+  if (loan_.postpone([this, token] { deliver_post(token); })) return;
   if (!instance_ || shutting() || broken_) return;
   {
     const auto entry = enter_code();
@@ -273,7 +282,7 @@ void LiveAgent::deliver_post(std::uint64_t token) {
 }
 
 void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
-  if (postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
+  if (loan_.postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
   const auto [id, call] = calls_.begin(EventKind::kEvict, spans().root());
   (void)call;
   AgentEvent event;
@@ -293,13 +302,13 @@ void LiveAgent::forget_connection(ConnectionId id) {
 }
 
 bool LiveAgent::idle() const {
-  return !code_.entered() && !lent_ && !extensions().keeps_alive() && work_.idle() &&
+  return !code_.entered() && !lent() && !extensions().keeps_alive() && work_.idle() &&
          calls_.empty() && operations_.empty() && outbox_.empty() && !database_.dirty() &&
          !has_unwritten_answers();
 }
 
 void LiveAgent::trim(extensions::Trim what) {
-  if (lent_) return;
+  if (lent()) return;
   extensions().trim(what);
   if (what == extensions::Trim::kAll) return database_.release_memory();
   database_.release_unused();
@@ -365,7 +374,7 @@ bool LiveAgent::flush_at_turn_end(bool is_last) {
 }
 
 void LiveAgent::flush() {
-  if (broken_ || shutting() || phase_ == AgentPhase::kMigrating || lent_) return;
+  if (broken_ || shutting() || phase_ == AgentPhase::kMigrating || lent()) return;
   try {
     outbox_.flush();
   } catch (const StorageError& failure) {  // agent boundary
@@ -400,7 +409,7 @@ void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds ti
 }
 
 void LiveAgent::time_out(CallId id) {
-  if (postpone([this, id] { time_out(id); })) return;
+  if (loan_.postpone([this, id] { time_out(id); })) return;
   Call* call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
@@ -472,12 +481,13 @@ void LiveAgent::discard(Effect& effect) {
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
   } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
-    operations_.discard(*job);
+    *job->abandoned = true;
+    let_out(*job);
   }
 }
 
 void LiveAgent::shut(EvictReason reason, const Error& why) {
-  HEARTH_ASSERT(!code_.entered() && !lent_, "shut() while the agent is in use");
+  HEARTH_ASSERT(!code_.entered() && !lent(), "shut() while the agent is in use");
   const bool again = may_try_again(reason);
   phase_ = AgentPhase::kClosing;
   operations_.abandon();

@@ -14,6 +14,7 @@
 #include "runtime/calls_in_progress.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/code_on_stack.hpp"
+#include "runtime/loan.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_loop.hpp"
 #include "runtime/shard_metrics.hpp"
@@ -71,7 +72,6 @@ struct Completion {
 class LiveAgent final : public extensions::AgentContext,
                         private extensions::AgentCalls,
                         private extensions::StateWatchers,
-                        private OperationsOwner,
                         private OutboxOwner {
  public:
   // What it uses of its slot. All of it outlives the live agent.
@@ -177,15 +177,15 @@ class LiveAgent final : public extensions::AgentContext,
     return !shutting() && phase_ != AgentPhase::kMigrating && !broken_ &&
            database_.checkpoint_due(idle);
   }
-  [[nodiscard]] bool lent() const { return lent_; }
+  // While it is out, events wait.
+  [[nodiscard]] Loan& loan() { return loan_; }
+  [[nodiscard]] bool lent() const { return loan_.is_out(); }
   // Only if checkpoint_due(), at least with `idle`, and no code of the agent is on the stack.
   void lend();
   // Any thread, between lend() and take_back(). Returns what went wrong, or "".
   std::string checkpoint() { return database_.checkpoint(); }
   // Runs the postponed steps. The agent may be shut, and gone, afterwards.
   void take_back(const std::string& trouble);
-  // While the agent is lent: runs `step` after take_back(). False: it is not lent.
-  bool postpone(std::function<void()> step) override;
 
   [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
   // Events in progress that dispatch() has not delivered.
@@ -271,21 +271,6 @@ class LiveAgent final : public extensions::AgentContext,
   Result<extensions::RequestView> request(CallId call) override;
   void body_came(CallId call) override;
 
-  // OperationsOwner
-  bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override;
-  void drop_job(const JobEffect& job) override;
-  [[nodiscard]] ConnectionPort* port_of(ConnectionId id) const override {
-    const Connection* const client = clients_.connection(id);
-    return client == nullptr || client->closing ? nullptr : client->port.get();
-  }
-  [[nodiscard]] bool hears_results() const override {
-    return !shutting() && !broken_ && instance_ != nullptr;
-  }
-  bool keep(const std::function<void()>& write) override;
-  void tell(const SubmittedOperation& of, const OperationResult& result) override;
-  void notice_ended(const std::string& notice, const Result<std::string>& outcome,
-                    std::uint32_t flags) override;
-
   // StateWatchers
   Result<void> may_change() override;
   void changed(ConnectionId source, std::string_view json, std::uint64_t write) override;
@@ -301,7 +286,7 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const HandshakeEffect& handshake);
   void let_out(const PartEffect& part);
   void let_out(const FinishEffect& answer);
-  void let_out(const JobEffect& job) { operations_.let_out(job); }
+  void let_out(const JobEffect& job);
   void let_out(const DrainEffect& drain) { operations_.let_out(drain); }
   void let_out(const RemoteEffect& remote) { operations_.let_out(remote); }
   void all_durable() override;
@@ -327,6 +312,9 @@ class LiveAgent final : public extensions::AgentContext,
   void write_line(LogLevel level, std::string_view event,
                   std::initializer_list<std::string_view> kind, CallId id,
                   std::initializer_list<LogField> own) const;
+  // Tells the instance, if it may hear it.
+  void tell(OperationNews news);
+  void notice_ended(const OperationNews& news);
   void end_work(const Call& call, const Result<std::string_view>& outcome);
   bool send_notice(bool may_notify);
   // ---- the durable work that the instance does, for the crash record ----
@@ -390,6 +378,7 @@ class LiveAgent final : public extensions::AgentContext,
   AgentCommits commits_;
   extensions::DurableWork work_;
   Outbox outbox_;
+  Loan loan_;
   AgentClients clients_;
   AgentOperations operations_;
   std::unique_ptr<AgentInstance> instance_;
@@ -402,9 +391,7 @@ class LiveAgent final : public extensions::AgentContext,
   // The STATE_CHANGED that is on the stack, or that began the work on the stack. Null: neither.
   std::shared_ptr<extensions::StateCause> state_cause_;
 
-  bool lent_ = false;
   bool work_waits_for_room_ = false;
-  std::vector<std::function<void()>> postponed_;  // while it is lent
   AgentPhase phase_ = AgentPhase::kStarting;
   Wish wish_ = Wish::kStay;
   std::optional<std::string> broken_;

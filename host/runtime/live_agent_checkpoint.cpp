@@ -25,8 +25,8 @@ bool is_on_purpose(EvictReason reason) {
 }  // namespace
 
 void LiveAgent::lend() {
-  HEARTH_ASSERT(!code_.entered() && !lent_ && checkpoint_due(true), "lent while it is in use");
-  lent_ = true;
+  HEARTH_ASSERT(!code_.entered() && !lent() && checkpoint_due(true), "lent while it is in use");
+  loan_.begin();
 }
 
 void LiveAgent::finish_turns(EvictReason reason) {
@@ -42,7 +42,7 @@ void LiveAgent::finish_turns(EvictReason reason) {
   if (broken_ || !awaits_durability()) return;
   // Lent, so that it writes nothing more. The gate answers in order: by the time of its answer all
   // held effects have left or are discarded. A device that hangs does not keep the agent forever.
-  lent_ = true;
+  loan_.begin();
   const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
     if (*self == nullptr || std::exchange(*is_back, true)) return;
     if (!answered) (*self)->storage_failed("the device did not sync its last answers within 10 s");
@@ -53,13 +53,8 @@ void LiveAgent::finish_turns(EvictReason reason) {
   loop.call_at(loop.clock().steady_now() + kLastSync, [come_back] { come_back(false); });
 }
 
-bool LiveAgent::postpone(std::function<void()> step) {
-  if (lent_) postponed_.push_back(std::move(step));
-  return lent_;
-}
-
 void LiveAgent::take_back(const std::string& trouble) {
-  lent_ = false;
+  const Loan::Steps postponed = loan_.end();
   const std::shared_ptr<LiveAgent*> self = self_;
   if (database_.broken()) {
     storage_failed(trouble);
@@ -69,7 +64,7 @@ void LiveAgent::take_back(const std::string& trouble) {
         {{"class", class_->name()}, {"agent", parts_.key.name}, {"error", trouble}});
   }
   if (!broken_ && dirty()) schedule_flush();
-  for (const std::function<void()>& step : std::exchange(postponed_, {})) {
+  for (const std::function<void()>& step : postponed) {
     step();
     if (*self == nullptr || shutting()) return;
   }

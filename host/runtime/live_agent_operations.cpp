@@ -67,30 +67,38 @@ Result<void> LiveAgent::cancel(OperationId operation) {
   return operations_.cancel(operation);
 }
 
-bool LiveAgent::queue_job(const JobEffect& job, std::function<void(Result<void>)> done) {
-  return services_.run_job(class_, job.job, origin_of(job), job.abandoned, std::move(done));
+// A job that was accepted and cannot run is called, so that it cleans up.
+void LiveAgent::let_out(const JobEffect& job) {
+  if (!operations_.let_out(job)) (void)class_->run_job(job.job, true, origin_of(job));
 }
 
-void LiveAgent::drop_job(const JobEffect& job) {
-  (void)class_->run_job(job.job, true, origin_of(job));
-}
-
-bool LiveAgent::keep(const std::function<void()>& write) {
+void LiveAgent::tell(OperationNews news) {
+  if (shutting() || broken_ || !instance_) return;
+  if (!news.notice.empty()) {
+    news.ended.reset();
+    return notice_ended(news);
+  }
   try {
-    write();
-    return true;
+    if (news.remote != nullptr) news.remote->telling(news.outcome, news.is_final, news.flags);
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
+    return leave();
   }
-  leave();
-  return false;
-}
-
-void LiveAgent::tell(const SubmittedOperation& of, const OperationResult& result) {
+  news.ended.reset();  // the code may begin another operation in its place
+  OperationResult result{.outcome = std::string_view(),
+                         .operation = news.of.operation,
+                         .token = news.of.token,
+                         .is_final = news.is_final,
+                         .flags = news.flags};
+  if (news.outcome.has_error()) {
+    result.outcome = news.outcome.error();
+  } else {
+    result.outcome = std::string_view(*news.outcome);
+  }
   {
-    const auto entry = enter_code(of.call, of.span, of.method);
-    if (of.work) does(of.work);
-    state_cause_ = of.state_cause;
+    const auto entry = enter_code(news.of.call, news.of.span, news.of.method);
+    if (news.of.work) does(news.of.work);
+    state_cause_ = news.of.state_cause;
     instance_->on_result(result);
   }
   state_cause_.reset();

@@ -13,7 +13,7 @@ void LiveAgent::open() {
 
 void LiveAgent::receive(AgentVisit& visit) {
   visit.is_over = true;
-  if (postpone([this, later = visit]() mutable { receive(later); })) return;
+  if (loan_.postpone([this, later = visit]() mutable { receive(later); })) return;
   Result<std::string> outcome = Error{Errc::kUnavailable, "the agent is leaving memory; try again"};
   if (!shutting() && !broken_) {
     try {

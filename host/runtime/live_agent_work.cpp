@@ -50,10 +50,9 @@ void LiveAgent::write_failed(const StorageError& failure) {
   storage_failed(failure.what());
 }
 
-void LiveAgent::notice_ended(const std::string& notice, const Result<std::string>& outcome,
-                             std::uint32_t flags) {
+void LiveAgent::notice_ended(const OperationNews& news) {
   try {
-    work_.notice_ended(notice, extensions::notice_outcome(outcome, flags));
+    work_.notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
   } catch (const StorageError& failure) {  // agent boundary
     storage_failed(failure.what());
   }

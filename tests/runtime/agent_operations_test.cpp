@@ -64,55 +64,21 @@ class WaitingPort final : public ConnectionPort {
 };
 
 // An agent that has written, or not, and whose outbox opens with commit().
-class AgentOperationsTest : public ::testing::Test,
-                            protected OperationsOwner,
-                            protected OutboxOwner {
+class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
  protected:
   ~AgentOperationsTest() override { outbox_.discard_all(); }
-
-  // OperationsOwner
-  bool queue_job(const JobEffect& job, std::function<void(Result<void>)> done) override {
-    if (is_full_) return false;
-    jobs_.emplace_back(job, std::move(done));
-    return true;
-  }
-  void drop_job(const JobEffect& job) override {
-    told_.push_back("drop " + std::to_string(job.job));
-  }
-  [[nodiscard]] ConnectionPort* port_of(ConnectionId id) const override {
-    return id == kClient ? port_.get() : nullptr;
-  }
-  bool postpone(std::function<void()> step) override {
-    if (is_lent_) postponed_.push_back(std::move(step));
-    return is_lent_;
-  }
-  [[nodiscard]] bool hears_results() const override { return hears_; }
-  bool keep(const std::function<void()>& write) override {
-    if (!has_failed_) write();
-    return !has_failed_;
-  }
-  void tell(const SubmittedOperation& of, const OperationResult& result) override {
-    told_.push_back(
-        (result.is_final ? "end " : "part ") + std::to_string(result.token) + " of " +
-        std::to_string(of.call) + ": " +
-        (result.outcome ? std::string(*result.outcome) : result.outcome.error().message));
-  }
-  void notice_ended(const std::string& notice, const Result<std::string>& outcome,
-                    std::uint32_t /*flags*/) override {
-    told_.push_back("notice " + notice + ": " + (outcome ? *outcome : outcome.error().message));
-  }
 
   // OutboxOwner
   [[nodiscard]] bool dirty() const override { return dirty_; }
   void commit() override { dirty_ = false; }
   void apply(Effect& effect) override {
-    if (const auto* job = std::get_if<JobEffect>(&effect)) operations_.let_out(*job);
+    const auto* const job = std::get_if<JobEffect>(&effect);
+    if (job != nullptr && !operations_.let_out(*job))
+      told_.push_back("drop " + std::to_string(job->job));
     if (const auto* drain = std::get_if<DrainEffect>(&effect)) operations_.let_out(*drain);
     if (const auto* remote = std::get_if<RemoteEffect>(&effect)) operations_.let_out(*remote);
   }
-  void discard(Effect& effect) override {
-    if (const auto* job = std::get_if<JobEffect>(&effect)) operations_.discard(*job);
-  }
+  void discard(Effect& /*effect*/) override {}
   void all_durable() override {}
   void durability_lost() override {}
 
@@ -126,19 +92,50 @@ class AgentOperationsTest : public ::testing::Test,
     return std::make_unique<OutsideOperation>(outside_);
   }
 
-  static constexpr ConnectionId kClient = 5;
+  AgentOperations::Parts parts() {
+    return {.loop = loop_,
+            .outbox = outbox_,
+            .connections = connections_,
+            .loan = loan_,
+            .run_job =
+                [this](const JobEffect& job, std::function<void(Result<void>)> done) {
+                  if (!is_full_) jobs_.emplace_back(job, std::move(done));
+                  return !is_full_;
+                },
+            .tell = [this](const OperationNews& news) { hear(news); }};
+  }
+  void hear(const OperationNews& news) {
+    if (news.remote != nullptr && news.notice.empty())
+      news.remote->telling(news.outcome, news.is_final, news.flags);
+    told_.push_back((news.notice.empty() ? (news.is_final ? "end " : "part ") +
+                                               std::to_string(news.of.token) + " of " +
+                                               std::to_string(news.of.call)
+                                         : "notice " + news.notice) +
+                    ": " + (news.outcome ? *news.outcome : news.outcome.error().message));
+  }
+  WaitingPort* connect() {
+    auto port = std::make_unique<WaitingPort>();
+    WaitingPort* const its_port = port.get();
+    client_ = connections_.add(nullptr, {}, std::move(port)).id;
+    return its_port;
+  }
+
   const AgentOperations::Submitted kSubmitted{3, 7, 9};
 
   ManualLoop loop_;
   ClientMemory memory_{std::size_t{1} << 20};
   Outbox outbox_{*this, nullptr, memory_};
-  AgentOperations operations_{*this, loop_, outbox_};
-  const std::unique_ptr<WaitingPort> port_ = std::make_unique<WaitingPort>();
-  bool dirty_ = false, is_full_ = false, is_lent_ = false, hears_ = true;
-  bool has_failed_ = false;  // the database
+  Metrics metrics_;
+  hearth::testing::RecordingLogger logger_;
+  Connections connections_{{metrics_.gauge("clients", "Clients.", {}),
+                            metrics_.counter("dropped_total", "Clients.", {}), logger_, memory_}};
+  Loan loan_;
+  AgentOperations operations_{parts()};
+  ConnectionId client_ = 0;
+  WaitingPort* const port_ = connect();
+  bool dirty_ = false, is_full_ = false;
   Told told_;
   std::vector<std::pair<JobEffect, std::function<void(Result<void>)>>> jobs_;
-  std::vector<std::function<void()>> postponed_;
   Outside outside_{.told = &told_};
 };
 
@@ -191,21 +188,13 @@ TEST_F(AgentOperationsTest, AJobForWhichThereIsNoRoomIsRefusedOrItsWaiterIsTold)
   EXPECT_EQ(told(), (Told{"drop 2", "end 7 of 9: too many jobs wait"}));
 }
 
-TEST_F(AgentOperationsTest, AJobThatWillNotLeaveIsCalledAsAbandoned) {
-  dirty_ = true;
-  ASSERT_TRUE(operations_.run_job(kSubmitted, 1, false));
-  outbox_.discard_all();
-  ASSERT_EQ(jobs_.size(), 1U);
-  EXPECT_TRUE(*jobs_.front().first.abandoned);
-}
-
 TEST_F(AgentOperationsTest, ADrainEndsWhenItsClientHasTakenAllOrHasLeft) {
   const auto sink = std::make_shared<WaitingSink>();
-  (void)operations_.drain(kSubmitted, sink, kClient);
+  (void)operations_.drain(kSubmitted, sink, client_);
   EXPECT_EQ(told(), Told{});
   sink->drained();
   EXPECT_EQ(told(), Told{"end 7 of 9: "});
-  (void)operations_.drain(kSubmitted, sink, kClient + 1);
+  (void)operations_.drain(kSubmitted, sink, client_ + 1);
   EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
   sink->is_abandoned = true;
   (void)operations_.drain(kSubmitted, sink, 0);
@@ -214,19 +203,19 @@ TEST_F(AgentOperationsTest, ADrainEndsWhenItsClientHasTakenAllOrHasLeft) {
 
 TEST_F(AgentOperationsTest, ADrainOfAClientWaitsBehindItsFramesAndEndsWithIt) {
   dirty_ = true;
-  (void)operations_.drain_client(kSubmitted, kClient);
+  (void)operations_.drain_client(kSubmitted, client_);
   EXPECT_FALSE(port_->drained) << "the frames have not left";
   outbox_.flush();
   EXPECT_EQ(told(), Told{});
   port_->drained();
   EXPECT_EQ(told_, Told{}) << "not inside the port's call";
   EXPECT_EQ(told(), Told{"end 7 of 9: "});
-  (void)operations_.drain_client(kSubmitted, kClient);
+  (void)operations_.drain_client(kSubmitted, client_);
   port_->open = false;
   port_->drained();
   EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
   port_->drained = nullptr;
-  for (const ConnectionId closed : {kClient, kClient + 1}) {
+  for (const ConnectionId closed : {client_, client_ + 1}) {
     (void)operations_.drain_client(kSubmitted, closed);
     EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
   }
@@ -257,10 +246,6 @@ TEST_F(AgentOperationsTest, AnOperationKeepsWhatItIsToldBeforeTheCodeIs) {
   outside_.listener->end(std::string("b"), 0);
   EXPECT_EQ(outside_.kept, (Told{"part a after 0", "end b after 1"}));
   EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 7 of 9: b"}));
-  (void)operations_.start(kSubmitted, outside_operation());
-  has_failed_ = true;
-  outside_.listener->part("c", 0);
-  EXPECT_EQ(told(), Told{}) << "an agent whose database has failed";
 }
 
 TEST_F(AgentOperationsTest, P4_ANotificationIsTheHosts) {
@@ -276,14 +261,13 @@ TEST_F(AgentOperationsTest, P4_ANotificationIsTheHosts) {
   EXPECT_EQ(told_, Told{"notice n1: done"});
 }
 
-TEST_F(AgentOperationsTest, WhileTheDatabaseIsLentResultsWaitInOrder) {
+TEST_F(AgentOperationsTest, P5_WhileTheDatabaseIsLentResultsWaitInOrder) {
   (void)operations_.start(kSubmitted, outside_operation());
   (void)operations_.sleep({3, 8, 9}, milliseconds(0));
-  is_lent_ = true;
+  loan_.begin();
   outside_.listener->part("a", 0);
   EXPECT_EQ(told(), Told{});
-  is_lent_ = false;
-  for (const auto& step : std::exchange(postponed_, {})) step();
+  for (const auto& step : loan_.end()) step();
   EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 8 of 9: "}));
 }
 
@@ -308,15 +292,11 @@ TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledAbandonedOrUnheard) {
   EXPECT_TRUE(outside_.is_over);
   loop_.advance(milliseconds(20));
   EXPECT_EQ(told(), Told{});
-
-  hears_ = false;
-  (void)operations_.sleep(kSubmitted, milliseconds(0));
-  EXPECT_EQ(told(), Told{});
 }
 
 TEST_F(AgentOperationsTest, WhatComesAfterItsEndIsIgnored) {
   {
-    AgentOperations gone(*this, loop_, outbox_);
+    AgentOperations gone(parts());
     (void)gone.sleep(kSubmitted, milliseconds(0));
     ASSERT_TRUE(gone.run_job(kSubmitted, 1, false));
   }

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <string_view>
 
@@ -107,6 +109,26 @@ TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
   EXPECT_EQ(shard.logger.count("warn agent.turn_lost"), 1U);
   EXPECT_EQ(shard.logger.count("agent.storage_failed"), 0U);
   EXPECT_EQ(shard.script.alive, 0) << "it comes back from what is stored";
+}
+
+TEST_F(LiveAgentTest, AJobWhoseTurnIsLostIsCalledSoThatItCleansUp) {
+  std::promise<void> called;
+  shard_.script.on_job = [&called](const JobOrigin&) { called.set_value(); };
+  const std::future<void> call = called.get_future();
+  const auto is_called = [&](std::chrono::seconds within) {
+    return call.wait_for(within) == std::future_status::ready;
+  };
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_state(0, "1"));
+    EXPECT_TRUE(host.submit(HEARTH_OP_OFFLOAD, bytes_of(1), 1));
+    EXPECT_FALSE(is_called(std::chrono::seconds(0))) << "its turn is not committed";
+    host.storage_failed("for the test");
+    return host.complete(event.call, std::string_view("true"));
+  });
+  shard_.script.on_result = [](HostCalls&, const OperationResult&) { ADD_FAILURE(); };
+  (void)shard_.call(shard_.connect(), "begin");
+  shard_.settle();
+  EXPECT_TRUE(is_called(std::chrono::seconds(10)));
 }
 
 TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {

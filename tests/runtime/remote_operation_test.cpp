@@ -20,6 +20,7 @@ constexpr std::uint32_t kFetch = 4;
 struct Asked {
   extensions::RemoteListener* listener = nullptr;  // set by start(), null once it is destroyed
   std::uint64_t credit = 0;
+  bool cannot_keep = false;  // what it is told: the database fails
 };
 
 class FakeRemote final : public extensions::RemoteOperation {
@@ -28,6 +29,9 @@ class FakeRemote final : public extensions::RemoteOperation {
   ~FakeRemote() override { asked_->listener = nullptr; }
   void start(extensions::RemoteListener& listener) override { asked_->listener = &listener; }
   void credit(std::uint64_t bytes) override { asked_->credit += bytes; }
+  void telling(const Result<std::string>&, bool, std::uint32_t) override {
+    if (asked_->cannot_keep) throw StorageError("for the test");
+  }
 
  private:
   std::shared_ptr<Asked> asked_;
@@ -104,6 +108,19 @@ TEST_F(RemoteOperationTest, AFailureHasItsTextAndItsFlags) {
   ASSERT_NE(asked_->listener, nullptr);
   asked_->listener->end(Error{Errc::kTimeout, "too slow"}, 0x30000);
   EXPECT_EQ(told_, std::vector<std::string>{"end 196608 failed: too slow"});
+}
+
+TEST_F(RemoteOperationTest, WhatCannotBeKeptIsNotToldAndTheAgentIsEvicted) {
+  ShardFixture fixture;
+  listen(fixture);
+  say(fixture, "fetch");
+  ASSERT_NE(asked_->listener, nullptr);
+  asked_->cannot_keep = true;
+  asked_->listener->part("a", 0);
+  EXPECT_EQ(told_, std::vector<std::string>{});
+  fixture.settle();
+  EXPECT_EQ(fixture.script.alive, 0);
+  EXPECT_EQ(asked_->listener, nullptr) << "it is given up";
 }
 
 TEST_F(RemoteOperationTest, ItStartsWithTheCommitOfItsTurn) {

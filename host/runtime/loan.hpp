@@ -1,0 +1,35 @@
+#pragma once
+// The database of a live agent, while another thread has it.
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace hearth::runtime {
+
+// While it is out, nobody on the shard may use the database: what needs it is postponed.
+// Threads  The shard's.
+class Loan {
+ public:
+  using Steps = std::vector<std::function<void()>>;
+
+  [[nodiscard]] bool is_out() const { return is_out_; }
+  void begin() { is_out_ = true; }
+  // The database is back. The caller runs these steps, in the order in which they were postponed.
+  [[nodiscard]] Steps end() {
+    is_out_ = false;
+    return std::exchange(steps_, {});
+  }
+  // While it is out: keeps the step for end(). False: it is not out, and the caller goes on.
+  template <class Step>
+  bool postpone(Step&& step) {
+    if (is_out_) steps_.emplace_back(std::forward<Step>(step));
+    return is_out_;
+  }
+
+ private:
+  bool is_out_ = false;
+  Steps steps_;
+};
+
+}  // namespace hearth::runtime
