@@ -38,23 +38,24 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places
 Admission::Verdict Admission::ask(Applicant& agent) {
   Place& place = agent.place();
   if (place.has_room) return {};
+  const Wish wish = agent.wish();
   if (place.waiting) {
     Lanes& lanes = is_in(lanes_, place) ? lanes_ : object_lanes_;
-    if (place.line == &lanes[1] && agent.is_awaited()) {
+    if (place.line == &lanes[1] && wish.is_awaited) {
       leave_line(agent);
-      join(lanes, agent);
+      join(lanes, agent, true);
     }
     return {Answer::kWait, RoomLack::kAgents};
   }
-  const bool others_wait = agent.is_object() && size(object_lanes_) > 0;
-  const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent);
+  const bool others_wait = wish.is_object && size(object_lanes_) > 0;
+  const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent, wish);
   if (lack == RoomLack::kNothing) return {};
   Lanes& lanes = lanes_for(lack);
   if (size(lanes) == 0 && !may_come(lack)) {
     give_back_place(agent);
     return {Answer::kRefused, lack};
   }
-  join(lanes, agent);
+  join(lanes, agent, wish.is_awaited);
   if (lack == RoomLack::kAgents) make_room();
   if (timer_ == 0) serve_in(kLookAgainAfter);
   return {Answer::kWait, lack};
@@ -65,20 +66,20 @@ bool Admission::ask_again(Applicant& agent) {
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
   // First of its lane: as if it had asked when that one did.
-  const Line& lane = lanes_[agent.is_awaited() ? 0 : 1];
+  const bool is_awaited = agent.wish().is_awaited;
+  const Line& lane = lanes_[is_awaited ? 0 : 1];
   if (!lane.empty())
     place.lacks_since =
         std::min(place.lacks_since.value_or(now), lane.front()->place().lacks_since.value_or(now));
-  join(lanes_, agent, true);
+  join(lanes_, agent, is_awaited, true);
   serve_in(kLookAgainAfter);
   return true;
 }
 
 // In the order in which they first asked.
-void Admission::join(Lanes& lanes, Applicant& agent, bool is_first) {
+void Admission::join(Lanes& lanes, Applicant& agent, bool is_awaited, bool is_first) {
   Place& place = agent.place();
   if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
-  const bool is_awaited = agent.is_awaited();
   if (!is_awaited) places_.work_waits();
   Line& lane = lanes[is_awaited ? 0 : 1];
   auto before = is_first ? lane.begin() : lane.end();
@@ -144,8 +145,8 @@ void Admission::left_without_files(Applicant& agent) {
   if (size(lanes_) + size(object_lanes_) > 0) serve_in(std::chrono::milliseconds(0));
 }
 
-RoomLack Admission::find_room(Applicant& agent) {
-  if (agent.is_object() && !find_object_place(agent)) return RoomLack::kObjects;
+RoomLack Admission::find_room(Applicant& agent, const Wish& wish) {
+  if (wish.is_object && !find_object_place(agent)) return RoomLack::kObjects;
   const Place& place = agent.place();
   const bool is_first = is_in(lanes_, place) && place.line->front() == &agent;
   if (size(lanes_) > 0 && !is_first) return RoomLack::kAgents;
@@ -206,7 +207,7 @@ void Admission::give_back_place(Applicant& agent) {
 
 std::optional<SteadyTime> Admission::object_idle_since() {
   const Applicant* const agent = idle_object();
-  return agent == nullptr ? std::nullopt : std::optional(agent->last_activity());
+  return agent == nullptr ? std::nullopt : std::optional(agent->place().used_at);
 }
 
 bool Admission::spare_object(std::function<void()> left) {
@@ -272,25 +273,26 @@ bool Admission::serve_first(Line& lane) {
   if (lane.empty()) return false;
   Applicant& agent = *lane.front();
   Place& place = agent.place();
-  if (!agent.is_wanted()) {
-    agent.turn_away(RoomLack::kNothing);
+  const Wish wish = agent.wish();
+  if (!wish.is_wanted) {
+    agent.take_turn({Answer::kRefused, RoomLack::kNothing});
     return true;
   }
   const SteadyTime now = loop_.clock().steady_now();
   if (now - place.lacks_since.value_or(now) >= kLongestWait) {
     const bool is_full = residents_.size() >= max_live_;
-    agent.turn_away(is_in(object_lanes_, place) ? RoomLack::kObjects
-                    : is_full                   ? RoomLack::kAgents
-                                                : RoomLack::kFiles);
+    agent.take_turn({Answer::kRefused, is_in(object_lanes_, place) ? RoomLack::kObjects
+                                       : is_full                   ? RoomLack::kAgents
+                                                                   : RoomLack::kFiles});
     return true;
   }
-  const RoomLack lack = find_room(agent);
+  const RoomLack lack = find_room(agent, wish);
   if (lack == RoomLack::kNothing) {
     turn_ = &lane == &lanes_[0] || &lane == &object_lanes_[0] ? 1 : 0;
     // Making room may have removed the first agent from the line.
     leave_line(agent);
     place.has_room = true;
-    agent.come_in();
+    agent.take_turn({});
     place.has_room = false;
     if (!agent.is_resident()) give_back_place(agent);
     return true;
@@ -298,12 +300,12 @@ bool Admission::serve_first(Line& lane) {
   Lanes& its_lanes = lanes_for(lack);
   if (place.waiting && !is_in(its_lanes, place)) {
     leave_line(agent);
-    join(its_lanes, agent);
+    join(its_lanes, agent, wish.is_awaited);
     return true;
   }
   note_place(agent);
   if (may_come(lack)) return false;
-  agent.turn_away(lack);
+  agent.take_turn({Answer::kRefused, lack});
   return true;
 }
 

@@ -4,7 +4,6 @@
 #include "base/assert.hpp"
 #include "runtime/object_places.hpp"
 #include "runtime/shard_loop.hpp"
-#include "storage/agent_key.hpp"
 
 #include <array>
 #include <chrono>
@@ -56,6 +55,12 @@ class Admission final : public ObjectPlaces::Member {
  public:
   static constexpr std::chrono::milliseconds kLongestWait{5'000};
 
+  enum class Answer { kComeIn, kWait, kRefused };
+  struct Verdict {
+    Answer answer = Answer::kComeIn;
+    RoomLack lack = RoomLack::kNothing;
+  };
+
   class Applicant;
   using Line = std::list<Applicant*>;
 
@@ -65,12 +70,20 @@ class Admission final : public ObjectPlaces::Member {
     std::optional<Line::iterator> resident;  // in the order of use
     std::optional<Line::iterator> waiting;   // in its line
     Line* line = nullptr;                    // while it waits: its lane
+    SteadyTime used_at{};                    // of a resident
     std::optional<SteadyTime> lacks_since;   // until the agent leaves, or is refused
     bool has_room = false;                   // found for the agent, which comes in now
     bool has_object_place = false;           // of an object, from its turn until it has left
     bool waits_with_place = false;           // an object that waits for room and has its place
     bool was_sent_away = false;              // for another agent, until it has left
     std::function<void()> heir;              // gets the place once the object has left
+  };
+
+  // What an agent wants that wants to come in.
+  struct Wish {
+    bool is_object = false;  // it needs a place among objects
+    bool is_awaited = true;  // a caller waits for it
+    bool is_wanted = true;   // some event or visit still waits for it, or work of its own
   };
 
   // An agent, as Admission sees it. Only ask() calls its members from inside a call by the agent.
@@ -87,24 +100,15 @@ class Admission final : public ObjectPlaces::Member {
     [[nodiscard]] Place& place() { return place_; }
     [[nodiscard]] const Place& place() const { return place_; }
 
-    [[nodiscard]] virtual const storage::AgentKey& key() const = 0;
-    // Asked when the agent wants to come in.
-    [[nodiscard]] virtual bool is_object() const = 0;
-    // When it was used last.
-    [[nodiscard]] virtual SteadyTime last_activity() const = 0;
-    // Of an agent that wants to come in: a caller waits for it.
-    [[nodiscard]] virtual bool is_awaited() const = 0;
+    // Of an agent that wants to come in, or stands in a line.
+    [[nodiscard]] virtual Wish wish() const = 0;
     // Of a resident: it is idle, or leaves for being idle, and may leave for another agent.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
     // The agent leaves soon, from the loop.
     virtual void leave_for_room() = 0;
-    // Of an agent in the line: some event or visit still waits for it.
-    [[nodiscard]] virtual bool is_wanted() const = 0;
-    // The agent is first in the line, and there is room: it becomes a resident, or gives up.
-    virtual void come_in() = 0;
-    // The agent is first in the line, and has waited too long or is not wanted (kNothing). It
-    // leaves the line.
-    virtual void turn_away(RoomLack lack) = 0;
+    // The agent was first in the line. kComeIn: there is room, and it becomes a resident or gives
+    // up. kRefused: it has waited too long or is not wanted (kNothing), and leaves the line.
+    virtual void take_turn(const Verdict& verdict) = 0;
 
    protected:
     ~Applicant() = default;
@@ -118,11 +122,6 @@ class Admission final : public ObjectPlaces::Member {
             std::function<bool(unsigned count)> has_files);
 
   // ---- a cold agent ----
-  enum class Answer { kComeIn, kWait, kRefused };
-  struct Verdict {
-    Answer answer = Answer::kComeIn;
-    RoomLack lack = RoomLack::kNothing;
-  };
   // The agent wants to come in. kWait: it stands in the line, now or already; a caller may have
   // come to it since.
   Verdict ask(Applicant& agent);
@@ -137,10 +136,11 @@ class Admission final : public ObjectPlaces::Member {
   // The agent comes in: after ask() allowed it, or for a moment in which it runs no code. In the
   // second case it does not count as an object.
   void enter(Applicant& agent);
-  void used(Applicant& agent) {
-    const auto& resident = agent.place().resident;
-    HEARTH_ASSERT(resident.has_value(), "an agent is used that did not come in");
-    residents_.splice(residents_.end(), residents_, *resident);
+  void used(Applicant& agent, SteadyTime now) {
+    Place& place = agent.place();
+    HEARTH_ASSERT(place.resident.has_value(), "an agent is used that did not come in");
+    place.used_at = now;
+    residents_.splice(residents_.end(), residents_, *place.resident);
   }
   // The agent begins to leave; its end is certain, and soon; it has left. Each once, in this order.
   void leaving(const Applicant& agent) {
@@ -177,7 +177,7 @@ class Admission final : public ObjectPlaces::Member {
   // The lanes of a line. An agent whose caller waits stands in the first.
   using Lanes = std::array<Line, 2>;
 
-  RoomLack find_room(Applicant& agent);
+  RoomLack find_room(Applicant& agent, const Wish& wish);
   // Idle residents leave for agents that wait.
   void make_room();
   bool evict_idle();
@@ -203,7 +203,7 @@ class Admission final : public ObjectPlaces::Member {
   // False: the agent does not stand in a line.
   bool leave_line(Applicant& agent);
   void serve_in(std::chrono::milliseconds wait);
-  void join(Lanes& lanes, Applicant& agent, bool is_first = false);
+  void join(Lanes& lanes, Applicant& agent, bool is_awaited, bool is_first = false);
   void note_place(Applicant& agent);
 
   ShardLoop& loop_;

@@ -479,7 +479,7 @@ void AgentSlot::touch() {
   Live* live = life_.as<Live>();
   if (live != nullptr && std::exchange(live->trimmed, false))
     arm_idle_timer(last_activity_ + std::min(kTrimAfter, live->served->settings.idle_timeout));
-  if (in_memory()) parts_.admission.used(*this);
+  if (in_memory()) parts_.admission.used(*this, last_activity_);
 }
 
 void AgentSlot::arm_idle_timer(SteadyTime due) {

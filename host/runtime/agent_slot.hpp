@@ -170,13 +170,10 @@ class AgentSlot final : public Admission::Applicant {
   void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
-  [[nodiscard]] bool is_object() const override;
-  [[nodiscard]] bool is_awaited() const override;
+  [[nodiscard]] Admission::Wish wish() const override;
   [[nodiscard]] bool may_leave_for_room() const override;
   void leave_for_room() override;
-  [[nodiscard]] bool is_wanted() const override;
-  void come_in() override;
-  void turn_away(RoomLack lack) override;
+  void take_turn(const Admission::Verdict& verdict) override;
 
   // ---- another version of its class, or none (agent_slot_versions.cpp) ----
   // The version of its code; null: the agent is cold.
@@ -202,12 +199,12 @@ class AgentSlot final : public Admission::Applicant {
   void class_is_gone();
   void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }
 
-  [[nodiscard]] const storage::AgentKey& key() const override { return key_; }
+  [[nodiscard]] const storage::AgentKey& key() const { return key_; }
   // How the class is named in URLs.
   [[nodiscard]] const std::string& segment() const { return segment_; }
   [[nodiscard]] const std::vector<ConnectionId>& connections() const { return inbox_.clients(); }
   // When an event last came, or a turn of the instance ended.
-  [[nodiscard]] SteadyTime last_activity() const override { return last_activity_; }
+  [[nodiscard]] SteadyTime last_activity() const { return last_activity_; }
   // As LiveAgent::Parts.
   void after_turn();
 

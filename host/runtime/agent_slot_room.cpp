@@ -37,11 +37,16 @@ void AgentSlot::leave_room_line() {
   give_back_permits();
 }
 
-bool AgentSlot::is_object() const {
-  if (const Resident* const resident = life_.resident())
-    return resident->served->settings.is_object;
+Admission::Wish AgentSlot::wish() const {
   const auto served = parts_.classes.find(segment_);
-  return served != nullptr && served->settings.is_object;
+  const AwaitingRoom* const waits = life_.as<AwaitingRoom>();
+  // The sender of a notification repeats it, and does not wait.
+  const auto awaits_it = [](const OwnedEvent& event) {
+    return event.origin == nullptr || event.origin->notification.empty();
+  };
+  return {.is_object = served != nullptr && served->settings.is_object,
+          .is_awaited = inbox_.queue().contains(awaits_it),
+          .is_wanted = !inbox_.empty() || (waits != nullptr && waits->for_itself)};
 }
 
 bool AgentSlot::may_leave_for_room() const {
@@ -57,27 +62,16 @@ void AgentSlot::leave_for_room() {
   hurry_end();
 }
 
-// The sender of a notification repeats it, and does not wait.
-bool AgentSlot::is_awaited() const {
-  return inbox_.queue().contains([](const OwnedEvent& event) {
-    return event.origin == nullptr || event.origin->notification.empty();
-  });
-}
-
-bool AgentSlot::is_wanted() const {
-  const AwaitingRoom* waits = life_.as<AwaitingRoom>();
-  return !inbox_.empty() || (waits != nullptr && waits->for_itself);
-}
-
-void AgentSlot::come_in() {
-  wake();
-  if (!in_memory()) give_back_permits();  // it was refused
-}
-
-void AgentSlot::turn_away(RoomLack lack) {
-  if (lack != RoomLack::kNothing) return refuse_for_room(lack);
-  leave_room_line();  // no event or visit waits for the agent any more
-  parts_.look_at_unused(*this);
+void AgentSlot::take_turn(const Admission::Verdict& verdict) {
+  if (verdict.answer == Admission::Answer::kComeIn) {
+    wake();
+    if (!in_memory()) give_back_permits();  // it was refused
+  } else if (verdict.lack != RoomLack::kNothing) {
+    refuse_for_room(verdict.lack);
+  } else {
+    leave_room_line();  // no event or visit waits for the agent any more
+    parts_.look_at_unused(*this);
+  }
 }
 
 void AgentSlot::refuse_for_room(RoomLack lack) {

@@ -274,8 +274,8 @@ LiveAgent* Shard::find_agent(AgentHandle handle) {
 std::vector<AgentSlot*> Shard::residents() const {
   std::vector<AgentSlot*> slots;
   slots.reserve(admission_.residents().size());
-  for (const Admission::Applicant* agent : admission_.residents())
-    slots.push_back(find_slot(agent->key()));
+  for (Admission::Applicant* const agent : admission_.residents())
+    slots.push_back(static_cast<AgentSlot*>(agent));  // nothing else applies
   return slots;
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using Said = Admission::Answer;
-using testing::kUsualAgent;
 
 class AdmissionTest : public ::testing::Test {
  protected:
@@ -28,23 +27,19 @@ class AdmissionTest : public ::testing::Test {
       test.admission_.leaving(*this);
       test.admission_.ending();
     }
-    [[nodiscard]] bool is_wanted() const override { return wanted; }
-    void come_in() override {
+    [[nodiscard]] Admission::Wish wish() const override { return {object, awaited, wanted}; }
+    void take_turn(const Admission::Verdict& verdict) override {
+      if (verdict.answer == Said::kRefused) {
+        refused = verdict.lack;
+        test.admission_.drop_out(*this);
+        return;
+      }
       if (test.admission_.ask(*this).answer != Said::kComeIn) return;
       test.admission_.enter(*this);
       if (test.all_leave_) leave_for_room();
     }
-    void turn_away(RoomLack lack) override {
-      refused = lack;
-      test.admission_.drop_out(*this);
-    }
-    [[nodiscard]] const storage::AgentKey& key() const override { return kUsualAgent; }
-    [[nodiscard]] bool is_object() const override { return object; }
-    [[nodiscard]] bool is_awaited() const override { return awaited; }
-    [[nodiscard]] SteadyTime last_activity() const override { return used_at; }
 
     AdmissionTest& test;
-    SteadyTime used_at{};
     bool object = false;
     bool awaited = true;
     bool idle = false;
@@ -109,7 +104,7 @@ TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
   Agent& first = resident();
   Agent& second = resident();
   first.idle = second.idle = true;
-  admission_.used(first);
+  admission_.used(first, loop_.clock().steady_now());
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
   EXPECT_TRUE(second.leaving);
   EXPECT_FALSE(first.leaving);
