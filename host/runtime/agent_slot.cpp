@@ -88,7 +88,7 @@ bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId 
   const Resident& resident = *life_.resident();
   const LiveAgent& live = *resident.live;
   if (live.lent() || live.checkpoint_due()) return false;
-  if (live.client_events() >= resident.served->settings.max_events || live.is_crowded())
+  if (live.in_progress().client_events() >= resident.served->settings.max_events || live.is_crowded())
     return false;
   if (waits_for_calls(kind, name)) return false;
   return connection == 0 || kind == EventKind::kConnect || !is_connecting(connection);
@@ -101,8 +101,8 @@ bool AgentSlot::is_connecting(ConnectionId connection) const {
 
 bool AgentSlot::waits_for_calls(EventKind kind, std::string_view name) const {
   const Resident& resident = *life_.resident();
-  return rule_of(kind).runs_method && resident.live->runs_method() &&
-         (resident.live->runs_alone() || resident.served->call_order().runs_alone(kind, name));
+  return rule_of(kind).runs_method && resident.live->in_progress().runs_method() &&
+         (resident.live->in_progress().runs_alone() || resident.served->call_order().runs_alone(kind, name));
 }
 
 bool AgentSlot::deliver_next() {
@@ -369,7 +369,7 @@ void AgentSlot::started(const Completion& completion) {
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
   if (live.intent && !live.intent->when_idle) {
     leave_now(false);
-  } else if (permits_.any() || live.live->has_durable_work()) {
+  } else if (permits_.any() || !live.live->work().empty()) {
     look();
   }
   receive_visits();
@@ -435,7 +435,7 @@ void AgentSlot::settle() {
       evict(EvictReason::kAdmin);
     }
     // Answers share a wait for the device with other agents' answers while there is time.
-    if (parts_.stopping && agent->events_in_progress() == 0 && !agent->awaits_durability())
+    if (parts_.stopping && agent->in_progress().empty() && !agent->awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
   } while (deliver_next() || agent->has_completions());
@@ -454,7 +454,7 @@ void AgentSlot::after_settling() {
   }
   if (Live* live = life_.as<Live>()) {
     const LiveAgent& agent = *live->live;
-    if (agent.work_due() || (permits_.recovery && agent.recovery_due())) look();
+    if (agent.work().due() || (permits_.recovery && agent.work().recovery_due())) look();
   }
   parts_.admission.may_be_idle(*this);
 }

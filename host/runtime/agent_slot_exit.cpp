@@ -102,7 +102,7 @@ void AgentSlot::finish_end() {
   if (live != nullptr) {
     if (!live->broken()) {  // else the index knows it: end_instance()
       rest.next_wake = live->wake();
-      rest.next_look = live->next_look_ms();
+      rest.next_look = live->work().next_look_ms();
     }
     settling_ = true;
     live->finish_turns(live->destruction_requested() ? EvictReason::kDestroyed : ending.reason);
@@ -144,12 +144,12 @@ void AgentSlot::end_instance(Rest rest) {
   }
   const Error why = why_it_ended(ending.reason);
   settling_ = true;
-  live->shut(ending.reason, why);
+  std::vector<OwnedEvent> interrupted = live->shut(ending.reason, why);
   settling_ = false;
   if (ending.served->settings.is_object) stop_point("object.hibernate.shut");
-  inbox_.put_back(live->take_interrupted(), ending.reason, why);
+  inbox_.put_back(std::move(interrupted), ending.reason, why);
   // A MIGRATE or a turn that failed leaves uncommitted writes, which the file does not have.
-  inbox_.undo_states(live->committed_state_writes());
+  inbox_.undo_states(live->commits().state_writes());
   // The next instance numbers its writes from the start, and undoes none of these.
   inbox_.queue().forget_state_writes();
   // Otherwise an agent whose handler of STATE_CHANGED changes the state would return after each
@@ -189,7 +189,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
   Ending ending = std::move(*life_.as<Ending>());
-  if (ending.live && ending.live->kept_at_end() && !rest.destroyed)
+  if (ending.live && ending.live->commits().kept_at_end() && !rest.destroyed)
     services.files.note_kept(key_, storage::Kept::kOnDevice);
   ending.live.reset();
   StartCounts& starts = *ending.served->starts;
@@ -300,7 +300,7 @@ void AgentSlot::begin_shutdown() {
   }
   hurry_end();
   const Live* live = life_.as<Live>();
-  if (live != nullptr && !settling_ && live->live->events_in_progress() == 0 &&
+  if (live != nullptr && !settling_ && live->live->in_progress().empty() &&
       !live->live->awaits_durability())
     evict(EvictReason::kShutdown);
 }

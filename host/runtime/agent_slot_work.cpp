@@ -59,15 +59,15 @@ void AgentSlot::pump() {
   LiveAgent& agent = *live->live;
   if (agent.lent()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.
-  const bool has_room = !agent.has_durable_work() || parts_.services.files.has_room();
+  const bool has_room = agent.work().empty() || parts_.services.files.has_room();
   if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.recovery_due()) parts_.services.alarms.ask_to_recover(key_, permits_);
+  if (may_begin && agent.work().recovery_due()) parts_.services.alarms.ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (state() != AgentState::kLive) return;
-  if (permits_.waking || (permits_.recovery && !agent.recovering() && !agent.recovery_due()))
+  if (permits_.waking || (permits_.recovery && !agent.work().recovering() && !agent.work().recovery_due()))
     give_back_permits();
   if (has_begun) {
     look();
@@ -77,18 +77,18 @@ void AgentSlot::pump() {
     constexpr std::int64_t kLookForRoomMs = 1'000;
     parts_.services.alarms.look_at(
         key_, unix_millis(parts_.services.loop.clock().wall_now()) + kLookForRoomMs);
-  } else if (const auto at = agent.next_look_ms()) {
+  } else if (const auto at = agent.work().next_look_ms()) {
     // Later work must not be forgotten while the agent stays in memory.
     const std::int64_t soon =
         unix_millis(parts_.services.loop.clock().wall_now()) + kCrowdedPause.count();
-    const bool waits_to_notify = !may_notify && agent.work_due();
+    const bool waits_to_notify = !may_notify && agent.work().due();
     parts_.services.alarms.look_at(key_, waits_to_notify ? std::min(*at, soon) : *at);
   }
 }
 
 void AgentSlot::give_back_permits() {
   const Live* live = life_.as<Live>();
-  const bool recovers = live != nullptr && (live->live->recovering() || live->live->recovery_due());
+  const bool recovers = live != nullptr && (live->live->work().recovering() || live->live->work().recovery_due());
   parts_.services.alarms.give_back(permits_, recovers);
   parts_.admission.may_be_idle(*this);
 }

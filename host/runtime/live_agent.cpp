@@ -486,7 +486,7 @@ void LiveAgent::discard(Effect& effect) {
   }
 }
 
-void LiveAgent::shut(EvictReason reason, const Error& why) {
+std::vector<OwnedEvent> LiveAgent::shut(EvictReason reason, const Error& why) {
   HEARTH_ASSERT(!code_.entered() && !lent(), "shut() while the agent is in use");
   const bool again = may_try_again(reason);
   phase_ = AgentPhase::kClosing;
@@ -513,6 +513,7 @@ void LiveAgent::shut(EvictReason reason, const Error& why) {
   work_.close();
   // What was in progress is still known, as far as it will be continued.
   if (is_settled) commits_.at_end(work_waits_for_room_ ? wake() : work_.wake());
+  return calls_.take_interrupted();
 }
 
 std::string LiveAgent::close_database() {

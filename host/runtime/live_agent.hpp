@@ -131,15 +131,8 @@ class LiveAgent final : public extensions::AgentContext,
   // nothing begins now. A recovery begins only with `may_recover`, a notification to another agent
   // only with `may_notify`. Durable work and clients' events have limits of their own, do not wait
   // for each other, and take turns on the loop.
+  // work() says when it may find work even if no event comes before.
   bool dispatch(bool may_recover, bool may_notify);
-  [[nodiscard]] bool work_due() const { return work_.due(); }
-  [[nodiscard]] bool recovery_due() const { return work_.recovery_due(); }
-  [[nodiscard]] bool recovering() const { return work_.recovering(); }
-  // As DurableWork::take_unreadable().
-  [[nodiscard]] bool take_unreadable() { return work_.take_unreadable(); }
-  [[nodiscard]] bool has_durable_work() const { return !work_.empty(); }
-  // When dispatch() may find work even if no event comes before. Unix milliseconds.
-  [[nodiscard]] std::optional<std::int64_t> next_look_ms() const { return work_.next_look_ms(); }
   // When the agent must be awake next, even if no event comes.
   [[nodiscard]] durable::Wake wake() const;
   // The disk was full when the agent woke: its work is as the last process has left it, and only
@@ -154,21 +147,18 @@ class LiveAgent final : public extensions::AgentContext,
   // storage has failed.
   void finish_turns(EvictReason reason);
   // Answers every call in progress with `why`, except those that are delivered again. Cancels
-  // everything and destroys the instance. Afterwards only take_interrupted(), close_database() and
-  // the destructor may be called.
-  void shut(EvictReason reason, const Error& why);
-  // After shut(): the interrupted events that are delivered again, in the order of their delivery.
-  // These are CONNECT, and a call of an idempotent method (AgentClass::is_idempotent) whose caller
-  // still waits and has seen no part of its answer. Empty after kHung, kShutdown and kDestroyed,
-  // and when storage has failed.
-  [[nodiscard]] std::vector<OwnedEvent> take_interrupted() { return calls_.take_interrupted(); }
+  // everything and destroys the instance. Afterwards only commits(), close_database() and the
+  // destructor may be called.
+  // Returns the interrupted events that are delivered again, in the order of their delivery. These
+  // are CONNECT, and a call of an idempotent method (AgentClass::is_idempotent) whose caller still
+  // waits and has seen no part of its answer. None after kHung, kShutdown and kDestroyed, and when
+  // storage has failed.
+  [[nodiscard]] std::vector<OwnedEvent> shut(EvictReason reason, const Error& why);
   // Once, after shut(), on any thread: moves the WAL into the file, which waits for the device, and
   // closes the file. Meanwhile only events of clients may lead to calls of other members. Returns
   // what went wrong, or "".
   std::string close_database();
-  // After close_database(): the stored data and the names that lead to it are on the device, and
-  // the directory does not know that yet.
-  [[nodiscard]] bool kept_at_end() const { return commits_.kept_at_end(); }
+  [[nodiscard]] const AgentCommits& commits() const { return commits_; }
 
   // ---- the WAL ----
   // The WAL is so long that the agent should be lent before the next event is delivered. `idle`:
@@ -187,20 +177,14 @@ class LiveAgent final : public extensions::AgentContext,
   // Runs the postponed steps. The agent may be shut, and gone, afterwards.
   void take_back(const std::string& trouble);
 
-  [[nodiscard]] std::size_t events_in_progress() const { return calls_.size(); }
-  // Events in progress that dispatch() has not delivered.
-  [[nodiscard]] std::size_t client_events() const { return calls_.client_events(); }
+  // Its events in progress.
+  [[nodiscard]] const CallsInProgress& in_progress() const { return calls_; }
   // No event is in progress and no effect is held back.
   [[nodiscard]] bool idle() const;
-  // A call or a request is in progress; and one that runs alone is in progress.
-  [[nodiscard]] bool runs_method() const { return calls_.runs_method(); }
-  [[nodiscard]] bool runs_alone() const { return calls_.runs_alone(); }
   [[nodiscard]] bool entered() const { return code_.entered(); }
   // The instance is being destroyed: its effects do not count any more.
   [[nodiscard]] bool shutting() const { return phase_ == AgentPhase::kClosing; }
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
-  // The last committed write of the state (AgentDatabase::state_writes()); 0: none.
-  [[nodiscard]] std::uint64_t committed_state_writes() const { return commits_.state_writes(); }
   // Answers are held back until what they report is durable.
   [[nodiscard]] bool awaits_durability() const {
     return commits_.gate() != nullptr && !outbox_.empty();

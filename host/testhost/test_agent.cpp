@@ -343,7 +343,7 @@ std::uint32_t TestAgent::schema_version() {
 
 std::size_t TestAgent::unfinished() const {
   const runtime::LiveAgent* const agent = live();
-  return agent == nullptr ? 0 : agent->events_in_progress();
+  return agent == nullptr ? 0 : agent->in_progress().size();
 }
 
 std::size_t TestAgent::clients() const {
