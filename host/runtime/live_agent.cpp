@@ -321,15 +321,23 @@ bool LiveAgent::dirty() const {
 }
 
 void LiveAgent::commit() {
-  write_answers();
-  commits_.commit(wake());
-  figures_.commits.add();
+  const bool writes = dirty();
+  if (writes) {
+    write_answers();
+    commits_.commit(wake());
+    figures_.commits.add();
+  }
+  outbox_.committed(writes);
 }
 
-void LiveAgent::all_durable() {
-  std::optional<durable::Wake> rest;
-  if (!dirty()) rest = wake();
-  commits_.all_durable(rest ? &*rest : nullptr);
+void LiveAgent::synced(bool ok) {
+  if (ok) {
+    std::optional<durable::Wake> rest;
+    if (!dirty()) rest = wake();
+    commits_.all_durable(rest ? &*rest : nullptr);
+  } else {
+    storage_failed("what was committed could not be synced to the device");
+  }
   parts_.after_turn();
 }
 
@@ -376,7 +384,7 @@ bool LiveAgent::flush_at_turn_end(bool is_last) {
 void LiveAgent::flush() {
   if (broken_ || shutting() || phase_ == AgentPhase::kMigrating || lent()) return;
   try {
-    outbox_.flush();
+    commit();
   } catch (const StorageError& failure) {  // agent boundary
     write_failed(failure);
   }
@@ -393,11 +401,6 @@ void LiveAgent::give_up(std::string_view what) {
   if (broken_) return;
   broken_ = what;
   outbox_.discard_all();
-}
-
-void LiveAgent::durability_lost() {
-  storage_failed("what was committed could not be synced to the device");
-  parts_.after_turn();
 }
 
 // ---- calls --------------------------------------------------------------------------------------

@@ -262,7 +262,6 @@ class LiveAgent final : public extensions::AgentContext,
 
   // OutboxOwner
   [[nodiscard]] bool dirty() const override;
-  void commit() override;
   void apply(Effect& effect) override;
   void discard(Effect& effect) override;
   void let_out(FrameEffect& frame);
@@ -273,8 +272,7 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const JobEffect& job);
   void let_out(const DrainEffect& drain) { operations_.let_out(drain); }
   void let_out(const RemoteEffect& remote) { operations_.let_out(remote); }
-  void all_durable() override;
-  void durability_lost() override;
+  void synced(bool ok) override;
 
   void leave();
   void deliver_start(const Span& cause);
@@ -318,6 +316,8 @@ class LiveAgent final : public extensions::AgentContext,
   void schedule_flush();
   bool flush_at_turn_end(bool is_last);
   void flush();
+  // Commits what is uncommitted, and lets out the effects that waited for it. Throws StorageError.
+  void commit();
   // The instance is about to be entered. An empty `span`: the first of a trace.
   [[nodiscard]] CodeOnStack::Entry enter_code(CallId call = 0, const Span& span = {},
                                               std::string_view method = {});

@@ -12,7 +12,7 @@ durable::Wake LiveAgent::wake() const {
 }
 
 void LiveAgent::commit_now() {
-  outbox_.flush();
+  if (!broken_) commit();
   if (broken_) throw StorageError(*broken_);  // nothing is written any more
 }
 

@@ -85,10 +85,8 @@ Effect Outbox::take_first() {
   return effect;
 }
 
-void Outbox::flush() {
+void Outbox::committed(bool wrote) {
   if (discarding_) return;
-  const bool wrote = owner_.dirty();
-  if (wrote) owner_.commit();
   // With a gate, later effects must still wait until these writes are durable. If all held effects
   // wait for earlier answers, an empty frame without receivers takes the place of these writes in
   // the order.
@@ -117,15 +115,13 @@ void Outbox::request(std::uint64_t up_to) {
 
 void Outbox::durable(std::uint64_t up_to, bool ok) {
   if (discarding_) return;
-  if (!ok) {
-    owner_.durability_lost();
-    return;
+  if (ok) {
+    release(up_to);
+    // Effects that were pushed later and follow no newer write need not wait any more.
+    if (requested_ > up_to) return;
+    if (!owner_.dirty()) release(first_ + held_.size());
   }
-  release(up_to);
-  // Effects that were pushed later and follow no newer write need not wait any more.
-  if (requested_ > up_to) return;
-  if (!owner_.dirty()) release(first_ + held_.size());
-  owner_.all_durable();
+  owner_.synced(ok);
 }
 
 void Outbox::release(std::uint64_t up_to) {

@@ -93,17 +93,13 @@ class OutboxOwner {
 
   // Whether there are uncommitted writes.
   [[nodiscard]] virtual bool dirty() const = 0;
-  // Commits them. Throws StorageError.
-  virtual void commit() = 0;
   // Lets an effect out. Must not call back into the outbox.
   virtual void apply(Effect& effect) = 0;
   // The effect will never leave, because the writes before it were lost.
   virtual void discard(Effect& effect) = 0;
-  // The gate has answered, and nothing waits for a later answer: all commits are durable. Not
-  // called without a gate.
-  virtual void all_durable() = 0;
-  // The gate has failed: commits may not be durable.
-  virtual void durability_lost() = 0;
+  // The gate has answered, and nothing waits for a later answer: all commits are durable. False:
+  // it has failed, and commits may not be durable. Not called without a gate.
+  virtual void synced(bool ok) = 0;
 };
 
 // Promises
@@ -134,9 +130,9 @@ class Outbox {
   // True if push() would apply an effect at once (P3). The caller may then skip building it.
   [[nodiscard]] bool open() const;
 
-  // Commits, and lets out the effects that waited for it. Throws StorageError; then call
-  // discard_all().
-  void flush();
+  // The owner has committed, if anything was uncommitted (`wrote`): lets out the effects that waited
+  // for it. After a commit that has failed, call discard_all() instead.
+  void committed(bool wrote);
 
   // With a gate, and nothing uncommitted: effects pushed from now on wait as after a new commit.
   void hold_back();

@@ -70,7 +70,6 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
 
   // OutboxOwner
   [[nodiscard]] bool dirty() const override { return dirty_; }
-  void commit() override { dirty_ = false; }
   void apply(Effect& effect) override {
     const auto* const job = std::get_if<JobEffect>(&effect);
     if (job != nullptr && !operations_.let_out(*job))
@@ -79,8 +78,12 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
     if (const auto* remote = std::get_if<RemoteEffect>(&effect)) operations_.let_out(*remote);
   }
   void discard(Effect& /*effect*/) override {}
-  void all_durable() override {}
-  void durability_lost() override {}
+  void synced(bool /*ok*/) override {}
+
+  void commit() {
+    dirty_ = false;
+    outbox_.committed(true);
+  }
 
   using Told = std::vector<std::string>;
   Told told() {
@@ -159,7 +162,7 @@ TEST_F(AgentOperationsTest, P1_WhatReachesTheOutsideLeavesWithTheCommit) {
   EXPECT_EQ(outside_.listener, nullptr);
   ASSERT_TRUE(operations_.run_job(kSubmitted, 2, true));
   ASSERT_EQ(jobs_.size(), 1U) << "at once";
-  outbox_.flush();
+  commit();
   EXPECT_EQ(jobs_.size(), 2U);
   EXPECT_NE(outside_.listener, nullptr);
 }
@@ -170,7 +173,7 @@ TEST_F(AgentOperationsTest, AJobKeepsWhoseWorkHasSubmittedIt) {
     dirty_ = true;
     submitted.work = WorkMark{at_once ? 5 : 6};
     ASSERT_TRUE(operations_.run_job(submitted, 1, at_once));
-    outbox_.flush();
+    commit();
     EXPECT_EQ(jobs_.back().first.work, submitted.work);
   }
   EXPECT_EQ(jobs_.size(), 2U);
@@ -184,7 +187,7 @@ TEST_F(AgentOperationsTest, AJobForWhichThereIsNoRoomIsRefusedOrItsWaiterIsTold)
   EXPECT_TRUE(operations_.empty());
   dirty_ = true;
   ASSERT_TRUE(operations_.run_job(kSubmitted, 2, false));
-  outbox_.flush();
+  commit();
   EXPECT_EQ(told(), (Told{"drop 2", "end 7 of 9: too many jobs wait"}));
 }
 
@@ -205,7 +208,7 @@ TEST_F(AgentOperationsTest, ADrainOfAClientWaitsBehindItsFramesAndEndsWithIt) {
   dirty_ = true;
   (void)operations_.drain_client(kSubmitted, client_);
   EXPECT_FALSE(port_->drained) << "the frames have not left";
-  outbox_.flush();
+  commit();
   EXPECT_EQ(told(), Told{});
   port_->drained();
   EXPECT_EQ(told_, Told{}) << "not inside the port's call";
