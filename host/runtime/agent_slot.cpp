@@ -272,7 +272,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   parts_.admission.enter(*this);
   services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Waking& waking =
-      life_.enter(AgentInput::kAdmitted, Waking{{served, nullptr, parts_.handles.add(*this)}});
+      life_.enter(Waking{{served, nullptr, parts_.handles.add(*this)}});
   waking.since = services.loop.clock().steady_now();
   const extensions::Span span = parts_.services.spans.root();
   waking.span = span;
@@ -359,7 +359,7 @@ void AgentSlot::started(const Completion& completion) {
   Live next;
   static_cast<Resident&>(next) = std::move(*waking);
   next.intent = waking->intent;
-  Live& live = life_.enter(AgentInput::kStarted, std::move(next));
+  Live& live = life_.enter(std::move(next));
   parts_.services.metrics.of_class(key_.agent_class).starts.add();
   count_trial();
   parts_.services.alarms.forget_failures(key_);

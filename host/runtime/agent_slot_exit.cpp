@@ -42,7 +42,7 @@ void AgentSlot::leave(EvictReason reason, std::chrono::milliseconds grace, bool 
     return;
   }
   parts_.admission.leaving(*this);
-  Leaving& leaving = life_.enter(AgentInput::kLeave, Leaving{std::move(*live), reason, wake_again});
+  Leaving& leaving = life_.enter(Leaving{std::move(*live), reason, wake_again});
   leaving.live->ask_to_leave(reason, grace);
 }
 
@@ -60,10 +60,9 @@ void AgentSlot::begin_ending(Ending how) {
     parts_.admission.leaving(*this);
   }
   parts_.admission.ending();
-  how.was_only_opened = state() == AgentState::kOpened;
-  how.had_started = state() != AgentState::kWaking && !how.was_only_opened;
+  how.from = state();
   static_cast<Resident&>(how) = std::move(*resident);
-  const Ending& ending = life_.enter(AgentInput::kEnd, std::move(how));
+  const Ending& ending = life_.enter(std::move(how));
   // The end of an idle agent is not urgent, and after a recovery there are thousands.
   if (ending.reason == EvictReason::kIdle && !parts_.stopping) {
     end_in_turn(StepKind::kDeparture);
@@ -168,7 +167,7 @@ namespace {
 void note_object_left(const ShardServices& services, const storage::AgentKey& key,
                       const Ending& ending, bool destroyed) {
   stop_point("object.hibernate.closed");
-  const bool hibernates = !destroyed && ending.had_started;
+  const bool hibernates = !destroyed && ending.had_started();
   services.metrics.objects.left(key.agent_class, hibernates);
   if (!destroyed) services.files.note_active(key);
   if (!hibernates) return;
@@ -195,7 +194,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   StartCounts& starts = *ending.served->starts;
   if (ending.start_failure) {
     starts.count_failure(key_.name);
-  } else if (ending.had_started && !ending.is_tried) {
+  } else if (ending.had_started() && !ending.is_tried) {
     starts.count_start();
   }
   starts.count_leave();
@@ -207,13 +206,13 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   ending.lost_descriptors =
       ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.stopping;
   // Before its place is free: the figures never show more objects than there are places.
-  if (ending.served->settings.is_object && !ending.was_only_opened)
+  if (ending.served->settings.is_object && !ending.was_only_opened())
     note_object_left(services, key_, ending, rest.destroyed);
   if (ending.lost_descriptors) {
     parts_.admission.left_without_files(*this);
   } else {
     parts_.admission.left(*this);
-    if (!ending.start_failure && !ending.was_only_opened) figures.evicted(ending.reason);
+    if (!ending.start_failure && !ending.was_only_opened()) figures.evicted(ending.reason);
     if (permits_.any()) give_back_permits();
   }
   if (rest.destroyed) {
@@ -225,7 +224,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         durable::is_next_version(*rest.next_wake.at_ms))
       services.alarms.look_at(key_, unix_millis(services.loop.clock().wall_now()));
   }
-  life_.enter(AgentInput::kGone, Cold{});
+  life_.enter(Cold{});
   services.logger.write(
       LogLevel::kDebug, "agent.evicted",
       {{"class", key_.agent_class}, {"agent", key_.name}, {"reason", to_string(ending.reason)}});
@@ -281,12 +280,12 @@ void AgentSlot::await_removal() {
   if (state() == AgentState::kCondemned) return;
   leave_room_line();
   forget_failed_start();
-  life_.enter(AgentInput::kRemoval, Condemned{});
+  life_.enter(Condemned{});
 }
 
 void AgentSlot::removal_is_over() {
   if (state() != AgentState::kCondemned) return;
-  life_.enter(AgentInput::kStopsWaiting, Cold{});
+  life_.enter(Cold{});
   tell_who_waits_for_cold(false);
   if (!inbox_.empty()) wake();
   parts_.look_at_unused(*this);

@@ -16,14 +16,14 @@ bool AgentSlot::lacks_room() {
   if (verdict.answer == Admission::Answer::kRefused) {
     refuse_for_room(verdict.lack);
   } else if (state() != AgentState::kAwaitingRoom) {
-    life_.enter(AgentInput::kNoRoom, AwaitingRoom{inbox_.empty()});
+    life_.enter(AwaitingRoom{inbox_.empty()});
   }
   return true;
 }
 
 void AgentSlot::rejoin_room_line() {
   if (parts_.admission.ask_again(*this)) {
-    life_.enter(AgentInput::kNoRoom, AwaitingRoom{inbox_.empty()});
+    life_.enter(AwaitingRoom{inbox_.empty()});
     return;
   }
   refuse_for_room(RoomLack::kFiles);
@@ -31,7 +31,7 @@ void AgentSlot::rejoin_room_line() {
 }
 
 void AgentSlot::leave_room_line() {
-  if (state() == AgentState::kAwaitingRoom) life_.enter(AgentInput::kStopsWaiting, Cold{});
+  if (state() == AgentState::kAwaitingRoom) life_.enter(Cold{});
   if (!parts_.admission.drop_out(*this)) return;
   parts_.services.alarms.look_again(key_, kNextTry);
   give_back_permits();

@@ -84,8 +84,7 @@ void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error 
   } else if (!is_undecided) {
     if (!inbox_.empty()) wake();
   } else {
-    life_.enter(AgentInput::kUndecided,
-                AwaitingVersion{version, std::move(failure),
+    life_.enter(AwaitingVersion{version, std::move(failure),
                                 LoopTimer(loop, until, [this] { trial_is_over(); })});
   }
 }
@@ -97,7 +96,7 @@ bool AgentSlot::awaits_decision(const ServedClass& version) const {
 }
 
 void AgentSlot::forget_failed_start() {
-  if (state() == AgentState::kAwaitingVersion) life_.enter(AgentInput::kStopsWaiting, Cold{});
+  if (state() == AgentState::kAwaitingVersion) life_.enter(Cold{});
 }
 
 void AgentSlot::trial_is_over() {

@@ -71,7 +71,7 @@ void AgentSlot::visit(AgentVisit visit) {
 
 bool AgentSlot::is_only_open() const {
   const Ending* const ending = life_.as<Ending>();
-  return state() == AgentState::kOpened || (ending != nullptr && ending->was_only_opened);
+  return state() == AgentState::kOpened || (ending != nullptr && ending->was_only_opened());
 }
 
 // The agent is live or cold.
@@ -107,7 +107,7 @@ void AgentSlot::open_for_visits() {
   parts_.admission.enter(*this);
   parts_.services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Opened& opened =
-      life_.enter(AgentInput::kOpen, Opened{{served, nullptr, parts_.handles.add(*this)}});
+      life_.enter(Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // without an instance there is nothing to settle
   try {
     opened.live = make_live(opened);

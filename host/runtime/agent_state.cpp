@@ -2,38 +2,32 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
 namespace hearth::runtime {
 namespace {
 
-struct Edge {
-  AgentState from;
-  AgentInput input;
-  AgentState to;
-};
-
 constexpr auto kEdges = [] {
   using enum AgentState;
-  using enum AgentInput;
-  return std::to_array<Edge>({
-      {kCold, kNoRoom, kAwaitingRoom},
-      {kCold, kUndecided, kAwaitingVersion},
-      {kCold, kRemoval, kCondemned},
-      {kCold, kOpen, kOpened},
-      {kCold, kAdmitted, kWaking},
-      {kAwaitingRoom, kStopsWaiting, kCold},
-      {kAwaitingRoom, kAdmitted, kWaking},
-      {kAwaitingVersion, kStopsWaiting, kCold},
-      {kCondemned, kStopsWaiting, kCold},
-      {kOpened, kEnd, kEnding},
-      {kWaking, kStarted, kLive},
-      {kWaking, kEnd, kEnding},
-      {kLive, kLeave, kLeaving},
-      {kLive, kEnd, kEnding},
-      {kLeaving, kEnd, kEnding},
-      {kEnding, kGone, kCold},
+  return std::to_array<std::pair<AgentState, AgentState>>({
+      {kCold, kAwaitingRoom},
+      {kCold, kAwaitingVersion},
+      {kCold, kCondemned},
+      {kCold, kOpened},
+      {kCold, kWaking},
+      {kAwaitingRoom, kCold},
+      {kAwaitingRoom, kWaking},
+      {kAwaitingVersion, kCold},
+      {kCondemned, kCold},
+      {kOpened, kEnding},
+      {kWaking, kLive},
+      {kWaking, kEnding},
+      {kLive, kLeaving},
+      {kLive, kEnding},
+      {kLeaving, kEnding},
+      {kEnding, kCold},
   });
 }();
 
@@ -52,11 +46,8 @@ To* resident_of(Data& data) {
 
 }  // namespace
 
-std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept {
-  for (const Edge& edge : kEdges) {
-    if (edge.from == from && edge.input == input) return edge.to;
-  }
-  return std::nullopt;
+bool follows(AgentState from, AgentState to) noexcept {
+  return std::ranges::find(kEdges, std::pair(from, to)) != kEdges.end();
 }
 
 Resident* AgentLife::resident() {
@@ -67,8 +58,8 @@ const Resident* AgentLife::resident() const {
   return resident_of<const Resident>(data_);
 }
 
-void AgentLife::check(AgentState from, AgentInput input) const {
-  HEARTH_ASSERT(next_state(from, input) == state(), "an agent in a state that does not follow");
+void AgentLife::check(AgentState from) const {
+  HEARTH_ASSERT(follows(from, state()), "an agent in a state that does not follow");
 }
 
 }  // namespace hearth::runtime

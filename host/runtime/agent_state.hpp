@@ -25,7 +25,7 @@ namespace hearth::runtime {
 //                    the events that wait meet a new agent afterwards
 // kOpened            no instance; its database and the host's halves of the extensions are open
 //                    for visits (agent_visit.hpp). Lasts less than one task of the shard: other
-//                    tasks see kEnding, with Ending::was_only_opened
+//                    tasks see kEnding, with Ending::was_only_opened()
 // kWaking            an instance is made, and MIGRATE or START is in progress
 // kLive              events are delivered
 // kLeaving           EVICT is in progress, and no other event is delivered
@@ -50,23 +50,8 @@ enum class AgentState : std::uint8_t {
 };
 inline constexpr std::size_t kAgentStates = 9;
 
-// What happens to an agent.
-enum class AgentInput : std::uint8_t {
-  kStopsWaiting,  // the wait is over: its events were refused, or wake it now
-  kNoRoom,        // it was put in the line for room
-  kUndecided,     // it failed to start on a version under trial
-  kRemoval,       // it was destroyed, and its files are being removed
-  kOpen,          // visits came, for which no instance is made
-  kAdmitted,      // there is room, and an instance is being made
-  kStarted,       // START has succeeded
-  kLeave,         // it is asked to leave, and has time for EVICT
-  kEnd,           // its end is certain
-  kGone,          // the instance is destroyed and its database closed
-};
-inline constexpr std::size_t kAgentInputs = 10;
-
-// The transition table. nullopt: a bug of the shard.
-[[nodiscard]] std::optional<AgentState> next_state(AgentState from, AgentInput input) noexcept;
+// Whether an agent that was `from` may be `to` next. False: a bug of the shard.
+[[nodiscard]] bool follows(AgentState from, AgentState to) noexcept;
 
 // The agent must leave: before its next event, or, with `when_idle`, at its next idle moment.
 struct Intent {
@@ -151,10 +136,14 @@ struct Ending : Resident {
   EvictReason reason{};
   bool wake_again = false;
   std::optional<StartFailure> start_failure = std::nullopt;
-  bool had_started = false;       // START had ended well
-  bool was_only_opened = false;   // it was kOpened: there was no instance
+  AgentState from{};              // the state that has ended
   bool lost_descriptors = false;  // another taker got those that Admission had found
   Pace pace = Pace::kPosted;
+
+  [[nodiscard]] bool was_only_opened() const { return from == AgentState::kOpened; }
+  [[nodiscard]] bool had_started() const {
+    return from == AgentState::kLive || from == AgentState::kLeaving;
+  }
 };
 
 // The state of an agent. enter() is the only way to change it.
@@ -176,13 +165,12 @@ class AgentLife {
   [[nodiscard]] Resident* resident();
   [[nodiscard]] const Resident* resident() const;
 
-  // The input must lead to that state; otherwise the process ends. Destroys the content of the old
-  // state.
+  // The state must follow the old one, whose content is destroyed; otherwise the process ends.
   template <class State>
-  State& enter(AgentInput input, State next) {
+  State& enter(State next) {
     const AgentState from = state();
     State& entered = data_.emplace<State>(std::move(next));
-    check(from, input);
+    check(from);
     return entered;
   }
 
@@ -192,7 +180,7 @@ class AgentLife {
                             Leaving, Ending>;
   static_assert(std::variant_size_v<Data> == kAgentStates);
 
-  void check(AgentState from, AgentInput input) const;
+  void check(AgentState from) const;
 
   Data data_;
 };
