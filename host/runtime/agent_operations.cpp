@@ -36,7 +36,8 @@ OperationId AgentOperations::sleep(const Submitted& submitted, std::chrono::mill
   if (time.count() == 0) {
     parts_.loop.post(std::move(wake));  // an operation that is cancelled meanwhile is not found
   } else {
-    operations_.find(id)->timer = parts_.loop.call_at(parts_.loop.clock().steady_now() + time, std::move(wake));
+    operations_.find(id)->timer =
+        parts_.loop.call_at(parts_.loop.clock().steady_now() + time, std::move(wake));
   }
   return id;
 }
@@ -109,17 +110,17 @@ void AgentOperations::push_drain(DrainEffect effect) {
 // of its session, which may be this loop: it leaves at the end of the next turn.
 void AgentOperations::end_when_sent(OperationId id, int turns) {
   parts_.loop.turn_end().add(TurnEnd::Phase::kSend,
-                       [&loop = parts_.loop, self = self_, id, turns](bool /*is_last*/) {
-                         loop.post([self, id, turns] {
-                           if (*self == nullptr) return;
-                           if (turns > 1) {
-                             (*self)->end_when_sent(id, turns - 1);
-                           } else {
-                             (*self)->tell(id, std::string());
-                           }
-                         });
-                         return true;
-                       });
+                             [&loop = parts_.loop, self = self_, id, turns](bool /*is_last*/) {
+                               loop.post([self, id, turns] {
+                                 if (*self == nullptr) return;
+                                 if (turns > 1) {
+                                   (*self)->end_when_sent(id, turns - 1);
+                                 } else {
+                                   (*self)->tell(id, std::string());
+                                 }
+                               });
+                               return true;
+                             });
 }
 
 void AgentOperations::let_out(const DrainEffect& drain) {

@@ -88,7 +88,8 @@ bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId 
   const Resident& resident = *life_.resident();
   const LiveAgent& live = *resident.live;
   if (live.lent() || live.checkpoint_due()) return false;
-  if (live.in_progress().client_events() >= resident.served->settings.max_events || live.is_crowded())
+  if (live.in_progress().client_events() >= resident.served->settings.max_events ||
+      live.is_crowded())
     return false;
   if (waits_for_calls(kind, name)) return false;
   return connection == 0 || kind == EventKind::kConnect || !is_connecting(connection);
@@ -102,7 +103,8 @@ bool AgentSlot::is_connecting(ConnectionId connection) const {
 bool AgentSlot::waits_for_calls(EventKind kind, std::string_view name) const {
   const Resident& resident = *life_.resident();
   return rule_of(kind).runs_method && resident.live->in_progress().runs_method() &&
-         (resident.live->in_progress().runs_alone() || resident.served->call_order().runs_alone(kind, name));
+         (resident.live->in_progress().runs_alone() ||
+          resident.served->call_order().runs_alone(kind, name));
 }
 
 bool AgentSlot::deliver_next() {
@@ -271,8 +273,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   ++served->starts->agents;
   parts_.admission.enter(*this);
   services.metrics.of_class(key_.agent_class).live_agents.add(1);
-  Waking& waking =
-      life_.enter(Waking{{served, nullptr, parts_.handles.add(*this)}});
+  Waking& waking = life_.enter(Waking{{served, nullptr, parts_.handles.add(*this)}});
   waking.since = services.loop.clock().steady_now();
   const extensions::Span span = parts_.services.spans.root();
   waking.span = span;
@@ -287,9 +288,9 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
     // Another taker got the descriptors that lacks_room() had found. This is no failure of the
     // agent, which waits for others.
     services.logger.write(LogLevel::kDebug, "agent.lost_descriptors",
-                            {{"class", key_.agent_class},
-                             {"agent", key_.name},
-                             {"error", std::string_view(failure.what())}});
+                          {{"class", key_.agent_class},
+                           {"agent", key_.name},
+                           {"error", std::string_view(failure.what())}});
     if (waking.live) waking.live->give_up(failure.what());
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
@@ -364,7 +365,7 @@ void AgentSlot::started(const Completion& completion) {
   count_trial();
   parts_.services.alarms.forget_failures(key_);
   parts_.services.logger.write(LogLevel::kDebug, "agent.started",
-                                 {{"class", key_.agent_class}, {"agent", key_.name}});
+                               {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
   if (live.intent && !live.intent->when_idle) {

@@ -249,11 +249,11 @@ void AgentSlot::go_on_after(Ending ending, bool destroyed) {
     write_failure("agent.start_failed", failure, ending.start_failure->call,
                   ending.start_failure->span);
     if (state() == AgentState::kCondemned) return;  // removal_is_over() wakes the agent
-    start_failed(version, Error{Errc::kUnavailable,
-                                ending.start_failure->is_for_clients ||
-                                        parts_.services.limits.show_failures
-                                    ? failure.message
-                                    : "the agent failed to start; the server's log says why"});
+    start_failed(version,
+                 Error{Errc::kUnavailable,
+                       ending.start_failure->is_for_clients || parts_.services.limits.show_failures
+                           ? failure.message
+                           : "the agent failed to start; the server's log says why"});
     return;
   }
   ending.served.reset();

@@ -84,14 +84,14 @@ void AgentSlot::refuse_for_room(RoomLack lack) {
   if (permits_.any()) {  // other agents whose time has come would find no room either
     services.alarms.no_room_until(services.loop.clock().steady_now() + kNextTry);
     services.durable_events.report(extensions::DurableEvent::kAlarmNoRoom,
-                                     {.agent_class = key_.agent_class, .agent = key_.name}, "",
-                                     has_files ? "" : "too many files are open");
+                                   {.agent_class = key_.agent_class, .agent = key_.name}, "",
+                                   has_files ? "" : "too many files are open");
   }
   if (!has_files) {
     services.logger.write_limited(LogLevel::kWarn, "agent.no_descriptors", {key_.agent_class},
-                                    {{"class", key_.agent_class},
-                                     {"agent", key_.name},
-                                     {"advice", "raise the limit of open files (LimitNOFILE)"}});
+                                  {{"class", key_.agent_class},
+                                   {"agent", key_.name},
+                                   {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
   services.alarms.look_again(key_, kNextTry);
   refuse_waiting(Error{Errc::kUnavailable, why}, kCloseTryAgainLater);

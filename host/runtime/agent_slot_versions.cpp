@@ -66,7 +66,8 @@ void AgentSlot::count_trial() {
   if (live->live->work().take_unreadable()) {
     live->is_tried = true;
     live->served->starts->count_unreadable(key_.name);
-  } else if (!live->is_tried && !live->live->work().recovering() && !live->live->work().recovery_due()) {
+  } else if (!live->is_tried && !live->live->work().recovering() &&
+             !live->live->work().recovery_due()) {
     live->is_tried = true;
     live->served->starts->count_start();
   }

@@ -106,8 +106,7 @@ void AgentSlot::open_for_visits() {
   ++served->starts->agents;
   parts_.admission.enter(*this);
   parts_.services.metrics.of_class(key_.agent_class).live_agents.add(1);
-  Opened& opened =
-      life_.enter(Opened{{served, nullptr, parts_.handles.add(*this)}});
+  Opened& opened = life_.enter(Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // without an instance there is nothing to settle
   try {
     opened.live = make_live(opened);
@@ -115,10 +114,10 @@ void AgentSlot::open_for_visits() {
     for (AgentVisit& visit : visits) opened.live->receive(visit);
   } catch (const StorageError& failure) {  // agent boundary
     parts_.services.logger.write_limited(LogLevel::kError, "agent.storage_failed",
-                                           {key_.agent_class},
-                                           {{"class", key_.agent_class},
-                                            {"agent", key_.name},
-                                            {"error", std::string_view(failure.what())}});
+                                         {key_.agent_class},
+                                         {{"class", key_.agent_class},
+                                          {"agent", key_.name},
+                                          {"error", std::string_view(failure.what())}});
     if (opened.live) opened.live->give_up(failure.what());
     for (AgentVisit& visit : visits) {
       if (!visit.is_over) visit.tell(visit_refused());

@@ -46,7 +46,7 @@ void AgentSlot::wake_for_work(PermitKind kind) {
   services.alarms.take(permits_, kind);
   services.metrics.woken_by_alarm.add();
   services.durable_events.report(extensions::DurableEvent::kAlarmWoken,
-                                   {.agent_class = key_.agent_class, .agent = key_.name}, "", "");
+                                 {.agent_class = key_.agent_class, .agent = key_.name}, "", "");
   wake();
   if (!in_memory() && state() != AgentState::kAwaitingRoom) give_back_permits();  // it was refused
 }
@@ -62,12 +62,14 @@ void AgentSlot::pump() {
   const bool has_room = agent.work().empty() || parts_.services.files.has_room();
   if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.work().recovery_due()) parts_.services.alarms.ask_to_recover(key_, permits_);
+  if (may_begin && agent.work().recovery_due())
+    parts_.services.alarms.ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (state() != AgentState::kLive) return;
-  if (permits_.waking || (permits_.recovery && !agent.work().recovering() && !agent.work().recovery_due()))
+  if (permits_.waking ||
+      (permits_.recovery && !agent.work().recovering() && !agent.work().recovery_due()))
     give_back_permits();
   if (has_begun) {
     look();
@@ -88,7 +90,8 @@ void AgentSlot::pump() {
 
 void AgentSlot::give_back_permits() {
   const Live* live = life_.as<Live>();
-  const bool recovers = live != nullptr && (live->live->work().recovering() || live->live->work().recovery_due());
+  const bool recovers =
+      live != nullptr && (live->live->work().recovering() || live->live->work().recovery_due());
   parts_.services.alarms.give_back(permits_, recovers);
   parts_.admission.may_be_idle(*this);
 }

@@ -107,20 +107,20 @@ void LiveAgent::log(LogLevel level, std::string_view text) {
   const std::string trace = code_.span().text();
   whose.trace = trace;
   services_.logger.write_limited(level, "agent.log", {class_->name()},
-                                   extensions::agent_line(whose, {{"text", text.substr(0, 8192)}}),
-                                   Logger::kWorkLimit);
+                                 extensions::agent_line(whose, {{"text", text.substr(0, 8192)}}),
+                                 Logger::kWorkLimit);
 }
 
 Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
   // The limit is for the class, because its other agents run the same code.
   const bool is_added =
       services_.logger.record_limited(LogLevel::kDebug, "agent.audit", {class_->name()},
-                                        {{"class", class_->name()},
-                                         {"agent", parts_.key.name},
-                                         {"actor", "agent"},
-                                         {"what", what},
-                                         {"detail", detail}},
-                                        extensions::kAuditLimit);
+                                      {{"class", class_->name()},
+                                       {"agent", parts_.key.name},
+                                       {"actor", "agent"},
+                                       {"what", what},
+                                       {"detail", detail}},
+                                      extensions::kAuditLimit);
   if (is_added) return {};
   return Error{Errc::kLimitExceeded,
                "agents of this class have added too many entries to the audit log: a class may add "

@@ -7,7 +7,7 @@
 
 namespace hearth::runtime {
 
-// While it is out, nobody on the shard may use the database: what needs it is postponed.
+// While it is out, the shard may not use the database: what needs it is postponed.
 // Threads  The shard's.
 class Loan {
  public:

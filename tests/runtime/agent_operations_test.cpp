@@ -110,10 +110,10 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
   void hear(const OperationNews& news) {
     if (news.remote != nullptr && news.notice.empty())
       news.remote->telling(news.outcome, news.is_final, news.flags);
-    told_.push_back((news.notice.empty() ? (news.is_final ? "end " : "part ") +
-                                               std::to_string(news.of.token) + " of " +
-                                               std::to_string(news.of.call)
-                                         : "notice " + news.notice) +
+    told_.push_back((news.notice.empty()
+                         ? (news.is_final ? "end " : "part ") + std::to_string(news.of.token) +
+                               " of " + std::to_string(news.of.call)
+                         : "notice " + news.notice) +
                     ": " + (news.outcome ? *news.outcome : news.outcome.error().message));
   }
   WaitingPort* connect() {

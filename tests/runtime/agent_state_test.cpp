@@ -54,21 +54,11 @@ std::string_view to_string(AgentState state) {
 // ---- the table ----------------------------------------------------------------------------------
 
 const std::set<std::string> kEdges = {
-    "cold - awaiting room",
-    "cold - awaiting version",
-    "cold - condemned",
-    "cold - opened",
-    "cold - waking",
-    "awaiting room - cold",
-    "awaiting room - waking",
-    "awaiting version - cold",
-    "condemned - cold",
-    "opened - ending",
-    "waking - live",
-    "waking - ending",
-    "live - leaving",
-    "live - ending",
-    "leaving - ending",
+    "cold - awaiting room",   "cold - awaiting version", "cold - condemned",
+    "cold - opened",          "cold - waking",           "awaiting room - cold",
+    "awaiting room - waking", "awaiting version - cold", "condemned - cold",
+    "opened - ending",        "waking - live",           "waking - ending",
+    "live - leaving",         "live - ending",           "leaving - ending",
     "ending - cold",
 };
 
