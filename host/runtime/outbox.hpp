@@ -130,8 +130,8 @@ class Outbox {
   // True if push() would apply an effect at once (P3). The caller may then skip building it.
   [[nodiscard]] bool open() const;
 
-  // The owner has committed, if anything was uncommitted (`wrote`): lets out the effects that waited
-  // for it. After a commit that has failed, call discard_all() instead.
+  // The owner has committed, if anything was uncommitted (`wrote`): lets out the effects that
+  // waited for it. After a commit that has failed, call discard_all() instead.
   void committed(bool wrote);
 
   // With a gate, and nothing uncommitted: effects pushed from now on wait as after a new commit.
