@@ -119,10 +119,13 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
 void LiveAgent::deliver_start(const Span& cause) {
   AgentEvent event;
   event.kind = EventKind::kStart;
-  const auto [id, call] = calls_.begin(EventKind::kStart, spans().below(cause));
-  event.call = id;
-  event.deadline_ms = static_cast<std::uint64_t>(services_.limits.start_timeout.count());
-  accept_call(id, event);
+  deliver_own(event, spans().below(cause), services_.limits.start_timeout);
+}
+
+void LiveAgent::deliver_own(AgentEvent event, const Span& span, std::chrono::milliseconds time) {
+  event.call = calls_.begin(event.kind, span).first;
+  event.deadline_ms = static_cast<std::uint64_t>(time.count());
+  accept_call(event);
 }
 
 void LiveAgent::deliver(Event incoming, SteadyTime now) {
@@ -155,10 +158,11 @@ void LiveAgent::deliver(Event incoming, SteadyTime now) {
   incoming.call = id;
   incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
   if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));
-  accept_call(id, incoming);
+  accept_call(incoming);
 }
 
-void LiveAgent::accept_call(CallId id, const AgentEvent& event) {
+void LiveAgent::accept_call(const AgentEvent& event) {
+  const CallId id = event.call;
   const Result<void> accepted = enter(event);
   if (Call* call = calls_.find(id)) {
     if (accepted.has_error() && accepted.error().code == Errc::kUnsupported &&
@@ -249,11 +253,11 @@ bool LiveAgent::admit(Connection& connection, SteadyTime now) {
   }
   std::optional<std::string> state;
   std::vector<std::string> missed;
-  try {
+  const bool is_read = guard([&] {
     if (const auto current = of<extensions::StateExtension>().get()) state.emplace(*current);
     if (connection.protocol_enabled()) missed = extensions::missed_frames(work_);
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
+  });
+  if (!is_read) {
     end_connection(connection, kCloseInternalError, "the agent's storage failed");
     leave();
     return false;
@@ -282,14 +286,10 @@ void LiveAgent::deliver_post(std::uint64_t token) {
 
 void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
   if (loan_.postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
-  const auto [id, call] = calls_.begin(EventKind::kEvict, spans().root());
-  (void)call;
   AgentEvent event;
   event.kind = EventKind::kEvict;
-  event.call = id;
   event.flags = static_cast<std::uint32_t>(reason);
-  event.deadline_ms = static_cast<std::uint64_t>(grace.count());
-  accept_call(id, event);
+  deliver_own(event, spans().root(), grace);
 }
 
 void LiveAgent::forget_connection(ConnectionId id) {
@@ -352,11 +352,7 @@ void LiveAgent::leave() {
       schedule_flush();
     }
   } else if (!broken_ && !awaits_durability()) {
-    try {
-      commits_.keep(wake());                 // a keep-alive reference alone writes nothing else
-    } catch (const StorageError& failure) {  // agent boundary
-      storage_failed(failure.what());
-    }
+    guard([this] { commits_.keep(wake()); });  // a keep-alive reference alone writes nothing else
   }
   parts_.after_turn();
 }

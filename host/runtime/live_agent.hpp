@@ -325,7 +325,21 @@ class LiveAgent final : public extensions::AgentContext,
   Result<void> enter(const AgentEvent& event, const Span& span = {});
   // The error, with the text of the instance if it has given one.
   Error explained(const Error& error);
-  void accept_call(CallId id, const AgentEvent& event);
+  // Delivers the event of a call, which is in progress since this turn.
+  void accept_call(const AgentEvent& event);
+  // Begins a call for an event of the agent's own life, and delivers it.
+  void deliver_own(AgentEvent event, const Span& span, std::chrono::milliseconds time);
+  // The agent's boundary: runs what may touch storage. False: storage has failed.
+  template <class Action>
+  bool guard(const Action& action) {
+    try {
+      action();
+      return true;
+    } catch (const StorageError& failure) {
+      storage_failed(failure.what());
+      return false;
+    }
+  }
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
   [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
   [[nodiscard]] bool may_try_again(EvictReason reason) const;

@@ -31,13 +31,9 @@ void LiveAgent::lend() {
 
 void LiveAgent::finish_turns(EvictReason reason) {
   if (broken_ || phase_ == AgentPhase::kMigrating) return;
-  try {
-    // An agent that evicts itself, or cannot start, may do so because of its work.
-    const bool is_its_own = eviction_requested() || phase_ != AgentPhase::kRunning;
-    if (!is_its_own && is_on_purpose(reason)) work_.interrupt_on_purpose();
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
+  // An agent that evicts itself, or cannot start, may do so because of its work.
+  const bool is_its_own = eviction_requested() || phase_ != AgentPhase::kRunning;
+  if (!is_its_own && is_on_purpose(reason)) guard([this] { work_.interrupt_on_purpose(); });
   flush();
   if (broken_ || !awaits_durability()) return;
   // Lent, so that it writes nothing more. The gate answers in order: by the time of its answer all

@@ -27,12 +27,9 @@ void LiveAgent::report_left_over() {
 
 // The span under which the fiber was begun, not the one of the start that finds it.
 LiveAgent::Span LiveAgent::span_of_left_over(std::string_view fiber) {
-  try {
-    return extensions::read_span(work_.trace_of_fiber(fiber));
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-    return {};
-  }
+  Span span;
+  guard([&] { span = extensions::read_span(work_.trace_of_fiber(fiber)); });
+  return span;
 }
 
 }  // namespace hearth::runtime

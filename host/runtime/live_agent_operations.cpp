@@ -78,12 +78,10 @@ void LiveAgent::tell(OperationNews news) {
     news.ended.reset();
     return notice_ended(news);
   }
-  try {
+  const bool is_kept = guard([&] {
     if (news.remote != nullptr) news.remote->telling(news.outcome, news.is_final, news.flags);
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-    return leave();
-  }
+  });
+  if (!is_kept) return leave();
   news.ended.reset();  // the code may begin another operation in its place
   OperationResult result{.outcome = std::string_view(),
                          .operation = news.of.operation,

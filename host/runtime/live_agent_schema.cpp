@@ -24,14 +24,10 @@ void LiveAgent::deliver_migrate(const Span& cause) {
   phase_ = AgentPhase::kMigrating;
   const std::string body = "{\"from\":" + std::to_string(database_.class_schema()) +
                            ",\"to\":" + std::to_string(class_->schema_version()) + "}";
-  const auto [id, call] = calls_.begin(EventKind::kMigrate, spans().below(cause));
-  (void)call;
   AgentEvent event;
   event.kind = EventKind::kMigrate;
-  event.call = id;
   event.body = body;
-  event.deadline_ms = static_cast<std::uint64_t>(services_.limits.start_timeout.count());
-  accept_call(id, event);
+  deliver_own(event, spans().below(cause), services_.limits.start_timeout);
 }
 
 Result<void> LiveAgent::migrated(const Completion& ended) {

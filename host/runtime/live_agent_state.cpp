@@ -39,13 +39,11 @@ void LiveAgent::write_state_of_client(Event& incoming) {
       answer(accepted.error());
     } else {
       const UnderSpan under(code_, span);
-      try {
+      const bool is_stored = guard([&] {
         of<extensions::StateExtension>().store(incoming.connection, incoming.body);
         answer(std::string());
-      } catch (const StorageError& failure) {  // agent boundary
-        storage_failed(failure.what());
-        answer(storage_error_for_clients());
-      }
+      });
+      if (!is_stored) answer(storage_error_for_clients());
     }
   }
   leave();
@@ -55,12 +53,10 @@ void LiveAgent::show_true_state(ConnectionId id) {
   Connection* client = clients_.connection(id);
   if (client == nullptr || !client->protocol_enabled() || broken_) return;
   client->was_sent_state = true;
-  try {
+  guard([&] {
     const auto state = of<extensions::StateExtension>().get();
     outbox_.push(FrameEffect{{id}, services_.state_frame(state ? *state : std::string_view())});
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
+  });
 }
 
 // ---- what is told of a change ----

@@ -16,12 +16,8 @@ void LiveAgent::receive(AgentVisit& visit) {
   if (loan_.postpone([this, later = visit]() mutable { receive(later); })) return;
   Result<std::string> outcome = Error{Errc::kUnavailable, "the agent is leaving memory; try again"};
   if (!shutting() && !broken_) {
-    try {
-      outcome = visit.work(*this);
-    } catch (const StorageError& failure) {  // agent boundary
-      storage_failed(failure.what());
-      outcome = Error{Errc::kInternal, "the agent's storage failed"};
-    }
+    const bool is_done = guard([&] { outcome = visit.work(*this); });
+    if (!is_done) outcome = Error{Errc::kInternal, "the agent's storage failed"};
   }
   outbox_.push(FinishEffect{visit.sink, 0, {}, std::move(outcome)});
   leave();

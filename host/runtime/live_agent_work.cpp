@@ -51,11 +51,9 @@ void LiveAgent::write_failed(const StorageError& failure) {
 }
 
 void LiveAgent::notice_ended(const OperationNews& news) {
-  try {
+  guard([&] {
     work_.notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
+  });
   leave();
   parts_.look();
 }
@@ -96,18 +94,16 @@ bool LiveAgent::begin_work(bool may_recover) {
   call.timeout = due->timeout;
   call.due = services_.loop.clock().steady_now() + due->timeout;
   calls_.begin_work(call, std::move(*due));
-  accept_call(id, event);
+  accept_call(event);
   return true;
 }
 
 void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outcome) {
   const UnderSpan under(code_, call.span);
-  try {
+  guard([&] {
     work_.ended(*call.work, outcome);
     extensions::tell_clients_of_turns(clients_, work_);
-  } catch (const StorageError& failure) {  // agent boundary
-    storage_failed(failure.what());
-  }
+  });
 }
 
 WorkMark LiveAgent::work_of(CallId id) const {
