@@ -4,6 +4,7 @@
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace hearth::protocol {
@@ -22,8 +23,27 @@ bool opens_an_object(std::string_view text) {
   return first != std::string_view::npos && text[first] == '{';
 }
 
+// Takes `part` and the space before it from the beginning of `text`. False: it is not there.
+bool take(std::string_view& text, std::string_view part) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (!text.starts_with(part)) return false;
+  text.remove_prefix(part.size());
+  return true;
+}
+
+// Whether the first member is the type, and is none of ours.
+bool begins_with_other_type(std::string_view text) {
+  if (!take(text, "{") || !take(text, R"("type")") || !take(text, ":") || !take(text, R"(")"))
+    return false;
+  const std::size_t end = text.find_first_of(R"("\)");
+  if (end == std::string_view::npos || text[end] != '"') return false;
+  const std::string_view type = text.substr(0, end);
+  return type != "rpc" && type != "cf_agent_state";
+}
+
 // The letters of the type have only one other spelling: \u escapes.
 bool may_be_protocol_frame(std::string_view text) {
+  if (text.size() > kLongFrame && begins_with_other_type(text)) return false;
   return opens_an_object(text) &&
          (contains(text, kRpcType) || contains(text, kStateType) || contains(text, R"(\u)"));
 }

@@ -11,12 +11,19 @@
 // frame that is nearly a call or a state write (`args` is not a list, `state` is missing) is a
 // message: the clients' own server treats it so, and agents rely on it. Binary frames are always
 // messages, and are not classified here.
+//
+// A member that occurs twice counts as its last value, but in a frame over kLongFrame the type that
+// comes first decides: clients send megabytes of messages, and a search in them would hold up other
+// agents.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
 
 namespace hearth::protocol {
+
+inline constexpr std::size_t kLongFrame = std::size_t{256} << 10;  // bytes
 
 // A call, which must get exactly one answer (or chunks and then exactly one last frame).
 struct RpcCall {

@@ -80,6 +80,20 @@ TEST(ClientFrameTest, TheLastOfTwoMembersCounts) {
   EXPECT_EQ(call->args_json, "[2]");
 }
 
+TEST(ClientFrameTest, InALongFrameTheTypeThatComesFirstDecides) {
+  const std::string last = R"(,"method":"m","id":"1","args":[],"type":"rpc"})";
+  const std::string text(kLongFrame, 'x');
+  const auto frame_that_begins = [&](std::string_view begin) {
+    return std::string(begin) + R"(,"text":")" + text + '"' + last;
+  };
+  EXPECT_TRUE(is_unknown(frame_that_begins(R"({"type":"cf_agent_use_chat_request")")));
+  EXPECT_TRUE(is_unknown(frame_that_begins(R"( { "type" : "rpcs")")));
+  for (const std::string_view begin :
+       {R"({"type":"rpc")", R"({"type":"\u0072pc")", R"({"type":1)", R"({"id":"x")"})
+    EXPECT_FALSE(is_unknown(frame_that_begins(begin))) << begin;
+  EXPECT_FALSE(is_unknown(R"({"type":"x","text":"")" + last)) << "a short one";
+}
+
 TEST(ClientFrameTest, ACallThatFailsAGuardIsAMessage) {
   for (const std::string_view text : {
            R"({"type":"rpc","method":"m","args":[]})",
