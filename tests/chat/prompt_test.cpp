@@ -117,5 +117,21 @@ TEST(PromptTest, ADataUrlMayHaveNoTypeOrNoContent) {
   EXPECT_EQ(file("data:"), "");
 }
 
+TEST(PromptTest, APictureCountsAsOneAndNotAsItsText) {
+  const std::string base64(100'000, 'A');
+  const std::size_t around = to_text(Json{{"url", ""}}).size();
+  const auto url = [&](const std::string& type) {
+    return model_bytes(Json{{"url", "data:" + type + ";base64," + base64}});
+  };
+  EXPECT_EQ(url("image/png"), around + kPictureBytes);
+  EXPECT_LT(url("application/pdf"), around + base64.size() / 7);
+  EXPECT_GT(url("text/plain"), base64.size());
+  EXPECT_EQ(model_bytes("data:image/png;base64,AAAA"), 28U) << "a small one";
+  EXPECT_EQ(model_bytes(Json{"text", 1, nullptr}), to_text(Json{"text", 1, nullptr}).size());
+  const Json source = {{"type", "base64"}, {"media_type", "image/png"}, {"data", base64}};
+  EXPECT_EQ(model_bytes(Json::array({source, source})),
+            to_text(Json::array({source, source})).size() - 2 * (base64.size() - kPictureBytes));
+}
+
 }  // namespace
 }  // namespace hearth::chat

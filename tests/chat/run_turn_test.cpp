@@ -72,6 +72,25 @@ TEST_P(RunTurnTest, TheHistoryIsReadOnceForEachCallOfTheModel) {
 
 class RecoveryOfTurnsTest : public OneConversation {};
 
+TEST_F(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
+  auto agent = make({{"recover", false}});
+  ChatClient client(agent);
+  Scripted cut = says({"one "});
+  cut.is_cut = true;
+  model.then(cut);
+  client.say("r1", "count");
+  wait(seconds(60));
+  Scripted busy;
+  busy.status = 503;
+  model.then(busy);
+  client.say("r2", "count");
+  wait(seconds(60));
+  client.read();
+  for (const char* const turn : {"r1", "r2"}) EXPECT_EQ(client.done(turn).at("error"), true);
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");
+  EXPECT_EQ(model.requests().size(), 2U);
+}
+
 TEST_F(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
   auto agent = make({{"recovery", {{"no_progress_timeout_ms", 10'000'000}}}});
   Scripted hangs;  // thoughts that are lost with the call are no progress

@@ -172,6 +172,27 @@ TEST_F(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
   EXPECT_EQ(back.done("r4").at("outcome"), "completed");
 }
 
+TEST_F(BudgetTest, APictureIsNoMegabyteOfText) {
+  auto agent = make({{"context_tokens", 32'768}, {"budget", {{"day", {{"tokens", 50'000}}}}}});
+  model.then({"A cat."});
+  ChatClient client(agent);
+  client.say("r1", "Look at this.");
+  wait(seconds(1));
+  Json picture = user_message("u-2", "What is it?");
+  picture["parts"].push_back({{"type", "file"},
+                              {"mediaType", "image/png"},
+                              {"url", "data:image/png;base64," + std::string(400'000, 'A')}});
+  client.ask("r2", Json::array({picture}));
+  wait(seconds(1));
+  client.say("r3", "Are you sure?");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r3").at("outcome"), "completed");
+  ASSERT_EQ(model.requests().size(), 3U);
+  for (const char* const said : {"Look at this.", "What is it?", "AAAA", "Are you sure?"})
+    EXPECT_NE(model.requests()[2].body.find(said), std::string::npos) << said;
+}
+
 TEST_F(BudgetTest, ATurnHasAtMostSoManySteps) {
   auto agent = make({{"max_steps", 3}});
   model.then(asks("look", {{"id", "o1"}}));  // again and again

@@ -2,6 +2,7 @@
 
 #include <hearth/chat/prompt.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth::chat {
@@ -187,6 +188,38 @@ std::string FilePart::note() const {
   if (!name.empty()) text += ", " + name;
   if (!url.empty()) text += ", " + url;
   return text + "]";
+}
+
+namespace {
+
+// What is not read of this base64.
+std::size_t unread_bytes(std::string_view media_type, std::size_t size) {
+  if (media_type.starts_with("image/")) return size - std::min(size, kPictureBytes);
+  if (media_type.starts_with("application/pdf")) return size - size / 8;
+  return 0;
+}
+
+std::size_t unread_bytes(const Json& value) {
+  if (value.is_string()) {
+    std::string_view text = value.get_ref<const std::string&>();
+    constexpr std::string_view kScheme = "data:";
+    if (!text.starts_with(kScheme)) return 0;
+    return unread_bytes(text.substr(kScheme.size()), text.size());
+  }
+  std::size_t unread = 0;
+  if (value.is_structured())
+    for (const Json& member : value) unread += unread_bytes(member);
+  if (value.is_object() && value.contains("media_type") && value.contains("data") &&
+      value["media_type"].is_string() && value["data"].is_string())
+    unread += unread_bytes(value["media_type"].get_ref<const std::string&>(),
+                           value["data"].get_ref<const std::string&>().size());
+  return unread;
+}
+
+}  // namespace
+
+std::size_t model_bytes(const Json& value) {
+  return to_text(value).size() - unread_bytes(value);
 }
 
 FilePart file_part(const Json& part) {

@@ -308,8 +308,13 @@ Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
   agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", turn.record().id,
                   " reason=", context.reason);
   try {
-    auto telling = agent.on_exhausted(context);
-    co_await std::move(telling);
+    // Kept by the commit that has what the hook writes before it waits.
+    const bool is_told = std::exchange(turn.record().incident.is_exhausted, true);
+    turn.save();
+    if (!is_told) {
+      auto telling = agent.on_exhausted(context);
+      co_await std::move(telling);
+    }
   } catch (const std::exception& error) {
     agent.log.warn("chat: on_exhausted failed: ", error.what());
   }

@@ -1,6 +1,7 @@
 #include "parts.hpp"
 
 #include <hearth/agent_base.hpp>
+#include <hearth/chat/prompt.hpp>
 #include <hearth/chat/transcript.hpp>
 
 #include <algorithm>
@@ -134,12 +135,15 @@ std::optional<Json> Transcript::message_of(std::optional<std::uint64_t> seq) con
 std::vector<Json> Transcript::newest(std::size_t max_bytes) const {
   std::vector<Json> messages;
   std::size_t bytes = 0;
+  std::size_t text_bytes = 0;
   Query rows = agent_.sql("SELECT seq FROM chat_messages ORDER BY seq DESC");
   while (const auto seq = rows.optional<std::uint64_t>()) {  // older rows are not read
     const std::string text = text_of(*seq);
-    bytes += text.size();
-    if (bytes > max_bytes && !messages.empty()) break;
-    messages.push_back(parse_json(text));
+    Json message = parse_json(text);
+    text_bytes += text.size();
+    bytes += model_bytes(message);
+    if ((bytes > max_bytes || text_bytes > kMaxHistoryBytes) && !messages.empty()) break;
+    messages.push_back(std::move(message));
   }
   std::ranges::reverse(messages);
   return messages;

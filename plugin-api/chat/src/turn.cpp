@@ -262,7 +262,7 @@ Task<void> Turn::ask() {
   const bool is_measured = turn.step == 0 && chat_.options.compact_after > 0;
   const std::string_view due =
       compaction_due(turn.plan, chat_.options.overflow(), chat_.options.compact_after,
-                     is_measured ? estimate_tokens(to_text(prompt().messages).size()) : 0);
+                     is_measured ? estimate_tokens(model_bytes(prompt().messages)) : 0);
   if (!due.empty()) {
     auto compacting = compact(due);
     co_await std::move(compacting);
@@ -346,7 +346,7 @@ void Turn::reserve_call(const HttpCall& request) {
   TurnRecord& turn = running_.record();
   if (turn.plan.reservation) return;
   DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-  const Estimate estimate{estimate_tokens(to_text(request.body).size()),
+  const Estimate estimate{estimate_tokens(model_bytes(request.body)),
                           model_.max_output_tokens.value_or(0)};
   const Reserved reserved =
       reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
@@ -416,9 +416,9 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
     auto overcoming = overcome_overflow();
     if (co_await std::move(overcoming)) co_return;
   }
-  if (!may_pass(failure.kind))
-    throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
   if (is_stalled) chat_.agent.log.event(HEARTH_LOG_WARN, "chat:stream:stalled", "turn=", turn.id);
+  if (!may_pass(failure.kind) || !chat_.options.recover)
+    throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
   auto going_on = chat_.interrupted(running_,
                                     {.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
                                      .retry_after = failure.retry_after},

@@ -31,7 +31,7 @@ struct ChatOptions {
   std::int64_t compact_after = 0;    // tokens of a history that is compacted before a turn; 0: off
   int max_steps = 10;                // calls of the model in a turn
   Budget budget;
-  bool recover = true;  // false: an interrupted turn ends
+  bool recover = true;  // false: an interrupted turn ends, and one whose call failed
   RecoveryConfig recovery;
   std::int64_t stall_timeout_ms = 0;    // no chunk comes for so long: as a cut; 0: off
   std::string client_history = "edit";  // or append: clients only add messages of users

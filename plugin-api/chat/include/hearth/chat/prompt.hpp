@@ -92,6 +92,12 @@ struct FilePart {
 };
 [[nodiscard]] FilePart file_part(const Json& part);
 
+// How much of JSON a model reads, for estimates: the bytes of its text, but a picture in it counts
+// kPictureBytes, since models take at most some 1,600 tokens for one, and a PDF an eighth of its
+// base64. Of messages and of the body of a request. A form that no provider here has is text.
+inline constexpr std::size_t kPictureBytes = 4'800;
+[[nodiscard]] std::size_t model_bytes(const Json& value);
+
 // A user's message that is not stored, for a request that would end in an answer.
 inline constexpr std::string_view kGoOn =
     "The answer above was cut off. Go on exactly where it stops. Repeat nothing of it, and do not "

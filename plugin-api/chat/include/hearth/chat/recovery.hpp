@@ -46,8 +46,9 @@ struct Incident {
   std::int64_t not_before_ms = 0;  // the attempt that was promised last
   std::int64_t progress = 0;       // the turn's counters at the last interruption ...
   std::int64_t first_work = 0;     // ... and at the first one
+  bool is_exhausted = false;       // on_exhausted has been called
   HEARTH_FIELDS(attempt, failed_calls, first_seen_ms, last_counted_ms, last_progress_ms,
-                not_before_ms, progress, first_work)
+                not_before_ms, progress, first_work, is_exhausted)
 };
 
 enum class Trigger : std::uint8_t {

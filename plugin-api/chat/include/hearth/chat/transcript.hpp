@@ -63,7 +63,8 @@ class Transcript {
   [[nodiscard]] std::optional<Json> find_call(std::string_view call) const;
   [[nodiscard]] std::optional<Json> last() const;
   [[nodiscard]] std::size_t size() const;
-  // The last messages, in their order, as many as fit, and at least one.
+  // The last messages, in their order, as many as fit, and at least one. Their model_bytes() are
+  // counted, and of their texts kMaxHistoryBytes at most.
   [[nodiscard]] std::vector<Json> newest(std::size_t max_bytes) const;
 
   // The messages behind the cursor, as many as fit, and at least one. Does not parse them. Messages
