@@ -1,9 +1,15 @@
 # CPack runs this between an install and the packages: what Debian's rules want of those files.
 
 # Symbols stay: the server names the functions of a crash's stack from them.
-file(GLOB binaries ${CPACK_TEMPORARY_DIRECTORY}/run/usr/bin/hearth ${CPACK_TEMPORARY_DIRECTORY}/run/usr/lib/hearth/plugins/*.so)
-file(GLOB archives ${CPACK_TEMPORARY_DIRECTORY}/dev/usr/lib/*.a)
-execute_process(COMMAND strip --strip-debug --remove-section=.comment --enable-deterministic-archives ${binaries} ${archives}
+foreach(pattern IN ITEMS run/usr/bin/hearth run/usr/lib/hearth/plugins/*.so dev/usr/lib/*.a)
+  file(GLOB found ${CPACK_TEMPORARY_DIRECTORY}/${pattern})
+  if(NOT found)
+    message(FATAL_ERROR "The packages have no ${pattern}. Build the target `shipped`, in a build "
+                        "directory that is configured with -DCMAKE_INSTALL_LIBDIR=lib.")
+  endif()
+  list(APPEND binaries ${found})
+endforeach()
+execute_process(COMMAND strip --strip-debug --remove-section=.comment --enable-deterministic-archives ${binaries}
                 COMMAND_ERROR_IS_FATAL ANY)
 
 string(TIMESTAMP today "%a, %d %b %Y %H:%M:%S +0000" UTC)

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 from installed_test import increment
 from packages_test import check_with_lintian, pack
@@ -69,6 +68,13 @@ def serving(root, command):
             outer.stdout.close()
 
 
+@contextlib.contextmanager
+def mount_point(directory):
+    run("mount", "--bind", directory, directory)
+    yield
+    run("umount", directory)
+
+
 def count_to(root, number):
     with serving(root, SERVE) as (address, _):
         if increment(address) != {"count": number}:
@@ -105,10 +111,20 @@ def check_package(root):
         fail("a removal takes the programs, and keeps data and settings")
     apt(root, "install", debs[NEW])
     count_to(root, 3)
+    class_file = root / "etc/hearth/classes/counter.yaml"
+    class_file.write_text("# of the administrator\n")
     apt(root, "purge", "hearth")
-    if (root / "etc/hearth").exists() or [path.name for path in home.iterdir()] != ["other"]:
+    if settings.exists() or not class_file.exists() or [path.name for path in home.iterdir()] != ["other"]:
         fail(f"a purge takes settings and data, and nothing else: {list(home.iterdir())}")
+    class_file.unlink()
     (home / "other").unlink()
+    for mounted in (home / "data", home):
+        apt(root, "install", debs[NEW])
+        (home / "data/shard").mkdir(parents=True)
+        with mount_point(mounted):
+            apt(root, "purge", "hearth")
+            if not mounted.exists() or list(mounted.iterdir()):
+                fail(f"a purge empties the mount point {mounted}")
     apt(root, "install", debs[NEW])
     apt(root, "purge", "hearth")
     left = [path for path in run("find", root, "-xdev", "-name", "*hearth*").splitlines() if not path.startswith(f"{root}/debs/")]
