@@ -12,9 +12,8 @@
 // message: the clients' own server treats it so, and agents rely on it. Binary frames are always
 // messages, and are not classified here.
 //
-// A member that occurs twice counts as its last value, but in a frame over kLongFrame the type that
-// comes first decides: clients send megabytes of messages, and a search in them would hold up other
-// agents.
+// A member that occurs twice counts as its last value. But in a frame over kLongFrame whose first
+// member is the type, and none of the host's two, no other member is looked at: it is a message.
 
 #include <cstddef>
 #include <string>
@@ -23,7 +22,9 @@
 
 namespace hearth::protocol {
 
-inline constexpr std::size_t kLongFrame = std::size_t{256} << 10;  // bytes
+// In bytes. A search in so much takes a tenth of a millisecond. Clients send messages of megabytes,
+// and a search in one would hold up other agents for ten.
+inline constexpr std::size_t kLongFrame = std::size_t{256} << 10;
 
 // A call, which must get exactly one answer (or chunks and then exactly one last frame).
 struct RpcCall {
