@@ -38,24 +38,24 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places
 Admission::Verdict Admission::ask(Applicant& agent) {
   Place& place = agent.place();
   if (place.has_room) return {};
-  const Wish wish = agent.wish();
+  const Need need = agent.need();
   if (place.waiting) {
     Lanes& lanes = is_in(lanes_, place) ? lanes_ : object_lanes_;
-    if (place.line == &lanes[1] && wish.is_awaited) {
+    if (place.line == &lanes[1] && need.is_awaited) {
       leave_line(agent);
       join(lanes, agent, true);
     }
     return {Answer::kWait, RoomLack::kAgents};
   }
-  const bool others_wait = wish.is_object && size(object_lanes_) > 0;
-  const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent, wish);
+  const bool others_wait = need.is_object && size(object_lanes_) > 0;
+  const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent, need);
   if (lack == RoomLack::kNothing) return {};
   Lanes& lanes = lanes_for(lack);
   if (size(lanes) == 0 && !may_come(lack)) {
     give_back_place(agent);
     return {Answer::kRefused, lack};
   }
-  join(lanes, agent, wish.is_awaited);
+  join(lanes, agent, need.is_awaited);
   if (lack == RoomLack::kAgents) make_room();
   if (timer_ == 0) serve_in(kLookAgainAfter);
   return {Answer::kWait, lack};
@@ -66,7 +66,7 @@ bool Admission::ask_again(Applicant& agent) {
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
   // First of its lane: as if it had asked when that one did.
-  const bool is_awaited = agent.wish().is_awaited;
+  const bool is_awaited = agent.need().is_awaited;
   const Line& lane = lanes_[is_awaited ? 0 : 1];
   if (!lane.empty())
     place.lacks_since =
@@ -145,8 +145,8 @@ void Admission::left_without_files(Applicant& agent) {
   if (size(lanes_) + size(object_lanes_) > 0) serve_in(std::chrono::milliseconds(0));
 }
 
-RoomLack Admission::find_room(Applicant& agent, const Wish& wish) {
-  if (wish.is_object && !find_object_place(agent)) return RoomLack::kObjects;
+RoomLack Admission::find_room(Applicant& agent, const Need& need) {
+  if (need.is_object && !find_object_place(agent)) return RoomLack::kObjects;
   const Place& place = agent.place();
   const bool is_first = is_in(lanes_, place) && place.line->front() == &agent;
   if (size(lanes_) > 0 && !is_first) return RoomLack::kAgents;
@@ -273,8 +273,8 @@ bool Admission::serve_first(Line& lane) {
   if (lane.empty()) return false;
   Applicant& agent = *lane.front();
   Place& place = agent.place();
-  const Wish wish = agent.wish();
-  if (!wish.is_wanted) {
+  const Need need = agent.need();
+  if (!need.is_wanted) {
     agent.take_turn({Answer::kRefused, RoomLack::kNothing});
     return true;
   }
@@ -286,7 +286,7 @@ bool Admission::serve_first(Line& lane) {
                                                                    : RoomLack::kFiles});
     return true;
   }
-  const RoomLack lack = find_room(agent, wish);
+  const RoomLack lack = find_room(agent, need);
   if (lack == RoomLack::kNothing) {
     turn_ = &lane == &lanes_[0] || &lane == &object_lanes_[0] ? 1 : 0;
     // Making room may have removed the first agent from the line.
@@ -300,7 +300,7 @@ bool Admission::serve_first(Line& lane) {
   Lanes& its_lanes = lanes_for(lack);
   if (place.waiting && !is_in(its_lanes, place)) {
     leave_line(agent);
-    join(its_lanes, agent, wish.is_awaited);
+    join(its_lanes, agent, need.is_awaited);
     return true;
   }
   note_place(agent);

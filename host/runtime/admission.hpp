@@ -79,8 +79,8 @@ class Admission final : public ObjectPlaces::Member {
     std::function<void()> heir;              // gets the place once the object has left
   };
 
-  // What an agent wants that wants to come in.
-  struct Wish {
+  // What an agent needs that wants to come in.
+  struct Need {
     bool is_object = false;  // it needs a place among objects
     bool is_awaited = true;  // a caller waits for it
     bool is_wanted = true;   // some event or visit still waits for it, or work of its own
@@ -101,7 +101,7 @@ class Admission final : public ObjectPlaces::Member {
     [[nodiscard]] const Place& place() const { return place_; }
 
     // Of an agent that wants to come in, or stands in a line.
-    [[nodiscard]] virtual Wish wish() const = 0;
+    [[nodiscard]] virtual Need need() const = 0;
     // Of a resident: it is idle, or leaves for being idle, and may leave for another agent.
     [[nodiscard]] virtual bool may_leave_for_room() const = 0;
     // The agent leaves soon, from the loop.
@@ -177,7 +177,7 @@ class Admission final : public ObjectPlaces::Member {
   // The lanes of a line. An agent whose caller waits stands in the first.
   using Lanes = std::array<Line, 2>;
 
-  RoomLack find_room(Applicant& agent, const Wish& wish);
+  RoomLack find_room(Applicant& agent, const Need& need);
   // Idle residents leave for agents that wait.
   void make_room();
   bool evict_idle();

@@ -42,7 +42,8 @@ struct OperationNews {
   Result<std::string> outcome = std::string();  // a body, or why it failed
   bool is_final = true;
   std::uint32_t flags = 0;
-  extensions::RemoteOperation* remote = nullptr;           // is told first; null: it is none
+  // Null: not a remote operation. Otherwise telling() is called before the code hears the news.
+  extensions::RemoteOperation* remote = nullptr;
   std::unique_ptr<extensions::RemoteListener> listener{};  // at its end: of `ended`
   std::unique_ptr<extensions::RemoteOperation> ended{};    // at its end: `remote`
 };
@@ -67,7 +68,7 @@ class AgentOperations {
     Loan& loan;
     // Runs a job elsewhere, then `done` on this shard. False: too many jobs wait.
     std::function<bool(const JobEffect& job, std::function<void(Result<void>)> done)> run_job;
-    // For the agent's code, which may not hear it. The operations may be gone afterwards.
+    // For the agent's code, if it still hears. The operations may be gone afterwards.
     std::function<void(OperationNews news)> tell;
   };
   explicit AgentOperations(Parts parts);

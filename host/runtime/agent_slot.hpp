@@ -170,7 +170,7 @@ class AgentSlot final : public Admission::Applicant {
   void wake_for_work(PermitKind kind);
 
   // ---- Admission::Applicant (agent_slot_room.cpp) ----
-  [[nodiscard]] Admission::Wish wish() const override;
+  [[nodiscard]] Admission::Need need() const override;
   [[nodiscard]] bool may_leave_for_room() const override;
   void leave_for_room() override;
   void take_turn(const Admission::Verdict& verdict) override;

@@ -95,7 +95,7 @@ void AgentSlot::finish_end() {
   Ending& ending = *life_.as<Ending>();
   ending.pace = Ending::Pace::kUnderWay;
   LiveAgent* const live = ending.live.get();
-  if (live != nullptr && live->loan().postpone([this] { finish_end(); })) return;
+  if (live != nullptr && live->postpone([this] { finish_end(); })) return;
   // Asked before the instance is destroyed: what it releases then was interrupted, not finished.
   Rest rest;
   if (live != nullptr) {
@@ -106,7 +106,7 @@ void AgentSlot::finish_end() {
     settling_ = true;
     live->finish_turns(live->destruction_requested() ? EvictReason::kDestroyed : ending.reason);
     settling_ = false;
-    if (live->loan().postpone([this, rest] { end_instance(rest); })) return;
+    if (live->postpone([this, rest] { end_instance(rest); })) return;
   }
   end_instance(rest);
 }

@@ -37,7 +37,7 @@ void AgentSlot::leave_room_line() {
   give_back_permits();
 }
 
-Admission::Wish AgentSlot::wish() const {
+Admission::Need AgentSlot::need() const {
   const auto served = parts_.classes.find(segment_);
   const AwaitingRoom* const waits = life_.as<AwaitingRoom>();
   // The sender of a notification repeats it, and does not wait.

@@ -167,8 +167,10 @@ class LiveAgent final : public extensions::AgentContext,
     return !shutting() && phase_ != AgentPhase::kMigrating && !broken_ &&
            database_.checkpoint_due(idle);
   }
-  // While it is out, events wait.
-  [[nodiscard]] Loan& loan() { return loan_; }
+  // While it is lent(): keeps the step for take_back(). False: it is not, and the caller goes on.
+  [[nodiscard]] bool postpone(std::function<void()> step) {
+    return loan_.postpone(std::move(step));
+  }
   [[nodiscard]] bool lent() const { return loan_.is_out(); }
   // Only if checkpoint_due(), at least with `idle`, and no code of the agent is on the stack.
   void lend();

@@ -275,7 +275,7 @@ std::vector<AgentSlot*> Shard::residents() const {
   std::vector<AgentSlot*> slots;
   slots.reserve(admission_.residents().size());
   for (Admission::Applicant* const agent : admission_.residents())
-    slots.push_back(static_cast<AgentSlot*>(agent));  // nothing else applies
+    slots.push_back(static_cast<AgentSlot*>(agent));  // all residents are slots
   return slots;
 }
 

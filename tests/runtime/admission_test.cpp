@@ -27,7 +27,7 @@ class AdmissionTest : public ::testing::Test {
       test.admission_.leaving(*this);
       test.admission_.ending();
     }
-    [[nodiscard]] Admission::Wish wish() const override { return {object, awaited, wanted}; }
+    [[nodiscard]] Admission::Need need() const override { return {object, awaited, wanted}; }
     void take_turn(const Admission::Verdict& verdict) override {
       if (verdict.answer == Said::kRefused) {
         refused = verdict.lack;
