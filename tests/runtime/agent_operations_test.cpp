@@ -274,7 +274,7 @@ TEST_F(AgentOperationsTest, P5_WhileTheDatabaseIsLentResultsWaitInOrder) {
   EXPECT_EQ(told(), (Told{"part 7 of 9: a", "end 8 of 9: "}));
 }
 
-TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledAbandonedOrUnheard) {
+TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledOrAbandoned) {
   const OperationId slept = operations_.sleep(kSubmitted, milliseconds(10));
   const auto job = operations_.run_job(kSubmitted, 1, false);
   const OperationId remote = operations_.start(kSubmitted, outside_operation());

@@ -1,6 +1,8 @@
 // What a live agent stores, and its end when its storage fails.
 #include "runtime/live_agent_fixture.hpp"
+#include "storage/connection.hpp"
 #include "storage/plugin_sql.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -112,9 +114,11 @@ TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
 }
 
 TEST_F(LiveAgentTest, AJobWhoseTurnIsLostIsCalledSoThatItCleansUp) {
-  std::promise<void> called;
-  shard_.script.on_job = [&called](const JobOrigin&) { called.set_value(); };
-  const std::future<void> call = called.get_future();
+  std::promise<bool> called;
+  shard_.script.on_job = [&called](const JobOrigin&, bool cancelled) {
+    called.set_value(cancelled);
+  };
+  std::future<bool> call = called.get_future();
   const auto is_called = [&](std::chrono::seconds within) {
     return call.wait_for(within) == std::future_status::ready;
   };
@@ -123,12 +127,49 @@ TEST_F(LiveAgentTest, AJobWhoseTurnIsLostIsCalledSoThatItCleansUp) {
     EXPECT_TRUE(host.submit(HEARTH_OP_OFFLOAD, bytes_of(1), 1));
     EXPECT_FALSE(is_called(std::chrono::seconds(0))) << "its turn is not committed";
     host.storage_failed("for the test");
+    // Waits here, because the end of the agent abandons the job once more.
+    EXPECT_TRUE(is_called(std::chrono::seconds(10)) && call.get()) << "called as cancelled";
     return host.complete(event.call, std::string_view("true"));
   });
   shard_.script.on_result = [](HostCalls&, const OperationResult&) { ADD_FAILURE(); };
   (void)shard_.call(shard_.connect(), "begin");
   shard_.settle();
-  EXPECT_TRUE(is_called(std::chrono::seconds(10)));
+  shard_.settle();  // the thread of the job may have posted its end late
+}
+
+TEST_F(LiveAgentTest, ABrokenAgentDoesNotHearOfASleepThatEndsBeforeItsEviction) {
+  int alive = 0;
+  int heard = 0;
+  on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, bytes_of(0), 1));  // ends in the loop's next task
+    shard_.loop.post([&] { alive = shard_.script.alive; });
+    host.storage_failed("for the test");
+    return host.complete(event.call, std::string_view("true"));
+  });
+  shard_.script.on_result = [&heard](HostCalls&, const OperationResult&) { ++heard; };
+  (void)shard_.call(shard_.connect(), "begin");
+  shard_.settle();
+  EXPECT_EQ(alive, 1) << "it was not evicted when the sleep ended";
+  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(shard_.script.alive, 0);
+}
+
+class LiveAgentCommitTest : public testing::WorkTest {};
+
+TEST_F(LiveAgentCommitTest, P5_OfATurnWhoseCommitFailsNothingLeaves) {
+  const auto client = shard_.connect();
+  shard_.settle();
+  client.sight->clear();
+  storage::Connection(shard_.data().directory_path(), {})
+      .execute("CREATE TRIGGER no BEFORE INSERT ON wakes BEGIN SELECT RAISE(ABORT, 'no'); END");
+  const auto answer = visit([](HostCalls& host) {
+    EXPECT_TRUE(host.create_schedule(after(1'000, "tick")));  // its wake comes before the commit
+    EXPECT_TRUE(host.broadcast(FrameKind::kText, "unsaved", "", {}));
+  });
+  EXPECT_EQ(shard_.logger.count("error agent.storage_failed"), 1U);
+  EXPECT_EQ(answer->end,
+            "error internal: the agent's storage failed; do not count on any of this being saved");
+  EXPECT_EQ(*client.sight, Sight());
 }
 
 TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {

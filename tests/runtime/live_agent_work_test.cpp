@@ -516,7 +516,7 @@ TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
 TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
   const std::uint64_t fiber = begin("f");
   std::promise<JobOrigin> ran;
-  shard_.script.on_job = [&ran](const JobOrigin& origin) { ran.set_value(origin); };
+  shard_.script.on_job = [&ran](const JobOrigin& origin, bool) { ran.set_value(origin); };
   const hearth_offload_request job = {1};
   visit([&](HostCalls& host) {
     host.works_for(fiber, 0);

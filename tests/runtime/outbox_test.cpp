@@ -176,7 +176,7 @@ TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
   EXPECT_EQ(seen_, (Seen{"commit", "a", "b", "all durable", "c"}));
 }
 
-TEST_F(OutboxTest, P4_AfterAFailedCommitEverythingIsDiscarded) {
+TEST_F(OutboxTest, P4_DiscardAllDiscardsWhatIsHeldAndWhatIsPushedLater) {
   Outbox outbox(*this, nullptr, memory_);
   dirty_ = true;
   outbox.push(frame("a"));
