@@ -62,5 +62,46 @@ TEST_F(DoorTest, AWrongBodyIsRefusedWithASentence) {
   EXPECT_TRUE(model.requests().empty());
 }
 
+TEST_F(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
+  class Shut : public Support {
+   public:
+    static void methods(Methods<Shut>& m) { chat_methods(m); }
+    void on_connecting(Connecting& client) override {
+      if (client.query("guest")) client.set_readonly();
+    }
+  };
+  auto agent = host.create<Shut>("a", model.options());
+  for (const char* const path : {kPath, "/agents/support/a/chat?guest=1"}) {
+    const auto answer = agent.request("POST", path, R"({"text":"hi"})");
+    EXPECT_EQ(answer.status, 403U) << path;
+    EXPECT_NE(answer.body.find("over a WebSocket only."), std::string::npos) << answer.body;
+  }
+  wait(seconds(60));
+  EXPECT_TRUE(model.requests().empty());
+  EXPECT_EQ(transcript_of(agent), Json::array()) << "which may be read";
+}
+
+TEST_F(DoorTest, C52_TheClassDecidesWhoMaySend) {
+  class Shut : public Support {
+   public:
+    static void methods(Methods<Shut>& m) { chat_methods(m); }
+    void on_connecting(Connecting& client) override {
+      if (client.query("guest")) client.set_readonly();
+    }
+    void on_posting(const Request& request) override {
+      if (request.query("guest")) throw Error(HEARTH_E_FORBIDDEN, "Guests only read.");
+    }
+  };
+  auto agent = host.create<Shut>("a", model.options());
+  model.then({"hello"});
+  const auto refused = agent.request("POST", "/agents/support/a/chat?guest=1", R"({"text":"hi"})");
+  EXPECT_EQ(refused.status, 403U);
+  EXPECT_NE(refused.body.find("Guests only read."), std::string::npos) << refused.body;
+  EXPECT_EQ(transcript_of(agent), Json::array());
+  const auto answer = agent.start_request("POST", kPath, R"({"text":"hi"})");
+  wait(seconds(60));
+  EXPECT_EQ(events_text(answer.answer().body), "hello");
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -50,6 +50,11 @@ std::unique_ptr<const chat::Provider> ChatAgent::make_provider(const chat::ChatO
   return chat::make_provider(options);
 }
 
+void ChatAgent::on_posting(const Request& /*request*/) {
+  if ((activation().traits().hooks & detail::kOnConnecting) != 0)
+    throw Error(HEARTH_E_FORBIDDEN, "This chat takes messages over a WebSocket only.");
+}
+
 // ---- calls --------------------------------------------------------------------------------------
 
 std::string ChatAgent::start_turn(const std::vector<Json>& messages,
@@ -199,6 +204,7 @@ Task<void> ChatAgent::on_close(Connection client, unsigned code, std::string rea
 
 Task<Response> ChatAgent::on_request(const Request& request) {
   if (request.method() == "POST" && request.path().ends_with("/chat")) {
+    on_posting(request);
     auto serving = begun().serve(request);
     co_return co_await std::move(serving);
   }

@@ -115,6 +115,10 @@ class ChatAgent : public Agent {
   virtual void on_chat_error(const std::string& /*text*/, const std::string& /*classification*/) {}
   // Changes the messages that the model gets. They are the newest that fit into the window.
   virtual void history(Json& /*messages*/) {}
+  // A client without a WebSocket asks for a turn: POST .../chat, for which on_connecting is not
+  // asked. An exception refuses it: Error(FORBIDDEN, "...") as 403. The default refuses it in a
+  // class that has on_connecting, so that a client that is readonly there cannot send here.
+  virtual void on_posting(const Request& request);
 
   // As the hooks of Agent without "other", for what is not of the chat.
   virtual Task<void> on_other_start() { return {}; }
