@@ -1,5 +1,6 @@
 #include "server/outbound_port.hpp"
 
+#include "base/secret_mask.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/agent_line.hpp"
 #include "extensions/fetch.hpp"
@@ -38,6 +39,13 @@ net::OutboundRequest outbound_request(extensions::FetchRequest request) {
   out.credit = request.window;
   out.rules = std::move(request.rules);
   return out;
+}
+
+// A provider repeats the key alone, without "Bearer".
+std::string_view key_of(const net::HttpHeaders& secret_headers) {
+  if (secret_headers.empty()) return {};
+  const std::string_view value = secret_headers.front().value;
+  return value.substr(value.rfind(' ') + 1);
 }
 
 std::uint32_t abi_phase(Phase phase) {
@@ -89,7 +97,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
         trace_(std::move(request.trace)),
         class_(port.of_class(class_name_)),
         limits_(request.limits),
-        request_(outbound_request(std::move(request))) {}
+        request_(outbound_request(std::move(request))),
+        mask_(key_of(request_.secret_headers)) {
+    request_.credit += mask_.size();  // what waits in the mask gets no credit
+  }
   ~Exchange() override {
     *self_ = nullptr;
     if (is_running_) leave(class_.cancelled);
@@ -180,9 +191,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   void on_head(net::OutboundHead head) override {
     extensions::Headers headers;
     for (net::HttpHeader& each : head.headers)
-      headers.emplace_back(std::move(each.name), std::move(each.value));
-    std::string json = extensions::fetch_head(static_cast<unsigned>(head.status), head.url, headers,
-                                              head.until_close);
+      headers.emplace_back(std::move(each.name), mask_.hide(std::move(each.value)));
+    std::string json =
+        extensions::fetch_head(static_cast<unsigned>(head.status), mask_.hide(std::move(head.url)),
+                               headers, head.until_close);
     head_bytes_ = json.size();
     listener_->part(std::move(json), HEARTH_FETCH_HEAD);
   }
@@ -190,7 +202,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   void on_body(std::string_view piece) override {
     const auto received = receive(piece.size());
     if (!received) return fail(too_much(received.error()));
-    listener_->part(std::string(piece), 0);
+    std::string part = mask_.feed(piece);
+    if (!part.empty()) listener_->part(std::move(part), 0);
   }
 
   void on_end(std::optional<net::OutboundFailure> failure) override {
@@ -198,6 +211,10 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
       if (!failure->sent) give_back();
       return fail(*failure);
     }
+    // After a failure it stays out: with the rest of a resumed answer it might be the key.
+    const auto self = self_;
+    if (std::string rest = mask_.end(); !rest.empty()) listener_->part(std::move(rest), 0);
+    if (*self == nullptr) return;
     leave(class_.answered);
     listener_->end(std::string(), 0);
   }
@@ -241,6 +258,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   Class& class_;
   const extensions::EgressLimits limits_;
   net::OutboundRequest request_;  // moved from when it runs
+  SecretMask mask_;               // of the answer
   extensions::RemoteListener* listener_ = nullptr;
   bool is_running_ = false;       // between start() and the end
   bool has_place_ = false;        // enter() has succeeded, leave() is due

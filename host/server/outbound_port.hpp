@@ -16,6 +16,7 @@
 
 namespace hearth::server {
 
+// Secrets   An answer that repeats the key of the request has '*' in its place (SecretMask).
 // Limits    A request after a redirect counts like the first one.
 // Metrics   hearth_fetch_requests_total{class,outcome}: answered, failed, cancelled, or refused by
 //           rules or limits; hearth_fetch_in_flight{class};

@@ -89,7 +89,8 @@ const std::string kCutOffForTheDay =
 
 class OutboundPortTest : public ::testing::Test {
  protected:
-  std::unique_ptr<extensions::RemoteOperation> make(extensions::EgressLimits limits = {}) {
+  std::unique_ptr<extensions::RemoteOperation> make(extensions::EgressLimits limits = {},
+                                                    const std::string& secret = "2") {
     FetchRequest request;
     request.agent_class = "C";
     request.agent = "a";
@@ -100,7 +101,7 @@ class OutboundPortTest : public ::testing::Test {
     request.url = "https://a.example/";
     request.body = "12345";
     request.headers = {{"A", "1"}};
-    request.secret_headers = {{"S", "2"}};
+    request.secret_headers = {{"S", secret}};
     request.window = 100;
     request.limits = limits;
     request.rules = std::make_shared<const EgressRules>();
@@ -138,6 +139,27 @@ class OutboundPortTest : public ::testing::Test {
       {.loop = loop_, .http = http_, .budget = budget_, .metrics = metrics_, .logger = logger_}};
   HeardRemote heard_;
 };
+
+TEST_F(OutboundPortTest, AnAnswerThatRepeatsTheKeyShowsStars) {
+  for (const std::string scheme : {"", "Bearer "}) {
+    heard_.told.clear();
+    auto operation = make({}, scheme + "0123456789abcdef");
+    const auto asked = start(*operation, http_.asked.size() + 1);
+    EXPECT_EQ(asked->request.credit, 116U) << "what waits needs no credit of the agent";
+    asked->listener->on_head({.status = 401,
+                              .headers = {{"X", "0123456789abcdef"}},
+                              .url = "https://a.example/?0123456789abcdef",
+                              .http_version = "2"});
+    asked->listener->on_body("the key 01234567");
+    asked->listener->on_body("89abcdef is wrong: 0123");
+    asked->listener->on_end(std::nullopt);
+    EXPECT_EQ(
+        heard_.told,
+        (Lines{
+            R"(256 {"status":401,"url":"https://a.example/?****************","headers":[["X","****************"]]})",
+            "0 the key ", "0 **************** is wrong: ", "0 0123", "end 0"}));
+  }
+}
 
 TEST_F(OutboundPortTest, TheAnswerComesInParts) {
   auto operation = make();
