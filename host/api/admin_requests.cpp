@@ -39,17 +39,23 @@ std::string name_of_key(std::string_view written) {
   return at.child({}, protocol::percent_decode(key.name.substr(key.name.rfind('/') + 1))).name;
 }
 
-Result<AgentPageRequest> read_agent_page(std::string_view query) {
+Result<AgentPageRequest> read_stuck_page(std::string_view query) {
   AgentPageRequest request;
   if (auto read = read_words(query, {{"class", &request.agent_class}, {"after", &request.after}});
       read.has_error())
     return read.error();
-  if (request.agent_class.empty())
-    return Error{Errc::kInvalidArgument, "name a class: /admin/agents?class=counter"};
-  request.after = name_of_key(request.after);
   const auto limit = page_limit(query);
   if (!limit) return limit.error();
   request.limit = *limit;
+  return request;
+}
+
+Result<AgentPageRequest> read_agent_page(std::string_view query) {
+  auto request = read_stuck_page(query);
+  if (!request) return request;
+  if (request->agent_class.empty())
+    return Error{Errc::kInvalidArgument, "name a class: /admin/agents?class=counter"};
+  request->after = name_of_key(request->after);
   return request;
 }
 

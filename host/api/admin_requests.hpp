@@ -55,6 +55,8 @@ struct Resolution {
 
 // Pages have 1 to 1000 items, by default 100.
 [[nodiscard]] Result<AgentPageRequest> read_agent_page(std::string_view query);
+// The same with or without a class; `after` is the `next` of the page before, as it is.
+[[nodiscard]] Result<AgentPageRequest> read_stuck_page(std::string_view query);
 [[nodiscard]] Result<OperationQuery> read_operation_query(std::string_view query);
 [[nodiscard]] Result<storage::AuditQuery> read_audit_query(std::string_view query);
 

@@ -106,6 +106,7 @@ class SocketPort final : public runtime::ConnectionPort {
     socket_->when_drained(std::move(notice));
   }
   [[nodiscard]] bool is_open() const override { return socket_->is_open(); }
+  [[nodiscard]] std::size_t unsent_bytes() const override { return socket_->buffered(); }
 
   void set_reading(bool reading) override {
     if (reading) {

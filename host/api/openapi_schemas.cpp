@@ -109,6 +109,23 @@ constexpr std::string_view kSchemas = R"json({
 "AgentPage": {"type": "object", "required": ["class", "agents", "next"], "properties": {
   "class": {"type": "string"}, "next": {"type": ["string", "null"]},
   "agents": {"type": "array", "items": {"$ref": "#/components/schemas/Agent"}}}},
+"Why": {"type": "object", "required": ["class", "agent", "state", "waits", "not_seen"],
+  "properties": {
+    "class": {"type": "string"}, "agent": {"type": "string"},
+    "state": {"enum": ["cold", "waking", "live", "evicting", "unknown"]},
+    "not_seen": {"type": ["string", "null"]},
+    "waits": {"type": "array", "items": {"type": "object",
+      "required": ["kind", "urgency", "what", "since_ms", "until_ms", "ends_by", "do"],
+      "properties": {
+        "kind": {"type": "string"}, "urgency": {"enum": ["none", "long", "person"]},
+        "what": {"type": "string"}, "since_ms": {"type": ["integer", "null"]},
+        "until_ms": {"type": ["integer", "null"]}, "ends_by": {"type": ["string", "null"]},
+        "do": {"type": ["string", "null"]}}}}}},
+"StuckPage": {"type": "object", "required": ["agents", "skipped", "next"], "properties": {
+  "agents": {"type": "array", "items": {"$ref": "#/components/schemas/Why"}},
+  "skipped": {"type": "array", "items": {"type": "object",
+    "required": ["class", "agent", "reason"]}},
+  "next": {"type": ["string", "null"]}}},
 "Evicted": {"type": "object", "required": ["evicted", "state"], "properties": {
   "evicted": {"type": "boolean"}, "state": {"type": "string"}}},
 "Destroyed": {"type": "object", "required": ["destroyed"], "properties": {

@@ -8,6 +8,11 @@ std::int64_t unix_millis(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+std::int64_t unix_millis_of(SteadyTime moment, const Clock& clock) {
+  const auto age = std::chrono::floor<std::chrono::milliseconds>(clock.steady_now() - moment);
+  return unix_millis(clock.wall_now()) - age.count();
+}
+
 BootClock::time_point BootClock::now() noexcept {
   ::timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

@@ -41,6 +41,9 @@ class Clock {
 // Milliseconds since 1970-01-01T00:00Z, the unit of every stored time.
 std::int64_t unix_millis(WallTime time);
 
+// The wall clock's time of a steady moment, if the wall clock was not set since.
+std::int64_t unix_millis_of(SteadyTime moment, const Clock& clock);
+
 // The operating system's clocks.
 class SystemClock final : public Clock {
  public:

@@ -5,6 +5,7 @@
 #include "cli/admin_client.hpp"
 #include "cli/confirmation.hpp"
 #include "cli/text_table.hpp"
+#include "cli/why_text.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 
@@ -287,6 +288,57 @@ AdminOutput call_object(const AdminClient& client, const AdminCommand& command) 
   return {.out = dump_json(answer->value("result", Json())) + "\n", .err = {}};
 }
 
+// The agents that the server could not look at.
+void add_skipped(const Json& answer, AdminOutput& output) {
+  for (const Json& each : list_in(answer, "skipped")) {
+    const std::string agent_class = text_in(each, "class");
+    const std::string who =
+        agent_class.empty() ? "a part of the agents" : agent_class + "/" + text_in(each, "agent");
+    output.err +=
+        escaped("hearth: " + who + " was not looked at: " + text_in(each, "reason")) + "\n";
+    output.status = kExitFailed;
+  }
+}
+
+// ---- waits ----
+
+std::int64_t now_ms() {
+  return unix_millis(SystemClock().wall_now());
+}
+
+AdminOutput show_why(const AdminClient& client, const AdminCommand& command) {
+  std::string agent_class = command.agent_class;
+  std::string name = command.name;
+  if (const std::size_t slash = agent_class.find('/'); name.empty() && slash != std::string::npos) {
+    name = agent_class.substr(slash + 1);
+    agent_class.resize(slash);
+  }
+  if (name.empty())
+    return {.status = kExitBadUsage, .out = {}, .err = "hearth: name an agent: CLASS/NAME\n"};
+  const auto answer = client.ask(
+      "GET", "/admin/agents/" + url_encoded(agent_class) + "/" + name_in_url(name) + "/why");
+  if (!answer) return failed(answer.error().message);
+  return {.out = command.json ? dump_json(*answer) + "\n" : why_text(*answer, now_ms()), .err = {}};
+}
+
+AdminOutput show_stuck(const AdminClient& client, const AdminCommand& command) {
+  std::string target = "/admin/stuck?limit=" + std::to_string(command.limit);
+  for (const auto& [key, value] :
+       {std::pair("class", command.agent_class), std::pair("after", command.after)}) {
+    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
+  }
+  const auto answer = client.ask("GET", target);
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  AdminOutput output;
+  for (const Json& each : list_in(*answer, "agents")) output.out += why_text(each, now_ms());
+  const std::string next = text_in(*answer, "next");
+  if (output.out.empty() && next.empty()) output.out = "no agent is stuck\n";
+  add_skipped(*answer, output);
+  if (!next.empty()) output.out += "more: --after '" + escaped(next) + "'\n";
+  return output;
+}
+
 // ---- operations ----
 
 std::string operation_path(const AdminCommand& command) {
@@ -303,8 +355,7 @@ std::string operations_target(const AdminCommand& command) {
     if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
   }
   if (command.older) {
-    const std::int64_t now_ms = unix_millis(SystemClock().wall_now());
-    target += "&begun_before_ms=" + std::to_string(now_ms - command.older->count());
+    target += "&begun_before_ms=" + std::to_string(now_ms() - command.older->count());
   }
   return target;
 }
@@ -325,12 +376,7 @@ AdminOutput show_operations(const AdminClient& client, const AdminCommand& comma
   AdminOutput output;
   if (!list_in(*answer, "operations").empty()) output.out = table.text();
   if (output.out.empty() && next.empty()) output.out = "no operations\n";
-  for (const Json& each : list_in(*answer, "skipped")) {
-    output.err += escaped("hearth: " + text_in(each, "class") + "/" + text_in(each, "agent") +
-                          " was not looked at: " + text_in(each, "reason")) +
-                  "\n";
-    output.status = kExitFailed;
-  }
+  add_skipped(*answer, output);
   if (!next.empty()) output.out += "more: --after '" + escaped(next) + "'\n";
   return output;
 }
@@ -377,6 +423,8 @@ AdminOutput ask_server(const AdminCommand& command) {
     case AdminCommand::What::kEvict: return evict(*client, command);
     case AdminCommand::What::kDestroy: return destroy(*client, command);
     case AdminCommand::What::kCall: return call_object(*client, command);
+    case AdminCommand::What::kWhy: return show_why(*client, command);
+    case AdminCommand::What::kStuck: return show_stuck(*client, command);
     case AdminCommand::What::kOperations: return show_operations(*client, command);
     case AdminCommand::What::kResolve: return resolve_operation(*client, command);
   }

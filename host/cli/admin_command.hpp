@@ -1,5 +1,5 @@
 #pragma once
-// Commands that ask a running server: hearth plugins, reload, agents, evict, destroy, call.
+// Commands that ask a running server: hearth plugins, reload, agents, evict, destroy, call, why.
 
 #include "cli/command_line.hpp"
 

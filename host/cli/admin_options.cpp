@@ -134,6 +134,20 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   call.add_option("JSON", command.arguments, "Its arguments: an array, or the only argument (none)")
       ->type_name("");
 
+  CLI::App& why = add(app, command, AdminAction::kWhy, "why",
+                      "What an agent does or waits for, what ends it, and what you can do");
+  why.add_option("AGENT", command.agent_class, "CLASS/NAME, or the class and then the name")
+      ->required()
+      ->type_name("");
+  why.add_option("NAME", command.name, "As in the agent's URL")->type_name("");
+  CLI::App& stuck = add(app, command, AdminAction::kStuck, "stuck",
+                        "The agents whose wait needs a person, or is older than it should be");
+  add_class(stuck, command, false);
+  stuck.get_option("CLASS")->description(
+      "Look at each agent of this class. Without it dead work is not found");
+  stuck.add_option("--after", command.after, "The page after the last one")->type_name("NEXT");
+  add_limit(stuck, command);
+
   add_operations(app, command);
 }
 

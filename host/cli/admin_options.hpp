@@ -9,9 +9,9 @@ class App;
 
 namespace hearth::cli {
 
-// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `operations` and
-// `resolve`. Parsing fills `command`, and sets its `what` to the given command. Both parameters
-// outlive the parsing.
+// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `why`, `stuck`,
+// `operations` and `resolve`. Parsing fills `command`, and sets its `what` to the given command.
+// Both parameters outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 
 }  // namespace hearth::cli

@@ -430,7 +430,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     return fresh;
   }
   for (const char* const each : {"plugins", "reload", "methods", "agents", "evict", "destroy",
-                                 "call", "operations", "resolve"}) {
+                                 "call", "why", "stuck", "operations", "resolve"}) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;

@@ -109,6 +109,8 @@ struct AdminCommand {
     kEvict,
     kDestroy,
     kCall,
+    kWhy,
+    kStuck,
     kOperations,
     kResolve
   };
@@ -119,7 +121,7 @@ struct AdminCommand {
   bool all = false;         // of plugins: old versions, too
   bool wait = false;        // of reload: until the agents have moved
   std::string agent_class;  // of reload and operations: may be empty
-  std::string name;         // of evict and destroy; of operations: may be empty; of call: the
+  std::string name;         // of evict and destroy; of operations, why: may be empty; of call: the
                             // object's id
   std::string method;       // of call
   std::string arguments;    // of call: JSON; empty: none

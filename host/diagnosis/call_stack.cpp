@@ -156,6 +156,7 @@ CallStacks::~CallStacks() {
 
 std::vector<std::uintptr_t> CallStacks::capture(const RunningCall& call) {
   if (!is_first_ || is_debugged()) return {};
+  const MutexLock lock(asking_);
   const std::uint64_t before = question.state;
   if (before % kStepCount == kWalking) return {};  // the thread of the last question still walks
   const std::uint64_t first = before - before % kStepCount + kStepCount;

@@ -11,8 +11,10 @@
 //         safe, because it leaves only the unwinder.
 // Effect  As with any signal, a system call in which the thread waits may return EINTR to the
 //         library (nanosleep and poll do, others are restarted: signal(7)). That is why the
-//         watchdog captures a call only once, when the call already takes too long.
+//         watchdog captures a call only once, when the call already takes too long; and so is a
+//         call for which an administrator asks while it holds an event loop up.
 
+#include "base/mutex.hpp"
 #include "diagnosis/call_records.hpp"
 
 #include <chrono>
@@ -28,7 +30,7 @@ namespace hearth::diagnosis {
 //
 // State      The handler belongs to the process. If several objects exist, the first one works and
 //            capture() of the others returns nothing.
-// Threads    Made and destroyed on one thread; capture() on one thread at a time.
+// Threads    Made and destroyed on one thread; capture() from any.
 class CallStacks {
  public:
   static constexpr std::size_t kMaxFrames = 32;
@@ -48,6 +50,7 @@ class CallStacks {
   const bool is_first_;
   const int signal_;
   struct sigaction before_{};
+  Mutex asking_;  // there is one question at a time
 };
 
 // For the handler of a fault. If this thread is walking its stack, jumps back there and does not

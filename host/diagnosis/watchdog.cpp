@@ -79,7 +79,7 @@ Counter& SlowCalls::counter(const std::string& agent_class) {
 
 Watchdog::Watchdog(HangLimits limits, Logger& logger, Metrics& metrics, SlowCalls::GiveUp give_up)
     : calls_(limits, logger, metrics, std::move(give_up),
-             [this](const RunningCall& call) { return stack_text(stacks_.capture(call)); }),
+             [this](const RunningCall& call) { return stack_of(call); }),
       thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
@@ -89,6 +89,10 @@ Watchdog::~Watchdog() {
   }
   over_.notify_one();
   thread_.join();
+}
+
+std::string Watchdog::stack_of(const RunningCall& call) {
+  return stack_text(stacks_.capture(call));
 }
 
 std::string stack_text(const std::vector<std::uintptr_t>& frames) {

@@ -81,11 +81,14 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  // As SlowCalls::StackOf. Any thread.
+  [[nodiscard]] std::string stack_of(const RunningCall& call);
+
  private:
   void watch();
 
-  CallStacks stacks_;  // used by the thread
-  SlowCalls calls_;    // used by the thread
+  CallStacks stacks_;
+  SlowCalls calls_;  // used by the thread
   Mutex mutex_;
   Condition over_;
   bool is_over_ GUARDED_BY(mutex_) = false;

@@ -318,6 +318,10 @@ class Operations final : public WorkPart {
   // The stored answer. kNotFound: no operation has the id, or it has sent no request.
   Result<StoredAnswer> answer(std::string_view id);
 
+  // The kinds whose budget of today is used up: the next operation of the kind would be refused, or
+  // one that costs something.
+  [[nodiscard]] std::vector<std::string> used_up();
+
   // This fiber has written a checkpoint: the next run of its work begins after the operations that
   // this run has used.
   void checkpointed(std::string_view fiber);

@@ -51,6 +51,19 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
   return {.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
 }
 
+std::vector<std::string> Operations::used_up() {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, limits] : settings_.kinds) {
+    if (limits_of(kind) == nullptr) continue;
+    const Spent spent = spent_today(kind);
+    const bool is_over =
+        (limits.per_day > 0 && static_cast<std::uint64_t>(spent.count) >= limits.per_day) ||
+        (limits.cost_per_day > 0 && static_cast<std::uint64_t>(spent.cost) >= limits.cost_per_day);
+    if (is_over) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 Result<std::optional<std::int64_t>> Operations::spend(std::string_view kind, std::uint64_t cost) {
   const OperationKindSettings* const limits = limits_of(kind);
   if (limits == nullptr) return std::optional<std::int64_t>();

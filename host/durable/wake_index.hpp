@@ -45,6 +45,9 @@ class WakeIndex {
 
   // The wake of an agent; none() if the index has none.
   [[nodiscard]] Wake find(const storage::AgentKey& key) const;
+  void each(const std::function<void(const storage::AgentKey&, const Wake&)>& see) const {
+    for (const auto& [key, known] : wakes_) see(key, known.wake);
+  }
 
   // On disk when it returns. While an agent works, its entry on disk says that it is due at once
   // after a restart. The entry then keeps the earliest moment since the work began: so work that

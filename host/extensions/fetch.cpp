@@ -176,6 +176,7 @@ class LedgerRequest final : public RemoteOperation {
 
   void start(RemoteListener& listener) override { remote_->start(listener); }
   void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
+  [[nodiscard]] std::optional<Wait> wait() const override { return remote_->wait(); }
   void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
     durable::Operations& ledger = agent_.work().operations();
     if (is_end) in_flight_.reset();  // the agent may send another request when it gets the end

@@ -3,10 +3,12 @@
 // another server, or a call of another agent.
 
 #include "base/error.hpp"
+#include "extensions/wait.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace hearth::extensions {
@@ -53,6 +55,8 @@ class RemoteOperation {
   //   Failure   StorageError
   virtual void telling(const Result<std::string>& /*outcome*/, bool /*is_end*/,
                        std::uint32_t /*flags*/) {}
+  // What it waits for, for an administrator, without times. Nothing: nothing that is worth telling.
+  [[nodiscard]] virtual std::optional<Wait> wait() const { return std::nullopt; }
 };
 
 // Makes the operation that reads the body of a request, with this first credit. Its parts have no

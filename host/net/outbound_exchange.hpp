@@ -40,6 +40,7 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
 
   void credit(std::size_t bytes) override;
   void follow() override;
+  [[nodiscard]] OutboundFailure::Phase phase() const override;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -57,7 +58,6 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
 
   [[nodiscard]] bool is_connected() const;
   [[nodiscard]] bool is_sent() const;
-  [[nodiscard]] Phase phase() const;
   [[nodiscard]] std::optional<Time> next_deadline() const;
   [[nodiscard]] std::optional<Time> idle_deadline() const;
   void set_timer();

@@ -149,6 +149,8 @@ class OutboundExchange {
   virtual void credit(std::size_t bytes) = 0;
   // Makes the next request. Call it once after each on_redirect().
   virtual void follow() = 0;
+  // What is in progress.
+  [[nodiscard]] virtual OutboundFailure::Phase phase() const = 0;
 };
 
 inline void OutboundListener::on_redirect(OutboundRedirect /*redirect*/,

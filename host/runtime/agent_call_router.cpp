@@ -60,6 +60,8 @@ class OutgoingCall final : public extensions::RemoteOperation {
       : wire_(std::make_shared<CallWire>(loop)),
         paths_(paths),
         call_(std::move(call)),
+        callee_{call_.agent_class, call_.name},
+        method_(call_.method),
         credit_(call_.window) {
     wire_->call = this;
   }
@@ -76,6 +78,12 @@ class OutgoingCall final : public extensions::RemoteOperation {
     wire_->loop.post([wire = wire_] {
       if (wire->call != nullptr) wire->call->tell();
     });
+  }
+
+  [[nodiscard]] std::optional<extensions::Wait> wait() const override {
+    return extensions::Wait{.kind = extensions::WaitKind::kAgentCall,
+                            .subject = callee_.agent_class + '/' + callee_.name,
+                            .detail = method_};
   }
 
   // ---- from the callee's end, on the caller's shard ----
@@ -102,7 +110,8 @@ class OutgoingCall final : public extensions::RemoteOperation {
   const Wire wire_;
   AgentCallPaths& paths_;
   extensions::AgentCall call_;
-  storage::AgentKey callee_;
+  storage::AgentKey callee_;  // until start(): as the caller has named it
+  const std::string method_;
   bool waits_ = false;  // it is in paths_.waits
   bool runs_alone_ = false;
   extensions::RemoteListener* listener_ = nullptr;

@@ -162,6 +162,7 @@ void AgentOperations::send_notice(std::string notice,
 }
 
 OperationId AgentOperations::begin_remote(Operation operation) {
+  operation.began = parts_.loop.clock().steady_now();
   const OperationId id = begin(std::move(operation));
   operations_.find(id)->answer = std::make_unique<Answer>(*this, id);
   parts_.outbox.push(RemoteEffect{id});
@@ -188,6 +189,19 @@ void AgentOperations::Answer::part(std::string body, std::uint32_t flags) {
 
 void AgentOperations::Answer::end(Result<std::string> outcome, std::uint32_t flags) {
   operations_.tell(id_, std::move(outcome), true, flags);
+}
+
+// A notification is a row of the agent, which says what it waits for.
+std::vector<extensions::Wait> AgentOperations::waits() {
+  std::vector<extensions::Wait> all;
+  operations_.for_each([&](OperationId /*id*/, const Operation& operation) {
+    if (!operation.remote || !operation.notice.empty()) return;
+    auto wait = operation.remote->wait();
+    if (!wait) return;
+    wait->since_ms = unix_millis_of(operation.began, parts_.loop.clock());
+    all.push_back(*std::move(wait));
+  });
+  return all;
 }
 
 // ---- ends ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "extensions/call_rules.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/trace.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/connections.hpp"
 #include "runtime/loan.hpp"
@@ -108,6 +109,9 @@ class AgentOperations {
   void let_out(const DrainEffect& drain);
   void let_out(const RemoteEffect& remote);
 
+  // What the remote operations wait for, with their times.
+  [[nodiscard]] std::vector<extensions::Wait> waits();
+
   [[nodiscard]] bool empty() const { return operations_.empty(); }
   [[nodiscard]] std::size_t size() const { return operations_.size(); }
 
@@ -126,6 +130,7 @@ class AgentOperations {
   struct Operation {
     Submitted submitted{};
     std::string notice{};                            // the id of a notification
+    SteadyTime began{};                              // of a remote operation
     TimerId timer = 0;                               // sleep
     std::shared_ptr<std::atomic<bool>> abandoned{};  // job: set when no waiter is left
     std::unique_ptr<Answer> answer{};                // remote operation

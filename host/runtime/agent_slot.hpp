@@ -2,6 +2,7 @@
 // One agent's place on its shard. The agent comes and goes; its clients stay here.
 
 #include "base/error.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/admission.hpp"
 #include "runtime/agent_inbox.hpp"
 #include "runtime/agent_state.hpp"
@@ -142,6 +143,8 @@ class AgentSlot final : public Admission::Applicant {
   void visit(AgentVisit visit);
   // The agent is in memory for visits alone, without an instance.
   [[nodiscard]] bool is_only_open() const;
+  // What the agent waits for, but for its durable work and the permits of its shard.
+  [[nodiscard]] std::vector<extensions::Wait> list_waits();
 
   // ---- the way out (agent_slot_exit.cpp) ----
   // Begins the eviction of a live agent; does nothing in any other state. `grace`: for EVICT; 0: no
@@ -209,6 +212,7 @@ class AgentSlot final : public Admission::Applicant {
   void after_turn();
 
  private:
+  [[nodiscard]] SteadyTime now() const;
   // A task for the loop: does `what`, if this slot is still there.
   [[nodiscard]] std::function<void()> task(void (*what)(AgentSlot& slot)) const;
   // ---- the way in ----

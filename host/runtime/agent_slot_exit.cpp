@@ -42,7 +42,7 @@ void AgentSlot::leave(EvictReason reason, std::chrono::milliseconds grace, bool 
     return;
   }
   parts_.admission.leaving(*this);
-  Leaving& leaving = life_.enter(Leaving{std::move(*live), reason, wake_again});
+  Leaving& leaving = life_.enter(Leaving{std::move(*live), reason, wake_again, now()});
   leaving.live->ask_to_leave(reason, grace);
 }
 

@@ -16,14 +16,14 @@ bool AgentSlot::lacks_room() {
   if (verdict.answer == Admission::Answer::kRefused) {
     refuse_for_room(verdict.lack);
   } else if (state() != AgentState::kAwaitingRoom) {
-    life_.enter(AwaitingRoom{inbox_.empty()});
+    life_.enter(AwaitingRoom{inbox_.empty(), now()});
   }
   return true;
 }
 
 void AgentSlot::rejoin_room_line() {
   if (parts_.admission.ask_again(*this)) {
-    life_.enter(AwaitingRoom{inbox_.empty()});
+    life_.enter(AwaitingRoom{inbox_.empty(), now()});
     return;
   }
   refuse_for_room(RoomLack::kFiles);

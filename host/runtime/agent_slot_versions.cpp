@@ -86,7 +86,7 @@ void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error 
     if (!inbox_.empty()) wake();
   } else {
     life_.enter(AwaitingVersion{version, std::move(failure),
-                                LoopTimer(loop, until, [this] { trial_is_over(); })});
+                                LoopTimer(loop, until, [this] { trial_is_over(); }), now()});
   }
 }
 

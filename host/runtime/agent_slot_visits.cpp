@@ -74,6 +74,50 @@ bool AgentSlot::is_only_open() const {
   return state() == AgentState::kOpened || (ending != nullptr && ending->was_only_opened());
 }
 
+SteadyTime AgentSlot::now() const {
+  return parts_.services.loop.clock().steady_now();
+}
+
+std::vector<extensions::Wait> AgentSlot::list_waits() {
+  using extensions::WaitKind;
+  std::vector<extensions::Wait> all;
+  if (is_only_open()) return all;
+  Resident* const resident = life_.resident();
+  if (resident != nullptr && resident->live) all = resident->live->waits();
+  const auto add = [&](WaitKind kind, std::optional<SteadyTime> since, std::string detail = {}) {
+    extensions::Wait wait{.kind = kind, .detail = std::move(detail)};
+    if (since) wait.since_ms = unix_millis_of(*since, parts_.services.loop.clock());
+    all.push_back(std::move(wait));
+  };
+  switch (state()) {
+    case AgentState::kCold:
+      if (!inbox_.empty()) add(WaitKind::kNoClass, std::nullopt);
+      break;
+    case AgentState::kAwaitingRoom: add(WaitKind::kRoom, life_.as<AwaitingRoom>()->since); break;
+    case AgentState::kAwaitingVersion: {
+      const AwaitingVersion& awaiting = *life_.as<AwaitingVersion>();
+      add(WaitKind::kTrial, awaiting.since, awaiting.failure.message);
+      break;
+    }
+    case AgentState::kCondemned: add(WaitKind::kRemoval, std::nullopt); break;
+    case AgentState::kWaking: add(WaitKind::kStart, life_.as<Waking>()->since); break;
+    case AgentState::kLeaving: {
+      const Leaving& leaving = *life_.as<Leaving>();
+      add(WaitKind::kEviction, leaving.since, std::string(to_string(leaving.reason)));
+      break;
+    }
+    case AgentState::kEnding: {
+      const Ending& ending = *life_.as<Ending>();
+      if (ending.pace == Ending::Pace::kUnderWay)
+        add(WaitKind::kEviction, std::nullopt, std::string(to_string(ending.reason)));
+      break;
+    }
+    case AgentState::kOpened:
+    case AgentState::kLive: break;
+  }
+  return all;
+}
+
 // The agent is live or cold.
 void AgentSlot::receive_visits() {
   for (AgentVisit& visit : std::exchange(visits_, {})) this->visit(std::move(visit));

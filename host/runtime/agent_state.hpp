@@ -99,11 +99,13 @@ struct Resident {
 struct Cold {};
 struct AwaitingRoom {
   bool for_itself = false;  // for its durable work: no event waited when it joined the line
+  SteadyTime since{};
 };
 struct AwaitingVersion {
   std::shared_ptr<StartCounts> version;  // tells versions apart, and keeps no code loaded
   Error failure;
   LoopTimer timer;  // the limit of the wait for a decision
+  SteadyTime since{};
 };
 struct Condemned {};
 struct Opened : Resident {};
@@ -123,6 +125,7 @@ struct Live : Resident {
 struct Leaving : Resident {
   EvictReason reason{};
   bool wake_again = false;
+  SteadyTime since{};
 };
 struct Ending : Resident {
   enum class Pace : std::uint8_t { kWaitsForTurn, kPosted, kUnderWay };

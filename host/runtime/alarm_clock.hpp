@@ -72,6 +72,11 @@ class AlarmClock {
   [[nodiscard]] durable::Wake known(const storage::AgentKey& key) const {
     return parts_.wakes.find(key);
   }
+  // Of all agents that the wake index has.
+  void each_known(
+      const std::function<void(const storage::AgentKey&, const durable::Wake&)>& see) const {
+    parts_.wakes.each(see);
+  }
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake);
   // Looks at this agent again at that moment (Unix milliseconds), even if nothing of it is due.
   void look_at(const storage::AgentKey& key, std::int64_t at_ms);
@@ -93,6 +98,12 @@ class AlarmClock {
   void no_room_until(SteadyTime until) { room_again_ = until; }
 
   // ---- permits ----
+  // The permit for which the agent stands in line; nothing: it does not.
+  [[nodiscard]] std::optional<PermitKind> awaited_permit(const storage::AgentKey& key) const {
+    if (waking_.waits(key)) return PermitKind::kWaking;
+    if (recovery_.waits(key)) return PermitKind::kRecovery;
+    return std::nullopt;
+  }
   void take(HeldPermits& held, PermitKind kind);
   // Takes a permit for an agent that must recover; if none is free, the agent waits in line for
   // let_recover().

@@ -6,6 +6,7 @@
 #include "base/close_codes.hpp"
 #include "runtime/types.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -51,6 +52,9 @@ class ConnectionPort {
   virtual void when_drained(std::function<void()> notice) { notice(); }
   // Whether the client may still get frames: neither side has started to close.
   [[nodiscard]] virtual bool is_open() const { return true; }
+
+  // Bytes that wait for the client to read them.
+  [[nodiscard]] virtual std::size_t unsent_bytes() const { return 0; }
 
   // false: stop taking frames from the client (back-pressure). Frames already taken may still come.
   virtual void set_reading(bool reading) = 0;

@@ -6,6 +6,7 @@
 #include "extensions/call_order.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
 #include "runtime/agent_commits.hpp"
@@ -113,6 +114,8 @@ class LiveAgent final : public extensions::AgentContext,
   // Does what an administrator wants with the agent's data, now or after take_back(). The visit's
   // sink gets the result.
   void receive(AgentVisit& visit);
+  // What it waits for, but for its durable work.
+  [[nodiscard]] std::vector<extensions::Wait> waits();
 
   // Delivers one event, which began at `now`. The slot has checked that it may be delivered.
   void deliver(Event incoming, SteadyTime now);

@@ -23,4 +23,36 @@ void LiveAgent::receive(AgentVisit& visit) {
   leave();
 }
 
+std::vector<extensions::Wait> LiveAgent::waits() {
+  using extensions::WaitKind;
+  constexpr std::size_t kMuchUnsent = std::size_t{64} << 10;  // what a socket may well hold
+  const Clock& clock = services_.loop.clock();
+  std::vector<extensions::Wait> all = operations_.waits();
+  if (lent()) all.push_back({.kind = WaitKind::kLent});
+  calls_.for_each([&](CallId /*id*/, const Call& call) {
+    // The state of the agent, and the rows of its fibers, say these.
+    switch (call.kind) {
+      case EventKind::kStart:
+      case EventKind::kMigrate:
+      case EventKind::kEvict:
+      case EventKind::kFiberRecovered: return;
+      default: break;
+    }
+    extensions::Wait wait{
+        .kind = WaitKind::kCall,
+        .subject = call.method.empty() ? std::string(to_string(call.kind)) : call.method};
+    if (call.began != SteadyTime{}) wait.since_ms = unix_millis_of(call.began, clock);
+    all.push_back(std::move(wait));
+  });
+  for (const ConnectionId id : clients_.all()) {
+    const Connection* const client = clients_.connection(id);
+    const std::size_t unsent = client == nullptr ? 0 : client->port->unsent_bytes();
+    if (unsent <= kMuchUnsent) continue;
+    all.push_back({.kind = WaitKind::kBehind,
+                   .subject = client->client_id,
+                   .detail = std::to_string(unsent) + " bytes"});
+  }
+  return all;
+}
+
 }  // namespace hearth::runtime

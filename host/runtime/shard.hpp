@@ -4,6 +4,7 @@
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "durable/wake_index.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/admission.hpp"
 #include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
@@ -178,6 +179,13 @@ class Shard {
     std::optional<std::int64_t> last_active_ms = {};  // Unix time, while it is in memory
   };
   [[nodiscard]] Standing standing(const storage::AgentKey& key) const;
+  // What an agent waits for, but for its durable work.
+  [[nodiscard]] std::vector<extensions::Wait> waits(const storage::AgentKey& key);
+  // Agents with a wait that fits, in order: one of waits(), or one that the wake index knows. That
+  // knows operations that are unknown, and of the other durable work only the moment when it is
+  // due, which is the earliest one.
+  [[nodiscard]] std::vector<storage::AgentKey> waiting(
+      const std::function<bool(const extensions::Wait&)>& fits);
   // Names of a class's agents that are in memory or have clients: the first ones greater than
   // `after`, in byte order. Such an agent may be missing in the directory, because it has stored
   // nothing.

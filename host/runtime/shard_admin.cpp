@@ -3,9 +3,27 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 namespace hearth::runtime {
+
+namespace {
+
+// What the wake index alone says about an agent.
+std::vector<extensions::Wait> waits_of(const durable::Wake& wake) {
+  using extensions::WaitKind;
+  std::vector<extensions::Wait> all;
+  if (wake.unknown_operations.value_or(0) > 0) all.push_back({.kind = WaitKind::kUnknown});
+  if (wake.at_ms && durable::is_next_version(*wake.at_ms)) {
+    all.push_back({.kind = WaitKind::kCode});
+  } else if (wake.at_ms) {
+    all.push_back({.kind = WaitKind::kAlarm, .until_ms = wake.at_ms});
+  }
+  return all;
+}
+
+}  // namespace
 
 Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   Standing standing;
@@ -18,13 +36,38 @@ Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   standing.state = slot->state();
   standing.in_memory = slot->in_memory();
   if (standing.in_memory) {
-    const Clock& clock = loop_.clock();
-    const auto idle =
-        std::chrono::floor<std::chrono::milliseconds>(clock.steady_now() - slot->last_activity());
-    standing.last_active_ms = unix_millis(clock.wall_now()) - idle.count();
+    standing.last_active_ms = unix_millis_of(slot->last_activity(), loop_.clock());
   }
   if (slot->version() != nullptr) standing.version = slot->version()->agent_class->version();
   return standing;
+}
+
+std::vector<extensions::Wait> Shard::waits(const storage::AgentKey& key) {
+  using extensions::WaitKind;
+  std::vector<extensions::Wait> all;
+  if (AgentSlot* const slot = find_slot(key)) all = slot->list_waits();
+  if (const auto permit = alarms_.awaited_permit(key)) {
+    const bool is_waking = *permit == PermitKind::kWaking;
+    all.push_back({.kind = WaitKind::kPermit,
+                   .subject = is_waking ? "limits.max_waking" : "limits.max_recovering",
+                   .since_ms = alarms_.known(key).at_ms});
+  }
+  const bool is_told = std::ranges::any_of(
+      all, [](const extensions::Wait& each) { return each.kind == WaitKind::kRemoval; });
+  if (!is_told && condemned_.contains(key)) all.push_back({.kind = WaitKind::kRemoval});
+  return all;
+}
+
+std::vector<storage::AgentKey> Shard::waiting(
+    const std::function<bool(const extensions::Wait&)>& fits) {
+  std::set<storage::AgentKey> found;
+  for (const auto& [key, slot] : slots_) {
+    if (std::ranges::any_of(waits(key), fits)) found.insert(key);
+  }
+  alarms_.each_known([&](const storage::AgentKey& key, const durable::Wake& wake) {
+    if (std::ranges::any_of(waits_of(wake), fits)) found.insert(key);
+  });
+  return {found.begin(), found.end()};
 }
 
 std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,

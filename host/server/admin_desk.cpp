@@ -107,7 +107,8 @@ DefinitionDesk::Served names_of(const runtime::ClassRegistry& classes) {
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
                      const storage::DataDirectory& data, plugins::VersionLedger& ledger,
                      AuditLog& audit, Logger& logger, const config::ServerConfig& server,
-                     std::chrono::milliseconds shard_patience)
+                     std::chrono::milliseconds shard_patience,
+                     std::function<std::string(const diagnosis::RunningCall&)> stack_of)
     : runtime_(runtime),
       loader_(loader),
       ledger_(ledger),
@@ -115,7 +116,8 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       logger_(logger),
       shard_patience_(shard_patience),
       desk_(data, logger, "admin.storage_failed", api::admin_refusal),
-      agents_(desk_, runtime, logger, shard_patience),
+      agents_(desk_, runtime, logger, shard_patience,
+              AgentWaits({.runtime = runtime, .ledger = ledger, .stack_of = std::move(stack_of)})),
       definitions_(
           data.path(), server.classes, server.for_classes(),
           [this] { return names_of(runtime_.classes()); },

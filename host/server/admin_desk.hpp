@@ -6,6 +6,7 @@
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "config/config.hpp"
+#include "diagnosis/call_records.hpp"
 #include "plugins/versions/plugin_loader.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
 #include "plugins/versions/version_ledger.hpp"
@@ -59,7 +60,8 @@ class AdminDesk {
   AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
             const storage::DataDirectory& data, plugins::VersionLedger& ledger, AuditLog& audit,
             Logger& logger, const config::ServerConfig& server,
-            std::chrono::milliseconds shard_patience = kShardPatience);
+            std::chrono::milliseconds shard_patience = kShardPatience,
+            std::function<std::string(const diagnosis::RunningCall&)> stack_of = {});
 
   // Add them before other rows of objects.
   void add_routes(std::vector<api::Route>& rows);

@@ -1,11 +1,13 @@
 #include "server/agent_desk.hpp"
 
+#include "base/clock.hpp"
 #include "base/escape.hpp"
 #include "extensions/operations.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/agent_visits.hpp"
 #include "server/operation_pages.hpp"
 #include "server/shard_questions.hpp"
+#include "server/stuck_agents.hpp"
 
 #include <iterator>
 #include <map>
@@ -16,21 +18,6 @@ namespace {
 
 constexpr std::size_t kShownBytes = 128;
 
-std::string_view word(runtime::AgentState state) {
-  switch (state) {
-    case runtime::AgentState::kCold:
-    case runtime::AgentState::kAwaitingRoom:
-    case runtime::AgentState::kAwaitingVersion:
-    case runtime::AgentState::kCondemned:
-    case runtime::AgentState::kOpened: return "cold";
-    case runtime::AgentState::kWaking: return "waking";
-    case runtime::AgentState::kLive: return "live";
-    case runtime::AgentState::kLeaving:
-    case runtime::AgentState::kEnding: return "evicting";
-  }
-  return "cold";
-}
-
 Json number_or_null(const std::optional<std::int64_t>& number) {
   return number ? Json(*number) : Json();
 }
@@ -40,7 +27,7 @@ Json agent_json(const std::string& name, const std::optional<std::int64_t>& crea
                 const runtime::Shard::Standing& standing) {
   return {{"name", name},
           {"created_at_ms", number_or_null(created_at_ms)},
-          {"state", word(standing.state)},
+          {"state", state_word(standing.state)},
           {"connections", standing.connections},
           {"version", standing.version.empty() ? Json() : Json(standing.version)},
           {"working", standing.wake.working},
@@ -64,6 +51,10 @@ void AgentDesk::add_routes(std::vector<api::Route>& rows) {
       {.query = "class after limit", .answer = "AgentPage"});
   add("POST", "/admin/agents/{class}/{name...}/evict", "Evicts an agent from memory.",
       &AgentDesk::evict, {.answer = "Evicted"});
+  add("GET", "/admin/agents/{class}/{name...}/why", "What an agent does or waits for.",
+      &AgentDesk::why, {.answer = "Why"});
+  add("GET", "/admin/stuck", "A page of the agents whose wait needs a person, or is too long.",
+      &AgentDesk::stuck, {.query = "class after limit", .answer = "StuckPage"});
   add("GET", "/admin/agents/{class}/{name...}", "One agent.", &AgentDesk::show,
       {.answer = "Agent"});
   add("DELETE", "/admin/agents/{class}/{name...}", "Destroys an agent and its data.",
@@ -155,6 +146,32 @@ Result<Json> AgentDesk::show(const api::RouteCall& call) {
   return agent_json(key->name, desk_.directory().created_at_ms(*key), standings->front());
 }
 
+Result<Json> AgentDesk::why(const api::RouteCall& call) {
+  const api::AgentName name = named(call);
+  auto agent_class = class_name(name.agent_class);
+  if (!agent_class) return agent_class.error();
+  const storage::AgentKey key{*std::move(agent_class), name.name};
+  const auto until = std::chrono::steady_clock::now() + AgentWaits::kLoopPatience;
+  AgentWaits::Seen seen = waits_.look(key, until);
+  if (!seen.is_known) {
+    if (const auto found = existing(name); !found) return found.error();
+  }
+  return why_json(std::move(seen), unix_millis(SystemClock().wall_now()));
+}
+
+Result<Json> AgentDesk::stuck(const api::RouteCall& call) {
+  const auto request = api::read_stuck_page(call.query);
+  if (!request) return request.error();
+  std::string agent_class;
+  if (!request->agent_class.empty()) {
+    auto name = class_name(request->agent_class);
+    if (!name) return name.error();
+    agent_class = *std::move(name);
+  }
+  return StuckAgents(runtime_, desk_.directory(), waits_)
+      .page(*request, agent_class, std::chrono::steady_clock::now() + shard_patience_);
+}
+
 Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   log("admin.evict", call);
   const auto key = target(call);
@@ -166,7 +183,7 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   const bool leaves =
       *state == runtime::AgentState::kLive || *state == runtime::AgentState::kWaking;
   if (leaves) record("admin.evicted", *key);
-  return Json{{"evicted", leaves}, {"state", word(*state)}};
+  return Json{{"evicted", leaves}, {"state", state_word(*state)}};
 }
 
 Result<Json> AgentDesk::destroy(const api::RouteCall& call) {

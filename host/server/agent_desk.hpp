@@ -4,11 +4,13 @@
 #include "api/admin_requests.hpp"
 #include "api/routes.hpp"
 #include "runtime/runtime.hpp"
+#include "server/agent_waits.hpp"
 #include "server/desk.hpp"
 
 #include <chrono>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::server {
@@ -18,6 +20,9 @@ namespace hearth::server {
 //                                           the next one
 //  GET /admin/agents/{class}/{name}         one agent; the name as lists print it, with the slashes
 //                                           of a sub-agent's path
+//  GET .../{name}/why                       what it does or waits for: why_json(). A cold agent is
+//                                           opened as for its operations, and not woken
+//  GET /admin/stuck?class=&after=&limit=    a page of StuckAgents
 //  POST .../{name}/evict                    {"evicted":true or false,"state":"..."}: it leaves
 //                                           memory when its on_evict has returned; its clients
 //                                           stay connected. `state`: the one it was in. An agent
@@ -44,8 +49,12 @@ namespace hearth::server {
 class AgentDesk {
  public:
   AgentDesk(Desk& desk, runtime::Runtime& runtime, Logger& logger,
-            std::chrono::milliseconds shard_patience)
-      : desk_(desk), runtime_(runtime), logger_(logger), shard_patience_(shard_patience) {}
+            std::chrono::milliseconds shard_patience, AgentWaits waits)
+      : desk_(desk),
+        runtime_(runtime),
+        logger_(logger),
+        shard_patience_(shard_patience),
+        waits_(std::move(waits)) {}
 
   void add_routes(std::vector<api::Route>& rows);
 
@@ -53,6 +62,8 @@ class AgentDesk {
   // ---- on the desk's thread ----
   [[nodiscard]] Result<Json> list(const api::RouteCall& call);
   [[nodiscard]] Result<Json> show(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> why(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> stuck(const api::RouteCall& call);
   [[nodiscard]] Result<Json> evict(const api::RouteCall& call);
   [[nodiscard]] Result<Json> destroy(const api::RouteCall& call);
   [[nodiscard]] Result<Json> list_operations(const api::RouteCall& call);
@@ -78,6 +89,7 @@ class AgentDesk {
   runtime::Runtime& runtime_;
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
+  const AgentWaits waits_;
 };
 
 }  // namespace hearth::server

@@ -61,6 +61,12 @@ std::uint32_t abi_phase(Phase phase) {
   return HEARTH_FETCH_PHASE_BODY;
 }
 
+std::string host_of(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 3;
+  return url.substr(from, std::min(url.find_first_of("/?#", from), url.size()) - from);
+}
+
 // Nothing of the request was sent.
 net::OutboundFailure refused(const Error& error) {
   return {.code = error.code, .phase = Phase::kRules, .sent = false, .message = error.message};
@@ -98,7 +104,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
         class_(port.of_class(class_name_)),
         limits_(request.limits),
         request_(outbound_request(std::move(request))),
-        mask_(key_of(request_.secret_headers)) {
+        mask_(key_of(request_.secret_headers)),
+        host_(host_of(request_.url)) {
     request_.credit += mask_.size();  // what waits in the mask gets no credit
   }
   ~Exchange() override {
@@ -126,6 +133,16 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     } else {
       request_.credit += bytes;
     }
+  }
+
+  [[nodiscard]] std::optional<extensions::Wait> wait() const override {
+    const std::string phase =
+        exchange_ ? "the phase is " + std::string(to_string(exchange_->phase())) + ", "
+                  : "it waits for the budget of its class, ";
+    return extensions::Wait{
+        .kind = extensions::WaitKind::kRequest,
+        .subject = host_,
+        .detail = phase + std::to_string(received_) + " bytes of the answer are here"};
   }
 
  private:
@@ -170,6 +187,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
 
   Result<void> receive(std::uint64_t bytes) {
     class_.received_bytes.add(bytes);
+    received_ += bytes;
     return port_.parts_.budget.spend(class_name_, limits_, bytes);
   }
 
@@ -259,6 +277,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   const extensions::EgressLimits limits_;
   net::OutboundRequest request_;  // moved from when it runs
   SecretMask mask_;               // of the answer
+  const std::string host_;        // of the first request, with the port
+  std::uint64_t received_ = 0;    // bytes of answers
   extensions::RemoteListener* listener_ = nullptr;
   bool is_running_ = false;       // between start() and the end
   bool has_place_ = false;        // enter() has succeeded, leave() is due

@@ -376,8 +376,11 @@ Result<void> Server::Parts::open_admin() {
     return Error{token.error().code,
                  "the administrators' token cannot be used: " + token.error().message};
   }
-  admin_desk =
-      std::make_unique<AdminDesk>(*runtime, *plugins, *data, *ledger, audit, logger, config.server);
+  admin_desk = std::make_unique<AdminDesk>(
+      *runtime, *plugins, *data, *ledger, audit, logger, config.server, AdminDesk::kShardPatience,
+      [this](const diagnosis::RunningCall& call) {
+        return watchdog ? watchdog->stack_of(call) : std::string();
+      });
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, readiness, clock, logger,
                                              config.server.limits.max_name);
   admin = std::make_unique<api::AdminApi>(*std::move(token), metrics);

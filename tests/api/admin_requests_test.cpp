@@ -89,6 +89,13 @@ TEST(AdminRequestsTest, AValueThatIsTooLongIsNotTakenForAnAbsentOne) {
   EXPECT_FALSE(read_agent_page("class=shop&after=" + long_value));
 }
 
+TEST(AdminRequestsTest, APageOfStuckAgentsNeedsNoClassAndGoesOnWhereTheLastOneEnded) {
+  EXPECT_EQ(read_stuck_page("").value().limit, 100U);
+  const auto page = read_stuck_page("class=shop&after=Shop%2FRoom%25201&limit=2").value();
+  EXPECT_EQ(page.agent_class + " " + page.after, "shop Shop/Room%201");
+  EXPECT_FALSE(read_stuck_page("limit=0"));
+}
+
 TEST(AdminRequestsTest, ABodyNamesOneClassOrNone) {
   for (const char* const none : {"", "{}"}) EXPECT_EQ(read_named_class(none).value(), "") << none;
   EXPECT_EQ(read_named_class(R"({"class":"counter"})").value(), "counter");

@@ -23,6 +23,8 @@ inline constexpr DeskRow kAdminDeskRows[] = {
     {"GET", "/admin/audit", Access::kAdministrator},
     {"GET", "/admin/agents", Access::kAdministrator},
     {"POST", "/admin/agents/{class}/{name...}/evict", Access::kAdministrator},
+    {"GET", "/admin/agents/{class}/{name...}/why", Access::kAdministrator},
+    {"GET", "/admin/stuck", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}", Access::kAdministrator},
     {"DELETE", "/admin/agents/{class}/{name...}", Access::kAdministrator},
     {"GET", "/admin/operations", Access::kAdministrator},

@@ -57,6 +57,7 @@ const api::Routes& named_rows() {
     api::Routes rows;
     for (const auto& [method, pattern] :
          {std::pair("POST", "/admin/agents/{class}/{name...}/evict"),
+          std::pair("GET", "/admin/agents/{class}/{name...}/why"),
           std::pair("GET", "/admin/agents/{class}/{name...}"),
           std::pair("POST", "/admin/operations/{class}/{name...}/{id}/resolve"),
           std::pair("GET", "/admin/operations/{class}/{name...}/{id}")})

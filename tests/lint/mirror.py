@@ -67,6 +67,8 @@ TESTED_ELSEWHERE = {
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
     "runtime/live_agent_visits": "tests/runtime/agent_slot_visits_test.cpp",
     "server/agent_desk": "tests/server/admin_desk_test.cpp",
+    "server/agent_waits": "tests/process/why_test.cpp",
+    "server/stuck_agents": "tests/process/why_test.cpp",
     "server/desk": "tests/server/admin_desk_test.cpp",
     "server/agent_visits": "tests/fault/operations_kill_test.cpp",
     "server/operation_pages": "tests/server/admin_desk_test.cpp",

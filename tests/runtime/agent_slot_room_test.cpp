@@ -117,6 +117,10 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
   const auto another = fixture.request("POST", "", "other");
   fixture.loop.advance(milliseconds(1'900));
   EXPECT_FALSE(waits->end);
+  const auto shown = fixture.shard().waits({"Counter", "other"});
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown[0].kind, extensions::WaitKind::kRoom);
+  EXPECT_EQ(shown[0].since_ms, unix_millis(fixture.loop.clock().wall_now()) - 1'900);
   fixture.loop.advance(milliseconds(200));
   EXPECT_EQ(waits->end, "ok ");
   EXPECT_EQ(another->end, "ok ");

@@ -58,6 +58,9 @@ class FakeOutboundHttp final : public net::OutboundHttp {
     ~Exchange() override { asked_->listener = nullptr; }
     void credit(std::size_t bytes) override { asked_->credit += bytes; }
     void follow() override { ++asked_->followed; }
+    [[nodiscard]] net::OutboundFailure::Phase phase() const override {
+      return net::OutboundFailure::Phase::kHeaders;
+    }
 
    private:
     std::shared_ptr<Asked> asked_;

@@ -1,0 +1,165 @@
+#include "server/why.hpp"
+
+#include "base/assert.hpp"
+#include "base/escape.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <tuple>
+
+namespace hearth::server {
+namespace {
+
+using extensions::Wait;
+using extensions::WaitKind;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr milliseconds kNeverLong{-1};
+
+// {s}: the subject, {d}: the detail, {a}: the agent. A sentence with {d} is left out if there is no
+// detail.
+struct WaitRow {
+  WaitKind kind;
+  std::string_view word;
+  Urgency urgency;  // kPerson: at once. kLong: after `long_after`
+  milliseconds long_after;
+  bool is_plan;  // it has nothing to do until then
+  std::string_view what;
+  std::string_view detail;
+  std::string_view ends;
+  std::string_view action;  // if it is urgent
+};
+
+using enum Urgency;
+
+// clang-format off
+constexpr std::array kWaitRows = {
+    WaitRow{WaitKind::kLoop, "loop", kLong, seconds(1), false,
+        "The event loop that it lives on does not answer.", "{s} holds it up: {d}.", "It ends when that call returns; limits.hard_hang ends the process.", "correct the code that does not return"},
+    WaitRow{WaitKind::kCall, "call", kLong, minutes(1), false,
+        "{s} is in progress.", "It holds its event loop up: {d}.", "It ends when the code returns, and at call_timeout at the latest.", "hearth evict {a}"},
+    WaitRow{WaitKind::kStart, "start", kLong, seconds(30), false,
+        "Its instance is being made.", "", "It ends when on_start returns.", "hearth evict {a}"},
+    WaitRow{WaitKind::kEviction, "eviction", kLong, minutes(1), false,
+        "It leaves memory.", "The reason is {d}.", "It ends when on_evict returns, and at evict_grace at the latest.", ""},
+    WaitRow{WaitKind::kBehind, "client", kLong, minutes(1), false,
+        "The client {s} does not read.", "Waiting for it: {d}.", "It ends when the client reads, or is dropped at its limit.", ""},
+    WaitRow{WaitKind::kLent, "lent", kLong, seconds(30), false,
+        "Another thread writes its database to the device.", "", "It ends when the device has answered.", "look at the load of the disk"},
+    WaitRow{WaitKind::kRequest, "request", kLong, minutes(5), false,
+        "A request to {s} is in progress.", "{d}.", "It ends with the answer, and at the timeout of the request.", ""},
+    WaitRow{WaitKind::kAgentCall, "agent_call", kLong, minutes(1), false,
+        "It calls {s}.", "The method is {d}.", "It ends with the answer, and at the timeout of the call.", "hearth why {s}"},
+
+    WaitRow{WaitKind::kRoom, "room", kLong, seconds(10), false,
+        "It waits for room in memory.", "", "It ends when another agent leaves.", "raise limits.max_live_agents, or lower idle_timeout of the classes"},
+    WaitRow{WaitKind::kPermit, "permit", kLong, minutes(1), false,
+        "It waits for its turn to wake, which {s} bounds.", "", "It ends when the agents before it have started.", "raise {s}"},
+    WaitRow{WaitKind::kTrial, "trial", kLong, minutes(5), false,
+        "It failed to start on the new version, which is under trial.", "The failure is {d}.", "It ends when the trial is decided; clients are answered then.", "hearth plugins"},
+    WaitRow{WaitKind::kNoClass, "no_class", kPerson, kNeverLong, false,
+        "No library serves its class.", "{d}.", "It ends when a library with this class is served.", "put the library into the plugin directory; hearth reload"},
+    WaitRow{WaitKind::kQuarantine, "quarantine", kPerson, kNeverLong, false,
+        "Its class crashed the server too often and is not served.", "The crash was {d}.", "It ends when the class is released, or its library is replaced.", "hearth quarantine release {s}"},
+    WaitRow{WaitKind::kRemoval, "removal", kLong, minutes(1), false,
+        "The files of a destroyed agent of this name are being removed.", "", "It ends when they are gone.", ""},
+
+    WaitRow{WaitKind::kRunning, "fiber", kLong, hours(1), false,
+        "The fiber {s} runs.", "", "It ends when its work returns.", ""},
+    WaitRow{WaitKind::kRetry, "retry", kLong, hours(1), false,
+        "The fiber {s} waits for its next try.", "The last one failed: {d}.", "", "correct what fails; the class can end it with cancel_fiber"},
+    WaitRow{WaitKind::kLane, "lane", kLong, hours(1), false,
+        "The fiber {s} waits for those before it in its lane.", "The lane is {d}.", "It ends when they have ended.", ""},
+    WaitRow{WaitKind::kCode, "code", kPerson, kNeverLong, false,
+        "Work waits for code that knows it and can read what it has stored.", "The last try of {s}: {d}.", "It ends when such a version of the library is served.", "serve a version that reads it; the class can end it with cancel_fiber"},
+    WaitRow{WaitKind::kUnknown, "unknown", kPerson, kNeverLong, false,
+        "It is not known whether the operation {s} was executed.", "Its kind is {d}.", "It ends when an administrator or the class resolves it.", "hearth resolve {a} {s} completed|not_executed"},
+    WaitRow{WaitKind::kBudget, "budget", kNone, kNeverLong, true,
+        "Today's budget of operations of the kind {s} is used up.", "", "", "raise per_day or cost_per_day of the kind"},
+    WaitRow{WaitKind::kDeadFiber, "dead_fiber", kPerson, kNeverLong, false,
+        "The fiber {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or resolves it.", "correct what fails; let the class call revive_fiber"},
+    WaitRow{WaitKind::kDeadItem, "dead_letter", kPerson, kNeverLong, false,
+        "An item of the queue for {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or removes it.", "correct what fails; let the class call revive_queue_item"},
+    WaitRow{WaitKind::kDeadSchedule, "dead_schedule", kPerson, kNeverLong, false,
+        "The schedule for {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or removes it.", "correct what fails; let the class call revive_schedule"},
+    WaitRow{WaitKind::kDeadNotice, "dead_notice", kPerson, kNeverLong, false,
+        "A notification or an alarm has used up its tries.", "The last one failed: {d}.", "It ends when it expires.", "correct what fails"},
+    WaitRow{WaitKind::kNoCallback, "no_callback", kPerson, kNeverLong, false,
+        "The class does not list the callback {s}, or cannot read its payload.", "The last try: {d}.", "It ends when a version that can is served.", "serve a version that lists it"},
+    WaitRow{WaitKind::kPaused, "paused", kNone, kNeverLong, true,
+        "The schedule {s} is paused.", "", "It ends when the class resumes it.", ""},
+    WaitRow{WaitKind::kItem, "item", kLong, hours(1), false,
+        "An item of the queue for {s} waits for its turn.", "The last try failed: {d}.", "", "correct what fails"},
+    WaitRow{WaitKind::kSchedule, "schedule", kNone, kNeverLong, true,
+        "The schedule for {s} waits for its time.", "", "", ""},
+    WaitRow{WaitKind::kAlarm, "alarm", kNone, kNeverLong, true,
+        "An alarm waits for its time.", "", "", ""},
+    WaitRow{WaitKind::kNotice, "notice", kLong, minutes(5), false,
+        "A notification to {s} is not delivered yet.", "The last try failed: {d}.", "", "hearth why {s}"},
+};
+// clang-format on
+
+const WaitRow& wait_row(WaitKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  HEARTH_ASSERT(index < kWaitRows.size() && kWaitRows[index].kind == kind, "rows stand in order");
+  return kWaitRows[index];
+}
+
+std::string fill_in(std::string_view text, std::string_view subject, std::string_view detail,
+                    std::string_view agent) {
+  std::string all;
+  while (!text.empty()) {
+    const std::size_t at = std::min(text.find('{'), text.size());
+    all += text.substr(0, at);
+    text.remove_prefix(at);
+    if (text.empty()) break;
+    all += text[1] == 's' ? subject : text[1] == 'd' ? detail : agent;
+    text.remove_prefix(3);
+  }
+  return all;
+}
+
+}  // namespace
+
+Urgency urgency_of(const Wait& wait, std::int64_t now_ms) {
+  const WaitRow& row = wait_row(wait.kind);
+  // A wait that should be over is no plan any more.
+  const bool is_overdue =
+      wait.until_ms && now_ms - *wait.until_ms > milliseconds(minutes(1)).count();
+  if (row.urgency == kPerson) return row.urgency;
+  if (row.is_plan) return is_overdue ? kLong : kNone;
+  const bool is_old = wait.since_ms && now_ms - *wait.since_ms >= row.long_after.count();
+  return is_old ? row.urgency : kNone;
+}
+
+Explanation explain(const Wait& wait, std::string_view agent, std::int64_t now_ms) {
+  constexpr std::size_t kShown = 1000;
+  const WaitRow& row = wait_row(wait.kind);
+  const std::string subject = wait.subject.empty() ? "" : quote_text(wait.subject, kShown);
+  const std::string detail = wait.detail.empty() ? "" : quote_text(wait.detail, kShown);
+  Explanation told;
+  told.kind = row.word;
+  told.urgency = urgency_of(wait, now_ms);
+  told.what = fill_in(row.what, subject, detail, agent);
+  if (!detail.empty() && !row.detail.empty())
+    told.what += ' ' + fill_in(row.detail, subject, detail, agent);
+  told.ends = row.ends;
+  const bool is_asked = told.urgency != kNone || wait.kind == WaitKind::kBudget;
+  if (is_asked) told.action = fill_in(row.action, subject, detail, agent);
+  return told;
+}
+
+void sort_by_urgency(std::vector<Wait>& waits, std::int64_t now_ms) {
+  const auto place = [now_ms](const Wait& wait) {
+    return std::tuple(-static_cast<int>(urgency_of(wait, now_ms)), wait_row(wait.kind).is_plan,
+                      !wait.since_ms, wait.since_ms.value_or(0), std::string_view(wait.subject));
+  };
+  std::ranges::sort(waits, [&](const Wait& a, const Wait& b) { return place(a) < place(b); });
+}
+
+}  // namespace hearth::server
