@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -27,6 +28,27 @@ std::optional<AgentKey> read_stuck_cursor(const std::string& text) {
 
 }  // namespace
 
+std::set<AgentKey> StuckAgents::candidates(
+    const std::string& agent_class, const AgentKey& after,
+    const std::function<bool(const extensions::Wait&)>& is_urgent, Json& skipped) {
+  std::set<AgentKey> keys;
+  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
+    const auto hints =
+        ask_one<StuckKeys>(runtime_, index, AgentWaits::kLoopPatience,
+                           [is_urgent](runtime::Shard& shard) { return shard.waiting(is_urgent); });
+    if (!hints)
+      skipped.push_back({{"class", nullptr}, {"agent", nullptr}, {"reason", no_loop().message}});
+    for (const AgentKey& key : hints.value_or(StuckKeys())) {
+      if (key > after && (agent_class.empty() || key.agent_class == agent_class)) keys.insert(key);
+    }
+  }
+  if (agent_class.empty()) return keys;
+  const std::string from = after.agent_class == agent_class ? after.name : std::string();
+  for (auto& entry : directory_.list(agent_class, from, kMostLooks + 1))
+    keys.insert(std::move(entry.key));
+  return keys;
+}
+
 Result<Json> StuckAgents::page(const api::AgentPageRequest& request, const std::string& agent_class,
                                std::chrono::steady_clock::time_point until) {
   const auto after = read_stuck_cursor(request.after);
@@ -35,24 +57,8 @@ Result<Json> StuckAgents::page(const api::AgentPageRequest& request, const std::
   const auto is_urgent = [now_ms](const extensions::Wait& wait) {
     return urgency_of(wait, now_ms) != Urgency::kNone;
   };
-  std::set<AgentKey> keys;
-  // A shard that does not answer has agents that wait for it: `skipped` says so.
   Json skipped = Json::array();
-  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
-    const auto hints =
-        ask_one<StuckKeys>(runtime_, index, AgentWaits::kLoopPatience,
-                           [is_urgent](runtime::Shard& shard) { return shard.waiting(is_urgent); });
-    if (!hints)
-      skipped.push_back({{"class", nullptr}, {"agent", nullptr}, {"reason", no_loop().message}});
-    for (const AgentKey& key : hints.value_or(StuckKeys())) {
-      if (key > *after && (agent_class.empty() || key.agent_class == agent_class)) keys.insert(key);
-    }
-  }
-  if (!agent_class.empty()) {
-    const std::string from = after->agent_class == agent_class ? after->name : std::string();
-    for (auto& entry : directory_.list(agent_class, from, kMostLooks + 1))
-      keys.insert(std::move(entry.key));
-  }
+  const std::set<AgentKey> keys = candidates(agent_class, *after, is_urgent, skipped);
   Json stuck = Json::array();
   std::size_t looks = 0;
   const AgentKey* last = nullptr;

@@ -2,6 +2,7 @@
 // The agents whose wait needs a person, or is older than it should be.
 
 #include "api/admin_requests.hpp"
+#include "extensions/wait.hpp"
 #include "json/json.hpp"
 #include "runtime/runtime.hpp"
 #include "server/agent_waits.hpp"
@@ -9,6 +10,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <string>
 
 namespace hearth::server {
@@ -34,6 +37,11 @@ class StuckAgents {
                                   std::chrono::steady_clock::time_point until);
 
  private:
+  // Those to look at. A shard that does not answer has agents that wait for it: `skipped` says so.
+  [[nodiscard]] std::set<storage::AgentKey> candidates(
+      const std::string& agent_class, const storage::AgentKey& after,
+      const std::function<bool(const extensions::Wait&)>& is_urgent, Json& skipped);
+
   runtime::Runtime& runtime_;
   storage::Directory& directory_;
   const AgentWaits& waits_;

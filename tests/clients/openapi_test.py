@@ -51,6 +51,8 @@ ASKED = [
     ("GET", "/admin/agents?class=counter", None, 200),
     ("GET", "/admin/agents/counter/a", None, 200),
     ("POST", "/admin/agents/counter/a/evict", None, 200),
+    ("GET", "/admin/agents/counter/a/why", None, 200),
+    ("GET", "/admin/stuck?class=counter&limit=5", None, 200),
     ("POST", "/objects/counter/a/hibernate", None, 200),
     ("DELETE", "/objects/UUID", None, 200),
     ("POST", "/objects/counter/b/call/get", None, 200),

@@ -470,7 +470,7 @@ TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {
 // is always one to wait for.
 class AdmissionLanesTest : public AdmissionTest {
  protected:
-  AdmissionLanesTest() {
+  void SetUp() override {
     (void)resident();
     room_ = &resident();
     room_->leave_for_room();
