@@ -92,7 +92,7 @@ class AgentOperations {
   OperationId drain_turn(const Submitted& submitted);
   OperationId start(const Submitted& submitted,
                     std::unique_ptr<extensions::RemoteOperation> remote);
-  // A notification. No part of its answer is told.
+  // Sends a notification. The agent's code gets nothing of the answer.
   void send_notice(std::string notice, std::unique_ptr<extensions::RemoteOperation> remote);
 
   Result<void> cancel(OperationId id);

@@ -301,7 +301,6 @@ TEST_F(WhyTest, CodeThatHoldsItsLoopUpIsNamedWithItsStack) {
   for (int tries = 0; tries < 20 && !(answer.is_object() && answer.at("state") == "unknown");
        ++tries) {
     begin("probe-agent/a", "spin", "[2000]");
-    std::this_thread::sleep_for(milliseconds(100));
     answer = why("ProbeAgent/a");
   }
   ASSERT_EQ(answer.at("state"), "unknown") << dump_json(answer);

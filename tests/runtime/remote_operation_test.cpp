@@ -20,7 +20,7 @@ constexpr std::uint32_t kFetch = 4;
 struct Asked {
   extensions::RemoteListener* listener = nullptr;  // set by start(), null once it is destroyed
   std::uint64_t credit = 0;
-  bool cannot_keep = false;  // what it is told: the database fails
+  bool cannot_keep = false;  // the database of the listener fails
 };
 
 class FakeRemote final : public extensions::RemoteOperation {
