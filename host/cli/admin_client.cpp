@@ -106,12 +106,20 @@ class Wire {
     std::string text;
     char part[16384];
     for (;;) {
-      const ssize_t size = receive_some(part);
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0) return std::nullopt;
-      if (size == 0) return text;
-      text.append(part, static_cast<std::size_t>(size));
+      const auto size = receive(part);
+      if (!size) return std::nullopt;
+      if (*size == 0) return text;
+      text.append(part, *size);
       if (text.size() > kMaxAnswer) return std::nullopt;
+    }
+  }
+
+  // 0: the end.
+  std::optional<std::size_t> receive(std::span<char> into) {
+    for (;;) {
+      const ssize_t size = receive_some(into);
+      if (size < 0 && errno == EINTR) continue;
+      return size < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(size));
     }
   }
 
@@ -134,6 +142,14 @@ class Wire {
   const Socket& socket_;
   std::optional<net::TlsSession> tls_;
 };
+
+// 0: the text is not the head of an answer.
+int status_of(std::string_view answer) {
+  int status = 0;
+  if (answer.starts_with("HTTP/1.") && answer.size() > 12)
+    std::from_chars(answer.data() + 9, answer.data() + 12, status);
+  return status;
+}
 
 // The error of an answer that refuses a request.
 Error refusal(int status, const Result<Json>& body) {
@@ -189,26 +205,60 @@ Result<Json> AdminClient::ask(std::string_view method, std::string_view target,
                               std::string_view body) const {
   const auto socket = connect_to(record_.address);
   if (!socket) return socket.error();
-  std::string request = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\n";
-  request += "Host: " + record_.address + "\r\n";
-  request += "Authorization: Bearer " + token_ + "\r\n";
-  request += "Connection: close\r\n";
-  if (!body.empty()) request += "Content-Type: application/json\r\n";
-  request += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  std::string more = "Connection: close\r\n";
+  if (!body.empty()) more += "Content-Type: application/json\r\n";
+  more += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  const std::string request =
+      request_head(std::string(method) + " " + std::string(target) + " HTTP/1.1", more) +
+      std::string(body);
   Wire wire(*socket, record_.tls);
   if (!wire.open()) return unreachable(record_.address, "it does not speak TLS");
   if (!wire.send_all(request)) return unreachable(record_.address, "it does not listen");
   const auto answer = wire.receive_all();
   if (!answer) return unreachable(record_.address, "it does not answer");
   const std::size_t head_end = answer->find("\r\n\r\n");
-  int status = 0;
-  if (head_end != std::string::npos && answer->starts_with("HTTP/1.") && answer->size() > 12)
-    std::from_chars(answer->data() + 9, answer->data() + 12, status);
+  const int status = head_end == std::string::npos ? 0 : status_of(*answer);
   if (status == 0) return unreachable(record_.address, "it went away without an answer");
   Result<Json> json = parse_host_json(std::string_view(*answer).substr(head_end + 4));
   if (status != 200) return refusal(status, json);
   if (!json) return unreachable(record_.address, "its answer is cut off");
   return json;
+}
+
+// HTTP/1.0, so that the answer comes without chunks and ends with the connection.
+Result<void> AdminClient::follow(const std::string& target, const std::string& last_id,
+                                 const std::function<void(std::string_view)>& take) const {
+  const auto socket = connect_to(record_.address);
+  if (!socket) return socket.error();
+  Wire wire(*socket, record_.tls);
+  const std::string cursor = last_id.empty() ? "" : "Last-Event-ID: " + last_id + "\r\n";
+  if (!wire.open() || !wire.send_all(request_head("GET " + target + " HTTP/1.0", cursor)))
+    return unreachable(record_.address, "it does not listen");
+  std::string head;
+  char part[16384];
+  while (head.find("\r\n\r\n") == std::string::npos) {
+    const auto size = wire.receive(part);
+    if (!size || *size == 0 || head.size() > sizeof part)
+      return unreachable(record_.address, "it does not answer");
+    head.append(part, *size);
+  }
+  std::string body = head.substr(head.find("\r\n\r\n") + 4);
+  if (const int status = status_of(head); status != 200) {
+    body += wire.receive_all().value_or("");
+    return refusal(status, parse_host_json(body));
+  }
+  take(body);
+  for (;;) {
+    const auto size = wire.receive(part);
+    if (!size) return unreachable(record_.address, "it says nothing any more");
+    if (*size == 0) return {};
+    take(std::string_view(part, *size));
+  }
+}
+
+std::string AdminClient::request_head(const std::string& line, const std::string& more) const {
+  return line + "\r\nHost: " + record_.address + "\r\nAuthorization: Bearer " + token_ + "\r\n" +
+         more + "\r\n";
 }
 
 std::string url_encoded(std::string_view text) {

@@ -6,6 +6,7 @@
 #include "server/server_record.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,16 @@ class AdminClient {
   //             code is the server's if it has answered, otherwise kUnavailable.
   [[nodiscard]] Result<Json> ask(std::string_view method, std::string_view target,
                                  std::string_view body = {}) const;
+  // Passes on what a server-sent stream says, in pieces of any size, until the server ends it.
+  // `last_id`: where an earlier stream was; empty: a new one.
+  //   Failure   As ask(). kUnavailable: the connection broke, or nothing came for minutes.
+  [[nodiscard]] Result<void> follow(const std::string& target, const std::string& last_id,
+                                    const std::function<void(std::string_view)>& take) const;
 
  private:
   AdminClient(server::ServerRecord record, std::string token);
+
+  [[nodiscard]] std::string request_head(const std::string& line, const std::string& more) const;
 
   server::ServerRecord record_;
   std::string token_;

@@ -129,6 +129,10 @@ constexpr const char* kAuditNotes =
     "keeps the entries (audit.max_entries, audit.keep), and appends them to audit.file if it is "
     "set.";
 
+constexpr const char* kTailNotes =
+    "Goes on until Ctrl-C. It connects again if the server restarts, and says if events were lost\n"
+    "meanwhile. You must be able to read the administrators' token in the data directory.";
+
 constexpr const char* kRepairNotes =
     "For a stopped server. Reads the file of each agent, and corrects the directory of agents\n"
     "(host.db): agents that it lacks are listed, and their schedules, queues and interrupted work\n"
@@ -362,6 +366,28 @@ void add_audit(CLI::App& app, AuditCommand& audit) {
   command.add_option("--data", audit.data, "Data directory of the server (data)")->type_name("DIR");
 }
 
+void add_tail(CLI::App& app, TailCommand& tail) {
+  CLI::App& command =
+      *app.add_subcommand("tail", "The events of a running server's log as they happen");
+  command.footer(kTailNotes);
+  command.add_option("AGENT", tail.agent, "Only this agent, CLASS/NAME, or this CLASS")
+      ->type_name("");
+  command
+      .add_option_function<std::string>("--since",
+                                        into(tail.since, "--since", config::parse_duration),
+                                        "Also the last ones, not older than this, such as 10m")
+      ->type_name("TIME");
+  command.add_option("--trace", tail.trace, "Only what a request with this trace id caused")
+      ->type_name("ID");
+  command.add_option("--level", tail.level, "The finest level (info)")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}))
+      ->type_name("LEVEL");
+  command.add_flag("--json", tail.json, "Each event as one JSON object, as in the log");
+  command.add_option("--config", tail.config, "Server file, which says where data is kept")
+      ->type_name("FILE");
+  command.add_option("--data", tail.data, "Data directory of the server (data)")->type_name("DIR");
+}
+
 void add_repair(CLI::App& app, RepairCommand& repair) {
   CLI::App& command = *app.add_subcommand(
       "repair", "Rebuild the directory of agents from their files, while no server runs");
@@ -410,6 +436,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_quarantine(app, quarantine);
   AuditCommand audit;
   add_audit(app, audit);
+  TailCommand tail;
+  add_tail(app, tail);
   RepairCommand repair;
   add_repair(app, repair);
   CheckCommand check;
@@ -435,6 +463,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   }
   if (app.got_subcommand("quarantine")) return quarantine;
   if (app.got_subcommand("audit")) return audit;
+  if (app.got_subcommand("tail")) return tail;
   if (app.got_subcommand("repair")) return repair;
   if (app.got_subcommand("check")) return check;
   if (app.got_subcommand("config")) return config;

@@ -91,6 +91,17 @@ struct AuditCommand {
   std::optional<std::chrono::milliseconds> since;  // not older than this
 };
 
+// hearth tail
+struct TailCommand {
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  bool json = false;
+  std::string agent;  // CLASS/NAME or CLASS; empty: all
+  std::string trace;
+  std::string level = "info";
+  std::optional<std::chrono::milliseconds> since;  // also what is not older than this
+};
+
 // hearth repair
 struct RepairCommand {
   std::optional<std::filesystem::path> config;
@@ -142,8 +153,9 @@ struct Answer {
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command = std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
-                             RepairCommand, CheckCommand, AdminCommand, AuditCommand, Answer>;
+using Command =
+    std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
+                 RepairCommand, CheckCommand, AdminCommand, AuditCommand, TailCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Reads no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

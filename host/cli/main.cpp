@@ -8,6 +8,7 @@
 #include "cli/quarantine_command.hpp"
 #include "cli/repair_command.hpp"
 #include "cli/serve.hpp"
+#include "cli/tail_command.hpp"
 #include "plugins/admission/probe.hpp"
 #include "plugins/check/check_child.hpp"
 #include "plugins/generation/probe_child.hpp"
@@ -56,6 +57,10 @@ int run(const AdminCommand& command) {
 
 int run(const AuditCommand& command) {
   return show_audit(command);
+}
+
+int run(const TailCommand& command) {
+  return tail(command);
 }
 
 int run(const QuarantineCommand& command) {

@@ -29,6 +29,7 @@
 #include "server/config_warnings.hpp"
 #include "server/containment.hpp"
 #include "server/data_loss.hpp"
+#include "server/event_stream.hpp"
 #include "server/expected_classes.hpp"
 #include "server/object_desk.hpp"
 #include "server/served_certificate.hpp"
@@ -76,7 +77,9 @@ std::string how_to_listen(const Error& error) {
 // before them.
 struct Server::Parts {
   Parts(config::Config given, Logger& log)
-      : config(std::move(given)), audit(log, clock, config.server.audit, metrics) {}
+      : config(std::move(given)),
+        events(log, clock),
+        audit(events, clock, config.server.audit, metrics) {}
 
   // ---- the steps of start(), in their order; an error ends it ----
   Result<void> open_data();
@@ -110,6 +113,7 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   Metrics metrics;
+  EventStream events;
   AuditLog audit;
   Logger& logger = audit;
   ServerMetrics server_metrics{metrics, logger, clock};
@@ -441,6 +445,7 @@ Result<void> Server::Parts::listen() {
   net_loops.reserve(loops.size());
   for (const auto& loop : loops) net_loops.push_back({loop->context(), loop->turn_end()});
   std::vector<api::Route> rows;
+  events.add_routes(rows);
   admin_desk->add_routes(rows);
   object_desk->add_routes(rows);
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
@@ -537,6 +542,7 @@ Server::~Server() {
 
 void Server::Parts::stop_admin() {
   record.reset();
+  events.stop();
   if (admin_desk) admin_desk->use(nullptr);
   reloader.reset();
   if (admin_desk) admin_desk->stop();  // answers waiting requests

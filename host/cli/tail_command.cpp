@@ -1,0 +1,122 @@
+#include "cli/tail_command.hpp"
+
+#include "base/clock.hpp"
+#include "cli/admin_client.hpp"
+#include "cli/data_option.hpp"
+#include "cli/text_table.hpp"
+#include "json/json.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+constexpr std::chrono::seconds kConnectAgain{1};
+
+void print(const EventLines::Event& event, bool json) {
+  if (event.data.empty()) return;
+  if (event.type == "gap") {
+    const auto gap = parse_host_json(event.data);
+    const std::string why = gap ? text_member(*gap, "reason") : event.data;
+    std::fprintf(stderr, "hearth: events are missing here: %s\n", one_line(why).c_str());
+  } else {
+    std::printf("%s\n", json ? event.data.c_str() : event_text(event.data).c_str());
+  }
+}
+
+int told(const std::string& why) {
+  std::fprintf(stderr, "hearth: %s\n", why.c_str());
+  return kExitFailed;
+}
+
+}  // namespace
+
+std::string tail_target(const TailCommand& command, std::int64_t now_ms) {
+  const std::size_t slash = std::min(command.agent.find('/'), command.agent.size());
+  const std::string agent_class = command.agent.substr(0, slash);
+  const std::string name = slash < command.agent.size() ? command.agent.substr(slash + 1) : "";
+  std::string target = "/admin/events?level=" + command.level;
+  for (const auto& [key, value] : {std::pair("class", agent_class), std::pair("agent", name),
+                                   std::pair("trace", command.trace)}) {
+    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
+  }
+  if (command.since) target += "&since_ms=" + std::to_string(now_ms - command.since->count());
+  return target;
+}
+
+std::vector<EventLines::Event> EventLines::add(std::string_view piece) {
+  std::vector<Event> events;
+  for (const char each : piece) {
+    if (each != '\n') {
+      line_ += each;
+      continue;
+    }
+    const std::string line = std::exchange(line_, {});
+    const std::string value = line.substr(std::min(line.size(), line.find(':') + 2));
+    if (line.empty()) {
+      events.push_back(std::exchange(event_, {}));
+    } else if (line.starts_with("data:")) {
+      event_.data = value;
+    } else if (line.starts_with("event:")) {
+      event_.type = value;
+    } else if (line.starts_with("id:")) {
+      last_id_ = value;
+    }
+  }
+  return events;
+}
+
+void EventLines::cut() {
+  line_.clear();
+  event_ = {};
+}
+
+std::string event_text(std::string_view json) {
+  const auto event = parse_host_json(json);
+  if (!event || !event->is_object()) return one_line(std::string(json));
+  std::string level = text_member(*event, "level");
+  level.resize(std::max<std::size_t>(level.size(), 5), ' ');
+  std::string text = text_member(*event, "time") + " " + level + " " + text_member(*event, "event");
+  for (const auto& [key, value] : event->items()) {
+    if (key == "time" || key == "level" || key == "event") continue;
+    const bool is_word =
+        value.is_string() && value.get_ref<const std::string&>().find(' ') == std::string::npos;
+    text += " " + key + "=" + (is_word ? value.get<std::string>() : dump_json(value));
+  }
+  return one_line(text);
+}
+
+int tail(const TailCommand& command) {
+  const auto [data, mistake] = find_data(command.config, command.data);
+  if (mistake) {
+    std::fputs(mistake->text.c_str(), stderr);
+    return mistake->status;
+  }
+  const std::string target = tail_target(command, unix_millis(SystemClock().wall_now()));
+  EventLines lines;
+  bool is_away = false;  // and this was said
+  for (;;) {
+    bool has_come = false;
+    const auto client = AdminClient::on(data);  // a server that restarts may have another address
+    Result<void> ended = client ? Result<void>() : Result<void>(client.error());
+    if (client) {
+      ended = client->follow(target, lines.last_id(), [&](std::string_view piece) {
+        has_come = true;
+        for (const EventLines::Event& event : lines.add(piece)) print(event, command.json);
+        std::fflush(stdout);
+      });
+    }
+    const bool may_come_back = ended || ended.error().code == Errc::kUnavailable || is_away;
+    if (!may_come_back || (!has_come && !is_away)) return told(ended.error().message);
+    if (has_come || !is_away) std::fputs("hearth: the server has gone; waiting for it\n", stderr);
+    is_away = true;
+    lines.cut();
+    std::this_thread::sleep_for(kConnectAgain);
+  }
+}
+
+}  // namespace hearth::cli
