@@ -52,6 +52,11 @@ class Worker : public hearth::Agent {
                            .interrupted = "charges again with the same key",
                            .upstream = "it counts",
                            .unknown = "the test looks at it"});
+    m.operation("wire", {.effect = hearth::Effect::kUnsafe,
+                         .same = "the order",
+                         .interrupted = "nothing",
+                         .upstream = "it pays again",
+                         .unknown = "the test looks at it"});
   }
 
   void work() {
@@ -71,6 +76,11 @@ class Worker : public hearth::Agent {
     if (how == "unlisted") schedule(seconds(1), "no such callback");
   }
   Task<void> fiber_work(FiberContext& /*fiber*/) {
+    if (how == "unknown") {
+      ++attempts;
+      const auto cut = [](hearth::OperationAttempt) -> int { throw std::runtime_error("cut"); };
+      co_await operation({.kind = "wire"}, cut);
+    }
     if (how.starts_with("operation")) {
       hearth::OperationCall call{.kind = how == "operation" ? "charge" : "none"};
       const auto charge = [](hearth::OperationAttempt) -> int {
@@ -176,6 +186,7 @@ TEST_F(FinalFailureTest, AnOperationThatIsRefusedForGoodWasNotExecuted) {
   EXPECT_EQ(ledger[0].state, hearth::OperationState::kNotExecuted);
   EXPECT_EQ(ledger[0].note, "the card was refused");
   EXPECT_EQ(tries("fiber", "operation that is not listed"), 1);
+  EXPECT_EQ(tries("fiber", "unknown"), 1) << "a person has to find out";
 }
 
 TEST_F(FinalFailureTest, ShouldRetryDecidesAboutAllOthers) {

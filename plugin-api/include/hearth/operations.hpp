@@ -135,11 +135,12 @@ class NotExecuted : public Error {
       : Error(code, text) {}
 };
 
-// It is unknown whether an operation was executed. Its text is for models and people.
+// It is unknown whether an operation was executed. Its text is for models and people. No retry is
+// made of it: a person has to find out.
 class OperationUnknown : public Error {
  public:
   explicit OperationUnknown(const std::string& id)
-      : Error(HEARTH_E_CONFLICT, detail::unknown_text(id)), id_(id) {}
+      : Error(HEARTH_E_CONFLICT, detail::unknown_text(id), true), id_(id) {}
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
 
  private:
