@@ -26,8 +26,9 @@ NODE_TEST = re.compile(r"(?P<mark>[✔✖]) (?P<name>.*) \((?P<milliseconds>[0-9
 # A run that fails in one of these found a state that the next run may not find again.
 NEVER_AGAIN = re.compile(r"^(fault|fuzz|lint)/|kill|power|fuzz|random|seed|chaos|crash|lost|loss", re.IGNORECASE)
 # A sanitizer's report, a crash of the program or of a server, and data that is gone are no noise.
+# Nor is a test that has killed a server: tests/support/server_process.cpp says so.
 NO_NOISE = re.compile(r"Sanitizer|runtime error:|HEARTH_ASSERT|[Aa]ssertion .* failed|Segmentation|Subprocess aborted"
-                      r"|server\.crashed|acknowledged|\blost\b")
+                      r"|server\.crashed|a server was killed|acknowledged|\blost\b")
 
 
 class Case(NamedTuple):
@@ -128,6 +129,7 @@ JUDGED = [
     ("process/ServerTest.Ends", '"event":"server.crashed_before"\n' + CHECK_FAILED, False),
     ("process/ServerTest.Counts", "3 acknowledged increments are missing\n" + CHECK_FAILED, False),
     ("process/KillTest.Fifty", CHECK_FAILED, False),
+    ("process/SupervisedTest.GoesOn", CHECK_FAILED + "\na server was killed", False),
     ("storage/Seeds/PowerLossSeedsTest.Whole/0", CHECK_FAILED, False),
     ("durable/CountedJobsRandomTest.Steps", CHECK_FAILED, False),
     ("fault/ZooTest.Each", CHECK_FAILED, False),

@@ -150,9 +150,8 @@ std::optional<AlarmDelivery> Alarms::begin_next() {
                        jobs().document(job->seq, JobPart::kInput).value_or("[]")};
 }
 
-TryEnd Alarms::ended(std::string_view id, std::string_view error, bool is_final) {
-  const TryOutcome failure = is_final ? TryOutcome::kHopeless : TryOutcome::kFailed;
-  return end(id, error.empty() ? TryOutcome::kDone : failure, error).next;
+TryEnd Alarms::ended(std::string_view id, TryOutcome outcome, std::string_view error) {
+  return end(id, outcome, error).next;
 }
 
 // Another alarm of the method was set while this one ran: it takes the place of a retry.

@@ -99,9 +99,8 @@ class Alarms final : public CountedJobs {
   // The next due alarm, claimed. Nothing: none is due, or kMostRunning run.
   std::optional<AlarmDelivery> begin_next();
   [[nodiscard]] bool runs(std::string_view id) const { return line().is_claimed(id); }
-  // The call has ended. `error`: why it failed; empty: it did not fail. `is_final`: no retry can
-  // end better.
-  TryEnd ended(std::string_view id, std::string_view error, bool is_final = false);
+  // The call has ended. `error`: why, if it is not done.
+  TryEnd ended(std::string_view id, TryOutcome outcome, std::string_view error = {});
 
  private:
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);

@@ -39,7 +39,9 @@ struct NoticeDelivery {
 struct NoticeOutcome {
   bool delivered = false;
   std::string error;      // why not delivered, or the error of the callee's code; empty: neither
-  bool is_final = false;  // of an alarm: no retry can end better
+  // Of an alarm. A notification is tried again: the code is another class's.
+  bool is_final = false;    // no retry can end better
+  bool needs_code = false;  // another version of the class may read what this one cannot
 };
 
 // state      what is on disk              leaves it by

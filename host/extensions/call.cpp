@@ -195,12 +195,16 @@ durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::u
   const Error& error = outcome.error();
   const bool began = (flags & HEARTH_CALL_BEGAN) != 0;
   const bool is_answer = error.code != Errc::kUnavailable && error.code != Errc::kTimeout &&
-                         error.code != Errc::kClosing && error.code != Errc::kInternal;
+                         error.code != Errc::kClosing && error.code != Errc::kInternal &&
+                         error.code != Errc::kUnreadable;
   // A repetition of the call would get the same answer.
   const bool is_final = error.code == Errc::kFinal || error.code == Errc::kInvalidArgument ||
                         error.code == Errc::kNotFound || error.code == Errc::kUnsupported ||
-                        error.code == Errc::kForbidden || error.code == Errc::kUnreadable;
-  return {.delivered = began && is_answer, .error = error.message, .is_final = began && is_final};
+                        error.code == Errc::kForbidden;
+  return {.delivered = began && is_answer,
+          .error = error.message,
+          .is_final = began && is_final,
+          .needs_code = began && error.code == Errc::kUnreadable};
 }
 
 // ---- its C functions ----------------------------------------------------------------------------

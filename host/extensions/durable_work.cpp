@@ -400,11 +400,16 @@ void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome&
   const bool failed = !outcome.delivered || !outcome.error.empty();
   const std::string_view error =
       failed && outcome.error.empty() ? "the call failed" : std::string_view(outcome.error);
-  const Next next = alarms_->ended(id, error, outcome.is_final);
+  const durable::TryOutcome how = !failed              ? durable::TryOutcome::kDone
+                                  : outcome.needs_code ? durable::TryOutcome::kNeedsCode
+                                  : outcome.is_final   ? durable::TryOutcome::kHopeless
+                                                       : durable::TryOutcome::kFailed;
+  const Next next = alarms_->ended(id, how, error);
   stop_point("alarm.end.written");
   stops_.add("alarm.end.committed");
   if (next == Next::kDone) report(DurableEvent::kAlarmDone, id);
-  if (next == Next::kRetry) report(DurableEvent::kAlarmRetry, id, error);
+  if (next == Next::kRetry || next == Next::kWaitsForCode)
+    report(DurableEvent::kAlarmRetry, id, error);
   if (next == Next::kDead) report(DurableEvent::kAlarmDead, id, error);
 }
 

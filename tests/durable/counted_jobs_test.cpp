@@ -248,7 +248,7 @@ TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
   const auto alarm = alarms.begin_next();
   ASSERT_TRUE(alarm);
   set_back();
-  EXPECT_EQ(alarms.ended(alarm->id, "failed"), TryEnd::kRetry);
+  EXPECT_EQ(alarms.ended(alarm->id, TryOutcome::kFailed, "failed"), TryEnd::kRetry);
   EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
   set_back();
   world_.clock.advance(milliseconds(1'000));
@@ -322,7 +322,7 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
   ASSERT_TRUE(alarms->set({"later", "[]", now() + 7'200'000}));
   const auto alarm = alarms->begin_next();
   ASSERT_TRUE(alarm);
-  EXPECT_EQ(alarms->ended(alarm->id, "failed"), TryEnd::kRetry);
+  EXPECT_EQ(alarms->ended(alarm->id, TryOutcome::kFailed, "failed"), TryEnd::kRetry);
   world_.database->commit();
   set_back();
   alarms = &open_alarms();

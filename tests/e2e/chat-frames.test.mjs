@@ -132,7 +132,7 @@ describe("frames of chats", () => {
     model?.stop();
   });
 
-  test("a message of ten megabytes is stored and shown as it is", limits, async (t) => {
+  test("a message of ten megabytes is stored and shown as it is, also after a kill", limits, async (t) => {
     const name = freshName("large");
     const [sender, other] = [await Chat.join(t, server, name), await Chat.join(t, server, name)];
     const piece = 'a "quoted" \\ text, \u0000 \u001f \u2028 é 漢 😀\r\n</script> ';

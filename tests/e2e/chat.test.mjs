@@ -303,7 +303,7 @@ for (const provider of providers) {
       assert.deepEqual((await tab.turns()).map(({ outcome }) => outcome), ["completed"]);
     });
 
-    test("a tab that is back after the end shows the whole answer", limits, async (t) => {
+    test("a tab that is back after a kill and the end shows the whole answer", limits, async (t) => {
       const interrupted = await inTheMiddle(t, server, "late");
       const { name, tab, release } = interrupted;
       await tabs.setOffline(true); // ends no connection, but lets none begin

@@ -83,7 +83,7 @@ for (const version of versions) {
       assert.deepEqual(await client.call("steps", [run]), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     });
 
-    test("the id of the connection outlives the server", limits, async (t) => {
+    test("the id of the connection outlives a kill of the server", limits, async (t) => {
       const { client, closes } = connect(t, version, server, {
         agent: "ProbeAgent",
         name: freshName("id"),

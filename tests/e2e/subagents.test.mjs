@@ -37,7 +37,7 @@ for (const version of versions) {
       assert.equal(await root.client.call("get"), 0, "one of the same name that is below nobody is another");
     });
 
-    test("two clients of one share its state, and it survives a restart", limits, async (t) => {
+    test("two clients of one share its state, and it survives a kill", limits, async (t) => {
       const name = freshName("shared");
       const options = { agent: "ProbeAgent", name, path: "sub/probe-agent/a/sub/counter/deep", ...eager };
       const one = connect(t, version, server, options);

@@ -11,6 +11,7 @@
 //   ends         done, or dead: no further try begins, and the log says so once
 //   only, but    the kinds to which the row applies; without both: all
 //   max_crashes  of fibers.max_crashes
+#include "extensions/call.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
 #include "support/manual_clock.hpp"
@@ -166,7 +167,12 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
       return reopen({});
     }
     if (how == "unreadable") {
-      work_->ended(*of.event, Error{Errc::kUnreadable, "payload.shop: missing"});
+      const Error why{Errc::kUnreadable, "payload.shop: missing"};
+      if (of.sent) {
+        work_->notice_ended(of.sent->id, notice_outcome(why, HEARTH_CALL_BEGAN));
+      } else {
+        work_->ended(*of.event, why);
+      }
       return reopen({});
     }
     if (how == "final" && of.event) return work_->ended(*of.event, Error{Errc::kFinal, "refused"});

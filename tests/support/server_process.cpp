@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -18,6 +19,8 @@ namespace hearth::testing {
 namespace {
 
 constexpr std::string_view kReady = "hearth ready: listening on ";
+// A failed test that prints this is not run again (packaging/test-results.py).
+constexpr const char* kSomeServerWasKilled = "a server was killed";
 
 // Both ends close when a program is started; the child gets its end under another number.
 std::array<int, 2> make_pipe() {
@@ -78,6 +81,7 @@ ServerProcess::~ServerProcess() {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
   }
+  if (log_.find("supervisor.restart") != std::string::npos) std::puts(kSomeServerWasKilled);
   if (out_pipe_ >= 0) ::close(out_pipe_);
   if (log_pipe_ >= 0) ::close(log_pipe_);
 }
@@ -136,8 +140,9 @@ Ending ServerProcess::wait() {
   }
   int status = 0;
   ::waitpid(pid_.exchange(-1), &status, 0);
-  if (WIFSIGNALED(status)) return {.status = -1, .signal = WTERMSIG(status)};
-  return {.status = WEXITSTATUS(status), .signal = 0};
+  if (!WIFSIGNALED(status)) return {.status = WEXITSTATUS(status), .signal = 0};
+  std::puts(kSomeServerWasKilled);
+  return {.status = -1, .signal = WTERMSIG(status)};
 }
 
 Ending ServerProcess::kill() {
