@@ -5,6 +5,7 @@
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
+#include "plugins/versions/plugin_reloader.hpp"
 #include "server/admin_token.hpp"
 #include "server/client_proofs.hpp"
 #include "server/config_warnings.hpp"
@@ -74,6 +75,8 @@ int check_beside_mistakes(const config::Config& config) {
   }
   for (const server::ConfigWarning& warning : server::config_warnings(config))
     print_warning(to_string(warning));
+  if (plugins::look_at(plugins::directories_of(server.plugins, {})).empty())
+    print_warning(to_string(server::no_plugins_warning(server)));
   if (const server::DescriptorBudget budget = server::descriptor_budget_here(config);
       !budget.fits())
     print_warning(budget.advice() + " (server.few_descriptors)");

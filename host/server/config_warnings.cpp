@@ -123,6 +123,18 @@ std::vector<ConfigWarning> config_warnings(const config::Config& config) {
   return all;
 }
 
+ConfigWarning no_plugins_warning(const config::ServerConfig& server) {
+  std::string looked_in;
+  for (const std::filesystem::path& directory : server.plugins)
+    looked_in += (looked_in.empty() ? "" : ", ") + directory.native();
+  return {"server.no_plugins",
+          {{"plugins", std::move(looked_in)},
+           {"advice",
+            "no class is served yet: put libraries (*.so) there, or name another directory with "
+            "`hearth serve --plugins DIR` or `plugins` in the configuration; `hearth new NAME` "
+            "begins a library of your own"}}};
+}
+
 void write(const ConfigWarning& warning, Logger& logger) {
   std::vector<LogField> fields;
   fields.reserve(warning.fields.size());

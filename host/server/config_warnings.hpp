@@ -24,6 +24,9 @@ struct ConfigWarning {
 // Looks at the named files; a file that is not there has no warning.
 [[nodiscard]] std::vector<ConfigWarning> config_warnings(const config::Config& config);
 
+// No library is served: "server.no_plugins".
+[[nodiscard]] ConfigWarning no_plugins_warning(const config::ServerConfig& server);
+
 void write(const ConfigWarning& warning, Logger& logger);
 // "classes/shop.yaml: its auth.type needs ... (class.nobody_may_connect class=Shop)"
 [[nodiscard]] std::string to_string(const ConfigWarning& warning);

@@ -290,17 +290,7 @@ Result<void> Server::Parts::load_plugins() {
   for (const plugins::LoadedPlugin& plugin : report->plugins) {
     for (const auto& agent_class : plugin.classes) serve_class(agent_class);
   }
-  if (report->plugins.empty()) {
-    std::string looked_in;
-    for (const std::filesystem::path& directory : config.server.plugins)
-      looked_in += (looked_in.empty() ? "" : ", ") + directory.native();
-    logger.write(LogLevel::kWarn, "server.no_plugins",
-                 {{"plugins", looked_in},
-                  {"advice",
-                   "no class is served yet: put libraries (*.so) there, or name another directory "
-                   "with `hearth serve --plugins DIR` or `plugins` in the configuration; "
-                   "`hearth new NAME` begins a library of your own"}});
-  }
+  if (report->plugins.empty()) write(no_plugins_warning(config.server), logger);
   loaded = *std::move(report);
   warn_of_unused_settings();
   return {};

@@ -239,6 +239,10 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
   EXPECT_NE(operation.body.find("no operation has this id"), std::string::npos) << operation.body;
   EXPECT_NE(say({"resolve", "counter", name, "0123", "not_executed"}).err.find("no operation"),
             std::string::npos);
+  const Json audit =
+      parse_json(get("/admin/audit?class=counter&agent=ProbeAgent/p/c%252Fd%20%C3%BC", key).body)
+          .value();
+  EXPECT_EQ(audit.at("entries").at(0).at("agent"), name) << dump_json(audit);
   EXPECT_EQ(ask({"destroy", "counter", name, "--yes"}), "counter/" + in_url + " is destroyed\n");
 }
 

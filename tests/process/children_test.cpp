@@ -91,6 +91,12 @@ TEST_F(ChildrenTest, InheritNoDescriptorOfAServerWithTls) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(ChildrenTest, InheritNoDescriptorOfASupervisedServer) {
+  const auto server = serve_ready({"--supervised"});
+  EXPECT_EQ(call(*server, "inherited"), "");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 TEST_F(ChildrenTest, DoNotKeepThePortOfAServerThatWasKilled) {
   auto server = serve_ready();
   const auto child = call(*server, "sleeper").get<pid_t>();

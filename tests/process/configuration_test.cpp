@@ -95,6 +95,7 @@ TEST_F(ConfigurationTest, AFiberThatMayBringItsClassIntoQuarantineIsWarnedOf) {
 }
 
 TEST_F(ConfigurationTest, TheCheckPrintsTheWarningsThatTheServerLogs) {
+  std::filesystem::remove(root_ / "plugins/counter.so");
   put("key", "0123456789abcdef-of-objects\n");
   std::filesystem::permissions(root_ / "key", std::filesystem::perms{0644});
   put("hearth.yaml", "shards: 1\nobjects: {token_file: key}\n");
@@ -105,8 +106,8 @@ TEST_F(ConfigurationTest, TheCheckPrintsTheWarningsThatTheServerLogs) {
   EXPECT_EQ(check->out(), "configuration ok\n");
   const auto server = serve_ready({"--config", "hearth.yaml"});
   EXPECT_EQ(server->stop(), kClean);
-  for (const char* event :
-       {"admin.token_readable", "class.objects_open", "class.nobody_may_connect"}) {
+  for (const char* event : {"admin.token_readable", "class.objects_open",
+                            "class.nobody_may_connect", "server.no_plugins"}) {
     EXPECT_NE(check->log().find("hearth: warning: "), std::string::npos) << check->log();
     EXPECT_NE(check->log().find(event), std::string::npos) << event << check->log();
     EXPECT_NE(server->log().find(event), std::string::npos) << event << server->log();
