@@ -38,7 +38,7 @@ struct NoticeDelivery {
 
 struct NoticeOutcome {
   bool delivered = false;
-  std::string error;      // why not delivered, or the error of the callee's code; empty: neither
+  std::string error;  // why not delivered, or the error of the callee's code; empty: neither
   // Of an alarm. A notification is tried again: the code is another class's.
   bool is_final = false;    // no retry can end better
   bool needs_code = false;  // another version of the class may read what this one cannot

@@ -284,8 +284,8 @@ TEST_F(CallExtensionTest, WhatCountsAsDelivered) {
   EXPECT_TRUE(delivered(std::string("1"), 0));
   for (const Errc code : {Errc::kPlugin, Errc::kInvalidArgument, Errc::kNotFound, Errc::kConflict})
     EXPECT_TRUE(delivered(Error{code, ""}, HEARTH_CALL_BEGAN));
-  for (const Errc code : {Errc::kUnavailable, Errc::kTimeout, Errc::kClosing, Errc::kInternal,
-                          Errc::kUnreadable})
+  for (const Errc code :
+       {Errc::kUnavailable, Errc::kTimeout, Errc::kClosing, Errc::kInternal, Errc::kUnreadable})
     EXPECT_FALSE(delivered(Error{code, ""}, HEARTH_CALL_BEGAN));
   EXPECT_FALSE(delivered(Error{Errc::kNotFound, "no class"}, 0)) << "nothing has run";
 }

@@ -79,7 +79,8 @@ class Worker : public hearth::Agent {
     if (how == "unknown") {
       ++attempts;
       const auto cut = [](hearth::OperationAttempt) -> int { throw std::runtime_error("cut"); };
-      co_await operation({.kind = "wire"}, cut);
+      const hearth::OperationCall wire{.kind = "wire"};
+      co_await operation(wire, cut);
     }
     if (how.starts_with("operation")) {
       hearth::OperationCall call{.kind = how == "operation" ? "charge" : "none"};
