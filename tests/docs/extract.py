@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-DOCUMENTS = ("README.md", "plugin-api/README.md", "plugin-api/chat/README.md")
+DOCUMENTS = ("README.md", "plugin-api/README.md", "plugin-api/from-cloudflare.md", "plugin-api/chat/README.md")
 
 # The first line of a snippet that contains this: the file that it becomes.
 WHOLE = {
@@ -60,6 +60,7 @@ class Research : public hearth::Agent {
   static void methods(hearth::Methods<Research>& m) {
 @  }
 };""",
+    ("plugin-api/from-cloudflare.md", "class Digest : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Intake : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Counting : public hearth::Agent {"): "@",
     ("plugin-api/README.md", "class Importer : public hearth::Agent {"): "@",

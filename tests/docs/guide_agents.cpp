@@ -15,5 +15,5 @@
 #include <support.inc>
 #include <translator.inc>
 
-HEARTH_PLUGIN("guide-agents", "1.0.0", Turnstile, Intake, Importer, Kitchen, Shop, Gardener,
+HEARTH_PLUGIN("guide-agents", "1.0.0", Turnstile, Digest, Intake, Importer, Kitchen, Shop, Gardener,
               Cashier, Inbox, Storyteller, Support, Translator)

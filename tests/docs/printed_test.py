@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 PATIENCE_SECONDS = 60
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/README.md", "plugin-api/README.md",
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "packaging/README.md", "plugin-api/README.md", "plugin-api/from-cloudflare.md",
              "plugin-api/template/README.md", "tests/README.md", "tests/e2e/README.md",
              "clients/python/README.md", "clients/js/README.md")
 
@@ -25,7 +25,7 @@ UNIT, SETTINGS = "packaging/debian/hearth.service", "packaging/debian/hearth.yam
 # The languages of fences, and the test of each. Fences without a language are pictures, and outputs
 # that have a test below.
 TRIED_ELSEWHERE = {"cpp": "extract.py", "js": "extract.py; tests/e2e/objects.test.mjs",
-                   "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py",
+                   "ts": "the other system", "python": "tests/clients/python_test.py", "cmake": "by_hand_test.py",
                    "console": "tests/e2e/transcript.test.mjs; by_hand_test.py",
                    "text": "a picture", "mermaid": "a picture", "": "a picture or an output"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
