@@ -45,10 +45,11 @@ net::HttpResponse admin_refusal(const Error& error) {
   return admin_sealed(error_answer(http_status(error.code), to_string(error.code), error.message));
 }
 
-AdminApi::AdminApi(std::string token, Metrics& metrics)
+AdminApi::AdminApi(std::string token, Metrics& metrics, ConsoleSessions* console)
     : token_(std::move(token)),
       refusals_(metrics.counter("hearth_admin_refused_total",
-                                "Requests to /admin without the token, or of a foreign page.")) {
+                                "Requests to /admin without the token, or of a foreign page.")),
+      console_(console) {
   HEARTH_ASSERT(!token_.empty(), "an admin API without a token");
 }
 
@@ -63,11 +64,17 @@ std::optional<net::HttpResponse> AdminApi::refusal(const net::HttpRequest& reque
     refusals_.add();
     return admin_refusal({Errc::kForbidden, "pages of other origins are not answered here"});
   }
-  if (is_same_secret(api_key_of(headers), token_)) return std::nullopt;
+  const std::string_view key = api_key_of(headers);
+  if (is_same_secret(key, token_)) return std::nullopt;
+  if (console_ != nullptr && key.empty() && console_->is_page(request)) return std::nullopt;
   refusals_.add();
   net::HttpResponse response = error_answer(401, "unauthorized", keys);
   response.headers.push_back({"WWW-Authenticate", "Bearer realm=\"hearth admin\""});
   return admin_sealed(std::move(response));
+}
+
+std::string_view AdminApi::actor_of(const net::HttpRequest& request) {
+  return api_key_of(request.headers).empty() ? "console" : "administrator";
 }
 
 }  // namespace hearth::api

@@ -1,6 +1,7 @@
 #pragma once
 // The access to /admin, and the shape of its answers. Other layers add the rows of its paths.
 
+#include "api/console_sessions.hpp"
 #include "json/json.hpp"
 #include "net/http.hpp"
 #include "telemetry/metrics.hpp"
@@ -23,14 +24,15 @@ namespace hearth::api {
 //                 and no answer has a header that would let such a page read it.
 //
 // P1: the token is `Authorization: Bearer TOKEN` or `X-Api-Key: TOKEN`. The time that the
-// comparison takes does not depend on its text.
+// comparison takes does not depend on its text. A session of the console is as good as the token
+// (ConsoleSessions::is_page()).
 //
 // Threads    Any, concurrently.
-// Lifetime   The metrics outlive it, and it outlives the server's connections.
+// Lifetime   The metrics and the sessions outlive it, and it outlives the server's connections.
 class AdminApi {
  public:
-  // `token`: not empty.
-  AdminApi(std::string token, Metrics& metrics);
+  // `token`: not empty. `console`: null: it has no sessions.
+  AdminApi(std::string token, Metrics& metrics, ConsoleSessions* console = nullptr);
 
   // Whether a path (without a query) is /admin or below it, in any spelling. All such paths are for
   // administrators, whether they exist or not.
@@ -44,9 +46,14 @@ class AdminApi {
   [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                                          std::string_view keys = kKeys);
 
+  // The sender of a request that is not refused, for the audit log: "administrator", or "console"
+  // in a session of the console.
+  [[nodiscard]] static std::string_view actor_of(const net::HttpRequest& request);
+
  private:
   const std::string token_;
   Counter& refusals_;
+  ConsoleSessions* const console_;
 };
 
 }  // namespace hearth::api

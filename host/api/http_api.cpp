@@ -25,6 +25,7 @@ constexpr std::string_view kFrontPage =
     "  /healthz                 is the server alive\n"
     "  /readyz                  is it ready, and for which classes\n"
     "  /metrics                 figures about it, for Prometheus\n"
+    "  /console                 the page for its administrators; `hearth console` prints a link\n"
     "  /openapi.json            all of this as an OpenAPI document\n"
     "\n"
     "From a program: new AgentClient({ agent: \"counter\", name: \"demo\", host }) of the npm "
@@ -177,7 +178,7 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
     const std::string_view query = target.substr(std::min(target.size(), path.size() + 1));
     auto& [claims, object] = std::get<Admitted>(admitted);
     return found.route->answer({std::move(exchange), std::move(found.values), query,
-                                std::move(claims), std::move(object)});
+                                std::move(claims), std::move(object), AdminApi::actor_of(request)});
   }
   if (found.is_path) return refuse(routes_.wrong_method(path));
   if (is_admin)

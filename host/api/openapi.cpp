@@ -1,5 +1,6 @@
 #include "api/openapi.hpp"
 
+#include "api/edge_rules.hpp"
 #include "api/openapi_schemas.hpp"
 #include "base/assert.hpp"
 #include "json/json.hpp"
@@ -109,6 +110,8 @@ std::string lower_case_method(std::string_view method) {
 std::string openapi_document(const Routes& routes, bool objects_ask_for_key) {
   Json paths = Json::object();
   for (const Route& row : routes.all()) {
+    // A page for people, which is no part of the API.
+    if (is_at_or_below("/console", row.pattern)) continue;
     const auto [path, names] = templated(row.pattern);
     Json& there = paths[path];
     if (row.method != "*") {

@@ -64,6 +64,8 @@ constexpr std::string_view kSchemas = R"json({
   "success": {"const": true},
   "data": {"type": "array", "items": {"$ref": "#/components/schemas/Definition"}}}},
 
+"ConsoleLink": {"type": "object", "required": ["url", "valid_s"], "properties": {
+  "url": {"type": "string"}, "valid_s": {"type": "integer"}}},
 "NamedClass": {"type": "object", "properties": {"class": {"type": "string"}}},
 "Version": {"type": "object",
   "required": ["file", "plugin", "version", "sha256", "generation", "state", "pinned_because",

@@ -30,6 +30,7 @@ struct RouteCall {
   std::string claims = {};  // of the client's token, a JSON object; empty: no claims are known
   // The {class} and {id} of a row below /objects with Access::kUser: there `served` is not null.
   ObjectAddress object = {};
+  std::string_view actor = "administrator";  // of a row of administrators: AdminApi::actor_of()
 };
 
 // Bodies and parameters of a route, for the API document (api/openapi.hpp).

@@ -90,6 +90,12 @@ std::string plugins_text(const Json& answer) {
   return text;
 }
 
+AdminOutput show_console(const AdminClient& client, const AdminCommand& command) {
+  const auto answer = client.ask("POST", "/admin/console/link");
+  if (!answer) return failed(answer.error().message);
+  return {.out = (command.json ? dump_json(*answer) : text_in(*answer, "url")) + "\n", .err = {}};
+}
+
 AdminOutput show_plugins(const AdminClient& client, const AdminCommand& command) {
   const auto answer = client.ask("GET", command.all ? "/admin/generations" : "/admin/plugins");
   if (!answer) return failed(answer.error().message);
@@ -416,6 +422,7 @@ AdminOutput ask_server(const AdminCommand& command) {
   const auto client = AdminClient::on(data);
   if (!client) return failed(client.error().message);
   switch (command.what) {
+    case AdminCommand::What::kConsole: return show_console(*client, command);
     case AdminCommand::What::kPlugins: return show_plugins(*client, command);
     case AdminCommand::What::kReload: return reload(*client, command);
     case AdminCommand::What::kMethods: return show_methods(*client, command);

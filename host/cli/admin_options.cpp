@@ -96,6 +96,9 @@ void add_operations(CLI::App& app, AdminCommand& command) {
 }  // namespace
 
 void add_admin_commands(CLI::App& app, AdminCommand& command) {
+  add(app, command, AdminAction::kConsole, "console",
+      "Print a link to the server's page for administrators; it works once, for a minute");
+
   CLI::App& plugins =
       add(app, command, AdminAction::kPlugins, "plugins", "The libraries of a running server");
   plugins.add_flag("--all", command.all, "Also old versions that still have agents, or are pinned");

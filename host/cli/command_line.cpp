@@ -355,7 +355,7 @@ void add_audit(CLI::App& app, AuditCommand& audit) {
       ->type_name("TIME");
   command.add_option("--event", audit.event, "Only this event, such as ReloadDone")
       ->type_name("NAME");
-  command.add_option("--actor", audit.actor, "server, administrator, agent or client")
+  command.add_option("--actor", audit.actor, "server, administrator, console, agent or client")
       ->type_name("ACTOR");
   command.add_option("--class", audit.agent_class, "Only this class (ChatRoom, chat-room)")
       ->type_name("CLASS");
@@ -457,8 +457,8 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (fresh.directory.empty()) fresh.directory = fresh.name;
     return fresh;
   }
-  for (const char* const each : {"plugins", "reload", "methods", "agents", "evict", "destroy",
-                                 "call", "why", "stuck", "operations", "resolve"}) {
+  for (const char* const each : {"console", "plugins", "reload", "methods", "agents", "evict",
+                                 "destroy", "call", "why", "stuck", "operations", "resolve"}) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;

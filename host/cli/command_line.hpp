@@ -113,6 +113,7 @@ struct RepairCommand {
 // call, operations, resolve.
 struct AdminCommand {
   enum class What {
+    kConsole,
     kPlugins,
     kReload,
     kMethods,

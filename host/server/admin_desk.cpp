@@ -213,8 +213,9 @@ void AdminDesk::reload(const RouteCall& call) {
   const auto name = api::read_named_class(call.exchange->request().body);
   if (!name) return refuse(call, name.error());
   // The loader records the versions that it loads, but does not know the administrator.
-  logger_.record(LogLevel::kInfo, "admin.reload",
-                 {{"class", *name}, {"peer", call.exchange->request().peer}});
+  logger_.record(
+      LogLevel::kInfo, "admin.reload",
+      {{"class", *name}, {"peer", call.exchange->request().peer}, {"actor", call.actor}});
   reload_files(*name, [call](const Outcomes& outcomes) {
     if (!outcomes) return refuse(call, outcomes.error());
     respond(call, Json{{"files", files_json(*outcomes)}});
@@ -266,7 +267,7 @@ void AdminDesk::release(const RouteCall& call) {
                    {{"class", released->front().agent_class},
                     {"library", released->front().library},
                     {"versions", released->size()},
-                    {"actor", "administrator"}});
+                    {"actor", call.actor}});
     serve_again(*released, call.exchange);
   });
 }

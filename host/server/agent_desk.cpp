@@ -182,7 +182,7 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   if (!state) return no_loop();
   const bool leaves =
       *state == runtime::AgentState::kLive || *state == runtime::AgentState::kWaking;
-  if (leaves) record("admin.evicted", *key);
+  if (leaves) record("admin.evicted", *key, call);
   return Json{{"evicted", leaves}, {"state", state_word(*state)}};
 }
 
@@ -195,7 +195,7 @@ Result<Json> AgentDesk::destroy(const api::RouteCall& call) {
                             [key = *key](runtime::Shard& shard) { return shard.destroy(key); });
   if (!destroyed) return no_loop();
   if (!*destroyed) return destroyed->error();
-  record("admin.destroyed", *key);
+  record("admin.destroyed", *key, call);
   if (!runtime_.sync_directory()) {
     return Error{Errc::kInternal,
                  "the agent is being destroyed, but a loss of power may bring it back: the "
@@ -211,8 +211,10 @@ void AgentDesk::log(std::string_view event, const api::RouteCall& call) {
       {{"class", name.agent_class}, {"agent", name.name}, {"peer", call.exchange->request().peer}});
 }
 
-void AgentDesk::record(std::string_view event, const storage::AgentKey& key) {
-  logger_.record(LogLevel::kDebug, event, {{"class", key.agent_class}, {"agent", key.name}});
+void AgentDesk::record(std::string_view event, const storage::AgentKey& key,
+                       const api::RouteCall& call) {
+  logger_.record(LogLevel::kDebug, event,
+                 {{"class", key.agent_class}, {"agent", key.name}, {"actor", call.actor}});
 }
 
 // ---- operations ---------------------------------------------------------------------------------
@@ -261,13 +263,14 @@ Result<Json> AgentDesk::resolve_operation(const api::RouteCall& call) {
   if (!key) return key.error();
   const std::string id(call.values[2]);
   // The visit itself records it: it may take place after the request has timed out.
-  const auto note_it = [&logger = logger_, key = *key, id, how = *how] {
+  const auto note_it = [&logger = logger_, key = *key, id, how = *how, actor = call.actor] {
     logger.record(LogLevel::kDebug, "admin.operation_resolved",
                   {{"class", key.agent_class},
                    {"agent", key.name},
                    {"operation", id},
                    {"outcome", how.was_executed ? "completed" : "not_executed"},
-                   {"note", how.note}});
+                   {"note", how.note},
+                   {"actor", actor}});
   };
   return visit(
       *key,

@@ -79,7 +79,7 @@ class AgentDesk {
   // Logs that a change of an agent was asked for.
   void log(std::string_view event, const api::RouteCall& call);
   // Records that it was done.
-  void record(std::string_view event, const storage::AgentKey& key);
+  void record(std::string_view event, const storage::AgentKey& key, const api::RouteCall& call);
   [[nodiscard]] Result<Json> visit(
       const storage::AgentKey& key,
       std::function<Result<std::string>(extensions::AgentContext&)> work,

@@ -32,7 +32,8 @@ constexpr std::string_view kAgentsOwn = "agent.audit";
 
 storage::AuditKind kind_of(std::string_view event, std::string_view actor) {
   using storage::AuditKind;
-  if (event.starts_with("admin.") || actor == "administrator") return AuditKind::kAdministrators;
+  if (event.starts_with("admin.") || actor == "administrator" || actor == "console")
+    return AuditKind::kAdministrators;
   for (const std::string_view of_users : {"object.", "alarm.", "agent."}) {
     if (event.starts_with(of_users)) return AuditKind::kUsers;
   }

@@ -1,6 +1,7 @@
 #include "server/server.hpp"
 
 #include "api/admin_api.hpp"
+#include "api/console_pages.hpp"
 #include "api/http_api.hpp"
 #include "api/readiness.hpp"
 #include "base/assert.hpp"
@@ -137,6 +138,8 @@ struct Server::Parts {
   bool lacks_room = false;      // server.disk_full was logged, and its end not yet
   std::unique_ptr<AdminDesk> admin_desk;
   std::unique_ptr<ObjectDesk> object_desk;
+  api::ConsoleSessions console_sessions{clock, random};
+  std::unique_ptr<api::ConsolePages> console;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
   std::unique_ptr<net::HttpServer> http;
@@ -377,7 +380,9 @@ Result<void> Server::Parts::open_admin() {
       });
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, readiness, clock, logger,
                                              config.server.limits.max_name);
-  admin = std::make_unique<api::AdminApi>(*std::move(token), metrics);
+  console = std::make_unique<api::ConsolePages>(console_sessions, logger,
+                                                config.server.net.tls.is_used());
+  admin = std::make_unique<api::AdminApi>(*std::move(token), metrics, &console_sessions);
   auto key = read_objects_token(config.server.objects.token_file);
   if (!key) return key.error();
   objects_token = *std::move(key);
@@ -438,6 +443,7 @@ Result<void> Server::Parts::listen() {
   events.add_routes(rows);
   admin_desk->add_routes(rows);
   object_desk->add_routes(rows);
+  console->add_routes(rows);
   const api::HttpApiOptions options{.max_name_bytes = config.server.limits.max_name,
                                     .admin = admin.get(),
                                     .rows = std::move(rows),

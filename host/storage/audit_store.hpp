@@ -24,7 +24,7 @@ struct AuditEntry {
   std::int64_t id = 0;     // rises; given by the store
   std::int64_t at_ms = 0;  // Unix
   std::string event;       // "ObjectCreated"
-  std::string actor;       // "server", "administrator", "agent" or "client"
+  std::string actor;       // "server", "administrator", "console", "agent" or "client"
   std::string agent_class = {};
   std::string agent = {};               // its name; empty: the entry is not about an agent
   std::string detail = {};              // more details: a JSON object, or empty

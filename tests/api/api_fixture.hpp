@@ -102,9 +102,10 @@ class ApiFixture : public ::testing::Test {
     api_options.max_name_bytes = 256;
     api_options.edge = edge_;
     if (noting_ != nullptr) {
-      admin_.emplace(kAdminToken, metrics_);
+      admin_.emplace(kAdminToken, metrics_, console_);
       api_options.admin = &*admin_;
       api_options.rows = noting_->rows();
+      for (Route& row : more_rows_) api_options.rows.push_back(row);
     }
     api_ =
         std::make_unique<HttpApi>(*runtime_, readiness_, metrics_, random_, logger_, api_options);
@@ -168,6 +169,9 @@ class ApiFixture : public ::testing::Test {
   runtime::RuntimeLimits limits_;  // ... too
   // The rows of /admin and /objects. Set it before start(); it must outlive this. Null: none.
   NotingRows* noting_ = nullptr;
+  // The same, beside these rows.
+  std::vector<Route> more_rows_;
+  ConsoleSessions* console_ = nullptr;
   storage::SyncCalls* sync_calls_ = nullptr;  // set before start(); must outlive this
   Readiness readiness_;
   hearth::testing::RecordingLogger logger_;

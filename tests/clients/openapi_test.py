@@ -60,6 +60,7 @@ ASKED = [
     ("DELETE", "/objects/counter/b", None, 200),
     ("POST", "/objects/counter/c/call/get", None, 200),
     ("DELETE", "/admin/agents/counter/c", None, 200),
+    ("POST", "/admin/console/link", None, 200),
     ("GET", "/admin/plugins", None, 200),
     ("POST", "/admin/plugins/reload", {"class": "counter"}, 200),
     ("GET", "/admin/generations", None, 200),

@@ -1,0 +1,45 @@
+# The console's page and its packages, as a source of hearth_api.
+option(HEARTH_CONSOLE "The page for administrators in the server; needs npm, and the network once" ON)
+
+set(console_sources ${CMAKE_CURRENT_SOURCE_DIR}/console)
+set(console_work ${CMAKE_CURRENT_BINARY_DIR}/console)
+find_program(NODE node)
+find_program(NPM npm)
+set(console_missing "")
+if(NOT HEARTH_CONSOLE)
+  set(console_missing "HEARTH_CONSOLE is off")
+elseif(NOT NODE OR NOT NPM)
+  set(console_missing "npm is missing")
+else()
+  # The packages are fetched once, and again when the lock file changes.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${console_sources}/package-lock.json)
+  file(MAKE_DIRECTORY ${console_work})
+  file(COPY ${console_sources}/package.json ${console_sources}/package-lock.json ${console_sources}/.npmrc DESTINATION ${console_work})
+  set(installed ${console_work}/node_modules/.installed-lock.json)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${console_work}/package-lock.json ${installed}
+                  RESULT_VARIABLE differs OUTPUT_QUIET ERROR_QUIET)
+  if(differs)
+    execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund --prefer-offline --fetch-retries=1
+                    WORKING_DIRECTORY ${console_work} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE why TIMEOUT 60)
+    if(failed)
+      string(SUBSTRING "${why}" 0 300 why)
+      set(console_missing "npm could not fetch its packages: ${why}")
+    else()
+      configure_file(${console_work}/package-lock.json ${installed} COPYONLY)
+    endif()
+  endif()
+endif()
+
+if(console_missing)
+  message(STATUS "The server is built without the console: ${console_missing}")
+  set(console_source ${console_work}/no_console_files.cpp)
+  file(CONFIGURE OUTPUT ${console_source} CONTENT "#include \"api/console_pages.hpp\"\n\nstd::span<const hearth::api::ConsoleFile> hearth::api::console_files() {\n  return {};\n}\n")
+else()
+  set(console_source ${console_work}/console_files.cpp)
+  file(GLOB pages CONFIGURE_DEPENDS ${console_sources}/page/*)
+  add_custom_command(OUTPUT ${console_source}
+                     COMMAND ${NODE} ${console_sources}/embed.mjs ${console_sources}/page ${console_work}/node_modules ${console_source}
+                     DEPENDS ${pages} ${console_sources}/embed.mjs ${console_sources}/package-lock.json VERBATIM)
+endif()
+target_sources(hearth_api PRIVATE ${console_source})
+set_source_files_properties(${console_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

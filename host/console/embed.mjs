@@ -1,0 +1,59 @@
+// Writes the console's page and its packages, gzipped, as a C++ source:
+//
+//   node embed.mjs PAGE NODE_MODULES OUTPUT
+//
+// Browsers load the modules as they are. Only the names of packages become paths, because an import
+// map would have to stand in the page, where its policy allows no script.
+
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+
+const [page, modules, output] = process.argv.slice(2);
+
+const packages = {
+  preact: { path: "preact.js", file: "preact/dist/preact.module.js" },
+  "preact/hooks": { path: "hooks.js", file: "preact/hooks/dist/hooks.module.js" },
+  htm: { path: "htm.js", file: "htm/dist/htm.mjs" },
+  // Of uPlot only this form is minified.
+  uplot: { path: "uplot.js", file: "uplot/dist/uPlot.iife.min.js", more: "\nexport default uPlot;\n" },
+};
+const styles = { path: "uplot.css", file: "uplot/dist/uPlot.min.css" };
+
+const withPaths = (text) =>
+  text.replace(/(\bfrom\s*|\bimport\s*)"([\w/]+)"/g, (all, word, name) =>
+    packages[name] ? `${word}"/console/${packages[name].path}"` : all,
+  );
+const withoutMap = (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
+// Comments and indents are for readers of the source.
+const shortened = (text) => text.replace(/^\s*\/\/.*\n/gm, "").replace(/^[ \n]+/gm, "");
+
+const files = readdirSync(page)
+  .sort()
+  .map((name) => ({ path: name, text: withPaths(shortened(readFileSync(path.join(page, name), "utf8"))) }));
+for (const each of [...Object.values(packages), styles]) {
+  const text = readFileSync(path.join(modules, each.file), "utf8");
+  files.push({ path: each.path, text: withPaths(withoutMap(text)) + (each.more ?? "") });
+}
+
+const literal = (bytes) => `"${Array.from(bytes, (byte) => "\\" + byte.toString(8).padStart(3, "0")).join("")}"`;
+const entries = files.map(({ path: name, text }) => {
+  const bytes = gzipSync(text, { level: 9 });
+  return `    {"${name}", std::string_view(${literal(bytes)}, ${bytes.length})},\n`;
+});
+writeFileSync(
+  output,
+  `// Made by host/console/embed.mjs.
+#include "api/console_pages.hpp"
+
+namespace hearth::api {
+
+std::span<const ConsoleFile> console_files() {
+  static constexpr ConsoleFile kFiles[] = {
+${entries.join("")}  };
+  return kFiles;
+}
+
+}  // namespace hearth::api
+`,
+);

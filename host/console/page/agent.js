@@ -1,0 +1,170 @@
+// Agents: find one, and everything about it.
+
+import { useEffect, useState } from "preact/hooks";
+import { agentLink, agentPath, ask, nameInPath, query, useClasses, usePolled } from "./api.js";
+import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Section, Table, Waiting, clock, count, html } from "./ui.js";
+import { Client } from "./agent_client.js";
+
+const PAGE = 50;
+
+export const openTab = (agentClass, name, tab) => `${agentLink(agentClass, name)}?tab=${tab}`;
+
+// ---- finding one --------------------------------------------------------------------------------
+
+// Agents whose names begin with a text are the one of that name, and those behind it in byte order.
+function useFound(agentClass, prefix, after) {
+  const exact = usePolled(agentClass && prefix && !after ? agentPath(agentClass, prefix) : null, 5000);
+  const page = usePolled(agentClass ? `/admin/agents${query({ class: agentClass, after: after || prefix, limit: PAGE })}` : null, 3000);
+  if (!page.data) return page;
+  const agents = page.data.agents.filter((each) => each.name.startsWith(prefix));
+  const isWhole = agents.length === page.data.agents.length;
+  return { ...page, data: { agents: exact.data ? [exact.data, ...agents] : agents, next: isWhole ? page.data.next : null } };
+}
+
+function List({ classes, agentClass, go }) {
+  const [typed, setTyped] = useState("");
+  const [prefix, setPrefix] = useState("");
+  const [pages, setPages] = useState([""]); // where each page begins
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setPrefix(nameInPath(typed.trim()));
+      setPages([""]);
+    }, 150);
+    return () => clearTimeout(timer);
+  }, [typed, agentClass]);
+  const found = useFound(agentClass, prefix, pages.at(-1));
+  const open = (event) => {
+    event.preventDefault();
+    if (found.data?.agents.length) location.hash = agentLink(agentClass, found.data.agents[0].name);
+  };
+  const known = classes.find((each) => each.class === agentClass);
+  return html`
+    <h1>Agents <small class="quiet">${known && `${count(known.agents)} of this class, ${count(known.live)} live`}</small></h1>
+    <form class="filters" onSubmit=${open} role="search">
+      <${Field} label="Class">
+        <select value=${agentClass} onChange=${(event) => go(event.target.value)}>${classes.map((each) => html`<option value=${each.class}>${each.class}</option>`)}</select>
+      <//>
+      <${Field} label="Name begins with"><input data-search="" value=${typed} onInput=${(event) => setTyped(event.target.value)} placeholder="any" autocomplete="off" spellcheck=${false} /><//>
+    </form>
+    <${Loaded} of=${found}>${({ agents, next }) => agents.length === 0
+      ? html`<${Empty} title=${prefix ? `No agent of ${agentClass} begins with “${typed}”` : `No agent of ${agentClass} yet`}>
+          An agent is there as soon as somebody asks for it. ${known && html`Its clients connect to <code>${known.path}/NAME</code>.`}
+        <//>`
+      : html`<${Table} label="Agents" id=${(row) => row.name} rows=${agents} columns=${[
+          { title: "Name", wide: true, cell: (row) => html`<a href=${agentLink(agentClass, row.name)}>${row.name}</a>` },
+          { title: "State", cell: (row) => html`<${Badge} word=${row.state} />` },
+          { title: "Clients", number: true, cell: (row) => count(row.connections) },
+          { title: "Version", cell: (row) => row.version ?? html`<span class="quiet">–</span>` },
+          { title: "Wakes", number: true, cell: (row) => (row.working ? "works" : html`<${Moment} ms=${row.next_wake_ms} ahead />`) },
+          { title: "Created", number: true, cell: (row) => html`<${Moment} ms=${row.created_at_ms} />` },
+        ]} />
+        <p class="pager">
+          <button class="button" disabled=${pages.length === 1} onClick=${() => setPages(pages.slice(0, -1))}>Back</button>
+          <button class="button" disabled=${!next} onClick=${() => setPages([...pages, next])}>Next</button>
+          <span class="quiet">Page ${pages.length}</span>
+        </p>`}<//>
+  `;
+}
+
+// ---- one agent ----------------------------------------------------------------------------------
+
+export const Waits = ({ waits }) => html`<ul class="waits">${waits.map((wait) => html`<li key=${wait.kind + wait.what} class=${wait.urgency}>
+  <p class="wait-head"><${Badge} word=${wait.urgency} /> <strong>${wait.what}</strong></p>
+  <p class="quiet">
+    ${wait.since_ms !== null && html`since <${Moment} ms=${wait.since_ms} />. `}${wait.ends_by ?? ""}${wait.until_ms !== null && html` Ends <${Moment} ms=${wait.until_ms} ahead />.`}
+  </p>
+  ${wait.do && (/^hearth /.test(wait.do) ? html`<${Command} text=${wait.do} />` : html`<p>${wait.do}</p>`)}
+</li>`)}</ul>`;
+
+function Why({ agentClass, name }) {
+  const why = usePolled(`${agentPath(agentClass, name)}/why`, 1000);
+  return html`<${Loaded} of=${why}>${(data) => html`
+    ${data.not_seen && html`<p class="note">${data.not_seen}</p>`}
+    ${data.waits.length === 0 ? html`<${Empty} title="It waits for nothing">It is idle: the next event of a client or of another agent starts it.<//>` : html`<${Waits} waits=${data.waits} />`}
+  `}<//>`;
+}
+
+export const operationColumns = (actions) => [
+  { title: "Kind", cell: (row) => row.kind },
+  { title: "State", cell: (row) => html`<${Badge} word=${row.state} />` },
+  { title: "Effect", cell: (row) => row.effect },
+  { title: "Tries", number: true, cell: (row) => row.attempts },
+  { title: "Began", number: true, cell: (row) => html`<${Moment} ms=${row.started_at} />` },
+  { title: "Request", cell: (row) => (row.request ? `${row.request.status ?? "no answer"}, ${count(row.request.stored_bytes)} bytes` : html`<span class="quiet">none</span>`) },
+  { title: "Note", wide: true, cell: (row) => row.note ?? "" },
+  ...actions,
+];
+
+function Operations({ agentClass, name }) {
+  const [shown, setShown] = useState(null);
+  const found = usePolled(`/admin/operations${query({ class: agentClass, agent: name, limit: 200, state: "running,interrupted,unknown,completed,not_executed" })}`, 3000);
+  const one = usePolled(shown && `/admin/operations/${encodeURIComponent(agentClass)}/${nameInPath(name)}/${shown}`, 3000);
+  return html`<${Loaded} of=${found}>${({ operations, skipped }) => html`
+    ${skipped.map((each) => html`<p class="note">Not read: ${each.reason}</p>`)}
+    ${operations.length === 0 ? html`<${Empty} title="No operations">Work that must not run twice is recorded here: <code>co_await operation(...)</code>.<//>`
+      : html`<${Table} label="Operations" id=${(row) => row.id} rows=${operations} columns=${operationColumns([
+          { title: "More", cell: (row) => html`<button class="button small" aria-expanded=${shown === row.id} aria-label=${`Details of ${row.kind} ${row.id}`} onClick=${() => setShown(shown === row.id ? null : row.id)}>Details</button>` },
+        ])} />`}
+    ${shown && html`<${Loaded} of=${one}>${(record) => html`<${Code} label="The operation" value=${record} />`}<//>`}
+  `}<//>`;
+}
+
+function History({ agentClass, name }) {
+  const found = usePolled(`/admin/audit${query({ class: agentClass, agent: name, last: 100 })}`, 3000);
+  return html`<${Loaded} of=${found}>${({ entries }) => entries.length === 0
+    ? html`<${Empty} title="The audit log has nothing of this agent" />`
+    : html`<${Table} label="Audit log" id=${(row) => row.id} rows=${[...entries].reverse()} columns=${auditColumns} />`}<//>`;
+}
+
+export const auditColumns = [
+  { title: "Time", cell: (row) => html`<time class="number" title=${new Date(row.at_ms).toLocaleString()}>${clock(row.at_ms)}</time>` },
+  { title: "Event", cell: (row) => row.event },
+  { title: "Actor", cell: (row) => row.actor },
+  { title: "Agent", cell: (row) => (row.agent ? html`<a href=${agentLink(row.class, row.agent)}>${row.class}/${row.agent}</a>` : row.class ?? "") },
+  { title: "Detail", wide: true, cell: (row) => row.detail && html`<code class="one-line" title=${JSON.stringify(row.detail, null, 1)}>${JSON.stringify(row.detail)}</code>` },
+];
+
+const TABS = [
+  { word: "why", title: "Why", part: Why },
+  { word: "client", title: "State and methods", part: Client },
+  { word: "operations", title: "Operations", part: Operations },
+  { word: "audit", title: "Audit", part: History },
+];
+
+function One({ agentClass, name, tab, classes }) {
+  const agent = usePolled(agentPath(agentClass, name), 1000);
+  const shown = TABS.find((each) => each.word === tab) ?? TABS[0];
+  const path = agentPath(agentClass, name);
+  const facts = agent.data;
+  if (!facts) return html`<h1>${agentClass}/${name}</h1>${agent.error?.status === 404
+    ? html`<${Empty} title="There is no such agent">It may have been destroyed. <a href=${`#/agent/${encodeURIComponent(agentClass)}`}>See the agents of ${agentClass}</a>.<//>`
+    : html`<${Loaded} of=${agent} />`}`;
+  return html`
+    <p class="crumbs"><a href=${`#/agent/${encodeURIComponent(agentClass)}`}>${agentClass}</a></p>
+    <h1 class="agent-name">${name} <${Badge} word=${facts.state} /></h1>
+    <div class="facts"><dl>
+      <div><dt>Clients</dt><dd class="number">${count(facts.connections)}</dd></div>
+      <div><dt>Version</dt><dd>${facts.version ?? "–"}</dd></div>
+      <div><dt>Wakes</dt><dd>${facts.working ? "works" : html`<${Moment} ms=${facts.next_wake_ms} ahead />`}</dd></div>
+      <div><dt>Created</dt><dd><${Moment} ms=${facts.created_at_ms} /></dd></div>
+    </dl>
+      <div class="facts-end">
+        <${Change} label="Evict" disabled=${facts.state !== "live"} run=${() => ask("POST", `${path}/evict`).then(agent.again)} />
+        <${Change} label="Destroy" danger confirm="Delete it with all its data, for ever?" run=${() => ask("DELETE", path).then(agent.again)} />
+      </div>
+    </div>
+    <nav class="tabs" aria-label="Parts of the agent">${TABS.map((each) => html`<a href=${openTab(agentClass, name, each.word)} aria-current=${each === shown ? "page" : undefined}>${each.title}</a>`)}</nav>
+    <${shown.part} key=${shown.word} agentClass=${agentClass} name=${name} classes=${classes} />
+  `;
+}
+
+export function Agent({ where }) {
+  const classes = useClasses();
+  const agentClass = decodeURIComponent(where.rest[0] ?? "");
+  const name = where.rest.slice(1).join("/");
+  if (classes === null) return html`<h1>Agents</h1><${Waiting} />`;
+  if (name) return html`<${One} key=${location.hash.split("?")[0]} agentClass=${agentClass} name=${name} tab=${where.parameters.get("tab")} classes=${classes} />`;
+  if (classes.length === 0) return html`<h1>Agents</h1><${Empty} title="No class is served">Put a library into the plugins directory, or begin one with <code>hearth new</code>.<//>`;
+  const chosen = agentClass || [...classes].sort((a, b) => b.agents - a.agents)[0].class;
+  return html`<${List} key=${chosen} classes=${classes} agentClass=${chosen} go=${(next) => (location.hash = `#/agent/${encodeURIComponent(next)}`)} />`;
+}

@@ -1,0 +1,156 @@
+// Requests to this server, and whether it answers.
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+
+export class Failure extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+// ---- a value that components watch ----
+
+export function watchable(value) {
+  const watchers = new Set();
+  return {
+    get: () => value,
+    set(next) {
+      if (next === value) return;
+      value = next;
+      for (const watcher of [...watchers]) watcher(next);
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+  };
+}
+
+export function useWatched(watched) {
+  const [value, set] = useState(watched.get());
+  useEffect(() => {
+    set(watched.get());
+    return watched.watch(set);
+  }, [watched]);
+  return value;
+}
+
+// "ok"; "away": the server does not answer; "over": the session has ended.
+export const link = watchable("ok");
+
+// ---- requests ----
+
+// The session's key comes with the link, and stays in this browser.
+const given = /^#key=(\w+)$/.exec(location.hash);
+if (given) {
+  localStorage.setItem("key", given[1]);
+  history.replaceState(null, "", location.pathname);
+}
+
+async function send(method, path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...options, method, headers: { "X-Hearth-Console": localStorage.getItem("key") ?? "", ...options.headers } });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    link.set("away");
+    throw new Failure(0, "The server does not answer.");
+  }
+  if (response.status === 401) {
+    link.set("over");
+    throw new Failure(401, "The session has ended.");
+  }
+  link.set("ok");
+  return response;
+}
+
+async function answerOf(response) {
+  const text = await response.text();
+  let json;
+  try {
+    json = text === "" ? null : JSON.parse(text);
+  } catch {
+    throw new Failure(response.status, `The server's answer cannot be read (status ${response.status}).`);
+  }
+  if (!response.ok) throw new Failure(response.status, json?.error?.message ?? json?.error ?? `Status ${response.status}`);
+  return json;
+}
+
+export async function ask(method, path, body, signal) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+  return answerOf(await send(method, path, { signal, headers, body: body === undefined ? undefined : JSON.stringify(body) }));
+}
+
+export async function askText(path) {
+  return (await send("GET", path)).text();
+}
+
+// The body of an answer that does not end, piece by piece, until it ends or is cancelled.
+export async function readStream(path, signal, headers, onText) {
+  const response = await send("GET", path, { signal, headers });
+  if (!response.ok) await answerOf(response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) onText(part.value);
+}
+
+export const query = (values) => {
+  const given = Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+};
+
+// An agent's name as lists print it, for a path: it is encoded already, as far as it must be.
+export const nameInPath = (name) => name.replace(/[^\w\-.~%/!$&'()*+,;=:@]/g, encodeURIComponent);
+export const agentPath = (agentClass, name) => `/admin/agents/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
+export const agentLink = (agentClass, name) => `#/agent/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
+
+// ---- in components ----
+
+// Asks again and again, while the page is seen: {data, error, again()}. `path` null: does not ask.
+// What was seen last stays while the server is away.
+export function usePolled(path, milliseconds = 2000) {
+  const [seen, setSeen] = useState({ path: null, data: null, error: null });
+  const wake = useRef(null);
+  useEffect(() => {
+    if (path === null) return undefined;
+    const stop = new AbortController();
+    let timer;
+    const look = async () => {
+      clearTimeout(timer);
+      if (!document.hidden) {
+        try {
+          const data = await ask("GET", path, undefined, stop.signal);
+          if (!stop.signal.aborted) setSeen({ path, data, error: null });
+        } catch (error) {
+          if (stop.signal.aborted) return;
+          setSeen((before) => ({ path, data: before.path === path && error.status === 0 ? before.data : null, error }));
+        }
+      }
+      if (!stop.signal.aborted && link.get() !== "over") timer = setTimeout(look, milliseconds);
+    };
+    wake.current = look;
+    look();
+    const onShown = () => document.hidden || look();
+    document.addEventListener("visibilitychange", onShown);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onShown);
+    };
+  }, [path, milliseconds]);
+  const again = useCallback(() => wake.current?.(), []);
+  return seen.path === path ? { ...seen, again } : { data: null, error: null, again };
+}
+
+// The classes that are served; null until they are known.
+export const useClasses = () => usePolled("/admin/classes", 5000).data?.classes ?? null;
+
+// A text of a field, once a person has stopped typing.
+export function useSettled(value) {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 300);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(value)]);
+  return settled;
+}

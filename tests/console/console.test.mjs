@@ -1,0 +1,297 @@
+// The console's places in headless Chromium, against a running server with its data.
+
+import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { after, before, describe, test } from "node:test";
+
+import { addVisitors, count, go, launch, linkTo, makeUnknown, openConsole, script, startModel, startPeer, startScene, tell } from "./scene.mjs";
+
+const limits = { timeout: 60_000 };
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const MANY = 10_000;
+const SCREENSHOTS = "screenshots";
+
+let model;
+let peer;
+let server;
+let browser;
+
+before(async () => {
+  await mkdir(SCREENSHOTS, { recursive: true });
+  [model, peer] = await Promise.all([startModel(), startPeer()]);
+  server = await startScene({ model, peer });
+  await makeUnknown(server, peer, () => addVisitors(server, MANY));
+  await count(server, ["first"]);
+  await tell(server, "research/bees", "start", ["bees", 600, 1000]);
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.dispose();
+  model?.stop();
+  peer?.closeAllConnections();
+  peer?.close();
+});
+
+async function open(t, options) {
+  const page = await openConsole(browser, server, options);
+  page.setDefaultTimeout(10_000);
+  t.after(async () => {
+    const { failures, elsewhere } = page;
+    await page.context().close();
+    assert.deepEqual(elsewhere, [], "requests to other hosts");
+    assert.deepEqual(failures.filter((each) => !page.expected?.test(each)), []);
+  });
+  return page;
+}
+
+const sees = (page, text) => page.getByText(text).first().waitFor();
+const bodyText = (page) => page.locator("main").innerText();
+async function until(what, holds) {
+  for (const end = Date.now() + 10_000; !(await holds()); ) {
+    assert.ok(Date.now() < end, what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+// Each place, and a text that it has once its data are there.
+const PLACES = [
+  ["overview", "Unknown operations"],
+  ["agent/Counter", "first"],
+  ["agent/Research/bees", "runs."],
+  ["agent/Payments/shop?tab=operations", "charge.ignored"],
+  ["waits", "its run was cut off"],
+  ["libraries", "it is not an ELF file"],
+  ["log", "ServerReady"],
+  ["talk", "a name, known or new"],
+];
+
+describe("each place", () => {
+  test("shows its data, has accessible names, and is readable in light, dark and on a phone", limits, async (t) => {
+    for (const [look, options] of [
+      ["light", {}],
+      ["dark", { colorScheme: "dark" }],
+      ["phone", { viewport: { width: 390, height: 844 } }],
+    ]) {
+      const page = await open(t, options);
+      await page.context().addInitScript(axe);
+      await page.reload();
+      for (const [place, text] of PLACES) {
+        await go(page, place);
+        if (place === "talk") await page.getByPlaceholder(text).waitFor();
+        else await sees(page, text);
+        const { violations } = await page.evaluate(() => axe.run(document));
+        assert.deepEqual(violations.map(({ id, nodes }) => [place, id, nodes[0].html]), []);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(wide <= 0, `${place} is ${wide} pixels too wide (${look})`);
+        await page.screenshot({ path: `${SCREENSHOTS}/${place.replace(/\W+/g, "-")}-${look}.png` });
+      }
+    }
+  });
+
+  test("is reached by its number, and search by a slash", limits, async (t) => {
+    const page = await open(t);
+    for (const [key, heading] of [["2", "Agents"], ["3", "Waits for you"], ["4", "Libraries"], ["6", "Talk"], ["1", "Overview"]]) {
+      await page.keyboard.press(key);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    }
+    await page.keyboard.press("2");
+    await page.getByLabel("Name begins with").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("firs");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "first" }).waitFor();
+  });
+});
+
+describe("an agent", () => {
+  test("changes while one looks, and its methods are called from their schemas", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "agent/Counter/seen?tab=client");
+    await sees(page, "There is no such agent");
+    page.expected = /404/;
+    await count(server, ["seen"]);
+    await page.getByRole("button", { name: "Connect as a client" }).click();
+    const state = page.getByLabel("State", { exact: true });
+    await until("the first state", async () => (await state.innerText()).includes('"count": 1'));
+    await count(server, ["seen"]);
+    await until("the state of another client", async () => (await state.innerText()).includes('"count": 2'));
+    const increment = page.getByRole("form", { name: "Call increment" });
+    await increment.getByRole("textbox").fill("40");
+    await increment.getByRole("button").click();
+    await until("the state of a call", async () => (await state.innerText()).includes('"count": 42'));
+    assert.equal(await page.getByLabel("Result of increment").innerText(), "42");
+    await increment.getByRole("textbox").fill("many");
+    await increment.getByRole("button").click();
+    await sees(page, "is not JSON");
+    const stream = page.getByRole("form", { name: "Call count_to" });
+    await stream.getByRole("textbox").nth(0).fill("3");
+    await stream.getByRole("textbox").nth(1).fill("1");
+    await stream.getByRole("button").click();
+    await until("the stream", async () => (await page.getByLabel("Parts of count_to").innerText()) === "1\n2\n3");
+  });
+
+  test("is evicted and destroyed, and the audit log names the console", limits, async (t) => {
+    await count(server, ["doomed"]);
+    const page = await open(t);
+    page.expected = /404/;
+    await go(page, "agent/Counter/doomed");
+    await page.getByRole("button", { name: "Evict" }).click();
+    await sees(page, "cold");
+    await page.getByRole("button", { name: "Destroy" }).click();
+    await sees(page, "Delete it with all its data");
+    await page.getByRole("button", { name: "Destroy" }).click();
+    await sees(page, "There is no such agent");
+    await go(page, "log");
+    await page.getByLabel("Actor").selectOption("console");
+    for (const event of ["AdminEvicted", "AdminDestroyed", "ConsoleEntered"]) await sees(page, event);
+  });
+
+  test("is found among 10,000", limits, async (t) => {
+    const page = await open(t);
+    page.expected = /404/;
+    await go(page, "agent/Counter");
+    await sees(page, "visitor-00001");
+    const rows = page.locator("tbody tr");
+    assert.ok((await rows.count()) <= 51);
+    await page.getByRole("button", { name: "Next" }).click();
+    await sees(page, "visitor-00060");
+    await page.getByLabel("Name begins with").fill("visitor-0777");
+    await until("ten agents", async () => (await rows.count()) === 10 && (await rows.first().innerText()).startsWith("visitor-07770"));
+    await page.getByLabel("Name begins with").fill("visitor-07777");
+    await until("one agent", async () => (await rows.count()) === 1);
+    await go(page, "overview");
+    await until("the number of agents", async () => /Counter\s+current\s+[\d,]+\s+10,0\d\d/.test(await bodyText(page)));
+  });
+});
+
+describe("what waits for a person", () => {
+  test("is an unknown operation, which is settled in the page", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "waits");
+    await sees(page, "needs you");
+    await page.getByLabel("Its result, as JSON").fill('{"receipt":"r-1"}');
+    await page.getByLabel("How you know").fill("in their books");
+    await page.getByRole("button", { name: /Record the outcome/ }).click();
+    await page.getByRole("group").getByRole("button", { name: "Record it" }).click();
+    await sees(page, "No operation is unknown");
+    await go(page, "agent/Payments/shop?tab=operations");
+    await sees(page, "in their books");
+    await go(page, "log");
+    await sees(page, "AdminOperationResolved");
+  });
+});
+
+describe("libraries", () => {
+  test("are looked for again, and the answer says what is refused", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "libraries");
+    await page.getByRole("button", { name: "Look for new files" }).click();
+    await sees(page, /broken.so is refused/);
+    await sees(page, /counter.so has not changed/);
+  });
+});
+
+describe("a talk", () => {
+  test("streams an answer, asks for approval of a tool, and is there after a reload", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "talk");
+    await page.getByLabel("Agent").fill("demo");
+    await page.keyboard.press("Enter");
+    const box = page.getByLabel("Your message");
+    await until("the connection", async () => (await bodyText(page)).includes("connected"));
+    await box.fill("Hello");
+    await box.press("Enter");
+    await sees(page, "word1 word2 word3 word4 word5");
+    await box.fill(script({ call: "refund", input: { order: 17 } }));
+    await box.press("Enter");
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    assert.ok(!peer.asked.includes("/refund/17"));
+    await page.screenshot({ path: `${SCREENSHOTS}/talk-approval.png` });
+    await page.getByRole("button", { name: "Approve" }).click();
+    await sees(page, '"refunded": true');
+    assert.equal(peer.asked.filter((each) => each === "/refund/17").length, 1);
+    await page.reload();
+    await sees(page, "word1 word2 word3 word4 word5");
+    await sees(page, '"refunded": true');
+  });
+});
+
+describe("the session", () => {
+  test("is of no use to a foreign page", limits, async (t) => {
+    const page = await open(t);
+    const requests = [];
+    const evil = createServer((request, response) => response.setHeader("Content-Type", "text/html").end("<title>evil</title>"));
+    await new Promise((resolve) => evil.listen(0, "127.0.0.1", resolve));
+    t.after(() => evil.close());
+    // Another port of the same host, which for browsers is the same site.
+    const foreign = await page.context().newPage();
+    foreign.on("response", (response) => requests.push([response.url(), response.status()]));
+    await foreign.goto(`http://127.0.0.1:${evil.address().port}/`);
+    const seen = await foreign.evaluate(async (host) => {
+      const tried = async (path, options) => {
+        try {
+          const answer = await fetch(`http://${host}${path}`, { credentials: "include", ...options });
+          return answer.type === "opaque" ? "opaque" : await answer.text();
+        } catch {
+          return "refused";
+        }
+      };
+      const evict = "/admin/agents/Counter/first/evict";
+      return [
+        await tried("/admin/plugins", {}),
+        await tried("/admin/plugins", { headers: { "X-Hearth-Console": "1" } }),
+        await tried(evict, { method: "POST", mode: "no-cors" }),
+        await tried(evict, { method: "POST", headers: { "X-Hearth-Console": "1" } }),
+        await tried("/console", { mode: "no-cors" }),
+      ];
+    }, server.host);
+    assert.deepEqual(seen, ["refused", "refused", "opaque", "refused", "refused"]);
+    const isEvict = ([url]) => url.endsWith("/evict");
+    await until("the answer", () => requests.some(isEvict));
+    const sent = requests.find(isEvict);
+    assert.equal(sent[1], 403);
+    // In a frame it shows nothing either.
+    await foreign.setContent(`<iframe src="http://${server.host}/console"></iframe>`);
+    const framed = await (await foreign.waitForSelector("iframe")).contentFrame();
+    await foreign.waitForTimeout(300);
+    assert.equal(await framed.locator("#root").count().catch(() => 0), 0);
+  });
+
+  test("needs a link that was not used, and its code is in no log", limits, async (t) => {
+    const link = await linkTo(server);
+    const code = new URL(link).searchParams.get("code");
+    const first = await fetch(link, { redirect: "manual" });
+    assert.equal(first.status, 303);
+    const again = await fetch(link, { redirect: "manual" });
+    assert.equal(again.status, 401);
+    assert.match(await again.text(), /hearth console/);
+    assert.ok(!server.log.includes(code));
+    const page = await (await browser.newContext()).newPage();
+    t.after(() => page.context().close());
+    await page.goto(`http://${server.host}/console`);
+    await sees(page, "There is no session in this browser");
+  });
+
+  test("ends with the server, whose page goes on until then", limits, async (t) => {
+    const page = await open(t);
+    page.expected = /401|ERR_CONNECTION|404/;
+    await go(page, "libraries");
+    await sees(page, "counter");
+    await server.kill();
+    await sees(page, "The server does not answer");
+    await sees(page, "counter"); // what was seen stays
+    await server.start();
+    await sees(page, "The session has ended");
+    await sees(page, "hearth console");
+    await page.screenshot({ path: `${SCREENSHOTS}/ended.png` });
+    await page.goto(await linkTo(server));
+    await sees(page, "Unknown operations");
+    await page.getByRole("button", { name: "Leave" }).click();
+    await sees(page, "The session has ended");
+    await page.goto(`http://${server.host}/console`);
+    await sees(page, "There is no session in this browser");
+  });
+});
