@@ -30,6 +30,13 @@ class Desk : public ChatAgent {
   }
 };
 
+// In any dialect.
+bool has_result(std::string_view body) {
+  for (const char* const mark : {"\"tool\"", "function_call_output", "tool_result"})
+    if (body.find(mark) != std::string_view::npos) return true;
+  return false;
+}
+
 Scripted desk_or_expert(std::string_view body) {
   const auto has = [&](std::string_view words) {
     return body.find(words) != std::string_view::npos;
@@ -50,14 +57,16 @@ std::vector<std::string> preliminary(const ChatClient& client) {
   return outputs;
 }
 
-class AskChatTest : public OneConversation {
+class AskChatTest : public Conversation {
  protected:
   AskChatTest() { model.by_request(desk_or_expert); }
   testing::AgentHandle expert = host.create<Support>("b", model.options());
   testing::AgentHandle desk = host.create<Desk>("a", model.options());
 };
+INSTANTIATE_TEST_SUITE_P(Providers, AskChatTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
+TEST_P(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
   ChatClient client(desk);
   client.say("r1", "What?");
   wait(seconds(10));
@@ -68,11 +77,11 @@ TEST_F(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
   EXPECT_EQ(model.requests().size(), 3U);
 }
 
-TEST_F(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
+TEST_P(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
   for (int moment = 0; moment < 10; ++moment) {
     SCOPED_TRACE(moment);
     testing::Host own;
-    ScriptedModel scripted(own, "chat-completions");
+    ScriptedModel scripted(own, GetParam());
     scripted.by_request(desk_or_expert);
     auto other = own.create<Support>("b", scripted.options());
     auto asking = own.create<Desk>("a", scripted.options());
@@ -93,7 +102,7 @@ TEST_F(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
 
 // The desk is away while the other chat ends its answer and begins another one, for which the log
 // of the first is dropped.
-TEST_F(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
+TEST_P(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
   model.by_request([](std::string_view body) {
     const auto has = [&](std::string_view words) {
       return body.find(words) != std::string_view::npos;
@@ -116,7 +125,7 @@ TEST_F(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
   EXPECT_EQ(stored.at("parts")[1].at("output"), "It is forty-two.");
 }
 
-TEST_F(AskChatTest, AStopReachesTheOtherChat) {
+TEST_P(AskChatTest, AStopReachesTheOtherChat) {
   ChatClient client(desk);
   client.say("r1", "What?");
   wait(milliseconds(1'500));
@@ -127,14 +136,14 @@ TEST_F(AskChatTest, AStopReachesTheOtherChat) {
   EXPECT_EQ(expert.call("notes", "end"), Json::array({"aborted"}));
 }
 
-TEST_F(AskChatTest, ItsFailureIsTheResultOfTheTool) {
+TEST_P(AskChatTest, ItsFailureIsTheResultOfTheTool) {
   model.by_request([](std::string_view body) {
     Scripted refused;
     refused.status = 400;
     refused.error = R"({"error":{"message":"no"}})";
     return body.find("customers of Acme") != std::string_view::npos ? refused
-           : body.find("\"tool\"") != std::string_view::npos        ? says({"A pity."})
-                                                             : asks("expert", {{"text", "What?"}});
+           : has_result(body)                                       ? says({"A pity."})
+                              : asks("expert", {{"text", "What?"}});
   });
   ChatClient client(desk);
   client.say("r1", "What?");
@@ -160,8 +169,7 @@ TEST(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
   testing::Host host;
   ScriptedModel model(host, "chat-completions");
   model.by_request([](std::string_view body) {
-    return body.find("\"tool\"") == std::string_view::npos ? asks("other", {{"text", "And you?"}})
-                                                           : says({"I know no more."});
+    return !has_result(body) ? asks("other", {{"text", "And you?"}}) : says({"I know no more."});
   });
   auto first = host.create<Twin>("a", model.options());
   auto second = host.create<Twin>("b", model.options());
@@ -175,12 +183,11 @@ TEST(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
   EXPECT_EQ(model.requests().size(), 4U);
 }
 
-TEST_F(AskChatTest, AChatThatSaysNothingIsWaitedForAnHour) {
+TEST_P(AskChatTest, AChatThatSaysNothingIsWaitedForAnHour) {
   model.by_request([](std::string_view body) {
     if (body.find("customers of Acme") != std::string_view::npos)
       return says({"never"}, std::chrono::hours(100));
-    return body.find("\"tool\"") != std::string_view::npos ? says({"A pity."})
-                                                           : asks("expert", {{"text", "What?"}});
+    return has_result(body) ? says({"A pity."}) : asks("expert", {{"text", "What?"}});
   });
   ChatClient client(desk);
   client.say("r1", "What?");
@@ -201,7 +208,7 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-TEST_F(AskChatTest, OnlyAgentsCallItsMethods) {
+TEST_P(AskChatTest, OnlyAgentsCallItsMethods) {
   for (const std::string& said : {refusal([&] { desk.call("chat.start", "hi", "key"); }),
                                   refusal([&] { desk.call("chat.cancel", "r1"); })})
     EXPECT_NE(said.find("only agents call this method"), std::string::npos) << said;

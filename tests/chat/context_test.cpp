@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -202,6 +203,13 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   EXPECT_TRUE(asked_with(3, "what is its name?"));
   EXPECT_FALSE(asked_with(3, "xxx"));
   EXPECT_EQ(transcript_of(agent).size(), 4U);  // clients see all
+  EXPECT_EQ(std::ranges::count_if(host.log(),
+                                  [](const std::string& line) {
+                                    return line.find(
+                                               "chat:context:compacted turn=r1 "
+                                               "reason=reactive") != std::string::npos;
+                                  }),
+            1);
   // The next turn goes on from the summary.
   model.then({"Yes."});
   client.say("r2", "sure?");
@@ -209,6 +217,46 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   EXPECT_TRUE(asked_with(4, "They have a dog."));
   EXPECT_TRUE(asked_with(4, "Rex."));
   EXPECT_FALSE(asked_with(4, "xxx"));
+}
+
+TEST_P(CompactionTest, C47_AnOverflowInMidStreamDropsItsPartialInAllTabs) {
+  auto agent = talked(kReactive);
+  Scripted overflows = says({"I ", "think "}, seconds(1));
+  overflows.error = "prompt is too long: 210000 tokens > 200000 maximum";
+  model.then(overflows);
+  model.then(says({"They have ", "a dog."}, seconds(10)));
+  model.then(says({"Re", "x."}, seconds(10)));
+  ChatClient sender(agent);
+  ChatClient other(agent);
+  sender.say("r1", "what is its name?");
+  wait(seconds(1));
+  other.read();
+  EXPECT_EQ(other.shown("r1"), "I think ");
+  wait(seconds(5));
+  ChatClient late(agent);
+  late.read();
+  wait(seconds(25));
+  const auto without_partial = [](const ChatClient& client) {
+    const std::vector<Json> updates = client.frames("cf_agent_message_updated");
+    return !updates.empty() && text_of(updates.back().at("message")).empty();
+  };
+  for (ChatClient* const client : {&sender, &other, &late}) {
+    client->read();
+    EXPECT_EQ(client->shown("r1"), "Re");
+    EXPECT_TRUE(without_partial(*client)) << "for those that do not know reset-step";
+  }
+  wait(seconds(60));
+  for (ChatClient* const client : {&sender, &other, &late}) {
+    client->read();
+    EXPECT_EQ(client->shown("r1"), "Rex.");
+    EXPECT_EQ(client->done("r1").at("outcome"), "completed");
+    const std::vector<Json> snapshots = client->frames("cf_agent_chat_messages");
+    ASSERT_FALSE(snapshots.empty());
+    EXPECT_EQ(text_of(snapshots.back().at("messages").back()), "Rex.");
+  }
+  EXPECT_EQ(text_of(transcript_of(agent)[3]), "Rex.");
+  EXPECT_EQ(model.requests().size(), 4U);
+  EXPECT_FALSE(asked_with(3, "I think"));
 }
 
 TEST_P(CompactionTest, C47_NeverMoreThanMaxRetriesAndThenOneError) {

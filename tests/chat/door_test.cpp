@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth::chat {
 namespace {
@@ -24,9 +27,11 @@ std::string events_text(const std::string& body, Json* done = nullptr) {
   return text;
 }
 
-class DoorTest : public OneConversation {};
+class DoorTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, DoorTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
+TEST_P(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(10)));
   model.then({"four"});
@@ -50,7 +55,63 @@ TEST_F(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
   EXPECT_EQ(events_text(late.answer().body), "one two four");
 }
 
-TEST_F(DoorTest, AWrongBodyIsRefusedWithASentence) {
+// Reads five parts in a second.
+class Slow : public Agent {
+ public:
+  static void methods(Methods<Slow>& m) { m.add("read", &Slow::read); }
+  Task<std::string> read(std::string turn) {
+    CallStream stream =
+        agent("Support", "a", {.timeout = std::chrono::hours(10)}).stream("chat.follow", turn, 0);
+    std::string text;
+    std::uint64_t seq = 0;
+    for (;;) {
+      auto next = stream.next<Json>();
+      const std::optional<Json> part = co_await next;
+      if (!part) break;
+      EXPECT_EQ(part->at("seq"), seq++);
+      if (part->at("chunk").at("type") == "text-delta")
+        text += part->at("chunk").at("delta").get<std::string>();
+      co_await sleep(std::chrono::milliseconds(200));
+    }
+    co_return text;
+  }
+};
+
+TEST_P(DoorTest, AReaderThatIsSlowGetsTheRestAlthoughTheNextTurnHasBegun) {
+  auto agent = make();
+  std::vector<std::string> words;
+  std::string all;
+  for (int i = 0; i < 30; ++i) all += words.emplace_back(60'000, static_cast<char>('a' + i % 26));
+  model.then(says(words, std::chrono::milliseconds(100)));
+  model.then({"next"});
+  const std::string id = agent.call("start", "count", "k1");
+  auto slow = host.create<Slow>("s");
+  auto reading = slow.start("read", id);
+  wait(seconds(4));
+  agent.call("start", "and", "k2");
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed", "completed"}));
+  ASSERT_TRUE(reading.done());
+  EXPECT_TRUE(reading.value() == all);
+}
+
+TEST_P(DoorTest, AReaderThatComesAfterTheNextTurnHasBegunIsToldThatTheRestIsGone) {
+  auto agent = make();
+  model.then({"one"});
+  model.then({"two"});
+  for (const bool is_gone : {false, true}) {
+    if (is_gone) agent.call("start", "and", "k2");
+    const auto answer =
+        agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+    wait(seconds(60));
+    Json done;
+    EXPECT_EQ(events_text(answer.answer().body, &done), is_gone ? "" : "one");
+    EXPECT_EQ(done.value("is_cut", false), is_gone);
+    EXPECT_EQ(done.at("outcome"), "completed");
+  }
+}
+
+TEST_P(DoorTest, AWrongBodyIsRefusedWithASentence) {
   auto agent = make();
   for (const char* const body :
        {"", "no JSON", "{}", R"({"messages":[]})", R"({"messages":[{"role":"system"}]})",
@@ -62,7 +123,7 @@ TEST_F(DoorTest, AWrongBodyIsRefusedWithASentence) {
   EXPECT_TRUE(model.requests().empty());
 }
 
-TEST_F(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
+TEST_P(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
   class Shut : public Support {
    public:
     static void methods(Methods<Shut>& m) { chat_methods(m); }
@@ -81,7 +142,7 @@ TEST_F(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
   EXPECT_EQ(transcript_of(agent), Json::array()) << "which may be read";
 }
 
-TEST_F(DoorTest, C52_TheClassDecidesWhoMaySend) {
+TEST_P(DoorTest, C52_TheClassDecidesWhoMaySend) {
   class Shut : public Support {
    public:
     static void methods(Methods<Shut>& m) { chat_methods(m); }

@@ -27,7 +27,7 @@ TEST_P(FramesTest, StopEndsTheRequestAndKeepsWhatThereIs) {
   model.then({"fine"});
   ChatClient client(agent);
   client.say("r1", "count");
-  host.advance(slow.between * (GetParam() == std::string("chat-completions") ? 1 : 3));
+  host.advance(slow.between);
   client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   host.advance(std::chrono::milliseconds(100));
   client.read();
@@ -58,9 +58,11 @@ TEST_P(FramesTest, ClearInMidStreamLeavesNothing) {
   other.read();
   EXPECT_EQ(other.frames("cf_agent_chat_clear").size(), 1U);
   EXPECT_EQ(other.done("r1").at("outcome"), "aborted");
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
   agent.kill();
   host.advance(seconds(60));
   EXPECT_EQ(transcript_of(agent), Json::array());
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
@@ -102,9 +104,11 @@ TEST(LineOfTurnsTest, EachPolicyRunsSkipsMergesOrDrops) {
   for (const auto& [policy, expected] : rows) EXPECT_EQ(outcomes(policy), expected) << policy;
 }
 
-class ClientRulesTest : public OneConversation {};
+class ClientRulesTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, ClientRulesTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(ClientRulesTest, ARegeneratedAnswerTakesThePlaceOfTheOldOne) {
+TEST_P(ClientRulesTest, ARegeneratedAnswerTakesThePlaceOfTheOldOne) {
   auto agent = make();
   model.then({"first"});
   model.then({"second"});
@@ -118,7 +122,7 @@ TEST_F(ClientRulesTest, ARegeneratedAnswerTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(text_of(stored[1]), "second");
 }
 
-TEST_F(ClientRulesTest, OfALongTranscriptThatIsSentAgainOnlyTheNewMessageIsRead) {
+TEST_P(ClientRulesTest, OfALongTranscriptThatIsSentAgainOnlyTheNewMessageIsRead) {
   class Counting : public Support {
    public:
     static void methods(Methods<Counting>& m) { chat_methods(m); }
@@ -151,7 +155,7 @@ TEST_F(ClientRulesTest, OfALongTranscriptThatIsSentAgainOnlyTheNewMessageIsRead)
   for (std::size_t i = 0; i < 302; ++i) EXPECT_EQ(after[i], list[i]) << i;
 }
 
-TEST_F(ClientRulesTest, AReadonlyClientOnlyWatches) {
+TEST_P(ClientRulesTest, AReadonlyClientOnlyWatches) {
   class Shut : public Support {
    public:
     static void methods(Methods<Shut>& m) { chat_methods(m); }
@@ -207,7 +211,7 @@ TEST_F(ClientRulesTest, AReadonlyClientOnlyWatches) {
   EXPECT_EQ(last.at("done"), true);
 }
 
-TEST_F(ClientRulesTest, AppendTakesOnlyNewMessagesOfUsers) {
+TEST_P(ClientRulesTest, AppendTakesOnlyNewMessagesOfUsers) {
   auto agent = make({{"client_history", "append"}});
   model.then({"hello"});
   ChatClient client(agent);
@@ -223,7 +227,7 @@ TEST_F(ClientRulesTest, AppendTakesOnlyNewMessagesOfUsers) {
   EXPECT_EQ(model.requests()[0].body.find("promise"), std::string::npos);
 }
 
-TEST_F(ClientRulesTest, WhatIsNoFrameOfTheChatLeavesTheConnectionUsable) {
+TEST_P(ClientRulesTest, WhatIsNoFrameOfTheChatLeavesTheConnectionUsable) {
   auto agent = make();
   model.then({"hello"});
   ChatClient client(agent);
@@ -240,7 +244,7 @@ TEST_F(ClientRulesTest, WhatIsNoFrameOfTheChatLeavesTheConnectionUsable) {
   EXPECT_EQ(client.shown("r2"), "hello");
 }
 
-TEST_F(ClientRulesTest, TheNewestMessagesAreKept) {
+TEST_P(ClientRulesTest, TheNewestMessagesAreKept) {
   auto agent = make({{"max_persisted_messages", 4}, {"shout", true}});
   model.then({"ok"});
   ChatClient client(agent);
@@ -312,9 +316,11 @@ TEST_P(CrossingTest, OfTwoMessagesAtOnceBothAreSeenByBoth) {
     EXPECT_TRUE(std::ranges::find(texts, text) != texts.end()) << text;
 }
 
-class TwoThingsAtOnceTest : public OneConversation {};
+class TwoThingsAtOnceTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, TwoThingsAtOnceTest,
+                         ::testing::ValuesIn(ScriptedModel::kDialects), provider_name);
 
-TEST_F(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
+TEST_P(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
   auto agent = make();
   model.then({"fast"});
   model.then(says({"one ", "two ", "three ", "four"}, seconds(10)));
@@ -329,7 +335,7 @@ TEST_F(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
   EXPECT_EQ(client.done("r2").at("outcome"), "aborted");
 }
 
-TEST_F(TwoThingsAtOnceTest, AnAnswerAfterAClearBringsNothingBack) {
+TEST_P(TwoThingsAtOnceTest, AnAnswerAfterAClearBringsNothingBack) {
   auto agent = make();
   Scripted both = asks("refund", {{"id", "o1"}});
   both.says.push_back({.tool = "send", .input = {{"id", "o1"}}});
@@ -358,7 +364,7 @@ TEST_F(TwoThingsAtOnceTest, AnAnswerAfterAClearBringsNothingBack) {
   EXPECT_EQ(agent.call("notes", "refund"), Json::array());
 }
 
-TEST_F(TwoThingsAtOnceTest, ACallThatIsApprovedWhileAnotherRunsGoesToTheModelInTime) {
+TEST_P(TwoThingsAtOnceTest, ACallThatIsApprovedWhileAnotherRunsGoesToTheModelInTime) {
   auto agent = make();
   Scripted both = asks("refund", {{"id", "o1"}});
   both.says.push_back({.tool = "send", .input = {{"id", "o1"}}});
@@ -378,7 +384,7 @@ TEST_F(TwoThingsAtOnceTest, ACallThatIsApprovedWhileAnotherRunsGoesToTheModelInT
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
 }
 
-TEST_F(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
+TEST_P(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
   auto agent = make();
   Scripted slow = says({"hello"});
   slow.after = seconds(10);
@@ -396,7 +402,7 @@ TEST_F(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
-TEST_F(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
+TEST_P(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
   auto agent = make();
   model.then({"ok"});
   ChatClient client(agent);
@@ -410,7 +416,7 @@ TEST_F(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
   EXPECT_EQ(client.done("r2").at("outcome"), "completed");
 }
 
-TEST_F(TwoThingsAtOnceTest, AnAnswerWhileTheTurnStreamsIsUsedOnce) {
+TEST(AnswerInMidStreamTest, IsUsedOnce) {
   testing::Host host;
   ScriptedModel model(host, "openai-responses");  // the others end their calls with the answer
   auto agent = host.create<Support>("a", model.options());
@@ -437,7 +443,7 @@ TEST_F(TwoThingsAtOnceTest, AnAnswerWhileTheTurnStreamsIsUsedOnce) {
   EXPECT_EQ(transcript_of(agent).size(), 2U);
 }
 
-TEST_F(TwoThingsAtOnceTest, AnAnswerThatIsTooLargeToBeStoredEndsOnlyItsTurn) {
+TEST_P(TwoThingsAtOnceTest, AnAnswerThatIsTooLargeToBeStoredEndsOnlyItsTurn) {
   auto agent = make({{"swell", true}});
   model.then({"large"});
   model.then({"ok"});

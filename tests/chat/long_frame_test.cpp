@@ -64,6 +64,9 @@ TEST(LongFrameTest, MessagesThatMayBeLeftOutAreFound) {
       {"an id with an escape",
        "[" + sent_text(R"(\u0061)", "user") + "," + a + "," + c + "]",
        {"", "a"}},
+      {"two ids, one of a name with an escape",
+       R"([{"id":"x","\u0069d":"y","parts":[]},)" + a + "," + c + "]",
+       {"", "a"}},
       {"brackets and quotes in texts",
        "[" + sent_text("a", "user", R"(]},{"id":"x"}\)") + "," +
            sent_text("b", "user", R"(\\"[{)") + "," + a + "," + c + "]",
@@ -95,6 +98,7 @@ TEST(LongFrameTest, OtherFramesHaveNoList) {
       R"({"messages)",
       R"({"messages":)",
       R"({"messages":)" + list + R"(,"messages":[]})",                   // which of them counts?
+      R"({"messages":)" + list + R"(,"m\u0065ssages":[]})",              // the same, with an escape
       R"({"messages":)" + list + R"(,"init":{"body":"{}"}})",            // or this
       R"({"init":{"body":"{\"messages\":[]}","body":"{}"}})",            // and here
       R"({"init":{"body":{"messages":)" + list + "}}}",                  // no text

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -174,7 +176,7 @@ TEST_F(BackgroundTest, StopEndsTheAnswerAtTheProvider) {
   model.then(says({"one ", "two "}, seconds(10)));
   ChatClient client(agent);
   client.say("r1", "count");
-  wait(seconds(25));
+  wait(seconds(15));
   client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   wait(seconds(1));
   ASSERT_EQ(model.requests().size(), 2U);
@@ -193,7 +195,7 @@ TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
   model.then(says({"one ", "two ", "three "}, seconds(10)));
   ChatClient client(agent);
   client.say("r1", "count");
-  wait(seconds(25));
+  wait(seconds(5));
   client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   wait(seconds(1));
   EXPECT_EQ(cancels(model), 1U);
@@ -248,9 +250,75 @@ TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
   EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
 }
 
-class CostTest : public OneConversation {};
+// A provider of an author's, whose cut answers can be fetched on.
+class Numbers : public Provider {
+ public:
+  [[nodiscard]] HttpCall request(const Prompt& /*prompt*/) const override {
+    return {.path = "/say"};
+  }
+  void read(const ServerSentEvent& event, ModelAnswer& answer) const override {
+    Json& count = answer.notes()["count"];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+    if (event.data == "end") return answer.complete();
+    answer.text("0", event.data);
+  }
+  [[nodiscard]] std::optional<HttpCall> follow_up(FollowUp what,
+                                                  const ModelAnswer& answer) const override {
+    if (what != FollowUp::kResume) return std::nullopt;
+    return HttpCall{.method = "PUT",
+                    .path = "/rest?from=" + to_text(answer.notes().at("count")),
+                    .headers = {{"X-Own", "1"}},
+                    .body = {{"go", "on"}}};
+  }
+};
+class Counter : public Support {
+ public:
+  static void methods(Methods<Counter>& m) {
+    chat_methods(m);
+    m.add("notes", &Counter::notes);
+  }
+  std::unique_ptr<const Provider> make_provider(const ChatOptions& /*options*/) override {
+    return std::make_unique<Numbers>();
+  }
+};
 
-TEST_F(CostTest, TheLedgerHasTheTokensThatAreUsed) {
+TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
+  testing::Host host;
+  std::vector<testing::SentRequest> sent;
+  host.on_fetch([&](const testing::SentRequest& request) {
+    sent.push_back(request);
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    const std::size_t at = request.url.find("?from=");
+    const int from = at == std::string::npos ? 0 : std::stoi(request.url.substr(at + 6));
+    const std::vector<std::string> events = {"one ", "two ", "three ", "four", "end"};
+    for (std::size_t i = static_cast<std::size_t>(from); i < events.size(); ++i)
+      reply.pieces.push_back("data: " + events[i] + "\n\n");
+    reply.between = seconds(10);
+    return reply;
+  });
+  auto agent = host.create<Counter>(
+      "a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}, {"background", true}});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  host.advance(seconds(15));
+  agent.kill();
+  host.advance(seconds(120));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three four");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[1].method, "PUT");
+  EXPECT_EQ(sent[1].url, "http://127.0.0.1:1/v1/rest?from=2");
+  EXPECT_EQ(sent[1].body, R"({"go":"on"})");
+  EXPECT_TRUE(
+      std::ranges::any_of(sent[1].headers, [](const auto& each) { return each.first == "X-Own"; }));
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+class CostTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, CostTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(CostTest, TheLedgerHasTheTokensThatAreUsed) {
   auto agent = make();
   model.then({"ok"});
   ChatClient client(agent);
@@ -259,9 +327,11 @@ TEST_F(CostTest, TheLedgerHasTheTokensThatAreUsed) {
   EXPECT_EQ(agent.call("costs"), Json::array({15}));
 }
 
-class StallTest : public OneConversation {};
+class StallTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, StallTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(StallTest, AnAnswerWithoutChunksIsTakenAsCut) {
+TEST_P(StallTest, AnAnswerWithoutChunksIsTakenAsCut) {
   auto agent = make({{"stall_timeout_ms", 20'000}});
   model.then(says({"one ", "two ", "three"}, seconds(60)));
   model.then({"and the rest"});
@@ -300,7 +370,7 @@ TEST_P(PingTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
   EXPECT_LE(model.requests().size(), 13U);
 }
 
-TEST_F(StallTest, AnAnswerThatHadArrivedIsUsed) {
+TEST_P(StallTest, AnAnswerThatHadArrivedIsUsed) {
   auto agent = make();
   model.then({"whole"});
   ChatClient client(agent);

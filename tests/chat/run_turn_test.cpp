@@ -70,9 +70,11 @@ TEST_P(RunTurnTest, TheHistoryIsReadOnceForEachCallOfTheModel) {
   EXPECT_EQ(agent.call("notes", "history").size(), 1U);
 }
 
-class RecoveryOfTurnsTest : public OneConversation {};
+class RecoveryOfTurnsTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, RecoveryOfTurnsTest,
+                         ::testing::ValuesIn(ScriptedModel::kDialects), provider_name);
 
-TEST_F(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
+TEST_P(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
   auto agent = make({{"recover", false}});
   ChatClient client(agent);
   Scripted cut = says({"one "});
@@ -91,7 +93,7 @@ TEST_F(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
   EXPECT_EQ(model.requests().size(), 2U);
 }
 
-TEST_F(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
+TEST_P(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
   auto agent = make({{"recovery", {{"no_progress_timeout_ms", 10'000'000}}}});
   Scripted hangs;  // thoughts that are lost with the call are no progress
   hangs.says.push_back({.reasoning = "hm"});
@@ -116,7 +118,7 @@ TEST_F(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
 }
 
 // A frame is as large as to be parsed elsewhere, and is parsed late; it came before the attempt.
-class StableTest : public OneConversation {
+class StableTest : public Conversation {
  protected:
   testing::AgentHandle interrupted() {
     auto agent = make(
@@ -136,8 +138,10 @@ class StableTest : public OneConversation {
   }
   std::optional<ChatClient> client;
 };
+INSTANTIATE_TEST_SUITE_P(Providers, StableTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGivenUp) {
+TEST_P(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGivenUp) {
   auto agent = interrupted();
   wait(seconds(60));
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
@@ -152,7 +156,7 @@ TEST_F(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGiven
   EXPECT_EQ(client->shown("r2"), "three");
 }
 
-TEST_F(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
+TEST_P(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
   auto agent = interrupted();
   wait(seconds(30));
   EXPECT_EQ(model.requests().size(), 1U);
@@ -164,7 +168,7 @@ TEST_F(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
 }
 
-TEST_F(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
+TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
   auto agent = make();
   EXPECT_EQ(agent.call("is_stable", 0), true);
   model.then(says({"one ", "two "}, seconds(10)));
@@ -186,7 +190,7 @@ TEST_F(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
   EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
 }
 
-TEST_F(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
+TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
   auto agent = make();
   model.then(says({"one ", "two "}, seconds(10)));
   model.then({"three"});
@@ -207,7 +211,7 @@ TEST_F(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
                                              "info chat:recovery:completed turn=r1"}));
 }
 
-TEST_F(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
+TEST_P(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
   auto agent = make();
   Scripted dies = cut(says({}));
   dies.says.push_back({.reasoning = "hm"});
@@ -221,7 +225,7 @@ TEST_F(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
   EXPECT_EQ(agent.call("notes", "exhausted").size(), 1U);
 }
 
-TEST_F(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
+TEST_P(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
   auto agent = make();
   std::vector<std::string> words;
   for (int i = 0; i < 30; ++i) words.push_back("w" + std::to_string(i) + " ");
@@ -238,7 +242,7 @@ TEST_F(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
   EXPECT_EQ(model.requests().size(), 19U);
 }
 
-TEST_F(RecoveryOfTurnsTest, APendingApprovalCostsNothingOverTwentyRestarts) {
+TEST_P(RecoveryOfTurnsTest, APendingApprovalCostsNothingOverTwentyRestarts) {
   auto agent = make();
   model.then(asks("refund", {{"id", "o1"}}));
   model.then({"done"});
@@ -261,7 +265,7 @@ TEST_F(RecoveryOfTurnsTest, APendingApprovalCostsNothingOverTwentyRestarts) {
   EXPECT_EQ(agent.call("is_stable", 0), true);
 }
 
-TEST_F(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
+TEST_P(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
   auto agent = make({{"proceed", false}});
   model.then(says({"one ", "two ", "three "}, seconds(10)));
   ChatClient client(agent);
@@ -276,7 +280,7 @@ TEST_F(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
   EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
 }
 
-TEST_F(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
+TEST_P(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
   struct Row {
     bool persist;
     bool has_tool;
@@ -289,7 +293,7 @@ TEST_F(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text);
     testing::Host own;
-    ScriptedModel scripted(own, "chat-completions");
+    ScriptedModel scripted(own, GetParam());
     Json options = scripted.options();
     options.update({{"persist", row.persist}, {"proceed", false}});
     auto agent = own.create<Support>("a", options);
@@ -348,7 +352,7 @@ class Watched : public Support {
   }
 };
 
-TEST_F(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
+TEST_P(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
   auto agent = host.create<Watched>("a", model.options());
   Scripted slow = says({"one ", "two ", "three "}, seconds(10));
   slow.after = seconds(20);
@@ -392,7 +396,7 @@ TEST_F(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
   EXPECT_EQ(first("continue"), expected);
 }
 
-TEST_F(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
+TEST_P(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
   auto agent = make();
   Scripted busy;
   busy.status = 429;
@@ -410,7 +414,7 @@ TEST_F(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
-TEST_F(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
+TEST_P(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
   auto agent = make();
   Scripted call = asks("look", {{"id", "o1"}});
   call.between = seconds(5);
@@ -427,7 +431,7 @@ TEST_F(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
   EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
 }
 
-TEST_F(RecoveryOfTurnsTest, ATurnOfTheAgentsCodeHasAKeyAndCanBeWaitedFor) {
+TEST_P(RecoveryOfTurnsTest, ATurnOfTheAgentsCodeHasAKeyAndCanBeWaitedFor) {
   auto agent = make();
   model.then(says({"one ", "two"}, seconds(5)));
   const std::string id = agent.call("start", "count", "k1");

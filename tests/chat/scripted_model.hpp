@@ -29,7 +29,7 @@ struct Scripted {
   std::vector<Said> says = {};
   bool is_cut = false;  // the connection ends behind the last of them
   unsigned status = 200;
-  std::string error = {};  // the body of a status of 400 or more
+  std::string error = {};  // the body of a status of 400 or more; of 200 the last event's text
   testing::Headers headers = {};
   int input_tokens = 10;
   int output_tokens = 5;
@@ -71,7 +71,7 @@ class ScriptedModel {
  private:
   testing::FetchReply reply(const testing::SentRequest& request) {
     requests_.push_back(request);
-    if (choose_) then(choose_(request.body));
+    if (choose_ && request.method == "POST") then(choose_(request.body));
     testing::FetchReply reply;
     if (answers_.empty()) {
       reply.status = 500;
@@ -125,33 +125,52 @@ class ScriptedModel {
       return reply;
     }
     reply.headers.emplace_back("Content-Type", "text/event-stream");
-    responses(answers_.at(next_ - 1), reply);
     const std::string mark = "starting_after=";
     const std::size_t at = request.url.find(mark);
     const int seen = at == std::string::npos ? -1 : std::stoi(request.url.substr(at + mark.size()));
-    reply.pieces.erase(reply.pieces.begin(), reply.pieces.begin() + seen + 1);
+    responses(answers_.at(next_ - 1), reply, seen);
     return reply;
   }
 
-  static void event(testing::FetchReply& reply, const Json& data) {
-    reply.pieces.push_back("data: " + to_text(data) + "\n\n");
+  // Events without content come with the next one, so that all dialects take the same time.
+  void lead(const Json& data) { lead_ += "data: " + to_text(data) + "\n\n"; }
+  void piece(testing::FetchReply& reply, const std::string& text) {
+    reply.pieces.push_back(std::exchange(lead_, {}) + text);
   }
-  static void ping(const Scripted& answer, testing::FetchReply& reply) {
-    for (int i = 0; i < answer.pings; ++i) reply.pieces.emplace_back(": ping\n\n");
+  void event(testing::FetchReply& reply, const Json& data) {
+    lead(data);
+    piece(reply, {});
+  }
+  // True: the answer ends here, before its last event.
+  bool ends_early(const Scripted& answer, testing::FetchReply& reply, Json error) {
+    if (!answer.is_cut && answer.error.empty()) return false;
+    if (!answer.error.empty()) {
+      error["error"]["message"] = answer.error;
+      lead(error);
+    }
+    if (!lead_.empty()) piece(reply, {});
+    return true;
+  }
+  void ping(const Scripted& answer, testing::FetchReply& reply) {
+    for (int i = 0; i < answer.pings; ++i) piece(reply, ": ping\n\n");
   }
   static std::string id_of(const Said& call, std::size_t answer, int at) {
     if (!call.id.empty()) return call.id;
     return "call_" + std::to_string(answer) + "_" + std::to_string(at);
   }
 
-  void responses(const Scripted& answer, testing::FetchReply& reply) {
+  // `seen`: the last event that the client has.
+  void responses(const Scripted& answer, testing::FetchReply& reply, int seen = -1) {
     const std::string id = "resp_" + std::to_string(next_);
     int number = 0;
-    const auto send = [&](Json data) {
-      data["sequence_number"] = number++;
-      event(reply, data);
+    const auto send = [&](Json data, bool is_lead = false) {
+      data["sequence_number"] = number;
+      if (number++ <= seen) return;
+      lead(data);
+      if (!is_lead) piece(reply, {});
     };
-    send({{"type", "response.created"}, {"response", {{"id", id}, {"status", "in_progress"}}}});
+    send({{"type", "response.created"}, {"response", {{"id", id}, {"status", "in_progress"}}}},
+         true);
     int at = 0;
     for (std::size_t i = 0; i < answer.says.size(); ++i, ++at) {
       const Said& said = answer.says[i];
@@ -160,12 +179,13 @@ class ScriptedModel {
         Json added{{"id", item}, {"type", "function_call"}, {"name", said.tool}};
         added["call_id"] = id_of(said, next_, at);
         added["arguments"] = "";
-        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", added}});
+        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", added}}, true);
         added["arguments"] = to_text(said.input);
         send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", added}});
       } else if (!said.reasoning.empty() || !said.seal.empty()) {
         Json thought{{"id", item}, {"type", "reasoning"}};
-        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", thought}});
+        send({{"type", "response.output_item.added"}, {"output_index", at}, {"item", thought}},
+             true);
         send({{"type", "response.reasoning_summary_text.delta"},
               {"item_id", item},
               {"output_index", at},
@@ -173,7 +193,8 @@ class ScriptedModel {
               {"delta", said.reasoning}});
         if (said.seal.empty()) continue;
         thought["encrypted_content"] = said.seal;
-        send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", thought}});
+        send({{"type", "response.output_item.done"}, {"output_index", at}, {"item", thought}},
+             true);
       } else {
         // One item for adjacent texts.
         const bool is_first = i == 0 || answer.says[i - 1].text.empty();
@@ -182,7 +203,8 @@ class ScriptedModel {
         if (is_first)
           send({{"type", "response.output_item.added"},
                 {"output_index", at},
-                {"item", {{"id", text_item}, {"type", "message"}}}});
+                {"item", {{"id", text_item}, {"type", "message"}}}},
+               true);
         send({{"type", "response.output_text.delta"},
               {"item_id", text_item},
               {"output_index", at},
@@ -191,7 +213,7 @@ class ScriptedModel {
       }
     }
     ping(answer, reply);
-    if (answer.is_cut) return;
+    if (ends_early(answer, reply, {{"type", "error"}})) return;
     send({{"type", "response.completed"},
           {"response",
            {{"id", id},
@@ -201,11 +223,12 @@ class ScriptedModel {
              {{"input_tokens", answer.input_tokens}, {"output_tokens", answer.output_tokens}}}}}});
   }
 
-  void completions(const Scripted& answer, testing::FetchReply& reply) const {
+  void completions(const Scripted& answer, testing::FetchReply& reply) {
     int calls = 0;
     const auto send = [&](const Json& delta, const Json& reason) {
-      event(reply, {{"choices",
-                     Json::array({{{"index", 0}, {"delta", delta}, {"finish_reason", reason}}})}});
+      lead({{"choices",
+             Json::array({{{"index", 0}, {"delta", delta}, {"finish_reason", reason}}})}});
+      if (reason.is_null()) piece(reply, {});
     };
     for (const Said& said : answer.says) {
       if (!said.tool.empty()) {
@@ -220,25 +243,22 @@ class ScriptedModel {
       }
     }
     ping(answer, reply);
-    if (answer.is_cut) return;
+    if (ends_early(answer, reply, Json::object())) return;
     send(Json::object(), calls > 0 ? "tool_calls" : "stop");
-    event(
-        reply,
-        {{"choices", Json::array()},
-         {"usage",
-          {{"prompt_tokens", answer.input_tokens}, {"completion_tokens", answer.output_tokens}}}});
-    reply.pieces.emplace_back("data: [DONE]\n\n");
+    lead({{"choices", Json::array()},
+          {"usage",
+           {{"prompt_tokens", answer.input_tokens}, {"completion_tokens", answer.output_tokens}}}});
+    piece(reply, "data: [DONE]\n\n");
   }
 
-  void messages(const Scripted& answer, testing::FetchReply& reply) const {
-    event(reply, {{"type", "message_start"},
-                  {"message",
-                   {{"usage", {{"input_tokens", answer.input_tokens}, {"output_tokens", 1}}}}}});
+  void messages(const Scripted& answer, testing::FetchReply& reply) {
+    lead({{"type", "message_start"},
+          {"message", {{"usage", {{"input_tokens", answer.input_tokens}, {"output_tokens", 1}}}}}});
     int at = -1;
     bool has_calls = false;
     std::string open;
     const auto close = [&] {
-      if (!open.empty()) event(reply, {{"type", "content_block_stop"}, {"index", at}});
+      if (!open.empty()) lead({{"type", "content_block_stop"}, {"index", at}});
       open.clear();
     };
     const auto begin = [&](const std::string& kind, const Json& block) {
@@ -246,10 +266,11 @@ class ScriptedModel {
       close();
       ++at;
       open = kind;
-      event(reply, {{"type", "content_block_start"}, {"index", at}, {"content_block", block}});
+      lead({{"type", "content_block_start"}, {"index", at}, {"content_block", block}});
     };
-    const auto send = [&](const Json& delta) {
-      event(reply, {{"type", "content_block_delta"}, {"index", at}, {"delta", delta}});
+    const auto send = [&](const Json& delta, bool is_lead = false) {
+      lead({{"type", "content_block_delta"}, {"index", at}, {"delta", delta}});
+      if (!is_lead) piece(reply, {});
     };
     for (const Said& said : answer.says) {
       if (!said.tool.empty()) {
@@ -261,7 +282,7 @@ class ScriptedModel {
       } else if (!said.reasoning.empty()) {
         begin("thinking", {{"type", "thinking"}, {"thinking", ""}});
         send({{"type", "thinking_delta"}, {"thinking", said.reasoning}});
-        if (!said.seal.empty()) send({{"type", "signature_delta"}, {"signature", said.seal}});
+        if (!said.seal.empty()) send({{"type", "signature_delta"}, {"signature", said.seal}}, true);
       } else if (!said.seal.empty()) {
         begin("redacted_thinking", {{"type", "redacted_thinking"}, {"data", said.seal}});
       } else {
@@ -270,11 +291,11 @@ class ScriptedModel {
       }
     }
     for (int i = 0; i < answer.pings; ++i) event(reply, {{"type", "ping"}});
-    if (answer.is_cut) return;
+    if (ends_early(answer, reply, {{"type", "error"}})) return;
     close();
-    event(reply, {{"type", "message_delta"},
-                  {"delta", {{"stop_reason", has_calls ? "tool_use" : "end_turn"}}},
-                  {"usage", {{"output_tokens", answer.output_tokens}}}});
+    lead({{"type", "message_delta"},
+          {"delta", {{"stop_reason", has_calls ? "tool_use" : "end_turn"}}},
+          {"usage", {{"output_tokens", answer.output_tokens}}}});
     event(reply, {{"type", "message_stop"}});
   }
 
@@ -283,6 +304,7 @@ class ScriptedModel {
   std::function<Scripted(std::string_view)> choose_;
   std::size_t next_ = 0;
   std::size_t polled_ = 0;
+  std::string lead_;
   std::vector<testing::SentRequest> requests_;
 };
 

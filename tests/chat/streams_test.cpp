@@ -17,9 +17,11 @@ namespace {
 
 using std::chrono::seconds;
 
-class StreamsTest : public OneConversation {};
+class StreamsTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, StreamsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(StreamsTest, TenReconnectsInOneStreamMissNothing) {
+TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
   auto agent = make();
   std::vector<std::string> words;
   std::string all;
@@ -51,7 +53,7 @@ TEST_F(StreamsTest, TenReconnectsInOneStreamMissNothing) {
   EXPECT_EQ(client.done("r1").at("outcome"), "completed");
 }
 
-TEST_F(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
+TEST_P(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
   ChatClient sender(agent);
@@ -69,7 +71,7 @@ TEST_F(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
   EXPECT_EQ(late.shown("r1"), "one two three ");
 }
 
-TEST_F(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
+TEST_P(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
   auto agent = make();
   Scripted slow = says({"hello"});
   slow.between = seconds(5);
@@ -88,7 +90,35 @@ TEST_F(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
   EXPECT_EQ(late.done("r2").at("outcome"), "completed");
 }
 
-TEST_F(StreamsTest, AFailureIsShownToTheNextTabAndGoneAfterTheNextMessage) {
+TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
+  class Plain : public ChatAgent {  // writes nothing of its own
+   public:
+    static void methods(Methods<Plain>& m) { chat_methods(m); }
+  };
+  auto agent = host.create<Plain>("a", model.options());
+  Scripted slow = says({"never"});
+  slow.after = std::chrono::hours(1);
+  model.then(slow);
+  ChatClient sender(agent);
+  ChatClient late(agent);
+  for (const bool has_queued : {false, true}) {
+    const std::string id = has_queued ? "r2" : "r1";
+    sender.say(id, "hi");
+    if (has_queued) sender.say("r3", "and");
+    wait(seconds(1));
+    late.resume();
+    late.read();
+    EXPECT_EQ(late.frames("cf_agent_stream_pending").size(), has_queued ? 2U : 1U);
+    for (const char* const turn : {"r3", id.c_str()})
+      sender.send({{"type", "cf_agent_chat_request_cancel"}, {"id", turn}});
+    wait(seconds(1));
+    late.read();
+    EXPECT_EQ(late.frames("cf_agent_stream_resume_none").size(), has_queued ? 2U : 1U);
+  }
+  EXPECT_TRUE(late.frames("cf_agent_stream_resuming").empty());
+}
+
+TEST_P(StreamsTest, AFailureIsShownToTheNextTabAndGoneAfterTheNextMessage) {
   auto agent = make();
   Scripted cut_by_error = says({"half"});
   model.then(cut(cut_by_error));
@@ -121,7 +151,7 @@ TEST_F(StreamsTest, AFailureIsShownToTheNextTabAndGoneAfterTheNextMessage) {
   EXPECT_EQ(next.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
 }
 
-TEST_F(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
+TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
   auto agent = make();
   model.then(says({"one ", "two"}, seconds(1)));
   {
@@ -139,7 +169,7 @@ TEST_F(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
   EXPECT_EQ(text_of(frames[0].at("messages").back()), "one two");
 }
 
-TEST_F(StreamsTest, AReplacedLibraryLosesNoSocket) {
+TEST_P(StreamsTest, AReplacedLibraryLosesNoSocket) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(10)));
   model.then({"four"});
@@ -297,7 +327,7 @@ TEST_F(SlowClientTest, AfterTheEndItReadsTheTranscript) {
   EXPECT_EQ(slow.done("r1").at("outcome"), "completed");
 }
 
-TEST_F(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {
+TEST_P(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
   ChatClient client(agent);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,13 +26,14 @@ struct SupportOptions : ChatOptions {
   bool proceed = true;
   bool shout = false;  // sanitize() adds an exclamation mark ...
   bool slow_start = false;
-  bool swell = false;  // ... or what no message can hold, to the answer "large"
+  bool swell = false;     // ... or what no message can hold, to the answer "large"
+  std::string hook = {};  // "keep:false" and so on: a hook that does something else
 
   template <class Visitor>
   void hearth_visit(const Visitor& visitor) {
     ChatOptions::hearth_visit([&](std::string_view names, auto&... fields) {
-      visitor(std::string(names) + ", persist, proceed, shout, slow_start, swell", fields...,
-              persist, proceed, shout, slow_start, swell);
+      visitor(std::string(names) + ", persist, proceed, shout, slow_start, swell, hook", fields...,
+              persist, proceed, shout, slow_start, swell, hook);
     });
   }
 };
@@ -48,6 +50,7 @@ class Support : public ChatAgent {
     m.add("is_stable", &Support::is_stable);
     m.add("costs", &Support::costs);
     m.add("unsettled", &Support::unsettled);
+    m.add("model_calls", &Support::model_calls);
   }
   ChatOptions chat_options() override {
     own_ = read_chat_options<SupportOptions>(options());
@@ -62,6 +65,7 @@ class Support : public ChatAgent {
     turn.system("You help customers of Acme.");
     turn.tool("refund", "Refunds an order.", Effect::kKeyed, &Support::refund, {.approval = true});
     turn.tool("look", "Finds an order.", Effect::kRead, &Support::look);
+    turn.tool("find", "Finds a parcel.", Effect::kRead, &Support::find);
     turn.tool("send", "Sends an order.", Effect::kUnsafe, &Support::send);
     turn.write("begun", {{"type", "data-begun"}, {"data", turn.id()}});
     auto generating = turn.generate();
@@ -72,6 +76,10 @@ class Support : public ChatAgent {
     return {{"refunded", order.id}};
   }
   Json look(const Order& order) { return {{"order", order.id}, {"cents", 500}}; }
+  Task<Json> find(Order order) {
+    co_await sleep(std::chrono::seconds(2));
+    co_return Json{{"found", order.id}};
+  }
   Task<Json> send(Order order) {
     note("send", order.id);
     co_await sleep(std::chrono::seconds(10));
@@ -85,17 +93,36 @@ class Support : public ChatAgent {
   Task<RecoveryChoice> on_chat_recovery(RecoveryContext context) override {
     note("recovery", context.recovery_kind + " " + std::to_string(context.attempt) + " " +
                          context.partial_text);
+    if (own_.hook == "recovery:throw") throw std::runtime_error("no luck");
     co_return RecoveryChoice{own_.persist, own_.proceed};
+  }
+  Task<bool> should_keep_recovering(RecoveryContext /*context*/) override {
+    if (own_.hook == "keep:throw") throw std::runtime_error("no luck");
+    co_return own_.hook != "keep:false";
   }
   Task<void> on_exhausted(RecoveryContext context) override {
     note("exhausted", context.reason);
-    return {};
+    if (own_.hook == "exhausted:throw") throw std::runtime_error("no luck");
+    if (own_.hook.ends_with(":slow")) co_await sleep(std::chrono::seconds(10));
+  }
+  FailureKind classify_error(const Failure& failure) override {
+    return own_.hook == "classify" ? FailureKind::kTransient : failure.kind;
+  }
+  std::string error_text(const Failure& failure) override {
+    return own_.hook == "text" ? "Ask Bob." : ChatAgent::error_text(failure);
+  }
+  std::optional<Json> repair_tool_part(const Json& part) override {
+    if (own_.hook != "repair") return std::nullopt;
+    return Json{{"type", "text"}, {"text", "[" + part.at("type").get<std::string>() + " left]"}};
   }
   void on_chat_error(const std::string& /*text*/, const std::string& classification) override {
     note("error", classification);
   }
   void sanitize(Json& message) override {
     if (message.at("role") != "assistant") return;
+    // A fiber that fails beside its turn.
+    if (own_.hook.starts_with("sanitize") && notes("exhausted").empty())
+      throw std::runtime_error("no luck");
     if (own_.swell && text_of(message) == "large")
       message["metadata"] = std::string(kMaxMessageBytes, 'x');
     if (!own_.shout) return;
@@ -114,6 +141,14 @@ class Support : public ChatAgent {
   std::vector<std::uint64_t> costs() {
     std::vector<std::uint64_t> all;
     for (const OperationRecord& operation : list_operations()) all.push_back(operation.cost);
+    return all;
+  }
+  // How the calls of the model were: "" or the name of a failure, in their order.
+  std::vector<std::string> model_calls() {
+    std::vector<std::string> all;
+    for (const OperationRecord& operation : list_operations())
+      if (operation.kind.starts_with("chat.model"))
+        all.push_back(operation.result.value("failure", "?"));
     return all;
   }
   // Operations that have neither completed nor were not executed.

@@ -142,10 +142,12 @@ TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
   EXPECT_EQ(text_of(stored[1]), "You are in Rome.");
 }
 
-class BudgetTest : public OneConversation {};
+class BudgetTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, BudgetTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
-  auto agent = make({{"budget", {{"day", {{"tokens", 2'000}}}}}, {"max_output_tokens", 500}});
+TEST_P(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
+  auto agent = make({{"budget", {{"day", {{"tokens", 2'300}}}}}, {"max_output_tokens", 500}});
   Scripted answer = says({"ok"});
   answer.input_tokens = 900;
   answer.output_tokens = 300;
@@ -163,7 +165,7 @@ TEST_F(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
   wait(seconds(1));
   back.read();
   EXPECT_EQ(back.done("r3").at("outcome"), "error");
-  EXPECT_EQ(back.done("r3").at("body"), "This chat has reached its daily limit of tokens (2000).");
+  EXPECT_EQ(back.done("r3").at("body"), "This chat has reached its daily limit of tokens (2300).");
   EXPECT_EQ(model.requests().size(), 2U);
   wait(std::chrono::hours(25));
   back.say("r4", "hi");
@@ -172,7 +174,41 @@ TEST_F(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
   EXPECT_EQ(back.done("r4").at("outcome"), "completed");
 }
 
-TEST_F(BudgetTest, APictureIsNoMegabyteOfText) {
+TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
+  const Json price{{"input", 1000}, {"output", 2000}};
+  const std::vector<std::pair<Json, std::string>> rows = {
+      {{{"turn", {{"calls", 1}}}}, "This answer has reached its limit of calls to the model (1)."},
+      {{{"turn", {{"tokens", 1'300}}}}, "This answer has reached its limit of tokens (1300)."},
+      {{{"turn", {{"cost", 1.9}}}, {"price", price}},
+       "This answer has reached its limit of cost (1.9)."},
+      {{{"day", {{"calls", 1}}}},
+       "This chat has reached its daily limit of calls to the model (1)."},
+      {{{"day", {{"cost", 1.9}}}, {"price", price}},
+       "This chat has reached its daily limit of cost (1.9)."},
+  };
+  for (const auto& [budget, refusal] : rows) {
+    SCOPED_TRACE(refusal);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options.update({{"budget", budget}, {"max_output_tokens", 500}});
+    auto agent = own.create<Support>("a", options);
+    Scripted call = asks("look", {{"id", "o1"}});
+    call.input_tokens = 900;
+    call.output_tokens = 300;
+    scripted.then(call);
+    ChatClient client(agent);
+    client.say("r1", "hi");
+    own.advance(seconds(1));
+    client.read();
+    EXPECT_EQ(client.done("r1").at("outcome"), "error");
+    EXPECT_EQ(client.done("r1").at("body"), refusal);
+    EXPECT_EQ(scripted.requests().size(), 1U);
+    EXPECT_EQ(agent.call("notes", "error"), Json::array({"budget"}));
+  }
+}
+
+TEST_P(BudgetTest, APictureIsNoMegabyteOfText) {
   auto agent = make({{"context_tokens", 32'768}, {"budget", {{"day", {{"tokens", 50'000}}}}}});
   model.then({"A cat."});
   ChatClient client(agent);
@@ -193,7 +229,7 @@ TEST_F(BudgetTest, APictureIsNoMegabyteOfText) {
     EXPECT_NE(model.requests()[2].body.find(said), std::string::npos) << said;
 }
 
-TEST_F(BudgetTest, ATurnHasAtMostSoManySteps) {
+TEST_P(BudgetTest, ATurnHasAtMostSoManySteps) {
   auto agent = make({{"max_steps", 3}});
   model.then(asks("look", {{"id", "o1"}}));  // again and again
   ChatClient client(agent);
@@ -204,9 +240,11 @@ TEST_F(BudgetTest, ATurnHasAtMostSoManySteps) {
   EXPECT_EQ(client.done("r1").at("outcome"), "completed");
 }
 
-class ToolsTest : public OneConversation {};
+class ToolsTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, ToolsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
 
-TEST_F(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
+TEST_P(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
   auto agent = make();
   model.then(asks("send", {{"id", "o1"}}));
   model.then({"I cannot tell."});
@@ -239,11 +277,11 @@ class Acts : public Support {
   }
 };
 
-TEST_F(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {
+TEST_P(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {
   for (const Effect effect : Acts::kEffects) {
     SCOPED_TRACE(tool_kind_name(effect));
     testing::Host own;
-    ScriptedModel scripted(own, "chat-completions");
+    ScriptedModel scripted(own, GetParam());
     auto agent = own.create<Acts>("a", scripted.options());
     scripted.then(asks("act" + std::to_string(static_cast<int>(effect)), Json::object()));
     scripted.then({"Done."});
@@ -309,7 +347,7 @@ TEST(SealTest, C16_SealsOfAnthropicGoBackAndThoseOfOpenAiAreNotStored) {
   }
 }
 
-TEST_F(ToolsTest, WhatTheModelMakesUpHasAResult) {
+TEST_P(ToolsTest, WhatTheModelMakesUpHasAResult) {
   auto agent = make();
   model.then(asks("no_such_tool", {{"a", 1}}));
   model.then(asks("look", {{"cents", "text"}}));

@@ -238,6 +238,8 @@ TEST_F(TurnsTest, ACancelSkipsWhatWaitsAndIsKeptForWhatRuns) {
 }
 
 TEST_F(TurnsTest, AClearLeavesNothing) {
+  run("t0");
+  end("t0", TurnState::kError, "The model is busy.");
   run("t1");
   TurnRecord turn = record("t1");
   accept({.id = "t2"});
@@ -245,7 +247,10 @@ TEST_F(TurnsTest, AClearLeavesNothing) {
   ASSERT_EQ(gone.size(), 2U);
   EXPECT_TRUE(gone[0].is_running);
   EXPECT_EQ(gone[1].origin_ids, Ids{"ut2"});
-  EXPECT_EQ(state("t1"), "skipped");
+  EXPECT_EQ(state("t0"), "error");
+  EXPECT_EQ(state("t1"), "aborted");
+  EXPECT_EQ(state("t2"), "skipped");
+  EXPECT_TRUE(turns().line().empty());
   EXPECT_FALSE(turns().failed());
   EXPECT_FALSE(turns().save(turn));
   EXPECT_FALSE(turns().end("t1", TurnState::kAborted, "", now_));

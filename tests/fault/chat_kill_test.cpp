@@ -34,6 +34,7 @@ struct ChatClass {
   const char* more;           // options ...
   const char* settings = "";  // ... and what stands beside them
   const char* effect = "";    // of the tool `pay`, which the answer begins with; empty: no tool
+  bool asks_user = false;     // before it pays
 };
 constexpr std::array kChatClasses = {
     ChatClass{"responses", "openai-responses", "  background: true\n"},
@@ -44,11 +45,19 @@ constexpr ChatClass kLimited{"limited", "chat-completions", "",
                              "operations: {kinds: {chat.model: {per_day: 1}}}\n"};
 constexpr ChatClass kKeyed{"keyed", "chat-completions", "", "", "keyed"};
 constexpr ChatClass kUnsafe{"unsafe", "chat-completions", "", "", "unsafe"};
-// Each is passed within a turn.
-constexpr std::array kChatStops = {"managed.start.written",     "managed.start.committed",
-                                   "operation.started.written", "operation.started.committed",
-                                   "operation.settled.written", "operation.settled.committed",
-                                   "managed.settle.written",    "managed.settle.committed"};
+constexpr ChatClass kAsking{"asking", "chat-completions", "", "", "keyed", true};
+// Each is passed within a turn; the parts are those of the answer, with their chunks.
+struct ChatStop {
+  const char* name;
+  int visit = 1;
+};
+constexpr std::array kChatStops = {
+    ChatStop{"managed.start.written"},        ChatStop{"managed.start.committed"},
+    ChatStop{"operation.started.written"},    ChatStop{"operation.started.committed"},
+    ChatStop{"operation.dispatched.written"}, ChatStop{"fetch.start.committed"},
+    ChatStop{"operation.part.committed", 1},  ChatStop{"operation.part.committed", 4},
+    ChatStop{"operation.settled.written"},    ChatStop{"operation.settled.committed"},
+    ChatStop{"managed.settle.written"},       ChatStop{"managed.settle.committed"}};
 
 // The second visits are those of a tool. What an unsafe one has come to after a kill there: whether
 // it has charged, and whether that is known. The server cannot tell what a tool does, so from its
@@ -78,20 +87,21 @@ class ChatKillTest : public ProcessTest {
     const std::string address = said.substr(said.rfind('/') + 1);
     model_port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
     for (const ChatClass& each : kChatClasses) put_class(each, address);
-    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe}) put_class(each, address);
+    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe, kAsking}) put_class(each, address);
   }
   void put_class(const ChatClass& of, const std::string& address) {
     put(std::string("classes/") + of.name + ".yaml",
         std::string("class: ") + of.name + "\ncode: assistant\nfibers: {retry_base: 10ms}\n" +
             of.settings + "egress: {allow: [\"" + address + "\", \"" + shop() +
             "\"]}\noptions:\n  provider: " + of.provider + "\n  base_url: http://" + address +
-            "/v1\n  model: m\n" + of.more + pay(of.effect));
+            "/v1\n  model: m\n" + of.more + pay(of));
   }
   [[nodiscard]] std::string shop() const { return "127.0.0.1:" + std::to_string(shop_.http()); }
-  [[nodiscard]] std::string pay(const std::string& effect) const {
-    if (effect.empty()) return {};
-    return "  tools: [{name: pay, http: {method: POST, url: \"http://" + shop() +
-           "/charges\", effect: " + effect + "}}]\n";
+  [[nodiscard]] std::string pay(const ChatClass& of) const {
+    if (*of.effect == 0) return {};
+    return std::string("  tools: [{name: pay, approval: ") + (of.asks_user ? "true" : "false") +
+           ", http: {method: POST, url: \"http://" + shop() + "/charges\", effect: " + of.effect +
+           "}}]\n";
   }
   // How often the shop has charged, by the key of the request.
   Json charges(const std::string& query = "") const {
@@ -183,15 +193,22 @@ class ChatKillTest : public ProcessTest {
   }
   // The server is killed at this visit of the place.
   void ask_and_kill(Question& question, const std::string& stop, int visit) {
-    ServerProcess server({"env", "HEARTH_STOP_AT=" + stop + ":" + std::to_string(visit),
-                          built::server().string(), "serve", "--listen", "127.0.0.1:0",
-                          "--log-format", "human", "--config", "hearth.yaml", "--shards", "1"},
-                         root_);
-    server.wait_until_ready();
-    const auto client = ask(server, question);
-    server.wait_for_log("stopped at " + stop + "\n");
-    EXPECT_EQ(server.kill(), kKilled);
+    const auto server = serve_until(stop, visit);
+    const auto client = ask(*server, question);
+    server->wait_for_log("stopped at " + stop + "\n");
+    EXPECT_EQ(server->kill(), kKilled);
     read(*client, question);
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_until(const std::string& stop,
+                                                           int visit) const {
+    auto server = std::make_unique<ServerProcess>(
+        std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop + ":" + std::to_string(visit),
+                                 built::server().string(), "serve", "--listen", "127.0.0.1:0",
+                                 "--log-format", "human", "--config", "hearth.yaml", "--shards",
+                                 "1"},
+        root_);
+    server->wait_until_ready();
+    return server;
   }
   void answer_to_the_end(Question& question) {
     const auto server = serve_chats();
@@ -203,16 +220,99 @@ class ChatKillTest : public ProcessTest {
     return serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   }
 
-  // All of the text came, once; and no request was made that is in no ledger.
+  // All of the text came, once, and is stored.
   void expect_whole(const Question& question) {
     SCOPED_TRACE(question.of->name + (" " + question.agent));
     EXPECT_EQ(question.end.value("outcome", ""), "completed");
     EXPECT_EQ(text_of(question), all_words());
-    const auto calls =
-        rows_of_chat(question, "SELECT id FROM cf_agents_operations WHERE kind LIKE 'chat.model%'");
-    EXPECT_GE(calls.size(), 1U);
-    EXPECT_LE(requests(question), calls.size());
+    expect_paid(question, *question.of->effect != 0 ? 2 : 1);
+    expect_stored(question);
+  }
+  // So many answers were whole. Each other request has a row that says that its answer was cut; of
+  // a provider that goes on with an answer, before it had any content.
+  void expect_paid(const Question& question, std::size_t answers) {
+    std::size_t whole = 0;
+    std::size_t cut = 0;
+    for (const std::string& row : rows_of_chat(
+             question,
+             "SELECT o.state, json_extract(d.body, '$.failure'), json_extract(d.body, "
+             "'$.has_content') FROM cf_agents_operations o LEFT JOIN cf_agents_operation_documents "
+             "d ON d.operation = o.seq AND d.part = 2 WHERE o.kind LIKE 'chat.model%'")) {
+      const bool is_whole = row.starts_with("completed||");
+      ++(is_whole ? whole : cut);
+      if (is_whole) continue;
+      EXPECT_TRUE(row.starts_with("completed|cut|")) << row;
+      if (question.of == kChatClasses.data()) EXPECT_EQ(row, "completed|cut|0");
+    }
+    EXPECT_EQ(whole, answers);
+    EXPECT_GE(requests(question), answers);
+    EXPECT_LE(requests(question), answers + cut);
     requests_ += requests(question);
+  }
+  static Json messages(const ServerProcess& server, const Question& question) {
+    const Reply reply = request(
+        server, "GET",
+        std::string("/agents/") + question.of->name + "/" + question.agent + "/get-messages");
+    EXPECT_EQ(reply.status, 200);
+    return parse_json(reply.body).value();
+  }
+  // What the client was shown as accepted is stored, once: its own message, and the answer.
+  void expect_stored(const Question& question) const {
+    const auto server = serve_chats();
+    const Json stored = messages(*server, question);
+    ASSERT_EQ(stored.size(), 2U) << dump_json(stored);
+    EXPECT_EQ(stored[0]["role"], "user");
+    EXPECT_EQ(stored[0]["parts"][0]["text"].get<std::string>().find("question " + question.agent),
+              0U);
+    EXPECT_EQ(stored_text(stored[1]), all_words());
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  static std::string stored_text(const Json& message) {
+    std::string text;
+    for (const Json& part : message["parts"])
+      if (part["type"] == "text") text += part["text"].get<std::string>();
+    return text;
+  }
+  // The state of the call of `pay`; empty: it is not stored.
+  static std::string state_of_call(const Json& stored, std::string* call = nullptr) {
+    if (stored.size() < 2) return {};
+    for (const Json& part : stored[1]["parts"]) {
+      if (!part.contains("toolCallId")) continue;
+      if (call != nullptr) *call = part["toolCallId"].get<std::string>();
+      return part["state"].get<std::string>();
+    }
+    return {};
+  }
+  // A client with a WebSocket, which sends this frame.
+  static std::unique_ptr<RawClient> send_frame(const ServerProcess& server,
+                                               const Question& question, const Json& frame) {
+    auto client = std::make_unique<RawClient>(server.port());
+    client->send(std::string("GET /agents/") + question.of->name + "/" + question.agent +
+                 " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    EXPECT_EQ(client->read_until("\r\n\r\n").substr(9, 3), "101");
+    const std::string text = dump_json(frame);  // at least 126 bytes, and a mask that changes none
+    std::string head = "\x81\xfe";
+    head += static_cast<char>(text.size() >> 8U);
+    head += static_cast<char>(text.size() & 0xFFU);
+    client->send(head + std::string(4, '\0') + text);
+    return client;
+  }
+  static Json approval(const std::string& call) {
+    return {{"type", "cf_agent_tool_approval"},
+            {"toolCallId", call},
+            {"approved", true},
+            {"autoContinue", true},
+            {"padding", std::string(126, ' ')}};
+  }
+  template <class Holds>
+  static bool soon(const Holds& holds) {
+    for (int i = 0; i < 500; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it holds, at most 10 s
+    }
+    return false;
   }
   [[nodiscard]] std::vector<std::string> rows_of_chat(const Question& question,
                                                       const std::string& query) const {
@@ -278,10 +378,10 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtAnyMoment) {
 
 TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtEachPlaceOfItsTurn) {
   for (const ChatClass& of : kChatClasses) {
-    for (const std::string stop : kChatStops) {
-      SCOPED_TRACE(stop);
+    for (const ChatStop& stop : kChatStops) {
+      SCOPED_TRACE(stop.name + std::string(" ") + std::to_string(stop.visit));
       Question asked = question(of);
-      ask_and_kill(asked, stop, 1);
+      ask_and_kill(asked, stop.name, stop.visit);
       answer_to_the_end(asked);
       expect_whole(asked);
     }
@@ -312,6 +412,46 @@ TEST_F(ChatKillTest, C31_AToolRunsOnceOverAKillAtEachOfItsPlacesOrAgainWithItsKe
                     "This call may have been executed; verify before it is repeated.");
       }
     }
+  }
+}
+
+// Within T5 (the call awaits its user), T7 (the user's answer begins the next turn) and that turn.
+TEST_F(ChatKillTest, C23_AnApprovalIsAskedForOnceAndPaysOnceOverAKillAtEachPlace) {
+  struct Row {
+    const char* stop;
+    bool is_answer;  // the kill comes with the user's answer
+  };
+  for (const Row& row : {Row{"operation.settled.written", false},
+                         {"operation.settled.committed", false},
+                         {"managed.start.written", true},
+                         {"managed.start.committed", true},
+                         {"fetch.start.committed", true}}) {
+    SCOPED_TRACE(row.stop + std::string(row.is_answer ? " of the answer" : ""));
+    charges("?reset");
+    Question asked = question(kAsking);
+    if (!row.is_answer) ask_and_kill(asked, row.stop, 1);
+    answer_to_the_end(asked);
+    EXPECT_EQ(asked.end.value("outcome", ""), "completed");
+    EXPECT_EQ(charges().size(), 0U);
+    std::string call;
+    {
+      const auto server = row.is_answer ? serve_until(row.stop, 1) : serve_chats();
+      ASSERT_EQ(state_of_call(messages(*server, asked), &call), "approval-requested");
+      if (row.is_answer) {
+        const auto client = send_frame(*server, asked, approval(call));
+        server->wait_for_log("stopped at " + std::string(row.stop) + "\n");
+      }
+      EXPECT_EQ(server->kill(), kKilled);
+    }
+    const auto server = serve_chats();
+    std::unique_ptr<RawClient> client;
+    if (state_of_call(messages(*server, asked)) == "approval-requested")
+      client = send_frame(*server, asked, approval(call));
+    EXPECT_TRUE(soon([&] { return stored_text(messages(*server, asked)[1]) == all_words(); }));
+    EXPECT_EQ(server->stop(), kClean);
+    EXPECT_EQ(charges().size(), 1U);
+    expect_paid(asked, 2);
+    expect_stored(asked);
   }
 }
 

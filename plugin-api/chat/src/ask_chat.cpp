@@ -51,9 +51,12 @@ class Asked {
     }
     if (const std::string& error = parts::text(*end_, "error"); !error.empty())
       throw Error(HEARTH_E_FINAL, error);
-    if (parts::text(*end_, "outcome") == "skipped")
+    // A clear has taken the answer, too.
+    const std::string& outcome = parts::text(*end_, "outcome");
+    const std::string& answer = parts::text(*end_, "text");
+    if (outcome == "skipped" || (outcome == "aborted" && answer.empty()))
       throw Error(HEARTH_E_FINAL, "The other chat has dropped the question.");
-    co_return Json(parts::text(*end_, "text"));
+    co_return Json(answer);
   }
 
  private:

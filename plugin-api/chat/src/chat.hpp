@@ -4,6 +4,7 @@
 #include <hearth/chat/chat_agent.hpp>
 
 #include <list>
+#include <set>
 
 namespace hearth::chat {
 
@@ -96,14 +97,18 @@ struct Chat {
   Task<void> go_on(RunningTurn& turn, FiberContext& fiber);
   void end(RunningTurn& turn, TurnState state, std::string text);
   void tell_error(const std::string& text, const std::string& classification);
+  // Those of other turns, but not while a caller reads them. Empty: all logs.
   void drop_old_logs(std::string_view id);
   void drop_text(RunningTurn& turn);
   void take_back_step(RunningTurn& turn);
   // A fiber of a turn has ended otherwise than with its turn.
-  void give_up(const TurnRecord& turn, std::string_view why);
+  Task<void> give_up(TurnRecord record, std::string why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
+  // Calls on_exhausted, once for a turn.
+  Task<void> tell_exhausted(RunningTurn& turn, std::string reason, std::string why);
   Task<bool> settle(RunningTurn& turn);
   Task<void> interrupted(RunningTurn& turn, Interruption interruption, bool is_of_turn);
+  Task<RecoveryChoice> ask_hook(const RunningTurn& turn);
   Task<bool> asks_to_keep_on(const RunningTurn& turn);
   Task<void> rest_until(RunningTurn& turn, Time at);
   RecoveryContext context_of(const RunningTurn& turn);
@@ -125,8 +130,25 @@ struct Chat {
   InOrder order;
   Signal& changed;  // a turn has ended, or has more chunks
   RunningTurn* running = nullptr;
-  bool is_leaving = false;  // the agent leaves memory: no call of the model begins
+  std::multiset<std::string> read_turns;  // whose logs callers of read_turn() read
+  bool is_leaving = false;                // the agent leaves memory: no call of the model begins
   Time last_refusal = {};
+};
+
+// Makes a turn the one that runs.
+class Runs {
+ public:
+  Runs(Chat& chat, RunningTurn& turn) : chat_(chat), turn_(&turn) { chat.running = &turn; }
+  ~Runs() {
+    if (chat_.running == turn_) chat_.running = nullptr;
+    chat_.changed.notify();
+  }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+
+ private:
+  Chat& chat_;
+  RunningTurn* turn_;
 };
 
 // One message of the user, without an id.

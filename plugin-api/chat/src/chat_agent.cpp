@@ -292,10 +292,12 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
   }
   const std::string id(chat::parts::text(fiber.input, "turn"));
   if (const auto turn = begun().turns.find(id); turn && !turn->ended) {
-    if (turn->state == chat::TurnState::kQueued)
+    if (turn->state == chat::TurnState::kQueued) {
       begun().cancel(id);
-    else
-      begun().give_up(*turn, fiber.error.value_or(""));
+    } else {
+      auto giving_up = begun().give_up(*turn, fiber.error.value_or(""));
+      co_await std::move(giving_up);
+    }
   }
   begun().start_head();
   if (const auto turn = begun().turns.find(id);

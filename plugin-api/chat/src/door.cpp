@@ -32,6 +32,19 @@ std::vector<Json> asked_messages(const Json& body, std::string& fault) {
   return messages;
 }
 
+class Reads {
+ public:
+  Reads(std::multiset<std::string>& all, const std::string& turn)
+      : all_(all), at_(all.insert(turn)) {}
+  ~Reads() { all_.erase(at_); }
+  Reads(const Reads&) = delete;
+  Reads& operator=(const Reads&) = delete;
+
+ private:
+  std::multiset<std::string>& all_;
+  std::multiset<std::string>::iterator at_;
+};
+
 // The first chunk that the client has not.
 std::uint64_t first_seq(const Request& request) {
   const std::string last = request.header("Last-Event-ID").value_or("");
@@ -74,6 +87,8 @@ Task<Response> Chat::stream_turn(const Request& request, std::string id) {
   Json last{{"turn", id}, {"outcome", turn ? state_text(turn->state) : "aborted"}};
   if (turn && !turn->error.empty()) last["error"] = turn->error;
   if (turn && !turn->message_id.empty()) last["message"] = turn->message_id;
+  // The client has come after the next turn has begun.
+  if (turn && log.tally(id).chunks == 0 && transcript.find(turn->message_id)) last["is_cut"] = true;
   auto sending = events.send({.data = to_text(last), .event = "done"});
   co_await sending;
   co_return events.end();
@@ -82,6 +97,7 @@ Task<Response> Chat::stream_turn(const Request& request, std::string id) {
 // False: the reader has gone. True: the turn has ended, or there is none.
 Task<bool> Chat::read_turn(std::string id, std::uint64_t wanted,
                            std::function<detail::DrainAwaiter(const LoggedChunk&)> take) {
+  const Reads reads(read_turns, id);
   std::uint64_t cursor = 0;
   for (;;) {
     const std::optional<TurnRecord> turn = turns.find(id);

@@ -206,10 +206,22 @@ std::string log_text(const Said& said, unsigned status) {
   const std::string& word = said.code.empty() ? said.type : said.code;
   if (!word.empty()) text += word + ": ";
   text += said.message;
-  return as_utf8(std::string(first_bytes(text, kMaxFailureText)));
+  return one_line(text);
 }
 
 }  // namespace
+
+std::string one_line(std::string_view words) {
+  std::string text = as_utf8(std::string(first_bytes(words, kMaxFailureText)));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are 0xC2 and one more byte.
+    const bool is_wide = byte == 0xC2U && static_cast<unsigned char>(text[i + 1]) < 0xA0U;
+    if (is_wide) text[i + 1] = ' ';
+    if (is_wide || byte < 0x20U || byte == 0x7FU) text[i] = ' ';
+  }
+  return text;
+}
 
 bool may_pass(FailureKind kind) noexcept {
   return kind == FailureKind::kCut || kind == FailureKind::kTransient ||

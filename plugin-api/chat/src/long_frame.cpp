@@ -88,6 +88,7 @@ std::array<Range, kCount> find_members(std::string_view text, std::size_t object
   std::array<Range, kCount> found;
   bool is_clear = true;
   const std::size_t end = each_member(text, object, [&](std::string_view name, const Range& value) {
+    if (name.find('\\') != std::string_view::npos) is_clear = false;  // it may be any of them
     const auto wanted = std::ranges::find(names, name);
     if (wanted == names.end()) return;
     Range& range = found.at(static_cast<std::size_t>(wanted - names.begin()));
@@ -124,6 +125,7 @@ SentMessage sent_message(std::string_view text, std::size_t begin) {
   message.end = each_member(text, begin, [&](std::string_view name, const Range& range) {
     const std::string_view value = text.substr(range.begin, range.end - range.begin);
     if (name == "role") message.is_user = value == R"("user")";
+    if (name.find('\\') != std::string_view::npos) message.id.clear();  // it may be another id
     if (name != "id") return;
     const bool is_plain =
         value.size() > 2 && value.front() == '"' && value.find('\\') == std::string_view::npos;

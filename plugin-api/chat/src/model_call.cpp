@@ -68,7 +68,7 @@ class AnswerReader {
     CallOutcome outcome;
     if (const auto& failure = answer_.failure(); failure && !answer_.is_whole()) {
       outcome.failure = failure_name(failure->kind);
-      outcome.text = failure->text;
+      outcome.text = one_line(failure->text);
       if (failure->retry_after) outcome.retry_after_ms = failure->retry_after->count();
     }
     outcome.is_stalled = is_stalled;
@@ -183,6 +183,7 @@ class Asking {
     FetchRequest request = fetch_request(call_, call_.request);
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
+    request.rest = [this](const PartialAnswer& answer) { return rest_of(answer); };
     try {
       FetchResponse response = co_await agent_.fetch(std::move(request));
       if (response.status() >= 400) co_await refuse(response);
@@ -211,6 +212,17 @@ class Asking {
     co_await std::move(stopping);
     co_return reader_.outcome();
   }
+  // After a crash in the middle of the answer.
+  [[nodiscard]] ResumedFetch rest_of(const PartialAnswer& answer) const {
+    ModelAnswer decoded;
+    for (const ServerSentEvent& event : read_events(answer.body)) provider_.read(event, decoded);
+    std::optional<HttpCall> rest = provider_.follow_up(FollowUp::kResume, decoded);
+    if (!rest)
+      throw FetchError(HEARTH_E_BUSY, "the provider cannot go on with the answer",
+                       FetchPhase::kBody, true);
+    return {.request = fetch_request(call_, *std::move(rest)),
+            .from = whole_events(answer.body).bytes};
+  }
   void begin_watch() {
     watch_->last = agent_.uptime();
     if (call_.stall_timeout <= milliseconds(0)) return;
@@ -225,7 +237,9 @@ class Asking {
       body += *piece;
       if (body.size() > kMaxErrorBody) break;
     }
-    throw NotCalled(provider_.failure(response.status(), response.headers(), body, agent_.now()));
+    Failure failure = provider_.failure(response.status(), response.headers(), body, agent_.now());
+    failure.text = one_line(failure.text);
+    throw NotCalled(std::move(failure));
   }
   Task<void> read(FetchResponse& response) {
     const bool is_one_body =
@@ -283,23 +297,6 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   co_return Probed::completed(Json(reader.outcome()));
 }
 
-ResumedFetch ask_for_rest(const FetchRequest& request, const PartialAnswer& answer) {
-  const OpenAiResponses provider;
-  ModelAnswer decoded;
-  for (const ServerSentEvent& event : read_events(answer.body)) provider.read(event, decoded);
-  std::optional<HttpCall> rest = provider.follow_up(FollowUp::kResume, decoded);
-  if (!rest)
-    throw FetchError(HEARTH_E_BUSY, "the answer was cut off before it had an id", FetchPhase::kBody,
-                     true);
-  ResumedFetch resumed{.request = request, .from = whole_events(answer.body).bytes};
-  resumed.request.method = std::move(rest->method);
-  const std::size_t end = request.url.rfind("/responses");
-  resumed.request.url = request.url.substr(0, end) + rest->path;
-  resumed.request.json = nullptr;
-  resumed.request.body.clear();
-  return resumed;
-}
-
 }  // namespace
 
 Failure CallOutcome::as_failure() const {
@@ -341,7 +338,9 @@ OperationKind model_kind() {
 
 OperationKind resumable_model_kind() {
   OperationKind kind = model_kind();
-  kind.resume = &ask_for_rest;
+  kind.resume = [](const FetchRequest& request, const PartialAnswer& answer) {
+    return request.rest(answer);
+  };
   return kind;
 }
 

@@ -72,12 +72,12 @@ void check_options(const ChatOptions& options) {
         "context_overflow.proactive.max_input_tokens: expected the tokens of the model's window");
   if (proactive && (proactive->headroom <= 0 || proactive->headroom > 1))
     refuse("context_overflow.proactive.headroom: expected more than 0 and at most 1");
-  if (options.background && options.provider != "openai-responses")
-    refuse("background: only the provider openai-responses can go on with a cut answer");
 }
 
 std::unique_ptr<const Provider> make_provider(const ChatOptions& options) {
   if (options.provider == "openai-responses") return std::make_unique<OpenAiResponses>();
+  if (options.background)
+    refuse("background: only the provider openai-responses can go on with a cut answer");
   if (options.provider == "anthropic") return std::make_unique<AnthropicMessages>();
   if (options.provider == "chat-completions") {
     ChatCompletions::Dialect dialect;

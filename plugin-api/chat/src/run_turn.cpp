@@ -66,12 +66,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   if (!record) co_return;
   RunningTurn turn(agent, transcript, turns, log, streams, *record);
   turn.save();
-  running = &turn;
-  const auto leave = [this](RunningTurn* gone) {
-    if (running == gone) running = nullptr;
-    changed.notify();
-  };
-  const std::unique_ptr<RunningTurn, decltype(leave)> left(&turn, leave);
+  const Runs runs(*this, turn);
   std::exception_ptr thrown;
   try {
     Turn given(*this, turn, fiber);
@@ -98,11 +93,13 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   end(turn, ending.state, ending.text);
 }
 
-// The log of a turn is kept until the next one begins: for clients that come late.
+// The log of a turn is kept until the next one begins: for clients that come late. A slow reader
+// keeps it longer.
 void Chat::drop_old_logs(std::string_view id) {
   std::vector<std::string> old;
   Query rows = agent.sql("SELECT DISTINCT stream FROM chat_log WHERE stream <> ?", id);
-  while (auto stream = rows.optional<std::string>()) old.push_back(std::move(*stream));
+  while (auto stream = rows.optional<std::string>())
+    if (id.empty() || !read_turns.contains(*stream)) old.push_back(std::move(*stream));
   for (const std::string& stream : old) log.drop(stream);
 }
 
@@ -153,11 +150,13 @@ void Chat::tell_error(const std::string& text, const std::string& classification
 }
 
 // A fiber that the host has given up, or that an administrator has ended.
-void Chat::give_up(const TurnRecord& record, std::string_view why) {
-  agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", record.id,
-                  " reason=max_attempts_exceeded: ", why);
-  RunningTurn turn(agent, transcript, turns, log, streams, record);
-  tell_error(options.recovery.terminal_message, "max_attempts_exceeded");
+Task<void> Chat::give_up(TurnRecord record, std::string why) {
+  RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
+  const Runs runs(*this, turn);
+  const std::string reason(reason_text(GiveUp::kMaxAttemptsExceeded));
+  auto telling = tell_exhausted(turn, reason, std::move(why));
+  co_await std::move(telling);
+  tell_error(options.recovery.terminal_message, reason);
   end(turn, TurnState::kError, options.recovery.terminal_message);
 }
 
@@ -241,13 +240,13 @@ Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool 
     auto asking = asks_to_keep_on(turn);
     is_wanted = co_await std::move(asking);
   }
-  if (verdict.give_up || !is_wanted) {
+  if (verdict.give_up || !is_wanted || record.incident.is_exhausted) {
     auto exhausting = exhaust(turn, verdict.give_up.value_or(GiveUp::kRecoveryAborted));
     co_await std::move(exhausting);
   }
   if (is_of_turn) {
     streams.show_recovering(true, record.id);
-    auto choosing = agent.on_chat_recovery(context_of(turn));
+    auto choosing = ask_hook(turn);
     const RecoveryChoice choice = co_await std::move(choosing);
     if (!choice.persist) drop_text(turn);
     if (!choice.proceed) {
@@ -260,6 +259,18 @@ Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool 
   if (is_of_turn)
     agent.log.event(HEARTH_LOG_INFO, "chat:recovery:attempt", "turn=", record.id,
                     " attempt=", record.incident.attempt);
+}
+
+// An exception of the hook ends the turn.
+Task<RecoveryChoice> Chat::ask_hook(const RunningTurn& turn) {
+  try {
+    auto choosing = agent.on_chat_recovery(context_of(turn));
+    co_return co_await std::move(choosing);
+  } catch (const std::exception& error) {
+    agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:failed", "turn=", turn.record().id, ": ",
+                    error.what());
+    throw;
+  }
 }
 
 Task<bool> Chat::asks_to_keep_on(const RunningTurn& turn) {
@@ -297,28 +308,35 @@ void Chat::take_back_step(RunningTurn& turn) {
   CallPlan& plan = turn.record().plan;
   std::vector<Json> chunks;
   chunks.push_back({{"type", "reset-step"}});
-  if (std::exchange(plan.is_cut, false)) turn.write(std::move(chunks));
+  if (std::exchange(plan.is_cut, false)) {
+    turn.write(std::move(chunks));
+    streams.show_update(turn.message());  // for clients that do not know the chunk
+  }
   plan.open_text.clear();
   turn.save();
 }
 
 Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
-  RecoveryContext context = context_of(turn);
-  context.reason = reason_text(reason);
+  const std::string text(reason_text(reason));
+  auto telling = tell_exhausted(turn, text, {});
+  co_await std::move(telling);
+  throw TurnFailed(options.recovery.terminal_message, text);
+}
+
+Task<void> Chat::tell_exhausted(RunningTurn& turn, std::string reason, std::string why) {
+  // Kept by the commit that has what the hook writes before it waits.
+  if (std::exchange(turn.record().incident.is_exhausted, true)) co_return;
+  if (!turns.save(turn.record())) co_return;  // cleared meanwhile
   agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", turn.record().id,
-                  " reason=", context.reason);
+                  " reason=", reason, why.empty() ? "" : ": ", why);
+  RecoveryContext context = context_of(turn);
+  context.reason = std::move(reason);
   try {
-    // Kept by the commit that has what the hook writes before it waits.
-    const bool is_told = std::exchange(turn.record().incident.is_exhausted, true);
-    turn.save();
-    if (!is_told) {
-      auto telling = agent.on_exhausted(context);
-      co_await std::move(telling);
-    }
+    auto telling = agent.on_exhausted(std::move(context));
+    co_await std::move(telling);
   } catch (const std::exception& error) {
     agent.log.warn("chat: on_exhausted failed: ", error.what());
   }
-  throw TurnFailed(options.recovery.terminal_message, context.reason);
 }
 
 Task<void> Chat::rest_until(RunningTurn& turn, Time at) {

@@ -243,7 +243,8 @@ std::optional<TurnRecord> Turns::find(std::string_view id) const {
 
 std::optional<TurnRecord> Turns::failed() const {
   std::optional<TurnRecord> last = first_record(
-      agent_.sql(std::string(kColumns) + "WHERE state <> 'skipped' ORDER BY seq DESC LIMIT 1"));
+      agent_.sql(std::string(kColumns) +
+                 "WHERE began IS NOT NULL OR state = 'queued' ORDER BY seq DESC LIMIT 1"));
   if (last && last->state != TurnState::kError) last.reset();
   return last;
 }
@@ -311,8 +312,9 @@ Cancelled Turns::cancel(std::string_view id, Time now) {
 std::vector<TurnInLine> Turns::clear(Time now) {
   std::vector<TurnInLine> gone = line();
   agent_.sql(
-      "UPDATE chat_turns SET state = 'skipped', began = NULL, body = NULL, client_tools = NULL, "
-      "key = NULL, stash = NULL, error = '', ended = coalesce(ended, ?)",
+      "UPDATE chat_turns SET state = CASE state WHEN 'queued' THEN 'skipped' WHEN 'running' THEN "
+      "'aborted' ELSE state END, began = NULL, body = NULL, client_tools = NULL, key = NULL, "
+      "stash = NULL, ended = coalesce(ended, ?)",
       unix_ms(now));
   return gone;
 }

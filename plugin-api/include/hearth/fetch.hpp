@@ -25,6 +25,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -34,6 +35,9 @@
 #include <vector>
 
 namespace hearth {
+
+struct PartialAnswer;
+struct ResumedFetch;
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
@@ -59,6 +63,9 @@ struct FetchRequest {
   // (CANCELLED), which is final. So does the cancel of the fiber that has begun the request, unless
   // it has an `op`: the outcome of an operation should become known.
   std::stop_token stop = {};
+  // With `op`: what this request, and not its kind, knows of its rest. OperationKind::resume may
+  // call it.
+  std::function<ResumedFetch(const PartialAnswer& answer)> rest = {};
 };
 
 // The part of the answer to an operation's request that the ledger has stored.

@@ -31,6 +31,10 @@ struct Failure {
 };
 inline constexpr std::size_t kMaxFailureText = 1000;
 
+// What a log or the ledger gets of a provider's words: UTF-8 without control characters, at most
+// kMaxFailureText bytes.
+[[nodiscard]] std::string one_line(std::string_view words);
+
 // Whether the same call may succeed later: kCut, kTransient, kRateLimit.
 [[nodiscard]] bool may_pass(FailureKind kind) noexcept;
 

@@ -5,7 +5,7 @@
 //
 //     kind                    after a crash in the answer
 //     chat.model              the stored part is decoded to its end, and the call is over as `cut`
-//     chat.model.resumable    OpenAI's background answers: the stored part, then the rest
+//     chat.model.resumable    the stored part, then the rest, as FollowUp::kResume asks for it
 //
 // The same call is the same `turn` and `number`. Chunks that the log has are not made again.
 

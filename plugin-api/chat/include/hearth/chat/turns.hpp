@@ -134,7 +134,7 @@ class Turns {
   // Running or waiting, in their order.
   [[nodiscard]] std::vector<TurnInLine> line() const;
   [[nodiscard]] std::optional<Head> head() const;
-  // The last turn that was not skipped, if it has failed: clients that connect are told.
+  // The last turn that waits or has begun, if it has failed: clients that connect are told.
   [[nodiscard]] std::optional<TurnRecord> failed() const;
 
   // True: it runs, since now or since before. False: another one runs, or it is not the first one,
@@ -149,7 +149,8 @@ class Turns {
   bool end(std::string_view id, TurnState outcome, std::string_view error, Time now);
 
   Cancelled cancel(std::string_view id, Time now);
-  // Ends all as skipped, and forgets all of them but their ids. Gives those that ran or waited.
+  // Ends what runs as aborted and what waits as skipped, and forgets all but ids and outcomes: to
+  // the line and to clients, no turn has begun yet. Gives those that ran or waited.
   std::vector<TurnInLine> clear(Time now);
 
  private:

@@ -1,0 +1,263 @@
+// The hooks of an author, and the steps that the log names: turns on the mock host, with each
+// provider.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+Scripted hangs(std::vector<std::string> words) {
+  words.emplace_back("never");
+  return says(std::move(words), hours(100));
+}
+Scripted silent() {
+  Scripted answer = says({"never"});
+  answer.after = hours(100);
+  return answer;
+}
+Scripted refuses(const char* text) {
+  Scripted answer;
+  answer.status = 400;
+  answer.error = to_text({{"error", {{"message", text}}}});
+  return answer;
+}
+
+struct HookRow {
+  const char* name;
+  Json options;
+  std::vector<Scripted> answers;
+  const char* body;  // of the last frame; empty: the turn has not failed
+  const char* text;  // of the answer
+  std::size_t requests = 0;
+  Json exhausted = Json::array();
+  std::vector<std::string> steps = {};  // each once in the log
+  bool is_killed = false;               // after 15 s
+};
+
+const std::string kGivenUp = RecoveryConfig().terminal_message;
+const Json kStalls = {{"stall_timeout_ms", 20'000}};
+Json with(Json options, const Json& more) {
+  options.update(more);
+  return options;
+}
+
+std::vector<HookRow> hook_rows() {
+  const std::vector<Scripted> stalls = {hangs({"one "}), silent(), silent(), says({"two"})};
+  const std::vector<Scripted> cuts = {cut(says({"one "})), cut(says({"two "})), says({"three"})};
+  const std::vector<Scripted> slow = {says({"one ", "two ", "three"}, seconds(10)), says({"four"})};
+  const std::vector<Scripted> odd = {refuses("come back"), says({"one"})};
+  const std::string stalled = "chat:stream:stalled turn=r1";
+  const std::string exhausted = "chat:recovery:exhausted turn=r1 reason=";
+  return {
+      {"should_keep_recovering says no",
+       with(kStalls, {{"hook", "keep:false"}}),
+       stalls,
+       kGivenUp.c_str(),
+       "one ",
+       3,
+       {"recovery_aborted"},
+       {exhausted + "recovery_aborted"}},
+      {"should_keep_recovering throws: it goes on",
+       with(kStalls, {{"hook", "keep:throw"}}),
+       stalls,
+       "",
+       "one two",
+       4,
+       Json::array(),
+       {"should_keep_recovering failed: no luck"}},
+      {"no work after an interruption",
+       {{"recovery", {{"max_recovery_work", 0}}}},
+       cuts,
+       kGivenUp.c_str(),
+       "one two ",
+       2,
+       {"work_budget_exceeded"},
+       {exhausted + "work_budget_exceeded"}},
+      {"enough work", {{"recovery", {{"max_recovery_work", 100}}}}, cuts, "", "one two three", 3},
+      {"on_exhausted throws",
+       {{"recovery", {{"max_recovery_work", 0}}}, {"hook", "exhausted:throw"}},
+       cuts,
+       kGivenUp.c_str(),
+       "one two ",
+       2,
+       {"work_budget_exceeded"},
+       {"on_exhausted failed: no luck"}},
+      {"C27 on_chat_recovery throws",
+       {{"hook", "recovery:throw"}},
+       slow,
+       "The answer failed.",
+       "one two ",
+       1,
+       Json::array(),
+       {"chat:recovery:failed turn=r1: no luck"},
+       true},
+      {"on_chat_recovery says stop",
+       {{"proceed", false}},
+       slow,
+       "",
+       "one two ",
+       1,
+       Json::array(),
+       {"chat:recovery:skipped turn=r1"},
+       true},
+      {"an answer stalls",
+       kStalls,
+       {hangs({"one "}), says({"two"})},
+       "",
+       "one two",
+       2,
+       Json::array(),
+       {stalled}},
+      {"classify_error",
+       {{"hook", "classify"}},
+       odd,
+       "",
+       "one",
+       2,
+       Json::array(),
+       {"chat:request:failed turn=r1 kind=transient: HTTP 400: come back"}},
+      {"error_text",
+       {{"hook", "text"}},
+       odd,
+       "Ask Bob.",
+       "",
+       1,
+       Json::array(),
+       {"chat:request:failed turn=r1 kind=invalid: HTTP 400: come back"}},
+      {"a provider's words are one line",
+       Json::object(),
+       {refuses("a\nb\x1b[2J\u0085\u00e9")},
+       client_text(FailureKind::kInvalid).data(),
+       "",
+       1,
+       Json::array(),
+       {"kind=invalid: HTTP 400: a b [2J  \u00e9"}},
+  };
+}
+
+class HooksTest : public Conversation {
+ protected:
+  static std::size_t lines(const testing::Host& host, const std::string& words) {
+    return static_cast<std::size_t>(std::ranges::count_if(host.log(), [&](const std::string& line) {
+      return line.find(words) != std::string::npos;
+    }));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Providers, HooksTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
+  for (const HookRow& row : hook_rows()) {
+    SCOPED_TRACE(row.name);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", with(scripted.options(), row.options));
+    for (const Scripted& answer : row.answers) scripted.then(answer);
+    ChatClient client(agent, "tab");
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    if (row.is_killed) agent.kill();
+    ChatClient back(agent);
+    own.advance(seconds(300));
+    ChatClient& shown = row.is_killed ? back : client;
+    shown.read();
+    const Json done = shown.done("r1");
+    ASSERT_TRUE(done.is_object());
+    EXPECT_EQ(done.value("body", ""), row.body);
+    EXPECT_EQ(done.value("error", false), *row.body != 0);
+    const Json stored = transcript_of(agent);
+    EXPECT_EQ(stored.size() < 2 ? "" : text_of(stored[1]), row.text);
+    EXPECT_EQ(scripted.requests().size(), row.requests);
+    EXPECT_EQ(agent.call("notes", "exhausted"), row.exhausted);
+    for (const std::string& step : row.steps) EXPECT_EQ(lines(own, step), 1U) << step;
+  }
+}
+
+// No client can answer the call any more: the model reads what the hook gives, or an error.
+TEST_P(HooksTest, C46_ACallThatNoAnswerCanReachIsRepairedInTheTranscript) {
+  for (const char* const hook : {"", "repair"}) {
+    SCOPED_TRACE(hook);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", with(scripted.options(), {{"hook", hook}}));
+    scripted.then(asks("where", {{"a", 1}}));
+    scripted.then({"Never mind."});
+    ChatClient client(agent);
+    client.ask("r1", Json::array({user_message("u1", "where am I?")}),
+               {{"clientTools", Json::array({{{"name", "where"}}})}});
+    own.advance(seconds(1));
+    EXPECT_EQ(lines(own, "chat:transcript:repaired"), 0U);
+    client.say("r2", "forget it");
+    own.advance(seconds(1));
+    client.read();
+    EXPECT_EQ(client.shown("r2"), "Never mind.");
+    const Json answered = transcript_of(agent)[1];
+    EXPECT_EQ(
+        lines(own, "chat:transcript:repaired message=" + answered.at("id").get<std::string>()), 1U);
+    const Json part = answered.at("parts").back();
+    ASSERT_EQ(scripted.requests().size(), 2U);
+    if (*hook == 0) {
+      EXPECT_EQ(part.at("state"), "output-error");
+    } else {
+      EXPECT_EQ(part.at("text"), "[tool-where left]");
+      EXPECT_NE(scripted.requests()[1].body.find("[tool-where left]"), std::string::npos);
+    }
+  }
+}
+
+// Given up by a recovery, or by the host; and a kill while the author's hook runs.
+TEST_P(HooksTest, C41_OnExhaustedIsCalledOnceWhoeverGivesUpAndWhateverKillsIt) {
+  struct Row {
+    const char* hook;
+    const char* reason;
+    bool is_killed;
+  };
+  for (const Row& row : {Row{"exhausted:slow", "work_budget_exceeded", false},
+                         {"exhausted:slow", "work_budget_exceeded", true},
+                         {"sanitize", "max_attempts_exceeded", false},
+                         {"sanitize:slow", "max_attempts_exceeded", true}}) {
+    SCOPED_TRACE(row.hook + std::string(row.is_killed ? " killed" : ""));
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = with(scripted.options(), {{"hook", row.hook}});
+    const bool is_recovery = row.reason != std::string("max_attempts_exceeded");
+    if (is_recovery) options["recovery"] = {{"max_recovery_work", 0}};
+    auto agent = own.create<Support>("a", options);
+    const Scripted one = says({"one "});
+    scripted.then(is_recovery ? cut(one) : one);
+    if (is_recovery) scripted.then(cut(says({"two "})));
+    scripted.then({"three"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(7));
+    EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({row.reason}));
+    if (row.is_killed) agent.kill();
+    ChatClient back(agent);
+    own.advance(seconds(60));
+    back.read();
+    EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({row.reason}));
+    EXPECT_EQ(lines(own, std::string("chat:recovery:exhausted turn=r1 reason=") + row.reason), 1U);
+    EXPECT_EQ(agent.call("notes", "error"), Json::array({row.reason}));
+    EXPECT_EQ(agent.call("notes", "end"), Json::array({"error"}));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), is_recovery ? "one two " : "one ");
+    const Json done = back.done("r1");
+    EXPECT_EQ(done.is_object() ? done.value("body", "") : kGivenUp, kGivenUp);
+    // The next turn runs.
+    back.say("r2", "go on");
+    own.advance(seconds(5));
+    back.read();
+    EXPECT_EQ(back.shown("r2"), "three");
+  }
+}
+
+}  // namespace
+}  // namespace hearth::chat
