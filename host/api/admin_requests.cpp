@@ -124,6 +124,47 @@ Result<std::string> read_named_class(const std::string& body) {
   return name;
 }
 
+Result<WorkQuery> read_work_query(std::string_view text) {
+  WorkQuery query;
+  if (auto read = read_words(
+          text, {{"kind", &query.kind}, {"state", &query.state}, {"after", &query.after}});
+      read.has_error())
+    return read.error();
+  const auto limit = page_limit(text);
+  if (!limit) return limit.error();
+  query.limit = *limit;
+  return query;
+}
+
+Result<WorkChange> read_work_change(const std::string& body) {
+  WorkChange change;
+  if (body.empty()) return change;
+  const Error wrong{Errc::kInvalidArgument,
+                    R"(expected no body, or a JSON object such as {"note":"..."} or )"
+                    R"({"outcome":{"status":"completed","result":1}})"};
+  if (body.size() > kMaxResolution) return wrong;
+  const auto json = parse_client_json(body);
+  if (!json || !json->is_object()) return wrong;
+  for (const auto& [key, value] : json->items()) {
+    if (key == "note" && value.is_string()) {
+      change.note = value.get<std::string>();
+    } else if (key == "outcome" && value.is_object()) {
+      change.outcome = dump_json(value);
+    } else {
+      return wrong;
+    }
+  }
+  return change;
+}
+
+Result<std::string> read_sql_text(const std::string& body) {
+  const auto json = body.size() > kMaxResolution ? Result<Json>(Json()) : parse_client_json(body);
+  if (json && json->is_object() && json->size() == 1 && json->contains("sql") &&
+      json->at("sql").is_string())
+    return json->at("sql").get<std::string>();
+  return Error{Errc::kInvalidArgument, R"(expected a JSON object such as {"sql":"select 1"})"};
+}
+
 Result<Resolution> read_resolution(const std::string& body) {
   Error wrong{Errc::kInvalidArgument,
               R"(expected a JSON object such as {"outcome":"completed","result":1,"note":"..."} )"

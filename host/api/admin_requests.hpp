@@ -49,6 +49,18 @@ struct Resolution {
   std::string note;
 };
 
+// A page of an agent's durable work: server/work_records.hpp.
+struct WorkQuery {
+  std::string kind;   // empty: all
+  std::string state;  // the same
+  std::string after;
+  std::size_t limit = 0;
+};
+struct WorkChange {
+  std::string outcome;  // JSON; empty: none was given
+  std::string note;
+};
+
 // The name of an agent's key, as lists print it. In a URL the names of sub-agents may be encoded in
 // any way; a root's name is as its URL has it.
 [[nodiscard]] std::string name_of_key(std::string_view written);
@@ -62,6 +74,12 @@ struct Resolution {
 
 // {"class":"counter"}; "" for no body. At most kMaxAdminBody are parsed.
 [[nodiscard]] Result<std::string> read_named_class(const std::string& body);
+[[nodiscard]] Result<WorkQuery> read_work_query(std::string_view query);
+// Nothing, or {"outcome":{...},"note":"..."}. At most kMaxResolution are parsed.
+[[nodiscard]] Result<WorkChange> read_work_change(const std::string& body);
+// {"sql":"select ..."}. At most kMaxResolution are parsed.
+[[nodiscard]] Result<std::string> read_sql_text(const std::string& body);
+
 // {"outcome":"completed" or "not_executed","result":...,"note":"..."}. At most kMaxResolution are
 // parsed.
 [[nodiscard]] Result<Resolution> read_resolution(const std::string& body);

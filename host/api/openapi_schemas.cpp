@@ -128,6 +128,22 @@ constexpr std::string_view kSchemas = R"json({
   "skipped": {"type": "array", "items": {"type": "object",
     "required": ["class", "agent", "reason"]}},
   "next": {"type": ["string", "null"]}}},
+"WorkChange": {"type": "object", "properties": {
+  "outcome": {"type": "object"}, "note": {"type": "string"}}},
+"Work": {"type": "object", "required": ["kind", "id", "record"], "properties": {
+  "kind": {"enum": ["fiber", "schedule", "item"]}, "id": {"type": "string"},
+  "name": {"type": ["string", "null"]}, "state": {"type": ["string", "null"]},
+  "created_at": {"type": ["integer", "null"]}, "next_at": {"type": ["integer", "null"]},
+  "error": {"type": ["string", "null"]}, "record": {"type": ["object", "null"]}}},
+"WorkPage": {"type": "object", "required": ["work", "next"], "properties": {
+  "work": {"type": "array", "items": {"type": "object",
+    "required": ["kind", "id", "name", "state", "created_at", "next_at", "error"]}},
+  "next": {"type": ["string", "null"]}}},
+"Sql": {"type": "object", "required": ["sql"], "properties": {"sql": {"type": "string"}}},
+"SqlRows": {"type": "object", "required": ["columns", "rows", "truncated"], "properties": {
+  "columns": {"type": "array", "items": {"type": "string"}},
+  "rows": {"type": "array", "items": {"type": "array"}},
+  "truncated": {"type": "boolean"}}},
 "Evicted": {"type": "object", "required": ["evicted", "state"], "properties": {
   "evicted": {"type": "boolean"}, "state": {"type": "string"}}},
 "Destroyed": {"type": "object", "required": ["destroyed"], "properties": {

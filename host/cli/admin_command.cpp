@@ -14,6 +14,7 @@
 #include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace hearth::cli {
 namespace {
@@ -312,17 +313,26 @@ std::int64_t now_ms() {
   return unix_millis(SystemClock().wall_now());
 }
 
-AdminOutput show_why(const AdminClient& client, const AdminCommand& command) {
+// "/admin/agents/CLASS/NAME" of the agent CLASS/NAME, or of a class and a name.
+Result<std::string> agent_path(const AdminCommand& command) {
   std::string agent_class = command.agent_class;
   std::string name = command.name;
   if (const std::size_t slash = agent_class.find('/'); name.empty() && slash != std::string::npos) {
     name = agent_class.substr(slash + 1);
     agent_class.resize(slash);
   }
-  if (name.empty())
-    return {.status = kExitBadUsage, .out = {}, .err = "hearth: name an agent: CLASS/NAME\n"};
-  const auto answer = client.ask(
-      "GET", "/admin/agents/" + url_encoded(agent_class) + "/" + name_in_url(name) + "/why");
+  if (name.empty()) return Error{Errc::kInvalidArgument, "name an agent: CLASS/NAME"};
+  return "/admin/agents/" + url_encoded(agent_class) + "/" + name_in_url(name);
+}
+
+AdminOutput bad_usage(const std::string& why) {
+  return {.status = kExitBadUsage, .out = {}, .err = "hearth: " + why + "\n"};
+}
+
+AdminOutput show_why(const AdminClient& client, const AdminCommand& command) {
+  const auto path = agent_path(command);
+  if (!path) return bad_usage(path.error().message);
+  const auto answer = client.ask("GET", *path + "/why");
   if (!answer) return failed(answer.error().message);
   return {.out = command.json ? dump_json(*answer) + "\n" : why_text(*answer, now_ms()), .err = {}};
 }
@@ -403,6 +413,84 @@ AdminOutput resolve_operation(const AdminClient& client, const AdminCommand& com
           .err = {}};
 }
 
+// ---- work and tables of an agent ----
+
+AdminOutput show_work(const AdminClient& client, const AdminCommand& command,
+                      const std::string& path) {
+  std::string target = path + "?kind=" + command.kind + "&limit=" + std::to_string(command.limit);
+  for (const auto& [key, value] :
+       {std::pair("state", command.state), std::pair("after", command.after)}) {
+    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
+  }
+  const auto answer = client.ask("GET", target);
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  TextTable table({"ID", "NAME", "STATE", "CREATED", "NEXT", "ERROR"});
+  for (const Json& each : list_in(*answer, "work")) {
+    table.add({text_in(each, "id"), text_in(each, "name"), text_in(each, "state"),
+               moment_in(each, "created_at"), moment_in(each, "next_at"), text_in(each, "error")});
+  }
+  const std::string next = text_in(*answer, "next");
+  std::string text = list_in(*answer, "work").empty() ? "" : table.text();
+  if (text.empty() && next.empty()) text = "none\n";
+  if (!next.empty()) text += "more: --after '" + escaped(next) + "'\n";
+  return {.out = std::move(text), .err = {}};
+}
+
+AdminOutput ask_about_work(const AdminClient& client, const AdminCommand& command) {
+  const auto agent = agent_path(command);
+  if (!agent) return bad_usage(agent.error().message);
+  std::string path = *agent + "/work";
+  if (command.id.empty()) return show_work(client, command, path);
+  path += "/" + command.kind + "/" + url_encoded(command.id);
+  if (command.action.empty()) {
+    const auto answer = client.ask("GET", path);
+    if (!answer) return failed(answer.error().message);
+    return {.out = dump_json(*answer) + "\n", .err = {}};
+  }
+  Json body = Json::object();
+  if (!command.note.empty()) body["note"] = command.note;
+  if (command.action == "end") {
+    body["outcome"] = {{"status", command.state}};
+    if (command.state != "completed" && !command.note.empty())
+      body["outcome"]["error"] = command.note;
+    if (!command.result.empty()) {
+      auto result = parse_client_json(command.result);
+      if (!result) return bad_usage("--result is JSON");
+      body["outcome"]["result"] = *std::move(result);
+    }
+  }
+  const auto answer = client.ask("POST", path + "/" + command.action, dump_json(body));
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  const bool is_gone =
+      answer->is_object() && answer->contains("record") && answer->at("record").is_null();
+  return {.out = command.kind + " " + escaped(command.id) + " is " +
+                 (is_gone ? "removed" : escaped(text_in(*answer, "state"))) + "\n",
+          .err = {}};
+}
+
+AdminOutput show_sql(const AdminClient& client, const AdminCommand& command) {
+  const auto agent = agent_path(command);
+  if (!agent) return bad_usage(agent.error().message);
+  const auto answer = client.ask("POST", *agent + "/sql", dump_json({{"sql", command.arguments}}));
+  if (!answer) return failed(answer.error().message);
+  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
+  const auto cells_of = [](const Json& values) {
+    std::vector<std::string> cells;
+    for (const Json& each : values)
+      cells.push_back(each.is_string() ? each.get<std::string>()
+                      : each.is_null() ? "null"
+                                       : dump_json(each));
+    return cells;
+  };
+  TextTable table(cells_of(list_in(*answer, "columns")));
+  for (const Json& row : list_in(*answer, "rows")) table.add(cells_of(row));
+  AdminOutput output{.out = table.text(), .err = {}};
+  if (answer->value("truncated", false)) output.err = "hearth: there are more rows\n";
+  return output;
+}
+
 }  // namespace
 
 AdminOutput ask_server(const AdminCommand& command) {
@@ -434,6 +522,8 @@ AdminOutput ask_server(const AdminCommand& command) {
     case AdminCommand::What::kStuck: return show_stuck(*client, command);
     case AdminCommand::What::kOperations: return show_operations(*client, command);
     case AdminCommand::What::kResolve: return resolve_operation(*client, command);
+    case AdminCommand::What::kWork: return ask_about_work(*client, command);
+    case AdminCommand::What::kSql: return show_sql(*client, command);
   }
   return failed("this is not known");
 }

@@ -3,6 +3,8 @@
 #include "config/units.hpp"
 
 #include <string>
+#include <string_view>
+#include <tuple>
 
 #include <CLI/CLI.hpp>
 
@@ -93,6 +95,74 @@ void add_operations(CLI::App& app, AdminCommand& command) {
       ->type_name("TEXT");
 }
 
+// A change of work, as its command calls it.
+struct WorkVerb {
+  const char* group;
+  const char* verb;
+  const char* action;  // of the route; empty: it only looks
+  const char* purpose;
+};
+constexpr WorkVerb kWorkVerbs[] = {
+    {"fibers", "list", "", "A page of them, the newest first"},
+    {"fibers", "show", "", "One of them, with its input, checkpoint and result"},
+    {"fibers", "cancel", "cancel", "End it as aborted, with those that it has started"},
+    {"fibers", "end", "end", "Give it an outcome, dead, interrupted or waiting"},
+    {"fibers", "revive", "revive", "Let it go on now, dead, interrupted or waiting"},
+    {"schedules", "list", "", "A page of them"},
+    {"schedules", "show", "", "One of them, with its payload"},
+    {"schedules", "run", "run", "Run it now, and then as planned"},
+    {"schedules", "pause", "pause", "Let it not run until it is resumed"},
+    {"schedules", "resume", "resume", "Let it run again"},
+    {"schedules", "revive", "revive", "Let a dead one run again"},
+    {"schedules", "cancel", "cancel", "Remove it"},
+    {"queue", "list", "", "A page of the items, the oldest first"},
+    {"queue", "show", "", "One item, with its payload"},
+    {"queue", "drop", "cancel", "Remove an item or a dead letter"},
+    {"queue", "retry", "revive", "Deliver a dead letter again"},
+};
+
+void add_agent(CLI::App& to, AdminCommand& command) {
+  to.add_option("AGENT", command.agent_class, "CLASS/NAME")->required()->type_name("");
+}
+
+void add_work(CLI::App& app, AdminCommand& command) {
+  for (const auto& [name, kind, purpose] :
+       {std::tuple("fibers", "fiber", "Look at the fibers of an agent, or decide about one"),
+        std::tuple("schedules", "schedule", "Look at the schedules of an agent, or change one"),
+        std::tuple("queue", "item", "Look at the queue of an agent and its dead letters")}) {
+    CLI::App& group = *app.add_subcommand(name, purpose);
+    group.require_subcommand(1);
+    for (const WorkVerb& each : kWorkVerbs) {
+      if (std::string_view(each.group) != name) continue;
+      CLI::App& verb = add(group, command, AdminAction::kWork, each.verb, each.purpose);
+      verb.parse_complete_callback([&command, kind, &each] {
+        command.what = AdminAction::kWork;
+        command.kind = kind;
+        command.action = each.action;
+      });
+      add_agent(verb, command);
+      const std::string_view word = each.verb;
+      if (word == "list") {
+        verb.add_option("--state", command.state, "Only these, such as dead")->type_name("STATE");
+        verb.add_option("--after", command.after, "The page after the last one")->type_name("NEXT");
+        add_limit(verb, command);
+        continue;
+      }
+      verb.add_option("ID", command.id, "Its id")->required()->type_name("");
+      if (word == "end") {
+        verb.add_option("OUTCOME", command.state, "How it ended")
+            ->required()
+            ->check(CLI::IsMember({"completed", "error", "aborted"}))
+            ->type_name("");
+        verb.add_option("--result", command.result, "Of a completed one (null)")->type_name("JSON");
+      }
+      if (*each.action != '\0')
+        verb.add_option("--note", command.note, "Why; it stays in the audit log")
+            ->type_name("TEXT");
+    }
+  }
+}
+
 }  // namespace
 
 void add_admin_commands(CLI::App& app, AdminCommand& command) {
@@ -152,6 +222,13 @@ void add_admin_commands(CLI::App& app, AdminCommand& command) {
   add_limit(stuck, command);
 
   add_operations(app, command);
+  add_work(app, command);
+  CLI::App& sql = add(app, command, AdminAction::kSql, "sql",
+                      "Read the database of an agent with SQL, live or cold");
+  add_agent(sql, command);
+  sql.add_option("SQL", command.arguments, "One statement that reads; at most 1,000 rows")
+      ->required()
+      ->type_name("");
 }
 
 }  // namespace hearth::cli

@@ -10,8 +10,8 @@ class App;
 namespace hearth::cli {
 
 // Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `why`, `stuck`,
-// `operations` and `resolve`. Parsing fills `command`, and sets its `what` to the given command.
-// Both parameters outlive the parsing.
+// `operations`, `resolve`, `fibers`, `schedules`, `queue` and `sql`. Parsing fills `command`, and
+// sets its `what` to the given command. Both parameters outlive the parsing.
 void add_admin_commands(CLI::App& app, AdminCommand& command);
 
 }  // namespace hearth::cli

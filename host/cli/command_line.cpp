@@ -457,8 +457,9 @@ Command parse_command_line(int argc, const char* const* argv) {
     if (fresh.directory.empty()) fresh.directory = fresh.name;
     return fresh;
   }
-  for (const char* const each : {"console", "plugins", "reload", "methods", "agents", "evict",
-                                 "destroy", "call", "why", "stuck", "operations", "resolve"}) {
+  for (const char* const each :
+       {"console", "plugins", "reload", "methods", "agents", "evict", "destroy", "call", "why",
+        "stuck", "operations", "resolve", "fibers", "schedules", "queue", "sql"}) {
     if (app.got_subcommand(each)) return admin;
   }
   if (app.got_subcommand("quarantine")) return quarantine;

@@ -110,7 +110,7 @@ struct RepairCommand {
 };
 
 // The commands that ask a running server: hearth plugins, reload, methods, agents, evict, destroy,
-// call, operations, resolve.
+// call, operations, resolve, fibers, schedules, queue, sql.
 struct AdminCommand {
   enum class What {
     kConsole,
@@ -124,7 +124,9 @@ struct AdminCommand {
     kWhy,
     kStuck,
     kOperations,
-    kResolve
+    kResolve,
+    kWork,
+    kSql
   };
   What what = What::kPlugins;
   std::optional<std::filesystem::path> config;
@@ -145,7 +147,8 @@ struct AdminCommand {
   std::optional<std::chrono::milliseconds> older;  // of operations: began this long ago
   std::string id;                                  // of operations and resolve
   std::string result;                              // of resolve: JSON; empty: none
-  std::string note;                                // of resolve
+  std::string note;                                // of resolve and work
+  std::string action;                              // of work: list, show, or a change
 };
 
 // A text to print before the process ends.

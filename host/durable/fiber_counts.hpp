@@ -18,6 +18,15 @@ inline bool waits_for_decision(const Job& job) {
   return job.ended_at_ms && (job.dead || job.status == "interrupted");
 }
 
+// The side that decides about a fiber. An operator may also take one that waits for its next try,
+// or for code.
+enum class Decides : std::uint8_t { kAgent, kOperator };
+
+inline bool may_decide(const Job& job, Decides who) {
+  return waits_for_decision(job) ||
+         (who == Decides::kOperator && !job.ended_at_ms && job.due_at_ms);
+}
+
 // Whether the next run or offer of the fiber counts in Job::claims. The first run or a retry of a
 // turn does not: retries have a bound of their own, and clients see the numbers of recoveries.
 inline bool is_counted(const Job& job) {

@@ -471,10 +471,11 @@ Result<FiberChange> Fibers::cancel(std::string_view id, std::string_view key,
                    {.status = FiberStatus::kAborted, .error = cut_job_error(reason)});
 }
 
-Result<FiberChange> Fibers::resolve(std::string_view id, std::string_view outcome_json) {
+Result<FiberChange> Fibers::resolve(std::string_view id, std::string_view outcome_json,
+                                    Decides who) {
   auto job = table_.find_one(id, "");
   if (job.has_error()) return job.error();
-  if (!waits_for_decision(*job))
+  if (!may_decide(*job, who))
     return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
   if (outcome_json.empty()) return bad_request("an outcome is needed to resolve a fiber");
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
@@ -482,16 +483,18 @@ Result<FiberChange> Fibers::resolve(std::string_view id, std::string_view outcom
   return settle_as(*std::move(job), *outcome);
 }
 
-Result<void> Fibers::retry(std::string_view id) {
+Result<void> Fibers::retry(std::string_view id, Decides who) {
   auto job = table_.find_one(id, "");
   if (job.has_error()) return job.error();
-  if (!waits_for_decision(*job))
+  if (!may_decide(*job, who))
     return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
   tellings_.drop(job->id);
   for (const JobPart part :
        {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed, JobPart::kReason})
     jobs_.put(job->seq, part, std::nullopt);
-  const bool is_parked = table_.is_taken(job->lane);
+  // An open one that is due has its lane.
+  const bool is_parked = job->ended_at_ms && table_.is_taken(job->lane);
+  if (!job->ended_at_ms) job->next_at_ms = 0;
   job->status = to_string(FiberStatus::kRecovering);
   job->dead = job->has_failed = false;
   job->attempts = job->claims = job->interruptions = job->fatal_attempts = 0;

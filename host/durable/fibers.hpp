@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "durable/back_off.hpp"
+#include "durable/fiber_counts.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/fiber_request.hpp"
 #include "durable/fiber_table.hpp"
@@ -226,10 +227,11 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // "inner" in the record: the ids of the fibers that ended with it.
   Result<FiberChange> cancel(std::string_view id, std::string_view key, std::string_view reason);
   // Settles a dead or interrupted fiber with this outcome. kNotFound: it is neither.
-  Result<FiberChange> resolve(std::string_view id, std::string_view outcome_json);
+  Result<FiberChange> resolve(std::string_view id, std::string_view outcome_json,
+                              Decides who = Decides::kAgent);
   // A dead or interrupted fiber is to be recovered again, with new counts. kNotFound: it is
   // neither.
-  Result<void> retry(std::string_view id);
+  Result<void> retry(std::string_view id, Decides who = Decides::kAgent);
   // The number of removed records. See FiberTable::to_remove().
   Result<std::uint64_t> remove(const FiberFilter& filter);
   // Removes some expired records. True if it removed any. Cheap when none has expired.

@@ -267,6 +267,18 @@ Result<void> Schedules::retry(std::string_view id) {
   return {};
 }
 
+Result<void> Schedules::run_now(std::string_view id) {
+  line_.follow_clock();
+  auto row = table_.find(id);
+  if (!row || row->paused || row->dead || row->running > 0)
+    return Error{Errc::kNotFound, "only a schedule that waits for its time can run now"};
+  const std::int64_t now = now_ms();
+  row->missing = 0;
+  set_next(*row, now, now);
+  store(*row);
+  return {};
+}
+
 // ---- what is due --------------------------------------------------------------------------------
 
 bool Schedules::due() const {

@@ -83,6 +83,9 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   Result<void> cancel(std::string_view id);
   Result<void> pause(std::string_view id, bool paused);
   Result<void> retry(std::string_view id);
+  // The next run begins now; the times behind it are reckoned as after any run. kNotFound: there is
+  // no such schedule, or it is paused, dead, or runs.
+  Result<void> run_now(std::string_view id);
 
   // The next due run, claimed. Nothing: none is due, or max_running run.
   std::optional<ScheduleRun> begin_due();

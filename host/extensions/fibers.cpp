@@ -146,9 +146,10 @@ void FiberExtension::report_inner(const durable::FiberChange& outer, std::string
     agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
 }
 
-Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome) {
+Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome,
+                                     durable::Decides who) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto change = agent_.work().fibers().resolve(id, outcome);
+  const auto change = agent_.work().fibers().resolve(id, outcome, who);
   if (change.has_error()) return change.error();
   report_inner(*change, "its outer fiber was aborted");
   return {};

@@ -33,7 +33,8 @@ class FiberExtension {
   Result<std::string> settle(std::uint64_t fiber, std::string_view outcome_json);
   // Gives the record after the change.
   Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
-  Result<void> resolve(std::string_view id, std::string_view outcome);
+  Result<void> resolve(std::string_view id, std::string_view outcome,
+                       durable::Decides who = durable::Decides::kAgent);
 
  private:
   Result<std::string> settled(Result<durable::FiberChange> change, std::string_view why);

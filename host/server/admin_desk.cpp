@@ -118,6 +118,7 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       desk_(data, logger, "admin.storage_failed", api::admin_refusal),
       agents_(desk_, runtime, logger, shard_patience,
               AgentWaits({.runtime = runtime, .ledger = ledger, .stack_of = std::move(stack_of)})),
+      data_desk_(desk_, agents_, logger),
       definitions_(
           data.path(), server.classes, server.for_classes(),
           [this] { return names_of(runtime_.classes()); },
@@ -153,6 +154,7 @@ void AdminDesk::add_routes(std::vector<api::Route>& rows) {
   add("GET", "/admin/audit", "A page of the audit log.", at_once(&AdminDesk::audit),
       {.query = "after limit last event actor class agent since_ms until_ms",
        .answer = "AuditPage"});
+  data_desk_.add_routes(rows);
   agents_.add_routes(rows);
   definitions_.add_routes(rows);
 }

@@ -13,6 +13,7 @@
 #include "runtime/runtime.hpp"
 #include "server/agent_desk.hpp"
 #include "server/audit_log.hpp"
+#include "server/data_desk.hpp"
 #include "server/definition_desk.hpp"
 #include "server/desk.hpp"
 
@@ -103,6 +104,7 @@ class AdminDesk {
   plugins::PluginReloader* reloader_ GUARDED_BY(mutex_) = nullptr;
   Desk desk_;
   AgentDesk agents_;
+  DataDesk data_desk_;
   DefinitionDesk definitions_;  // calls reload_files() of this object
 };
 

@@ -58,6 +58,17 @@ class AgentDesk {
 
   void add_routes(std::vector<api::Route>& rows);
 
+  // ---- on the desk's thread, for this desk and DataDesk ----
+  // For a path with {class} and {name}.
+  [[nodiscard]] Result<storage::AgentKey> target(const api::RouteCall& call);
+  // Logs that a change of an agent was asked for.
+  void log(std::string_view event, const api::RouteCall& call);
+  // The JSON that `work` returns (server/agent_visits.hpp).
+  [[nodiscard]] Result<Json> visit(
+      const storage::AgentKey& key,
+      std::function<Result<std::string>(extensions::AgentContext&)> work,
+      std::function<void()> on_success = nullptr);
+
  private:
   // ---- on the desk's thread ----
   [[nodiscard]] Result<Json> list(const api::RouteCall& call);
@@ -74,16 +85,8 @@ class AgentDesk {
   [[nodiscard]] Result<std::string> class_name(const std::string& given);
   // The agent, if it exists.
   [[nodiscard]] Result<storage::AgentKey> existing(const api::AgentName& name);
-  // For a path with {class} and {name}.
-  [[nodiscard]] Result<storage::AgentKey> target(const api::RouteCall& call);
-  // Logs that a change of an agent was asked for.
-  void log(std::string_view event, const api::RouteCall& call);
   // Records that it was done.
   void record(std::string_view event, const storage::AgentKey& key, const api::RouteCall& call);
-  [[nodiscard]] Result<Json> visit(
-      const storage::AgentKey& key,
-      std::function<Result<std::string>(extensions::AgentContext&)> work,
-      std::function<void()> on_success = nullptr);
 
   Desk& desk_;
   runtime::Runtime& runtime_;

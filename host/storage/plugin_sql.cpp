@@ -220,6 +220,12 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
   return StatementHandle{open_.emplace(std::move(*compiled)).first};
 }
 
+Result<bool> PluginSql::writes(StatementHandle handle) {
+  const auto compiled = find(handle);
+  if (!compiled) return compiled.error();
+  return (*compiled)->writes;
+}
+
 Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
   const PluginScope scope(*this);
   sqlite3_stmt* raw = nullptr;

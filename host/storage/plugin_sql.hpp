@@ -96,6 +96,8 @@ class PluginSql {
 
   // Compiles exactly one statement. Blanks, semicolons and comments may follow it.
   Result<StatementHandle> prepare(std::string_view sql);
+  // Whether it may write.
+  Result<bool> writes(StatementHandle handle);
 
   // ---- parameters, numbered from 1; they keep their value over steps until bound again ---------
   // Text and blobs are copied. Call reset() first if the statement is between rows.

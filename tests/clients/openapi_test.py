@@ -54,6 +54,11 @@ ASKED = [
     ("GET", "/admin/agents/counter/a/why", None, 200),
     ("GET", "/admin/stuck?class=counter&limit=5", None, 200),
     ("GET", "/admin/events?level=loud", None, 400),
+    ("GET", "/admin/agents/counter/a/work?limit=5", None, 200),
+    ("GET", "/admin/agents/counter/a/work/fiber/nothing", None, 404),
+    ("POST", "/admin/agents/counter/a/work/item/nothing/cancel", {"note": "x"}, 404),
+    ("POST", "/admin/agents/counter/a/sql", {"sql": "select 1"}, 200),
+    ("POST", "/admin/agents/counter/a/sql", {"sql": 1}, 400),
     ("POST", "/objects/counter/a/hibernate", None, 200),
     ("DELETE", "/objects/UUID", None, 200),
     ("POST", "/objects/counter/b/call/get", None, 200),
@@ -88,9 +93,11 @@ ASKED = [
 ]
 # Paths below /agents that the server answers without an agent.
 OF_THE_HOST = {"/agents/counter", "/agents/nothing/a"}
-# A success of these cannot be had here: a class in quarantine has crashed the server, and a stream
-# of events has no end.
+# A success of these cannot be had here: a class in quarantine has crashed the server, a stream of
+# events has no end, and no agent has work that stays (tests/process/operate_test.cpp has).
 NO_SUCCESS = {
+    ("get", "/admin/agents/{class}/{name}/work/{kind}/{id}"),
+    ("post", "/admin/agents/{class}/{name}/work/{kind}/{id}/{action}"),
     ("get", "/admin/events"),
     ("post", "/admin/quarantine/release"),
 }

@@ -1,10 +1,14 @@
 // Each command and route of an operator that looks at work and events, against a real server.
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hearth::testing {
@@ -66,6 +70,178 @@ TEST_F(OperateTest, TailShowsWhatHappensAndStaysWhenTheServerRestarts) {
   EXPECT_EQ(mine->out().find("agent=b"), std::string::npos);
   EXPECT_EQ(all->out().find("agent.evicted"), std::string::npos) << "finer than asked for";
   EXPECT_EQ(run({"tail", "--data", "nowhere"})->wait(), kFailed);
+}
+
+class WorkTest : public OperateTest {
+ protected:
+  WorkTest() {
+    install(built::agent("durable-agent"), "durable-agent.so");
+    install(built::agent("probe-agent"), "probe-agent.so");
+    put("hearth.yaml", "shards: 2\n");
+    server_ = serve_ready({"--config", "hearth.yaml"});
+  }
+  Json call(const std::string& path, const std::string& method,
+            const std::string& arguments = "[]") const {
+    return AgentClient(*server_, "/agents/" + path).call(method, arguments);
+  }
+  Json json(std::vector<std::string> arguments) const {
+    arguments.emplace_back("--json");
+    return parse_json(ask(arguments)).value();
+  }
+  // The id of the first such piece of work that is in this state, once there is one.
+  std::string id_of(const std::string& group, const std::string& agent,
+                    const std::string& state) const {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    Json page;
+    while (std::chrono::steady_clock::now() < deadline) {
+      page = json({group, "list", agent, "--state", state});
+      if (!page.at("work").empty()) return page.at("work").at(0).at("id").get<std::string>();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ADD_FAILURE() << agent << " has no " << state << ": " << dump_json(page);
+    return {};
+  }
+  // What the command says when the server refuses it.
+  std::string refused(const std::vector<std::string>& arguments) const {
+    const auto command = run(arguments);
+    EXPECT_EQ(command->wait(), kFailed) << command->out();
+    return command->log();
+  }
+  void evict(const std::string& agent_class, const std::string& name) const {
+    while (json({"evict", agent_class, name}).at("state") != "cold")
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  void walk_fibers(const std::string& path, const std::string& agent) const;
+  void walk_schedules(const std::string& path, const std::string& agent) const;
+  void walk_queue(const std::string& agent) const;
+};
+
+void WorkTest::walk_fibers(const std::string& path, const std::string& agent) const {
+  call(path, "begin", R"(["long", null, {"ms": 3600000}])");
+  const std::string running = id_of("fibers", agent, "running");
+  EXPECT_EQ(json({"fibers", "show", agent, running}).at("record").at("name"), "long");
+  EXPECT_NE(refused({"fibers", "revive", agent, running}).find("its state is running"),
+            std::string::npos);
+  EXPECT_EQ(ask({"fibers", "cancel", agent, running, "--note", "enough"}),
+            "fiber " + running + " is aborted\n");
+  EXPECT_EQ(json({"fibers", "show", agent, running}).at("error"), "enough");
+  EXPECT_NE(refused({"fibers", "cancel", agent, running}).find("settled already"),
+            std::string::npos);
+  // One that waits for its next try.
+  call(path, "begin", R"(["bad", null, {"steps": 99, "failures": 90, "max_retries": 95}])");
+  for (const char* const state : {"pending", "running"}) {  // then it may try again at once
+    const std::string waits = id_of("fibers", agent, "pending");
+    if (waits.empty()) return;
+    EXPECT_NE(ask({"fibers", "revive", agent, waits}).find("fiber " + waits), std::string::npos)
+        << state;
+  }
+  for (int tries = 0; tries < 20; ++tries) {
+    const std::string waits = id_of("fibers", agent, "pending");
+    const auto ended = run({"fibers", "end", agent, waits, "completed", "--result", "[5]"});
+    if (ended->wait() != kClean) continue;  // it ran just then
+    EXPECT_EQ(json({"fibers", "show", agent, waits}).at("record").at("result"), Json({5}));
+    break;
+  }
+  const Json first = json({"fibers", "list", agent, "--limit", "1"});
+  ASSERT_EQ(first.at("work").size(), 1U);
+  const Json next = json(
+      {"fibers", "list", agent, "--limit", "1", "--after", first.at("next").get<std::string>()});
+  EXPECT_EQ(next.at("work").at(0).at("id"), running) << "the newest first";
+}
+
+void WorkTest::walk_schedules(const std::string& path, const std::string& agent) const {
+  call(path, "later", R"(["note", 86400000, "x"])");
+  const Json made = json({"schedules", "list", agent}).at("work");
+  ASSERT_EQ(made.size(), 1U);
+  const auto id = made.at(0).at("id").get<std::string>();
+  EXPECT_EQ(made.at(0).at("name"), "note");
+  EXPECT_NE(ask({"schedules", "pause", agent, id}).find("is paused"), std::string::npos);
+  EXPECT_NE(refused({"schedules", "run", agent, id}).find("its state is paused"),
+            std::string::npos);
+  EXPECT_NE(ask({"schedules", "resume", agent, id}).find("is waiting"), std::string::npos);
+  EXPECT_NE(ask({"schedules", "run", agent, id}).find("schedule " + id), std::string::npos);
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  while (dump_json(call(path, "journal")).find("x") == std::string::npos &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_NE(dump_json(call(path, "journal")).find("x"), std::string::npos) << "it ran";
+  call(path, "later", R"(["note", 86400000, "y"])");
+  const std::string other = id_of("schedules", agent, "waiting");
+  EXPECT_EQ(ask({"schedules", "cancel", agent, other}), "schedule " + other + " is removed\n");
+  EXPECT_EQ(ask({"schedules", "list", agent}), "none\n");
+}
+
+// The agent has a dead letter.
+void WorkTest::walk_queue(const std::string& agent) const {
+  const std::string letter = id_of("queue", agent, "dead");
+  EXPECT_EQ(json({"queue", "show", agent, letter}).at("name"), "hopeless");
+  EXPECT_NE(ask({"queue", "retry", agent, letter}).find("item " + letter), std::string::npos);
+  EXPECT_EQ(id_of("queue", agent, "dead"), letter) << "it was tried again";
+  EXPECT_EQ(ask({"queue", "drop", agent, letter}), "item " + letter + " is removed\n");
+  EXPECT_NE(refused({"queue", "drop", agent, letter}).find("no item has this id"),
+            std::string::npos);
+}
+
+TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
+  const std::string sub = "ProbeAgent/p/s";
+  for (const auto& [path, agent] :
+       {std::pair<std::string, std::string>("durable-agent/a", "DurableAgent/a"),
+        std::pair<std::string, std::string>("probe-agent/p/sub/durable-agent/s",
+                                            "DurableAgent/" + sub)}) {
+    SCOPED_TRACE(agent);
+    walk_fibers(path, agent);
+    walk_schedules(path, agent);
+    call(path, "push", R"(["hopeless", 0])");
+    walk_queue(agent);
+  }
+  // Cold, and woken by what is due then.
+  call("durable-agent/c", "push", R"(["hopeless", 0])");
+  (void)id_of("queue", "DurableAgent/c", "dead");
+  evict("durable-agent", "c");
+  walk_queue("DurableAgent/c");
+
+  call("durable-agent/d", "push", R"(["hopeless", 0])");
+  (void)id_of("queue", "DurableAgent/d", "dead");
+  evict("durable-agent", "d");
+  const Json rows = json({"sql", "DurableAgent/a",
+                          "select kind, count(*) as n, x'00ff' as b, null from cf_agents_jobs"});
+  EXPECT_EQ(rows.at("columns").at(1), "n");
+  EXPECT_EQ(rows.at("rows").at(0).at(2), Json({{"blob", "00ff"}}));
+  EXPECT_EQ(rows.at("rows").at(0).at(3), nullptr);
+  EXPECT_NE(ask({"sql", "DurableAgent/" + sub, "select 'a\x1b[2Jb' as t"}).find("\\u001b[2J"),
+            std::string::npos)
+      << "no control byte reaches the terminal";
+  const std::string many =
+      "with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) ";
+  EXPECT_EQ(json({"sql", "DurableAgent/a", many + "select i from n"}).at("rows").size(), 1000U);
+  struct Row {
+    const char* sql;
+    const char* why;
+  };
+  for (const Row& row : std::vector<Row>{{"delete from cf_agents_jobs", "cf_agent"},
+                                         {"create table t (x)", "only statements that read"},
+                                         {"select 1; select 2", "more than one statement"},
+                                         {"attach 'x' as y", "hearth:"},
+                                         {"select x from nowhere", "no such table"}}) {
+    EXPECT_NE(refused({"sql", "DurableAgent/a", row.sql}).find(row.why), std::string::npos)
+        << row.sql;
+  }
+  EXPECT_NE(refused({"fibers", "list", "DurableAgent/nobody"}).find("there is no agent"),
+            std::string::npos);
+  EXPECT_EQ(run({"fibers", "list", "nobody"})->wait(), kBadUsage);
+  EXPECT_EQ(run({"fibers", "explode", "DurableAgent/a", "x"})->wait(), kBadUsage);
+  server_->stop();
+
+  // Without its library.
+  std::filesystem::remove(root_ / "plugins/durable-agent.so");
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  const std::string letter = id_of("queue", "DurableAgent/d", "dead");
+  EXPECT_EQ(ask({"queue", "drop", "DurableAgent/d", letter}), "item " + letter + " is removed\n");
+  EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1 as one"}).at("rows"), Json({{1}}));
+  const std::string audit = ask({"audit", "-n", "200"});
+  for (const char* const each : {"AdminWorkChanged", R"("action":"revive")", R"("note":"enough")",
+                                 "AdminSql", "select 1 as one"})
+    EXPECT_NE(audit.find(each), std::string::npos) << each;
 }
 
 }  // namespace

@@ -1,0 +1,121 @@
+#include "server/agent_sql.hpp"
+
+#include "extensions/sql.hpp"
+#include "json/json.hpp"
+#include "json/json_text.hpp"
+#include "storage/plugin_sql.hpp"
+
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+using storage::PluginSql;
+using storage::StatementHandle;
+
+// Finalizes a statement at the end of its block.
+class Prepared {
+ public:
+  Prepared(PluginSql& sql, StatementHandle handle) : sql_(sql), handle_(handle) {}
+  ~Prepared() { (void)sql_.finalize(handle_); }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+ private:
+  PluginSql& sql_;
+  const StatementHandle handle_;
+};
+
+std::string hex_of(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const std::byte each : bytes) {
+    hex += kDigits[std::to_integer<unsigned>(each) >> 4U];
+    hex += kDigits[std::to_integer<unsigned>(each) & 15U];
+  }
+  return hex;
+}
+
+// A value of the row, as JSON.
+Result<void> append_value(PluginSql& sql, StatementHandle handle, int column, std::string& json) {
+  const auto type = sql.column_type(handle, column);
+  if (!type) return type.error();
+  switch (*type) {
+    case storage::ColumnType::kInteger: {
+      const auto number = sql.column_int64(handle, column);
+      if (!number) return number.error();
+      json += std::to_string(*number);
+      return {};
+    }
+    case storage::ColumnType::kDouble: {
+      const auto number = sql.column_double(handle, column);
+      if (!number) return number.error();
+      json += dump_json(Json(*number));
+      return {};
+    }
+    case storage::ColumnType::kText: {
+      const auto text = sql.column_text(handle, column);
+      if (!text) return text.error();
+      append_json_string(json, *text);
+      return {};
+    }
+    case storage::ColumnType::kBlob: {
+      const auto bytes = sql.column_blob(handle, column);
+      if (!bytes) return bytes.error();
+      json += R"({"blob":")" + hex_of(*bytes) + R"("})";
+      return {};
+    }
+    case storage::ColumnType::kNull: break;
+  }
+  json += "null";
+  return {};
+}
+
+Result<std::string> rows_of(PluginSql& sql, StatementHandle handle, int columns,
+                            const Clock& clock) {
+  const SteadyTime end = clock.steady_now() + kSqlPatience;
+  std::string json;
+  for (std::size_t rows = 0;; ++rows) {
+    const auto outcome = sql.step(handle);
+    if (!outcome) return outcome.error();
+    const bool is_over = *outcome == storage::StepOutcome::kDone;
+    if (is_over || rows == kMostSqlRows || json.size() >= kMostSqlBytes)
+      return "[" + json + R"(],"truncated":)" + (is_over ? "false" : "true");
+    if (clock.steady_now() >= end)
+      return Error{Errc::kTimeout, "the query takes longer than 2 s: narrow it, or add LIMIT"};
+    json += rows == 0 ? "[" : ",[";
+    for (int column = 0; column < columns; ++column) {
+      if (column > 0) json += ',';
+      if (auto added = append_value(sql, handle, column, json); added.has_error())
+        return added.error();
+    }
+    json += ']';
+  }
+}
+
+}  // namespace
+
+Result<std::string> read_with_sql(extensions::AgentContext& agent, std::string_view text) {
+  PluginSql& sql = agent.of<extensions::SqlExtension>().sql();
+  const auto handle = sql.prepare(text);
+  if (!handle) return handle.error();
+  const Prepared prepared(sql, *handle);
+  const auto writes = sql.writes(*handle);
+  if (!writes) return writes.error();
+  if (*writes)
+    return Error{Errc::kForbidden, "only statements that read are run here, such as SELECT"};
+  const auto columns = sql.column_count(*handle);
+  if (!columns) return columns.error();
+  std::string json = R"({"columns":[)";
+  for (int column = 0; column < *columns; ++column) {
+    const auto name = sql.column_name(*handle, column);
+    if (!name) return name.error();
+    if (column > 0) json += ',';
+    append_json_string(json, *name);
+  }
+  const auto rows = rows_of(sql, *handle, *columns, agent.clock());
+  if (!rows) return rows.error();
+  return json + R"(],"rows":)" + *rows + "}";
+}
+
+}  // namespace hearth::server
