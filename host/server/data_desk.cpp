@@ -56,14 +56,16 @@ Result<Json> DataDesk::change(const api::RouteCall& call) {
   const std::string id = protocol::percent_decode(call.values[3]);
   const std::string action(call.values[4]);
   // The visit itself records it: it may take place after the request has timed out.
-  const auto note_it = [&logger = logger_, key = *key, kind, id, action, change = *change] {
+  const auto note_it = [&logger = logger_, key = *key, kind, id, action, change = *change,
+                        actor = call.actor] {
     logger.record(LogLevel::kDebug, "admin.work_changed",
                   {{"class", key.agent_class},
                    {"agent", key.name},
                    {"kind", kind},
                    {"id", id},
                    {"action", action},
-                   {"note", change.note}});
+                   {"note", change.note},
+                   {"actor", actor}});
   };
   return agents_.visit(
       *key,
@@ -82,7 +84,8 @@ Result<Json> DataDesk::query(const api::RouteCall& call) {
                  {{"class", key->agent_class},
                   {"agent", key->name},
                   {"sql", *sql},
-                  {"peer", call.exchange->request().peer}});
+                  {"peer", call.exchange->request().peer},
+                  {"actor", call.actor}});
   return agents_.visit(*key, [sql = *std::move(sql)](extensions::AgentContext& agent) {
     return read_with_sql(agent, sql);
   });
