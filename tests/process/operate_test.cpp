@@ -129,19 +129,21 @@ void WorkTest::walk_fibers(const std::string& path, const std::string& agent) co
             std::string::npos);
   // One that waits for its next try.
   call(path, "begin", R"(["bad", null, {"steps": 99, "failures": 90, "max_retries": 95}])");
-  for (const char* const state : {"pending", "running"}) {  // then it may try again at once
-    const std::string waits = id_of("fibers", agent, "pending");
-    if (waits.empty()) return;
-    EXPECT_NE(ask({"fibers", "revive", agent, waits}).find("fiber " + waits), std::string::npos)
-        << state;
-  }
-  for (int tries = 0; tries < 20; ++tries) {
-    const std::string waits = id_of("fibers", agent, "pending");
-    const auto ended = run({"fibers", "end", agent, waits, "completed", "--result", "[5]"});
-    if (ended->wait() != kClean) continue;  // it ran just then
-    EXPECT_EQ(json({"fibers", "show", agent, waits}).at("record").at("result"), Json({5}));
-    break;
-  }
+  const std::string waits = id_of("fibers", agent, "pending");
+  const auto until_it_waits = [&](const std::vector<std::string>& command) {
+    for (int tries = 0; tries < 100; ++tries) {
+      const auto tried = run(command);
+      if (tried->wait() == kClean) return tried->out();
+      EXPECT_NE(tried->log().find("its state is running"), std::string::npos) << tried->log();
+    }
+    return std::string("it never waits");
+  };
+  for (int twice = 0; twice < 2; ++twice)
+    EXPECT_NE(until_it_waits({"fibers", "revive", agent, waits}).find("fiber " + waits),
+              std::string::npos);
+  EXPECT_EQ(until_it_waits({"fibers", "end", agent, waits, "completed", "--result", "[5]"}),
+            "fiber " + waits + " is completed\n");
+  EXPECT_EQ(json({"fibers", "show", agent, waits}).at("record").at("result"), Json({5}));
   const Json first = json({"fibers", "list", agent, "--limit", "1"});
   ASSERT_EQ(first.at("work").size(), 1U);
   const Json next = json(
