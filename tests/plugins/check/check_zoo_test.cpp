@@ -369,7 +369,7 @@ std::uint64_t wanted_seeds() {
   return from_environment("HEARTH_CHECK_SEEDS", 2);
 }
 
-// The documents' own. The last has eleven classes, and all cases of it take most of a minute: only
+// The documents' own. The last has a dozen classes, and all cases of it take most of a minute: only
 // in the long form. With a sanitizer one library: a check takes several times as long.
 std::vector<std::filesystem::path> printed() {
   using hearth::testing::built::printed;
