@@ -446,7 +446,8 @@ AdminOutput ask_about_work(const AdminClient& client, const AdminCommand& comman
   if (command.action.empty()) {
     const auto answer = client.ask("GET", path);
     if (!answer) return failed(answer.error().message);
-    return {.out = dump_json(*answer) + "\n", .err = {}};
+    // ASCII, so that no control character of the agent's data reaches a terminal.
+    return {.out = answer->dump(-1, ' ', true) + "\n", .err = {}};
   }
   Json body = Json::object();
   if (!command.note.empty()) body["note"] = command.note;

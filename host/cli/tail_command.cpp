@@ -58,13 +58,14 @@ std::vector<EventLines::Event> EventLines::add(std::string_view piece) {
     const std::string line = std::exchange(line_, {});
     const std::string value = line.substr(std::min(line.size(), line.find(':') + 2));
     if (line.empty()) {
+      if (!next_id_.empty()) last_id_ = std::exchange(next_id_, {});
       events.push_back(std::exchange(event_, {}));
     } else if (line.starts_with("data:")) {
       event_.data = value;
     } else if (line.starts_with("event:")) {
       event_.type = value;
     } else if (line.starts_with("id:")) {
-      last_id_ = value;
+      next_id_ = value;
     }
   }
   return events;
@@ -72,6 +73,7 @@ std::vector<EventLines::Event> EventLines::add(std::string_view piece) {
 
 void EventLines::cut() {
   line_.clear();
+  next_id_.clear();
   event_ = {};
 }
 
@@ -110,7 +112,10 @@ int tail(const TailCommand& command) {
         std::fflush(stdout);
       });
     }
-    const bool may_come_back = ended || ended.error().code == Errc::kUnavailable || is_away;
+    const bool is_refused = !ended && (ended.error().code == Errc::kForbidden ||
+                                       ended.error().code == Errc::kInvalidArgument);
+    const bool may_come_back =
+        ended || ended.error().code == Errc::kUnavailable || (is_away && !is_refused);
     if (!may_come_back || (!has_come && !is_away)) return told(ended.error().message);
     if (has_come || !is_away) std::fputs("hearth: the server has gone; waiting for it\n", stderr);
     is_away = true;

@@ -30,6 +30,7 @@ class EventLines {
  private:
   std::string line_;
   Event event_;
+  std::string next_id_;  // of event_
   std::string last_id_;
 };
 

@@ -17,20 +17,24 @@ std::size_t width(const std::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-}  // namespace
-
-TextTable::TextTable(std::vector<std::string> heads) {
-  rows_.push_back(std::move(heads));
-}
-
-void TextTable::add(std::vector<std::string> cells) {
-  HEARTH_ASSERT(cells.size() == rows_.front().size(), "a row of a table has a cell for each head");
+std::vector<std::string> escaped_all(std::vector<std::string> cells) {
   for (std::string& cell : cells) {
     std::string escaped;
     append_escaped(escaped, cell, EscapeStyle::kHuman);
     cell = std::move(escaped);
   }
-  rows_.push_back(std::move(cells));
+  return cells;
+}
+
+}  // namespace
+
+TextTable::TextTable(std::vector<std::string> heads) {
+  rows_.push_back(escaped_all(std::move(heads)));
+}
+
+void TextTable::add(std::vector<std::string> cells) {
+  HEARTH_ASSERT(cells.size() == rows_.front().size(), "a row of a table has a cell for each head");
+  rows_.push_back(escaped_all(std::move(cells)));
 }
 
 std::string TextTable::text() const {

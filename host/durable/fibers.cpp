@@ -495,7 +495,7 @@ Result<void> Fibers::retry(std::string_view id, Decides who) {
   // An open one that is due has its lane.
   const bool is_parked = job->ended_at_ms && table_.is_taken(job->lane);
   if (!job->ended_at_ms) job->next_at_ms = 0;
-  job->status = to_string(FiberStatus::kRecovering);
+  if (job->ended_at_ms || !is_pending(*job)) job->status = to_string(FiberStatus::kRecovering);
   job->dead = job->has_failed = false;
   job->attempts = job->claims = job->interruptions = job->fatal_attempts = 0;
   job->ended_at_ms.reset();

@@ -275,6 +275,7 @@ Result<void> Schedules::run_now(std::string_view id) {
   const std::int64_t now = now_ms();
   row->missing = 0;
   set_next(*row, now, now);
+  row->owed = row->misfire == Misfire::kSkip;  // however late it begins
   store(*row);
   return {};
 }

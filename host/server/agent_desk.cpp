@@ -186,6 +186,11 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   return Json{{"evicted", leaves}, {"state", state_word(*state)}};
 }
 
+void AgentDesk::end_instance(const storage::AgentKey& key) {
+  (void)ask_one<runtime::AgentState>(runtime_, runtime_.shard_index(key), shard_patience_,
+                                     [key](runtime::Shard& shard) { return shard.evict(key); });
+}
+
 Result<Json> AgentDesk::destroy(const api::RouteCall& call) {
   log("admin.destroy", call);
   const auto key = target(call);

@@ -68,6 +68,8 @@ class AgentDesk {
       const storage::AgentKey& key,
       std::function<Result<std::string>(extensions::AgentContext&)> work,
       std::function<void()> on_success = nullptr);
+  // An instance in memory is evicted.
+  void end_instance(const storage::AgentKey& key);
 
  private:
   // ---- on the desk's thread ----

@@ -17,7 +17,10 @@ using storage::StatementHandle;
 class Prepared {
  public:
   Prepared(PluginSql& sql, StatementHandle handle) : sql_(sql), handle_(handle) {}
-  ~Prepared() { (void)sql_.finalize(handle_); }
+  ~Prepared() {
+    (void)sql_.finalize(handle_);
+    sql_.limit_time(std::nullopt);
+  }
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;
 
@@ -34,6 +37,13 @@ std::string hex_of(std::span<const std::byte> bytes) {
     hex += kDigits[std::to_integer<unsigned>(each) & 15U];
   }
   return hex;
+}
+
+// Twice the bytes: so long are their digits, and JSON with escapes.
+Result<void> has_room(const std::string& json, std::size_t bytes) {
+  if (json.size() + 2 * bytes <= 5 * kMostSqlBytes) return {};
+  return Error{Errc::kLimitExceeded,
+               "a row is too large to be shown: select fewer columns, or a part with substr()"};
 }
 
 // A value of the row, as JSON.
@@ -56,12 +66,14 @@ Result<void> append_value(PluginSql& sql, StatementHandle handle, int column, st
     case storage::ColumnType::kText: {
       const auto text = sql.column_text(handle, column);
       if (!text) return text.error();
+      if (auto room = has_room(json, text->size()); room.has_error()) return room;
       append_json_string(json, *text);
       return {};
     }
     case storage::ColumnType::kBlob: {
       const auto bytes = sql.column_blob(handle, column);
       if (!bytes) return bytes.error();
+      if (auto room = has_room(json, bytes->size()); room.has_error()) return room;
       json += R"({"blob":")" + hex_of(*bytes) + R"("})";
       return {};
     }
@@ -76,13 +88,15 @@ Result<std::string> rows_of(PluginSql& sql, StatementHandle handle, int columns,
   const SteadyTime end = clock.steady_now() + kSqlPatience;
   std::string json;
   for (std::size_t rows = 0;; ++rows) {
+    const SteadyTime now = clock.steady_now();
+    if (now >= end)
+      return Error{Errc::kTimeout, "the query takes longer than 2 s: narrow it, or add LIMIT"};
+    sql.limit_time(std::chrono::ceil<std::chrono::milliseconds>(end - now));
     const auto outcome = sql.step(handle);
     if (!outcome) return outcome.error();
     const bool is_over = *outcome == storage::StepOutcome::kDone;
     if (is_over || rows == kMostSqlRows || json.size() >= kMostSqlBytes)
       return "[" + json + R"(],"truncated":)" + (is_over ? "false" : "true");
-    if (clock.steady_now() >= end)
-      return Error{Errc::kTimeout, "the query takes longer than 2 s: narrow it, or add LIMIT"};
     json += rows == 0 ? "[" : ",[";
     for (int column = 0; column < columns; ++column) {
       if (column > 0) json += ',';
@@ -97,7 +111,7 @@ Result<std::string> rows_of(PluginSql& sql, StatementHandle handle, int columns,
 
 Result<std::string> read_with_sql(extensions::AgentContext& agent, std::string_view text) {
   PluginSql& sql = agent.of<extensions::SqlExtension>().sql();
-  const auto handle = sql.prepare(text);
+  const auto handle = sql.prepare(text, false);
   if (!handle) return handle.error();
   const Prepared prepared(sql, *handle);
   const auto writes = sql.writes(*handle);

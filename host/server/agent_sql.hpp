@@ -15,11 +15,12 @@ inline constexpr std::size_t kMostSqlRows = 1000;
 inline constexpr std::size_t kMostSqlBytes = std::size_t{1} << 20;
 inline constexpr std::chrono::seconds kSqlPatience{2};
 
-// {"columns":[...],"rows":[[...]],"truncated":bool}: at most kMostSqlRows, and about kMostSqlBytes.
+// {"columns":[...],"rows":[[...]],"truncated":bool}: at most kMostSqlRows, and no row behind
+// kMostSqlBytes; with the last row at most five times that.
 // A blob is {"blob":"HEX"}. What is refused to the agent's own SQL (storage/plugin_sql.hpp) is
 // refused here, and so is each statement that may write.
 //
-// kForbidden: it may write. kTimeout: kSqlPatience is over. And the errors of PluginSql.
+// kForbidden: it may write. kTimeout: kSqlPatience is over. kLimitExceeded: a row is too large. And the errors of PluginSql.
 [[nodiscard]] Result<std::string> read_with_sql(extensions::AgentContext& agent,
                                                 std::string_view sql);
 

@@ -67,12 +67,15 @@ Result<Json> DataDesk::change(const api::RouteCall& call) {
                    {"note", change.note},
                    {"actor", actor}});
   };
-  return agents_.visit(
+  auto changed = agents_.visit(
       *key,
       [kind, id, action, change = *change](extensions::AgentContext& agent) {
         return change_work(agent, kind, id, action, change);
       },
       note_it);
+  // The agent's own code does not know that its fiber has ended, and may be in the middle of it.
+  if (changed && kind == "fiber" && action != "revive") agents_.end_instance(*key);
+  return changed;
 }
 
 Result<Json> DataDesk::query(const api::RouteCall& call) {

@@ -126,12 +126,17 @@ Result<EventRing::Cursor> EventStream::begin(const api::RouteCall& call,
 }
 
 void EventStream::add(const std::shared_ptr<Reader>& reader) {
-  const MutexLock lock(mutex_);
-  if (stopping_) return reader->exchange->finish();
-  readers_.push_back(reader);
-  find_finest();
-  if (!sender_.joinable()) sender_ = std::thread([this] { send(); });
-  news_.notify_one();
+  {
+    const MutexLock lock(mutex_);
+    if (!stopping_ && readers_.size() < kMaxReaders) {
+      readers_.push_back(reader);
+      find_finest();
+      if (!sender_.joinable()) sender_ = std::thread([this] { send(); });
+      news_.notify_one();
+      return;
+    }
+  }
+  reader->exchange->finish();
 }
 
 void EventStream::find_finest() {

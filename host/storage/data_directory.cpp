@@ -12,8 +12,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace hearth::storage {
@@ -45,6 +48,21 @@ std::string holder(int lock) {
   std::string pid(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   pid.erase(std::min(pid.find_first_not_of("0123456789"), pid.size()));
   return pid.empty() ? "unknown" : pid;
+}
+
+// False: another process has the lock (EWOULDBLOCK), or errno. A server that was killed may leave
+// its lock to a child for a moment, such as a library's trial, which then ends too.
+bool take_lock(int lock) {
+  constexpr int kTries = 100;
+  for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) return false;
+    const std::string pid = holder(lock);
+    const bool lives = pid == "unknown" || ::kill(std::stoi(pid), 0) == 0 || errno != ESRCH;
+    errno = EWOULDBLOCK;
+    if (lives || tries == kTries) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
 }
 
 // Writes this process id, for the error of a second server. This also proves that files can be
@@ -124,7 +142,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   if (lock < 0) return unusable(path, "open the file `lock` in it", errno);
   DataDirectory directory(path, lock);  // closes the descriptor on the ways out below
 
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  if (!take_lock(lock)) {
     if (errno != EWOULDBLOCK) return unusable(path, "lock it", errno);
     return Error{Errc::kConflict, "data directory " + path.string() +
                                       " is in use by another server (process " + holder(lock) +

@@ -128,7 +128,8 @@ class PluginSql::PluginScope {
       : sql_(sql),
         host_variables_limit_(sqlite3_limit(sql.connection_, SQLITE_LIMIT_VARIABLE_NUMBER,
                                             sql.limits_.max_variables)) {
-    sql.deadline_ = sql.clock_.steady_now() + sql.limits_.sql_time;
+    sql.deadline_ = sql.clock_.steady_now() +
+                    std::min(sql.limits_.sql_time, sql.time_.value_or(sql.limits_.sql_time));
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
     forget_full_disk();
@@ -190,14 +191,15 @@ Error PluginSql::to_error(int code) {
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
   if ((code & 0xff) == SQLITE_INTERRUPT) {
     return Error{Errc::kTimeout, "the statement ran for more than " +
-                                     std::to_string(limits_.sql_time.count()) + " ms"};
+                                     std::to_string(time_.value_or(limits_.sql_time).count()) +
+                                     " ms"};
   }
   return Error{errc_of(code), sqlite3_errmsg(connection_)};
 }
 
 // ---- statements --------------------------------------------------------------------------------
 
-Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
+Result<StatementHandle> PluginSql::prepare(std::string_view sql, bool may_create) {
   if (sql.size() > limits_.max_sql_bytes)
     return Error{Errc::kLimitExceeded,
                  "the SQL text is longer than " + std::to_string(limits_.max_sql_bytes) + " bytes"};
@@ -209,7 +211,7 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql) {
   if (std::optional<Compiled> cached = take_cached(sql))
     return StatementHandle{open_.emplace(std::move(*cached)).first};
   Result<Compiled> compiled = compile(sql);
-  if (!compiled && is_about_absent_work_view(compiled.error())) {
+  if (!compiled && may_create && is_about_absent_work_view(compiled.error())) {
     database_.begin_write();
     create_job_tables(*connection_);
     compiled = compile(sql);

@@ -95,7 +95,10 @@ class PluginSql {
   PluginSql& operator=(const PluginSql&) = delete;
 
   // Compiles exactly one statement. Blanks, semicolons and comments may follow it.
-  Result<StatementHandle> prepare(std::string_view sql);
+  // `may_create`: a view of durable work that does not exist yet is made.
+  Result<StatementHandle> prepare(std::string_view sql, bool may_create = true);
+  // From now on a call takes at most this, if it is less than limits.sql_time.
+  void limit_time(std::optional<std::chrono::milliseconds> most) { time_ = most; }
   // Whether it may write.
   Result<bool> writes(StatementHandle handle);
 
@@ -214,7 +217,8 @@ class PluginSql {
   std::vector<Compiled> cache_;  // least recently used first
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
-  std::optional<SteadyTime> deadline_;  // of the call in progress
+  std::optional<std::chrono::milliseconds> time_;  // limit_time()
+  std::optional<SteadyTime> deadline_;             // of the call in progress
   std::int64_t changes_ = 0;
   std::int64_t last_insert_rowid_ = 0;
 };

@@ -28,6 +28,8 @@ std::string filled_in(std::string_view pattern) {
                                     {"{method}", "echo"},
                                     {"{alarm}", "a"},
                                     {"{uuid}", "a"},
+                                    {"{kind}", "a"},
+                                    {"{action}", "a"},
                                     {"{path...}", "echo"}}) {
     if (const auto at = path.find(open); at != std::string::npos)
       path.replace(at, open.size(), value);

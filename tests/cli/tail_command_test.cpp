@@ -47,7 +47,9 @@ TEST(EventLinesTest, EventsComeWholeFromPiecesOfAnySize) {
     }
     EXPECT_EQ(seen, "{\"a\":1} gap{} ");
     EXPECT_EQ(lines.last_id(), "r-9");
+    (void)lines.add("\nid: r-10\ndata: lost");
     lines.cut();
+    EXPECT_EQ(lines.last_id(), "r-9") << "its event did not come whole";
     EXPECT_EQ(lines.add("data: x\n\n").front().data, "x");
   }
 }

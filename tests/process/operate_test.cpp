@@ -220,11 +220,16 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
     const char* sql;
     const char* why;
   };
-  for (const Row& row : std::vector<Row>{{"delete from cf_agents_jobs", "cf_agent"},
-                                         {"create table t (x)", "only statements that read"},
-                                         {"select 1; select 2", "more than one statement"},
-                                         {"attach 'x' as y", "hearth:"},
-                                         {"select x from nowhere", "no such table"}}) {
+  for (const Row& row :
+       std::vector<Row>{{"delete from cf_agents_jobs", "cf_agent"},
+                        {"create table t (x)", "only statements that read"},
+                        {"select 1; select 2", "more than one statement"},
+                        {"attach 'x' as y", "ATTACH"},
+                        {"select zeroblob(2000000), zeroblob(2000000)", "a row is too large"},
+                        {"with recursive n(i) as (select 1 union all select i + 1 "
+                         "from n) select count(*) from n",
+                         "more than 2000 ms"},
+                        {"select x from nowhere", "no such table"}}) {
     EXPECT_NE(refused({"sql", "DurableAgent/a", row.sql}).find(row.why), std::string::npos)
         << row.sql;
   }

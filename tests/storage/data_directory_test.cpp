@@ -139,6 +139,22 @@ TEST_F(DataDirectoryTest, P2_TheLockGoesWithAKilledProcess) {
   ::close(ready[1]);
 }
 
+TEST_F(DataDirectoryTest, P2_AChildOfAKilledProcessThatEndsTooIsWaitedFor) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto held = DataDirectory::open(path_);
+    if (::fork() == 0) {
+      ::usleep(300'000);
+      ::_exit(0);
+    }
+    ::_exit(held ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_TRUE(DataDirectory::open(path_));
+}
+
 TEST_F(DataDirectoryTest, RefusesAFileInItsPlace) {
   std::ofstream(path_) << "not a directory";
   const auto directory = DataDirectory::open(path_);

@@ -102,7 +102,7 @@ struct Chat {
   void drop_text(RunningTurn& turn);
   void take_back_step(RunningTurn& turn);
   // A fiber of a turn has ended otherwise than with its turn.
-  Task<void> give_up(TurnRecord record, std::string why);
+  Task<void> give_up(TurnRecord record, bool is_cancelled, std::string why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
   // Calls on_exhausted, once for a turn.
   Task<void> tell_exhausted(RunningTurn& turn, std::string reason, std::string why);

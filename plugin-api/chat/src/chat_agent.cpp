@@ -295,7 +295,8 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
     if (turn->state == chat::TurnState::kQueued) {
       begun().cancel(id);
     } else {
-      auto giving_up = begun().give_up(*turn, fiber.error.value_or(""));
+      const bool is_cancelled = fiber.status == FiberStatus::kAborted || turn->is_stopping;
+      auto giving_up = begun().give_up(*turn, is_cancelled, fiber.error.value_or(""));
       co_await std::move(giving_up);
     }
   }

@@ -149,13 +149,18 @@ void Chat::tell_error(const std::string& text, const std::string& classification
   }
 }
 
-// A fiber that the host has given up, or that an administrator has ended.
-Task<void> Chat::give_up(TurnRecord record, std::string why) {
+// A fiber that the host has given up, or that was cancelled.
+Task<void> Chat::give_up(TurnRecord record, bool is_cancelled, std::string why) {
   RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
   const Runs runs(*this, turn);
+  if (is_cancelled) {
+    end(turn, TurnState::kAborted, "");
+    co_return;
+  }
   const std::string reason(reason_text(GiveUp::kMaxAttemptsExceeded));
   auto telling = tell_exhausted(turn, reason, std::move(why));
   co_await std::move(telling);
+  if (!turns.save(turn.record())) co_return;  // cleared meanwhile
   tell_error(options.recovery.terminal_message, reason);
   end(turn, TurnState::kError, options.recovery.terminal_message);
 }
@@ -234,7 +239,7 @@ Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool 
   if (is_of_turn)
     agent.log.event(HEARTH_LOG_INFO, "chat:recovery:detected", "turn=", record.id,
                     " attempt=", record.incident.attempt);
-  if (interruption.awaits_client) co_return;
+  if (interruption.awaits_client && !record.incident.is_exhausted) co_return;
   bool is_wanted = true;
   if (verdict.asks_hook) {
     auto asking = asks_to_keep_on(turn);

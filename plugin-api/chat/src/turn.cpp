@@ -232,11 +232,13 @@ Task<void> Turn::generate() {
     co_return;
   running_.keeps_all = model_.is_resumable;
   for (;;) {
-    auto calls = run_calls();
-    const bool has_run = co_await std::move(calls);
-    if (has_run) continue;  // a user may have approved more meanwhile
     const CallPlan& plan = running_.record().plan;
-    if (awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
+    if (!plan.reservation) {  // else a call was interrupted: it is asked to its end first
+      auto calls = run_calls();
+      const bool has_run = co_await std::move(calls);
+      if (has_run) continue;  // a user may have approved more meanwhile
+      if (awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
+    }
     auto asking = ask();
     co_await std::move(asking);
   }
