@@ -2,6 +2,7 @@
 
 #include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
+#include "base/http_token.hpp"
 
 #include <atomic>
 #include <functional>
@@ -60,7 +61,11 @@ class AgentResponse final : public runtime::CallSink {
     net::HttpResponse response;
     response.status = static_cast<int>(head.status);
     response.headers.reserve(head.headers.size());
-    for (const auto& [name, value] : head.headers) response.headers.push_back({name, value});
+    for (const auto& [name, value] : head.headers) {
+      // A page of an agent may not come between browsers and the rest of the server.
+      if (equal_ignoring_case(name, "Service-Worker-Allowed")) continue;
+      response.headers.push_back({name, value});
+    }
     response.body = body;
     return response;
   }

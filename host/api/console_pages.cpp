@@ -50,9 +50,17 @@ net::HttpResponse closed_answer(int status, std::string_view why) {
 constexpr std::string_view kNoSession =
     "There is no session in this browser, or it is over. Run <code>hearth console</code> on the "
     "server's machine, and open the link that it prints.";
+constexpr std::string_view kNotOpened =
+    "Open this link itself: it begins a session once, and is kept until then.";
 constexpr std::string_view kSpentCode =
     "This link was used already, or is older than a minute. Run <code>hearth console</code> again, "
     "and open the new link.";
+
+// Whether the browser only looks ahead, or a program at what a link is.
+bool is_preview(const net::HttpRequest& request) {
+  const auto purpose = net::find_header(request.headers, "Sec-Purpose");
+  return request.method == "HEAD" || (purpose && purpose->starts_with("prefetch"));
+}
 
 }  // namespace
 
@@ -81,7 +89,14 @@ void ConsolePages::add_routes(std::vector<Route>& rows) {
 void ConsolePages::link(const RouteCall& call) {
   if (files_.empty())
     return call.exchange->respond(admin_refusal({Errc::kUnsupported, std::string(kLeftOut)}));
-  const auto host = net::find_header(call.exchange->request().headers, "Host");
+  // Else a session could renew itself for ever.
+  if (call.actor == "console")
+    return call.exchange->respond(admin_refusal(
+        {Errc::kForbidden, "a session makes no links: run `hearth console` on the server's machine"}));
+  const net::HttpRequest& request = call.exchange->request();
+  logger_.record(LogLevel::kInfo, "console.link",
+                 {{"actor", call.actor}, {"peer", request.peer}});
+  const auto host = net::find_header(request.headers, "Host");
   call.exchange->respond(admin_answer(
       {{"url", std::string(over_tls_ ? "https://" : "http://") + std::string(host.value_or("")) +
                    "/console/enter?code=" + sessions_.make_code()},
@@ -89,10 +104,11 @@ void ConsolePages::link(const RouteCall& call) {
 }
 
 void ConsolePages::enter(const RouteCall& call) {
+  const net::HttpRequest& request = call.exchange->request();
+  if (is_preview(request)) return call.exchange->respond(closed_answer(403, kNotOpened));
   const auto code = protocol::query_value(call.query, "code", kMaxCodeBytes);
   const auto session = code ? sessions_.redeem(*code) : std::nullopt;
   if (!session) return call.exchange->respond(closed_answer(401, kSpentCode));
-  const net::HttpRequest& request = call.exchange->request();
   logger_.record(LogLevel::kInfo, "console.entered",
                  {{"actor", "console"}, {"peer", request.peer}});
   net::HttpResponse answer = page_answer(303, "text/plain", "");
@@ -108,7 +124,10 @@ void ConsolePages::leave(const RouteCall& call) {
   if (!sessions_.is_page(request)) return call.exchange->respond(closed_answer(401, kNoSession));
   sessions_.end(request);
   logger_.record(LogLevel::kInfo, "console.left", {{"actor", "console"}, {"peer", request.peer}});
-  call.exchange->respond(page_answer(204, "text/plain", ""));
+  net::HttpResponse answer = page_answer(204, "text/plain", "");
+  for (std::string& cookie : ConsoleSessions::cookies(request, "", over_tls_))
+    answer.headers.push_back({"Set-Cookie", std::move(cookie)});
+  call.exchange->respond(std::move(answer));
 }
 
 void ConsolePages::file(const RouteCall& call, std::string_view path) {

@@ -19,15 +19,16 @@ struct ConsoleFile {
 // Empty if the server was built without the console.
 [[nodiscard]] std::span<const ConsoleFile> console_files();
 
-//  POST /admin/console/link     {"url","valid_s"}: a link with a one-time code
-//  GET  /console/enter?code=    begins a session: 303 to /console#key=, with the cookies
+//  POST /admin/console/link     {"url","valid_s"}: a link with a one-time code; not for a session
+//  GET  /console/enter?code=    begins a session: 303 to /console#key=, with the cookies. Not for
+//                               a look ahead (HEAD, prefetch): the code stays good
 //  POST /console/leave          ends the session
 //  GET  /console                the page, for a session; else 401 and how to get one
 //  GET  /console/{file...}      its files, the same
 //
 // Promises   The page may load from this server alone (Content-Security-Policy), and no page may
 //            frame it. Codes and sessions are in no log.
-// Recorded   console.entered, console.left: the audit log has them.
+// Recorded   console.link, console.entered, console.left: the audit log has them.
 // Lifetime   What it is given outlives it, and it outlives the rows.
 class ConsolePages {
  public:

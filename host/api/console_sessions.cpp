@@ -81,11 +81,12 @@ void ConsoleSessions::end(const net::HttpRequest& request) {
 
 std::vector<std::string> ConsoleSessions::cookies(const net::HttpRequest& request,
                                                   std::string_view cookie, bool over_tls) {
+  const std::chrono::seconds life = cookie.empty() ? std::chrono::seconds(0) : kSessionLife;
   std::vector<std::string> values;
   for (const std::string_view path : {"/console", "/admin"}) {
     values.push_back(cookie_name(request) + "=" + std::string(cookie) +
                      "; Path=" + std::string(path) +
-                     "; Max-Age=" + std::to_string(std::chrono::seconds(kSessionLife).count()) +
+                     "; Max-Age=" + std::to_string(life.count()) +
                      "; HttpOnly; SameSite=Strict" + (over_tls ? "; Secure" : ""));
   }
   return values;

@@ -18,8 +18,10 @@ namespace hearth::api {
 
 // A session proves what the administrators' token proves, for requests of the console's page alone:
 // such a request has the session's cookie, and its key in the header kPageHeader. Browsers send the
-// cookie to every port of the host. The key stays in the storage of the page's origin, and a page
-// of another one cannot send the header, because no preflight of its is answered.
+// cookie to every port of the host. A page of another origin cannot send the header, because no
+// preflight of its is answered. Pages of agents have the console's origin; but they do not get the
+// key, which stays in the storage of the tab (sessionStorage), and in a tab with the console no
+// page of an agent is opened.
 //
 // Promises  A code works once, and for kCodeLife. A session ends after kSessionLife, with the
 //           process, or with end().
@@ -52,7 +54,8 @@ class ConsoleSessions {
 
   // The values of Set-Cookie with which the answer to `request` gives a browser the session. The
   // cookie is not sent to agents: it has a path for the page and one for /admin. Its name has the
-  // port of the request's Host, because browsers do not tell servers of one host apart.
+  // port of the request's Host, because browsers do not tell servers of one host apart. An empty
+  // `cookie` takes the session from the browser.
   [[nodiscard]] static std::vector<std::string> cookies(const net::HttpRequest& request,
                                                         std::string_view cookie, bool over_tls);
 

@@ -257,7 +257,10 @@ Result<void> AdminClient::follow(const std::string& target, const std::string& l
 }
 
 std::string AdminClient::request_head(const std::string& line, const std::string& more) const {
-  return line + "\r\nHost: " + record_.address + "\r\nAuthorization: Bearer " + token_ + "\r\n" +
+  // The address of connect_to(): the links that the server makes begin with it.
+  const auto parsed = config::parse_listen_address(record_.address);
+  const std::string host = parsed ? config::to_string(to_connect(*parsed)) : record_.address;
+  return line + "\r\nHost: " + host + "\r\nAuthorization: Bearer " + token_ + "\r\n" +
          more + "\r\n";
 }
 

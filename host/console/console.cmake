@@ -31,14 +31,21 @@ else()
 endif()
 
 if(console_missing)
-  message(STATUS "The server is built without the console: ${console_missing}")
+  set(severity STATUS)
+  if(HEARTH_CONSOLE)
+    set(severity WARNING)
+  endif()
+  message(${severity} "The server is built without the console: ${console_missing}")
+  set(HEARTH_HAS_CONSOLE OFF CACHE INTERNAL "")
   set(console_source ${console_work}/no_console_files.cpp)
   file(CONFIGURE OUTPUT ${console_source} CONTENT "#include \"api/console_pages.hpp\"\n\nstd::span<const hearth::api::ConsoleFile> hearth::api::console_files() {\n  return {};\n}\n")
 else()
+  set(HEARTH_HAS_CONSOLE ON CACHE INTERNAL "")
   set(console_source ${console_work}/console_files.cpp)
+  set(console_notices ${console_work}/console-notices.txt)
   file(GLOB pages CONFIGURE_DEPENDS ${console_sources}/page/*)
-  add_custom_command(OUTPUT ${console_source}
-                     COMMAND ${NODE} ${console_sources}/embed.mjs ${console_sources}/page ${console_work}/node_modules ${console_source}
+  add_custom_command(OUTPUT ${console_source} ${console_notices}
+                     COMMAND ${NODE} ${console_sources}/embed.mjs ${console_sources}/page ${console_work}/node_modules ${console_source} ${console_notices}
                      DEPENDS ${pages} ${console_sources}/embed.mjs ${console_sources}/package-lock.json VERBATIM)
 endif()
 target_sources(hearth_api PRIVATE ${console_source})

@@ -1,6 +1,6 @@
-// Writes the console's page and its packages, gzipped, as a C++ source:
+// Writes the console's page and its packages, gzipped, as a C++ source, and the packages' licences:
 //
-//   node embed.mjs PAGE NODE_MODULES OUTPUT
+//   node embed.mjs PAGE NODE_MODULES OUTPUT NOTICES
 //
 // Browsers load the modules as they are. Only the names of packages become paths, because an import
 // map would have to stand in the page, where its policy allows no script.
@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 
-const [page, modules, output] = process.argv.slice(2);
+const [page, modules, output, notices] = process.argv.slice(2);
 
 const packages = {
   preact: { path: "preact.js", file: "preact/dist/preact.module.js" },
@@ -35,6 +35,9 @@ for (const each of [...Object.values(packages), styles]) {
   const text = readFileSync(path.join(modules, each.file), "utf8");
   files.push({ path: each.path, text: withPaths(withoutMap(text)) + (each.more ?? "") });
 }
+
+const names = ["preact", "htm", "uplot"];
+writeFileSync(notices, names.map((name) => `${name}\n\n${readFileSync(path.join(modules, name, "LICENSE"), "utf8")}`).join("\n\n"));
 
 const literal = (bytes) => `"${Array.from(bytes, (byte) => "\\" + byte.toString(8).padStart(3, "0")).join("")}"`;
 const entries = files.map(({ path: name, text }) => {

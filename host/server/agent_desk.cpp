@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/escape.hpp"
+#include "durable/wake.hpp"
 #include "extensions/operations.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/agent_visits.hpp"
@@ -25,13 +26,16 @@ Json number_or_null(const std::optional<std::int64_t>& number) {
 // `created_at_ms`: of its first write; absent: it has stored nothing yet.
 Json agent_json(const std::string& name, const std::optional<std::int64_t>& created_at_ms,
                 const runtime::Shard::Standing& standing) {
+  // Work that waits for code has no moment.
+  auto next_wake_ms = standing.wake.at_ms;
+  if (next_wake_ms && durable::is_next_version(*next_wake_ms)) next_wake_ms.reset();
   return {{"name", name},
           {"created_at_ms", number_or_null(created_at_ms)},
           {"state", state_word(standing.state)},
           {"connections", standing.connections},
           {"version", standing.version.empty() ? Json() : Json(standing.version)},
           {"working", standing.wake.working},
-          {"next_wake_ms", number_or_null(standing.wake.at_ms)}};
+          {"next_wake_ms", number_or_null(next_wake_ms)}};
 }
 
 api::AgentName named(const api::RouteCall& call) {

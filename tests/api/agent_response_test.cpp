@@ -14,6 +14,7 @@ TEST_F(AgentResponseTest, CarriesTheAgentsStatusAndHeaders) {
   const Reply reply = get("/agents/sampler/a/teapot");
   EXPECT_EQ(reply.status, 418);
   EXPECT_NE(reply.head.find("X-Kind: pot\r\n"), std::string::npos);
+  EXPECT_EQ(reply.head.find("service-worker-allowed"), std::string::npos);
   EXPECT_EQ(reply.body, "short and stout");
 }
 

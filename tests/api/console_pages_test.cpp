@@ -53,6 +53,10 @@ class ConsolePagesTest : public ApiFixture {
 TEST_F(ConsolePagesTest, ALinkWorksOnce) {
   open();
   const std::string target = link();
+  EXPECT_EQ(logger_.count("console.link actor=administrator peer=127.0.0.1:"), 1U);
+  // A look ahead does not spend it.
+  EXPECT_EQ(ask(http("HEAD", target), false).status, 403);
+  EXPECT_EQ(ask(http("GET", target, "Sec-Purpose: prefetch;prerender\r\n")).status, 403);
   const Reply reply = ask(http("GET", target));
   EXPECT_EQ(reply.status, 303);
   EXPECT_NE(reply.head.find("\r\nLocation: /console#key="), std::string::npos);
@@ -132,7 +136,12 @@ TEST_F(ConsolePagesTest, LeavingEndsTheSession) {
   const std::string cookie = session();
   EXPECT_EQ(ask(http("POST", "/console/leave", cookie)).status, 401);
   EXPECT_EQ(ask(http("GET", "/admin/plugins", cookie + page_)).status, 200);
-  EXPECT_EQ(ask(http("POST", "/console/leave", cookie + page_)).status, 204);
+  EXPECT_EQ(ask(http("POST", "/admin/console/link", cookie + page_)).status, 403);
+  const Reply left = ask(http("POST", "/console/leave", cookie + page_));
+  EXPECT_EQ(left.status, 204);
+  for (const char* path : {"/console", "/admin"})
+    EXPECT_NE(left.head.find("hearth_console=; Path=" + std::string(path) + "; Max-Age=0;"),
+              std::string::npos);
   EXPECT_EQ(ask(http("GET", "/admin/plugins", cookie + page_)).status, 401);
   EXPECT_EQ(ask(http("GET", "/console", cookie)).status, 401);
 }

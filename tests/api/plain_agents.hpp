@@ -127,6 +127,7 @@ inline Result<void> answer_request(HostCalls& host, const AgentEvent& event) {
   if (is("/teapot")) {
     request->response->status = 418;
     request->response->headers.emplace_back("X-Kind", "pot");
+    request->response->headers.emplace_back("service-worker-allowed", "/");
     return host.complete(event.call, std::string_view("short and stout"));
   }
   if (is("/header")) {

@@ -90,13 +90,18 @@ class AdminClientTest : public ::testing::Test {
 };
 
 TEST_F(AdminClientTest, SendsTheTokenAndGivesTheAnswer) {
-  OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
-  const auto answer = ask(server.address());
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(dump_json(*answer), "{}");
-  EXPECT_TRUE(server.request().starts_with("GET /admin/plugins HTTP/1.1\r\n"));
-  EXPECT_NE(server.request().find("Authorization: Bearer " + token_ + "\r\n"), std::string::npos);
-  EXPECT_NE(server.request().find("Host: " + server.address() + "\r\n"), std::string::npos);
+  for (const bool on_all : {false, true}) {
+    OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    std::string address = server.address();
+    if (on_all) address.replace(0, address.find(':'), "0.0.0.0");
+    const auto answer = ask(address);
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(dump_json(*answer), "{}");
+    EXPECT_TRUE(server.request().starts_with("GET /admin/plugins HTTP/1.1\r\n"));
+    EXPECT_NE(server.request().find("Authorization: Bearer " + token_ + "\r\n"),
+              std::string::npos);
+    EXPECT_NE(server.request().find("Host: " + server.address() + "\r\n"), std::string::npos);
+  }
 }
 
 TEST_F(AdminClientTest, ARefusalIsWhatTheServerSays) {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { addVisitors, count, go, launch, linkTo, makeUnknown, openConsole, script, startModel, startPeer, startScene, tell } from "./scene.mjs";
@@ -219,6 +220,69 @@ describe("a talk", () => {
   });
 });
 
+describe("the chat protocol", () => {
+  test("takes frames that are not as they should be, and forgets a turn that is over", async () => {
+    const text = await readFile(path.join(process.env.HEARTH_SOURCES, "host/console/page/chat.js"), "utf8");
+    const { takeFrame } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+    const chat = { messages: [], live: { id: "1", role: "assistant", parts: [] }, turn: "1", error: null, greeted: true };
+    const answer = (body) => ({ type: "cf_agent_use_chat_response", id: "1", body });
+    for (const [frame, wanted] of [
+      [{ type: "cf_agent_stream_resume_none" }, { turn: null, live: null }],
+      [{ type: "cf_agent_stream_resume_none", reason: "idle" }, { turn: null, live: null }],
+      [{ type: "cf_agent_stream_resume_none", reason: "continuation-owned" }, { turn: "1", live: chat.live }],
+      [answer("{cut"), { turn: "1", live: chat.live }],
+      [answer("null"), { turn: "1", live: chat.live }],
+      [{ type: "cf_agent_chat_messages", messages: [{ id: "m" }, { id: "n", parts: [null, {}] }] }, { messages: [{ id: "m", parts: [] }, { id: "n", parts: [{ type: "" }] }] }],
+      [{ type: "cf_agent_message_updated" }, { messages: [] }],
+    ])
+      assert.deepEqual(takeFrame(chat, frame, () => {}), { ...chat, ...wanted }, JSON.stringify(frame));
+  });
+});
+
+describe("the page", () => {
+  test("keeps what it shows while the server or a proxy fails", limits, async (t) => {
+    const page = await open(t);
+    page.expected = /50\d/;
+    await go(page, "libraries");
+    await sees(page, "counter");
+    for (const [status, contentType, text] of [
+      [500, "application/json", "it broke"],
+      [502, "text/html", "The server does not answer"],
+    ]) {
+      await page.route("**/admin/**", (route) => route.fulfill({ status, contentType, body: '{"error":{"message":"it broke"}}' }));
+      await sees(page, text);
+      await sees(page, "counter");
+      await page.unroute("**/admin/**");
+      await until("the answer", async () => !(await page.locator("body").innerText()).includes(text));
+    }
+    await page.route("**/console/leave", (route) => route.fulfill({ status: 500, body: "" }));
+    await page.getByRole("button", { name: "Leave" }).click();
+    await sees(page, "The session may go on");
+  });
+
+  test("says what is no token, that an agent may ask for one, and lets one try again", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "agent/Counter/first?tab=client");
+    await page.getByLabel("A client's token").fill("no token (");
+    await page.getByRole("button", { name: "Connect as a client" }).click();
+    await sees(page, "A browser cannot send this token");
+    await page.getByRole("button", { name: "Try again" }).click();
+    // A server that refuses to open the connection.
+    page.expected = /WebSocket/;
+    await page.evaluate(() => {
+      window.WebSocket = class extends WebSocket {
+        constructor(url) {
+          super(new URL("/healthz", url));
+        }
+      };
+    });
+    await page.getByRole("button", { name: "Connect as a client" }).click();
+    await sees(page, "may ask its clients for a token");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("button", { name: "Connect as a client" }).waitFor();
+  });
+});
+
 describe("the session", () => {
   test("is of no use to a foreign page", limits, async (t) => {
     const page = await open(t);
@@ -258,6 +322,17 @@ describe("the session", () => {
     const framed = await (await foreign.waitForSelector("iframe")).contentFrame();
     await foreign.waitForTimeout(300);
     assert.equal(await framed.locator("#root").count().catch(() => 0), 0);
+  });
+
+  test("is of one tab: a page of an agent, or another tab, does not have its key", limits, async (t) => {
+    const page = await open(t);
+    await sees(page, "Unknown operations");
+    const other = await page.context().newPage();
+    await other.goto(`http://${server.host}/agents/counter/first`);
+    assert.equal(await other.evaluate(() => sessionStorage.getItem("key") ?? localStorage.getItem("key")), null);
+    await other.goto(`http://${server.host}/console`);
+    await sees(other, "There is no session in this tab");
+    await sees(other, "hearth console");
   });
 
   test("needs a link that was not used, and its code is in no log", limits, async (t) => {

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "cli/admin_client.hpp"
 #include "durable/operations.hpp"
+#include "durable/wake.hpp"
 #include "net/raw_client.hpp"
 #include "server/admin_token.hpp"
 #include "server/asked_rows.hpp"
@@ -256,9 +257,12 @@ TEST_F(AdminDeskTest, AColdAgentSaysWhenItWakes) {
     storage::Directory directory(data.directory_path(), data.directory_vfs());
     directory.record({"Counter", "a"}, 1);
     directory.set_wake({.key = {"Counter", "a"}, .at_ms = kIn2100});
+    directory.record({"Counter", "b"}, 1);
+    directory.set_wake({.key = {"Counter", "b"}, .at_ms = durable::kNextVersion});
   }
   start();
   EXPECT_EQ(get("/admin/agents/counter/a").at("next_wake_ms"), kIn2100);
+  EXPECT_EQ(get("/admin/agents/counter/b").at("next_wake_ms"), nullptr) << "it waits for code";
 }
 
 TEST_F(AdminDeskTest, AnEvictedAgentIsColdAndKeepsItsData) {

@@ -1,8 +1,8 @@
 // Agents: find one, and everything about it.
 
 import { useEffect, useState } from "preact/hooks";
-import { agentLink, agentPath, ask, nameInPath, query, useClasses, usePolled } from "./api.js";
-import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Section, Table, Waiting, clock, count, html } from "./ui.js";
+import { agentLink, agentPath, ask, nameInPath, query, usePolled, usePolledClasses } from "./api.js";
+import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Section, Table, clock, count, html } from "./ui.js";
 import { Client } from "./agent_client.js";
 
 const PAGE = 50;
@@ -77,7 +77,7 @@ export const Waits = ({ waits }) => html`<ul class="waits">${waits.map((wait) =>
 </li>`)}</ul>`;
 
 function Why({ agentClass, name }) {
-  const why = usePolled(`${agentPath(agentClass, name)}/why`, 1000);
+  const why = usePolled(`${agentPath(agentClass, name)}/why`, 5000);
   return html`<${Loaded} of=${why}>${(data) => html`
     ${data.not_seen && html`<p class="note">${data.not_seen}</p>`}
     ${data.waits.length === 0 ? html`<${Empty} title="It waits for nothing">It is idle: the next event of a client or of another agent starts it.<//>` : html`<${Waits} waits=${data.waits} />`}
@@ -136,13 +136,12 @@ function One({ agentClass, name, tab, classes }) {
   const shown = TABS.find((each) => each.word === tab) ?? TABS[0];
   const path = agentPath(agentClass, name);
   const facts = agent.data;
-  if (!facts) return html`<h1>${agentClass}/${name}</h1>${agent.error?.status === 404
-    ? html`<${Empty} title="There is no such agent">It may have been destroyed. <a href=${`#/agent/${encodeURIComponent(agentClass)}`}>See the agents of ${agentClass}</a>.<//>`
-    : html`<${Loaded} of=${agent} />`}`;
+  if (agent.error?.status === 404) return html`<h1>${agentClass}/${name}</h1>
+    <${Empty} title="There is no such agent">It may have been destroyed. <a href=${`#/agent/${encodeURIComponent(agentClass)}`}>See the agents of ${agentClass}</a>.<//>`;
   return html`
     <p class="crumbs"><a href=${`#/agent/${encodeURIComponent(agentClass)}`}>${agentClass}</a></p>
-    <h1 class="agent-name">${name} <${Badge} word=${facts.state} /></h1>
-    <div class="facts"><dl>
+    <h1 class="agent-name">${name} ${facts && html`<${Badge} word=${facts.state} />`}</h1>
+    <${Loaded} of=${agent}>${() => html`<div class="facts"><dl>
       <div><dt>Clients</dt><dd class="number">${count(facts.connections)}</dd></div>
       <div><dt>Version</dt><dd>${facts.version ?? "–"}</dd></div>
       <div><dt>Wakes</dt><dd>${facts.working ? "works" : html`<${Moment} ms=${facts.next_wake_ms} ahead />`}</dd></div>
@@ -152,18 +151,19 @@ function One({ agentClass, name, tab, classes }) {
         <${Change} label="Evict" disabled=${facts.state !== "live"} run=${() => ask("POST", `${path}/evict`).then(agent.again)} />
         <${Change} label="Destroy" danger confirm="Delete it with all its data, for ever?" run=${() => ask("DELETE", path).then(agent.again)} />
       </div>
-    </div>
+    </div>`}<//>
     <nav class="tabs" aria-label="Parts of the agent">${TABS.map((each) => html`<a href=${openTab(agentClass, name, each.word)} aria-current=${each === shown ? "page" : undefined}>${each.title}</a>`)}</nav>
     <${shown.part} key=${shown.word} agentClass=${agentClass} name=${name} classes=${classes} />
   `;
 }
 
 export function Agent({ where }) {
-  const classes = useClasses();
+  const seen = usePolledClasses();
+  const classes = seen.data;
   const agentClass = decodeURIComponent(where.rest[0] ?? "");
   const name = where.rest.slice(1).join("/");
-  if (classes === null) return html`<h1>Agents</h1><${Waiting} />`;
   if (name) return html`<${One} key=${location.hash.split("?")[0]} agentClass=${agentClass} name=${name} tab=${where.parameters.get("tab")} classes=${classes} />`;
+  if (classes === null) return html`<h1>Agents</h1><${Loaded} of=${seen} />`;
   if (classes.length === 0) return html`<h1>Agents</h1><${Empty} title="No class is served">Put a library into the plugins directory, or begin one with <code>hearth new</code>.<//>`;
   const chosen = agentClass || [...classes].sort((a, b) => b.agents - a.agents)[0].class;
   return html`<${List} key=${chosen} classes=${classes} agentClass=${chosen} go=${(next) => (location.hash = `#/agent/${encodeURIComponent(next)}`)} />`;

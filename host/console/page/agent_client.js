@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { usePolled } from "./api.js";
-import { Code, Empty, Field, Loaded, Mistake, Section, html, pretty } from "./ui.js";
+import { Code, Empty, Field, Loaded, Mistake, Section, Waiting, html, pretty } from "./ui.js";
 import { AgentSocket, socketPath } from "./socket.js";
 
 const MOST_CHUNKS = 200;
@@ -79,7 +79,7 @@ export function useSocket(path, token, onFrame) {
   useEffect(() => {
     if (path === null) return undefined;
     const made = new AgentSocket(path, token, {
-      onState: (word, why) => setState({ word, why }),
+      onState: (word, why, final) => setState({ word, why, final }),
       onFrame: (frame) => handler.current(frame, made),
     });
     socket.current = made;
@@ -98,12 +98,12 @@ export function Connect({ onConnect, what }) {
   </form>`;
 }
 
-function Connected({ path, token, methods }) {
+function Connected({ path, token, methods, back }) {
   const [state, setState] = useState({ has: false });
   const [socket, link] = useSocket(path, token, (frame) => {
     if (frame.type === "cf_agent_state") setState({ has: true, value: frame.state, at: Date.now() });
   });
-  if (link.word === "closed" && link.why) return html`<${Mistake} error=${link.why} />`;
+  if (link.word === "closed" && link.why) return html`<${Mistake} error=${link.why} />${link.final && html`<button class="button" onClick=${back}>Try again</button>`}`;
   return html`
     <${Section} title="State" note=${link.word === "open" ? "live" : "connecting …"}>
       ${state.has ? html`<${Code} label="State" value=${state.value === undefined ? "removed" : pretty(state.value)} />` : html`<p class="quiet">This agent has told no state.</p>`}
@@ -118,6 +118,7 @@ function Connected({ path, token, methods }) {
 export function Client({ agentClass, name, classes }) {
   const [token, setToken] = useState(null);
   const methods = usePolled(`/admin/classes/${encodeURIComponent(agentClass)}/methods`, 10000);
+  if (classes === null) return html`<${Waiting} />`;
   if (token === null) return html`<${Connect} onConnect=${setToken} what="This wakes the agent, and counts as one of its clients." />`;
-  return html`<${Connected} path=${socketPath(agentClass, name, classes)} token=${token} methods=${methods} />`;
+  return html`<${Connected} path=${socketPath(agentClass, name, classes)} token=${token} methods=${methods} back=${() => setToken(null)} />`;
 }

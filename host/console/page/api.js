@@ -36,22 +36,27 @@ export function useWatched(watched) {
   return value;
 }
 
-// "ok"; "away": the server does not answer; "over": the session has ended.
-export const link = watchable("ok");
-
 // ---- requests ----
 
-// The session's key comes with the link, and stays in this browser.
+// The session's key comes with the link, and stays in this tab: pages of agents have this origin
+// too, and could read what is kept for all tabs.
 const given = /^#key=(\w+)$/.exec(location.hash);
 if (given) {
-  localStorage.setItem("key", given[1]);
+  sessionStorage.setItem("key", given[1]);
   history.replaceState(null, "", location.pathname);
 }
+const key = sessionStorage.getItem("key");
+
+// "ok"; "away": the server does not answer; "over": the session has ended; "none": this tab has none.
+export const link = watchable(key ? "ok" : "none");
+
+// A proxy says that the server is not there now. The server's own answers are JSON.
+const isOfProxy = ({ status, headers }) => status >= 502 && status <= 504 && !headers.get("Content-Type")?.startsWith("application/json");
 
 async function send(method, path, options = {}) {
   let response;
   try {
-    response = await fetch(path, { cache: "no-store", ...options, method, headers: { "X-Hearth-Console": localStorage.getItem("key") ?? "", ...options.headers } });
+    response = await fetch(path, { cache: "no-store", ...options, method, headers: { "X-Hearth-Console": key ?? "", ...options.headers } });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     link.set("away");
@@ -61,7 +66,7 @@ async function send(method, path, options = {}) {
     link.set("over");
     throw new Failure(401, "The session has ended.");
   }
-  link.set("ok");
+  link.set(isOfProxy(response) ? "away" : "ok");
   return response;
 }
 
@@ -83,7 +88,17 @@ export async function ask(method, path, body, signal) {
 }
 
 export async function askText(path) {
-  return (await send("GET", path)).text();
+  const response = await send("GET", path);
+  if (!response.ok) throw new Failure(response.status, `Status ${response.status}`);
+  return response.text();
+}
+
+// Whatever the server says, this tab has no key afterwards; it can be tried again.
+export async function leave() {
+  sessionStorage.removeItem("key");
+  const response = await send("POST", "/console/leave");
+  if (response.status !== 204) throw new Failure(response.status, `The session may go on: the server answers with status ${response.status}.`);
+  link.set("over");
 }
 
 // The body of an answer that does not end, piece by piece, until it ends or is cancelled.
@@ -107,7 +122,7 @@ export const agentLink = (agentClass, name) => `#/agent/${encodeURIComponent(age
 // ---- in components ----
 
 // Asks again and again, while the page is seen: {data, error, again()}. `path` null: does not ask.
-// What was seen last stays while the server is away.
+// What was seen last stays while the server is away, or fails.
 export function usePolled(path, milliseconds = 2000) {
   const [seen, setSeen] = useState({ path: null, data: null, error: null });
   const wake = useRef(null);
@@ -123,7 +138,7 @@ export function usePolled(path, milliseconds = 2000) {
           if (!stop.signal.aborted) setSeen({ path, data, error: null });
         } catch (error) {
           if (stop.signal.aborted) return;
-          setSeen((before) => ({ path, data: before.path === path && error.status === 0 ? before.data : null, error }));
+          setSeen((before) => ({ path, data: before.path === path && !(error.status > 0 && error.status < 500) ? before.data : null, error }));
         }
       }
       if (!stop.signal.aborted && link.get() !== "over") timer = setTimeout(look, milliseconds);
@@ -142,8 +157,12 @@ export function usePolled(path, milliseconds = 2000) {
   return seen.path === path ? { ...seen, again } : { data: null, error: null, again };
 }
 
-// The classes that are served; null until they are known.
-export const useClasses = () => usePolled("/admin/classes", 5000).data?.classes ?? null;
+// The classes that are served, as usePolled() has them; null until they are known.
+export const usePolledClasses = () => {
+  const seen = usePolled("/admin/classes", 5000);
+  return { ...seen, data: seen.data?.classes ?? null };
+};
+export const useClasses = () => usePolledClasses().data;
 
 // A text of a field, once a person has stopped typing.
 export function useSettled(value) {

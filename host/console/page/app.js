@@ -2,8 +2,8 @@
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, link, useWatched } from "./api.js";
-import { Command, Guard, html } from "./ui.js";
+import { leave, link, useWatched } from "./api.js";
+import { Change, Command, Guard, html } from "./ui.js";
 import { Overview } from "./overview.js";
 import { Agent } from "./agent.js";
 import { Waits } from "./waits.js";
@@ -59,9 +59,9 @@ function useKeys() {
   }, []);
 }
 
-const Over = () => html`<main class="over">
-  <h1>The session has ended</h1>
-  <p>Sessions last twelve hours, and end when the server restarts. Run this on the server's machine, and open the link that it prints:</p>
+const Over = ({ state }) => html`<main class="over">
+  <h1>${state === "none" ? "There is no session in this tab" : "The session has ended"}</h1>
+  <p>A session is of one tab, lasts twelve hours, and ends when the server restarts. Run this on the server's machine, and open the link that it prints:</p>
   <p><${Command} text="hearth console" /></p>
 </main>`;
 
@@ -81,11 +81,7 @@ function App() {
   useEffect(() => {
     document.title = `${where.place.title} · Hearth`;
   }, [where.place]);
-  if (state === "over") return html`<${Over} />`;
-  const leave = async () => {
-    await ask("POST", "/console/leave").catch(() => {});
-    link.set("over");
-  };
+  if (state === "over" || state === "none") return html`<${Over} state=${state} />`;
   const { place: Place, path } = where.place;
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to the content</a>
@@ -96,7 +92,7 @@ function App() {
       </nav>
       <div class="top-end">
         <button class="button small" onClick=${switchTheme} aria-label=${isDark ? "Use light colours" : "Use dark colours"}>${isDark ? "Light" : "Dark"}</button>
-        <button class="button small" onClick=${leave}>Leave</button>
+        <${Change} label="Leave" small run=${leave} />
       </div>
     </header>
     ${state === "away" && html`<p class="away" role="status">The server does not answer. What you see is from before; the page tries again by itself.</p>`}

@@ -1,5 +1,16 @@
 // The chat protocol: frames of an agent become messages that can be shown.
 
+export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+// Undefined: it is no JSON.
+export function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 // A message that an answer's chunks build, part by part.
 export function addChunk(message, chunk) {
   const last = (type, id) => message.parts.findLast((each) => each.type === type && (id === undefined || each.id === id));
@@ -38,13 +49,16 @@ export function addChunk(message, chunk) {
   }
 }
 
+// A stored message may lack what others have.
+const whole = (message) => ({ ...message, parts: (message.parts ?? []).filter(isObject).map((part) => ({ ...part, type: part.type ?? "" })) });
+
 // What is known of a chat, after a frame. `send` answers the server.
 export function takeFrame(chat, frame, send) {
   switch (frame.type) {
     case "cf_agent_chat_messages":
-      return { ...chat, messages: frame.messages, greeted: true, live: chat.turn ? chat.live : null };
+      return { ...chat, messages: (frame.messages ?? []).map(whole), greeted: true, live: chat.turn ? chat.live : null };
     case "cf_agent_message_updated":
-      return { ...chat, messages: chat.messages.map((each) => (each.id === frame.message.id ? frame.message : each)) };
+      return { ...chat, messages: chat.messages.map((each) => (each.id === frame.message?.id ? whole(frame.message) : each)) };
     case "cf_agent_chat_clear":
       return { ...chat, messages: [], live: null, turn: null };
     case "cf_agent_stream_resuming":
@@ -53,7 +67,8 @@ export function takeFrame(chat, frame, send) {
     case "cf_agent_stream_pending":
       return { ...chat, greeted: true, turn: frame.id };
     case "cf_agent_stream_resume_none":
-      return { ...chat, greeted: true };
+      // "continuation-owned": an answer goes on, for another client.
+      return frame.reason === "continuation-owned" ? { ...chat, greeted: true } : { ...chat, greeted: true, turn: null, live: null };
     case "cf_agent_use_chat_response": return takeAnswer(chat, frame);
     default: return chat;
   }
@@ -67,7 +82,9 @@ function takeAnswer(chat, frame) {
   const last = chat.messages.at(-1);
   const begun = frame.continuation && last?.role === "assistant" ? last : { id: frame.id, role: "assistant", parts: [] };
   const live = structuredClone(chat.live ?? begun);
-  addChunk(live, JSON.parse(frame.body));
+  const chunk = jsonOf(frame.body);
+  if (!isObject(chunk)) return { ...chat, error };
+  addChunk(live, chunk);
   return { ...chat, error: live.error ?? error, turn: frame.id, live };
 }
 

@@ -1,6 +1,9 @@
 // An agent's WebSocket, as any client of the agent has it.
 
 import { nameInPath } from "./api.js";
+import { isObject, jsonOf } from "./chat.js";
+
+const MOST_FAILURES = 3; // of a connection that was never open
 
 // The path of the agent: a sub-agent's name is the path to it, "Inbox/user-123/Chat/first".
 export function socketPath(agentClass, name, classes) {
@@ -14,7 +17,7 @@ export function socketPath(agentClass, name, classes) {
 }
 
 // Keeps a connection until close(), and makes it anew when it breaks. Calls back:
-// onState("connecting" | "open" | "closed", why) and onFrame(frame).
+// onState("connecting" | "open" | "closed", why, final) and onFrame(frame). `final`: it is not made again.
 export class AgentSocket {
   #calls = new Map(); // id -> {resolve, reject, onChunk}
   #next = 1;
@@ -22,10 +25,11 @@ export class AgentSocket {
   #wait = 500;
   #timer = null;
   #wanted = true;
+  #failures = 0; // -1: it was open once
 
   constructor(path, token, { onState, onFrame }) {
     this.path = path;
-    this.token = token;
+    this.token = token.trim();
     this.onState = onState;
     this.onFrame = onFrame;
     this.#connect();
@@ -35,29 +39,34 @@ export class AgentSocket {
     this.onState("connecting");
     const url = `${location.protocol.replace("http", "ws")}//${location.host}${this.path}`;
     // A browser can send the token of a client only as a subprotocol.
-    const socket = this.token ? new WebSocket(url, ["bearer", this.token]) : new WebSocket(url);
+    let socket;
+    try {
+      socket = this.token ? new WebSocket(url, ["bearer", this.token]) : new WebSocket(url);
+    } catch {
+      return this.onState("closed", "A browser cannot send this token: it has characters that a subprotocol may not have.", true);
+    }
     this.#socket = socket;
     socket.onopen = () => {
+      this.#failures = -1;
       this.#wait = 500;
       this.onState("open");
     };
     socket.onmessage = ({ data }) => {
       if (typeof data !== "string") return;
-      let frame;
-      try {
-        frame = JSON.parse(data);
-      } catch {
-        return;
-      }
-      if (frame?.type === "rpc") this.#answer(frame);
+      const frame = jsonOf(data);
+      if (!isObject(frame)) return;
+      if (frame.type === "rpc") this.#answer(frame);
       else this.onFrame(frame);
     };
     socket.onclose = ({ code, reason }) => {
       for (const call of this.#calls.values()) call.reject(new Error("The connection broke before the answer came."));
       this.#calls.clear();
       if (!this.#wanted) return;
-      const isFinal = code === 1008 || (code >= 4400 && code < 4500);
-      this.onState("closed", reason || (isFinal ? `The server refuses this client (${code}).` : "The connection broke; it is made again."));
+      if (this.#failures >= 0) this.#failures += 1;
+      const isRefused = code === 1008 || (code >= 4400 && code < 4500);
+      const isFinal = isRefused || this.#failures === MOST_FAILURES;
+      const why = isRefused ? `The server refuses this client (${code}).` : isFinal ? "No connection could be made. The agent may ask its clients for a token." : "The connection broke; it is made again.";
+      this.onState("closed", reason || why, isFinal);
       if (isFinal) return;
       this.#timer = setTimeout(() => this.#connect(), this.#wait);
       this.#wait = Math.min(this.#wait * 2, 8000);
@@ -74,7 +83,7 @@ export class AgentSocket {
   }
 
   send(frame) {
-    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify(frame));
     return true;
   }
@@ -93,6 +102,6 @@ export class AgentSocket {
   close() {
     this.#wanted = false;
     clearTimeout(this.#timer);
-    this.#socket.close();
+    this.#socket?.close();
   }
 }

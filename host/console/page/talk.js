@@ -1,8 +1,8 @@
 // A chat with any agent of a chat class.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { agentLink, ask, nameInPath, useClasses } from "./api.js";
-import { Badge, Code, Empty, Field, Mistake, Waiting, html } from "./ui.js";
+import { agentLink, ask, nameInPath, usePolledClasses } from "./api.js";
+import { Badge, Code, Empty, Field, Loaded, Mistake, Waiting, html } from "./ui.js";
 import { useSocket } from "./agent_client.js";
 import { socketPath } from "./socket.js";
 import { shownMessages, takeFrame } from "./chat.js";
@@ -79,6 +79,7 @@ function Chat({ path, token, agentClass, name }) {
   return html`
     <p class="crumbs"><a href=${agentLink(agentClass, name)}>${agentClass}/${name}</a> <span class="quiet" role="status">${link.word === "open" ? "connected" : link.word}</span></p>
     ${link.why && html`<${Mistake} error=${link.why} />`}
+    ${link.final && html`<p><a class="button" href="#/talk">Choose again, or give a token</a></p>`}
     ${shown.length === 0 ? html`<${Empty} title=${chat.greeted || link.word === "open" ? "Nothing was said yet" : "Connecting …"}>Write below. Enter sends, Shift and Enter make a new line.<//>`
       : html`<ol class="messages" aria-live="polite">${shown.map((message) => html`<${Message} key=${message.id} message=${message} answer=${answer} />`)}</ol>`}
     <${Mistake} error=${chat.error} />
@@ -110,7 +111,7 @@ function Choose({ chats }) {
   const [name, setName] = useState("");
   const go = (event) => {
     event.preventDefault();
-    if (name.trim()) location.hash = `#/talk/${encodeURIComponent(agentClass)}/${nameInPath(name.trim())}`;
+    if (name.trim()) location.hash = `#/talk/${encodeURIComponent(agentClass)}/${nameInPath(name.trim()).replaceAll("/", "%2F")}`;
   };
   return html`<form class="filters" onSubmit=${go}>
     <${Field} label="Class"><select value=${agentClass} onChange=${(event) => setClass(event.target.value)}>${chats.map((each) => html`<option>${each.class}</option>`)}</select><//>
@@ -120,11 +121,13 @@ function Choose({ chats }) {
 }
 
 export function Talk({ where }) {
-  const classes = useClasses();
+  const seen = usePolledClasses();
+  const classes = seen.data;
   const chats = useChatClasses(classes);
   const [token, setToken] = useState("");
   const [agentClass, ...rest] = where.rest;
   const name = rest.join("/");
+  if (classes === null) return html`<h1>Talk</h1><${Loaded} of=${seen} />`;
   if (chats === null) return html`<h1>Talk</h1><${Waiting} />`;
   if (chats.length === 0) return html`<h1>Talk</h1><${Empty} title="No class here is a chat">A class of chats derives from <code>hearth::ChatAgent</code>. The library <code>assistant</code> has one that needs no code.<//>`;
   if (!name) return html`<h1>Talk</h1><${Choose} chats=${chats} /><details class="more"><summary>The class asks its clients for a token</summary>

@@ -24,6 +24,8 @@ export const clock = (ms) => {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
 };
 
+const MOST_MS = 8.64e15; // of a Date
+
 // A moment: how long ago, or until when.
 export function Moment({ ms, ahead = false }) {
   const [now, setNow] = useState(Date.now());
@@ -31,7 +33,7 @@ export function Moment({ ms, ahead = false }) {
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
   }, []);
-  if (ms === null || ms === undefined) return html`<span class="quiet">–</span>`;
+  if (ms === null || ms === undefined || Math.abs(ms) > MOST_MS) return html`<span class="quiet">–</span>`;
   const text = ms > now + 500 ? `in ${span(ms - now)}` : ahead ? "now" : `${span(now - ms)} ago`;
   return html`<time class="number" datetime=${new Date(ms).toISOString()} title=${new Date(ms).toLocaleString()}>${text}</time>`;
 }
@@ -70,12 +72,13 @@ export function Table({ label, columns, rows, id }) {
 
 // Data, or why there are none yet.
 export function Loaded({ of, children }) {
-  if (of.data) return html`<${Mistake} error=${of.error?.status ? of.error : null} />${children(of.data)}`;
+  // Of a server that is away the page says so already.
+  if (of.data) return html`<${Mistake} error=${of.error?.status !== 0 ? of.error : null} />${children(of.data)}`;
   return of.error ? html`<${Mistake} error=${of.error} />` : html`<${Waiting} />`;
 }
 
 // A button for a change. `confirm`: a question that comes first. Shows what went wrong.
-export function Change({ label, run, confirm, danger, disabled, name }) {
+export function Change({ label, run, confirm, danger, disabled, name, small }) {
   const [state, setState] = useState({ asks: false, runs: false, error: null });
   const yes = useRef(null);
   useEffect(() => {
@@ -90,7 +93,7 @@ export function Change({ label, run, confirm, danger, disabled, name }) {
       setState({ asks: false, runs: false, error });
     }
   };
-  const tone = danger ? "button danger" : "button";
+  const tone = `button ${danger ? "danger" : ""} ${small ? "small" : ""}`;
   if (state.asks)
     return html`<span class="confirm" role="group" aria-label=${confirm}>
       <span>${confirm}</span>
@@ -110,13 +113,14 @@ export const Code = ({ value, label }) => html`<pre class="code" tabindex="0" ar
 
 // A command for the terminal, with a button that copies it.
 export function Command({ text }) {
-  const [copied, setCopied] = useState(false);
+  const [word, setWord] = useState("Copy");
   const copy = async () => {
-    await navigator.clipboard?.writeText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
+    // Absent without TLS, and refused if the person says so.
+    const said = await navigator.clipboard?.writeText(text).then(() => "Copied", () => null);
+    setWord(said ?? "Select it to copy");
+    setTimeout(() => setWord("Copy"), 1500);
   };
-  return html`<span class="command"><code>${text}</code><button class="button small" aria-label=${`Copy: ${text}`} onClick=${copy}>${copied ? "Copied" : "Copy"}</button></span>`;
+  return html`<span class="command"><code>${text}</code><button class="button small" aria-label=${`Copy: ${text}`} onClick=${copy}>${word}</button></span>`;
 }
 
 // Whatever a place does wrong, the rest of the page stays.
