@@ -91,11 +91,11 @@ void ConsolePages::link(const RouteCall& call) {
     return call.exchange->respond(admin_refusal({Errc::kUnsupported, std::string(kLeftOut)}));
   // Else a session could renew itself for ever.
   if (call.actor == "console")
-    return call.exchange->respond(admin_refusal(
-        {Errc::kForbidden, "a session makes no links: run `hearth console` on the server's machine"}));
+    return call.exchange->respond(
+        admin_refusal({Errc::kForbidden,
+                       "a session makes no links: run `hearth console` on the server's machine"}));
   const net::HttpRequest& request = call.exchange->request();
-  logger_.record(LogLevel::kInfo, "console.link",
-                 {{"actor", call.actor}, {"peer", request.peer}});
+  logger_.record(LogLevel::kInfo, "console.link", {{"actor", call.actor}, {"peer", request.peer}});
   const auto host = net::find_header(request.headers, "Host");
   call.exchange->respond(admin_answer(
       {{"url", std::string(over_tls_ ? "https://" : "http://") + std::string(host.value_or("")) +

@@ -85,8 +85,7 @@ std::vector<std::string> ConsoleSessions::cookies(const net::HttpRequest& reques
   std::vector<std::string> values;
   for (const std::string_view path : {"/console", "/admin"}) {
     values.push_back(cookie_name(request) + "=" + std::string(cookie) +
-                     "; Path=" + std::string(path) +
-                     "; Max-Age=" + std::to_string(life.count()) +
+                     "; Path=" + std::string(path) + "; Max-Age=" + std::to_string(life.count()) +
                      "; HttpOnly; SameSite=Strict" + (over_tls ? "; Secure" : ""));
   }
   return values;

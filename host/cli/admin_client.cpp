@@ -260,8 +260,8 @@ std::string AdminClient::request_head(const std::string& line, const std::string
   // The address of connect_to(): the links that the server makes begin with it.
   const auto parsed = config::parse_listen_address(record_.address);
   const std::string host = parsed ? config::to_string(to_connect(*parsed)) : record_.address;
-  return line + "\r\nHost: " + host + "\r\nAuthorization: Bearer " + token_ + "\r\n" +
-         more + "\r\n";
+  return line + "\r\nHost: " + host + "\r\nAuthorization: Bearer " + token_ + "\r\n" + more +
+         "\r\n";
 }
 
 std::string url_encoded(std::string_view text) {

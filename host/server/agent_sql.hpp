@@ -20,7 +20,8 @@ inline constexpr std::chrono::seconds kSqlPatience{2};
 // A blob is {"blob":"HEX"}. What is refused to the agent's own SQL (storage/plugin_sql.hpp) is
 // refused here, and so is each statement that may write.
 //
-// kForbidden: it may write. kTimeout: kSqlPatience is over. kLimitExceeded: a row is too large. And the errors of PluginSql.
+// kForbidden: it may write. kTimeout: kSqlPatience is over. kLimitExceeded: a row is too large. And
+// the errors of PluginSql.
 [[nodiscard]] Result<std::string> read_with_sql(extensions::AgentContext& agent,
                                                 std::string_view sql);
 

@@ -98,8 +98,7 @@ TEST_F(AdminClientTest, SendsTheTokenAndGivesTheAnswer) {
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(dump_json(*answer), "{}");
     EXPECT_TRUE(server.request().starts_with("GET /admin/plugins HTTP/1.1\r\n"));
-    EXPECT_NE(server.request().find("Authorization: Bearer " + token_ + "\r\n"),
-              std::string::npos);
+    EXPECT_NE(server.request().find("Authorization: Bearer " + token_ + "\r\n"), std::string::npos);
     EXPECT_NE(server.request().find("Host: " + server.address() + "\r\n"), std::string::npos);
   }
 }

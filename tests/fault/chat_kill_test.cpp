@@ -467,7 +467,6 @@ TEST_F(ChatKillTest, TheStepsOfARecoveryAreInTheMetrics) {
   const auto server = serve_chats();
   const auto client = ask(*server, asked);
   read(*client, asked);
-  expect_whole(asked);
   const Exposition seen(request(*server, "GET", "/metrics").body);
   EXPECT_EQ(seen.mistake(), "");
   for (const char* const event : {"detected", "attempt", "completed"})
@@ -478,6 +477,7 @@ TEST_F(ChatKillTest, TheStepsOfARecoveryAreInTheMetrics) {
         1)
         << event;
   EXPECT_EQ(server->stop(), kClean);
+  expect_whole(asked);
 }
 
 TEST_F(ChatKillTest, C45_ALimitOfTheClassEndsATurnBeforeItsCallWhichIsNoneOfTheBudget) {

@@ -28,6 +28,7 @@ HOLDS = {
         ./usr/bin/hearth ./usr/lib/hearth/plugins/*.so
         ./usr/share/bash-completion/completions/hearth ./usr/share/man/man1/hearth.1.gz
         ./usr/share/doc/hearth/copyright ./usr/share/doc/hearth/changelog.gz ./usr/share/doc/hearth/CHANGELOG.md
+        ./usr/share/doc/hearth/console-notices.txt
         ./usr/share/doc/hearth/config/README.md ./usr/share/doc/hearth/packaging/README.md
         ./usr/share/doc/hearth/examples/hearth.yaml ./usr/share/doc/hearth/examples/classes/*.yaml
         ./usr/share/lintian/overrides/hearth""",

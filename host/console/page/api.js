@@ -47,7 +47,8 @@ if (given) {
 }
 const key = sessionStorage.getItem("key");
 
-// "ok"; "away": the server does not answer; "over": the session has ended; "none": this tab has none.
+// "ok"; "away": the server does not answer; "over": the session has ended; "none": this tab has no
+// session.
 export const link = watchable(key ? "ok" : "none");
 
 // A proxy says that the server is not there now. The server's own answers are JSON.

@@ -17,7 +17,8 @@ export function socketPath(agentClass, name, classes) {
 }
 
 // Keeps a connection until close(), and makes it anew when it breaks. Calls back:
-// onState("connecting" | "open" | "closed", why, final) and onFrame(frame). `final`: it is not made again.
+// onState("connecting" | "open" | "closed", why, final) and onFrame(frame). `final`: it is not made
+// again.
 export class AgentSocket {
   #calls = new Map(); // id -> {resolve, reject, onChunk}
   #next = 1;
