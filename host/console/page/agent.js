@@ -26,12 +26,10 @@ function List({ classes, agentClass, go }) {
   const [prefix, setPrefix] = useState("");
   const [pages, setPages] = useState([""]); // where each page begins
   useEffect(() => {
-    const timer = setTimeout(() => {
-      setPrefix(nameInPath(typed.trim()));
-      setPages([""]);
-    }, 150);
+    const timer = setTimeout(() => setPrefix(nameInPath(typed.trim())), 150);
     return () => clearTimeout(timer);
-  }, [typed, agentClass]);
+  }, [typed]);
+  useEffect(() => setPages([""]), [agentClass, prefix]);
   const found = useFound(agentClass, prefix, pages.at(-1));
   const open = (event) => {
     event.preventDefault();
