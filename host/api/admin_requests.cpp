@@ -139,9 +139,9 @@ Result<WorkQuery> read_work_query(std::string_view text) {
 Result<WorkChange> read_work_change(const std::string& body) {
   WorkChange change;
   if (body.empty()) return change;
-  const Error wrong{Errc::kInvalidArgument,
-                    R"(expected no body, or a JSON object such as {"note":"..."} or )"
-                    R"({"outcome":{"status":"completed","result":1}})"};
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected no body, or a JSON object such as {"note":"..."} or )"
+              R"({"outcome":{"status":"completed","result":1}})"};
   if (body.size() > kMaxResolution) return wrong;
   const auto json = parse_client_json(body);
   if (!json || !json->is_object()) return wrong;

@@ -15,7 +15,8 @@ std::string cookie_name(const net::HttpRequest& request) {
   std::string name = "hearth_console";
   if (colon == std::string_view::npos) return name;
   const std::string_view port = host.substr(colon + 1);
-  const bool is_port = !port.empty() && port.find_first_not_of("0123456789") == port.npos;
+  const bool is_port =
+      !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
   return is_port ? name + "_" + std::string(port) : name;
 }
 

@@ -121,8 +121,7 @@ Result<EventRing::Cursor> EventStream::begin(const api::RouteCall& call,
   if (stopping_) return Error{Errc::kClosing, "the server is shutting down"};
   if (readers_.size() >= kMaxReaders)
     return Error{Errc::kUnavailable, "too many read the events: end another reader, or wait"};
-  if (*after) return ring_.behind(**after);
-  return ring_.begin(filter);
+  return after->has_value() ? ring_.behind(after->value()) : ring_.begin(filter);
 }
 
 void EventStream::add(const std::shared_ptr<Reader>& reader) {

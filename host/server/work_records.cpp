@@ -114,12 +114,12 @@ Error no_such_kind() {
 }
 
 const Json& member(const Json& record, const char* name, const char* other) {
-  static const Json kNone;
+  static const Json none;
   for (const char* const each : {name, other}) {
     const auto found = record.find(each);
     if (found != record.end() && !found->is_null()) return *found;
   }
-  return kNone;
+  return none;
 }
 
 Json state_of_work(const Json& record) {

@@ -35,8 +35,8 @@ struct HookRow {
   const char* name;
   Json options;
   std::vector<Scripted> answers;
-  const char* body;  // of the last frame; empty: the turn has not failed
-  const char* text;  // of the answer
+  std::string_view body;  // of the last frame; empty: the turn has not failed
+  const char* text;       // of the answer
   std::size_t requests = 0;
   Json exhausted = Json::array();
   std::vector<std::string> steps = {};  // each once in the log
@@ -136,7 +136,7 @@ std::vector<HookRow> hook_rows() {
       {"a provider's words are one line",
        Json::object(),
        {refuses("a\nb\x1b[2J\u0085\u00e9")},
-       client_text(FailureKind::kInvalid).data(),
+       client_text(FailureKind::kInvalid),
        "",
        1,
        Json::array(),
@@ -173,7 +173,7 @@ TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
     const Json done = shown.done("r1");
     ASSERT_TRUE(done.is_object());
     EXPECT_EQ(done.value("body", ""), row.body);
-    EXPECT_EQ(done.value("error", false), *row.body != 0);
+    EXPECT_EQ(done.value("error", false), !row.body.empty());
     const Json stored = transcript_of(agent);
     EXPECT_EQ(stored.size() < 2 ? "" : text_of(stored[1]), row.text);
     EXPECT_EQ(scripted.requests().size(), row.requests);

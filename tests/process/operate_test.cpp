@@ -163,10 +163,10 @@ void WorkTest::walk_schedules(const std::string& path, const std::string& agent)
   EXPECT_NE(ask({"schedules", "resume", agent, id}).find("is waiting"), std::string::npos);
   EXPECT_NE(ask({"schedules", "run", agent, id}).find("schedule " + id), std::string::npos);
   const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (dump_json(call(path, "journal")).find("x") == std::string::npos &&
+  while (dump_json(call(path, "journal")).find('x') == std::string::npos &&
          std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_NE(dump_json(call(path, "journal")).find("x"), std::string::npos) << "it ran";
+  EXPECT_NE(dump_json(call(path, "journal")).find('x'), std::string::npos) << "it ran";
   call(path, "later", R"(["note", 86400000, "y"])");
   const std::string other = id_of("schedules", agent, "waiting");
   EXPECT_EQ(ask({"schedules", "cancel", agent, other}), "schedule " + other + " is removed\n");
