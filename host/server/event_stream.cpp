@@ -121,7 +121,8 @@ Result<EventRing::Cursor> EventStream::begin(const api::RouteCall& call,
   if (stopping_) return Error{Errc::kClosing, "the server is shutting down"};
   if (readers_.size() >= kMaxReaders)
     return Error{Errc::kUnavailable, "too many read the events: end another reader, or wait"};
-  return after->has_value() ? ring_.behind(after->value()) : ring_.begin(filter);
+  const std::optional<std::string>& from = *after;
+  return from ? ring_.behind(*from) : ring_.begin(filter);
 }
 
 void EventStream::add(const std::shared_ptr<Reader>& reader) {

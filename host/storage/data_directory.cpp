@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <string_view>
@@ -56,8 +57,11 @@ bool take_lock(int lock) {
   constexpr int kTries = 100;
   for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK) return false;
-    const std::string pid = holder(lock);
-    const bool lives = pid == "unknown" || ::kill(std::stoi(pid), 0) == 0 || errno != ESRCH;
+    const std::string text = holder(lock);
+    pid_t pid = 0;
+    const bool is_pid =
+        std::from_chars(text.data(), text.data() + text.size(), pid).ec == std::errc() && pid > 0;
+    const bool lives = !is_pid || ::kill(pid, 0) == 0 || errno != ESRCH;
     errno = EWOULDBLOCK;
     if (lives || tries == kTries) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

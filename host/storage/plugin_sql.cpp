@@ -128,8 +128,7 @@ class PluginSql::PluginScope {
       : sql_(sql),
         host_variables_limit_(sqlite3_limit(sql.connection_, SQLITE_LIMIT_VARIABLE_NUMBER,
                                             sql.limits_.max_variables)) {
-    sql.deadline_ = sql.clock_.steady_now() +
-                    std::min(sql.limits_.sql_time, sql.time_.value_or(sql.limits_.sql_time));
+    sql.deadline_ = sql.clock_.steady_now() + sql.time_of_call();
     const auto max_value = static_cast<int>(std::min(sql.limits_.max_value_bytes, kLargestValue));
     host_length_limit_ = sqlite3_limit(sql.connection_, SQLITE_LIMIT_LENGTH, max_value);
     forget_full_disk();
@@ -191,8 +190,7 @@ Error PluginSql::to_error(int code) {
   if (is_environment_failure(code)) throw_storage_error(*connection_, "the plugin's SQL");
   if ((code & 0xff) == SQLITE_INTERRUPT) {
     return Error{Errc::kTimeout, "the statement ran for more than " +
-                                     std::to_string(time_.value_or(limits_.sql_time).count()) +
-                                     " ms"};
+                                     std::to_string(time_of_call().count()) + " ms"};
   }
   return Error{errc_of(code), sqlite3_errmsg(connection_)};
 }

@@ -7,6 +7,7 @@
 #include "storage/agent_database.hpp"
 #include "storage/authorizer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -217,6 +218,10 @@ class PluginSql {
   std::vector<Compiled> cache_;  // least recently used first
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
+  [[nodiscard]] std::chrono::milliseconds time_of_call() const {
+    return std::min(limits_.sql_time, time_.value_or(limits_.sql_time));
+  }
+
   std::optional<std::chrono::milliseconds> time_;  // limit_time()
   std::optional<SteadyTime> deadline_;             // of the call in progress
   std::int64_t changes_ = 0;

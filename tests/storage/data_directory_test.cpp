@@ -139,6 +139,15 @@ TEST_F(DataDirectoryTest, P2_TheLockGoesWithAKilledProcess) {
   ::close(ready[1]);
 }
 
+TEST_F(DataDirectoryTest, P2_ALockFileThatHoldsNoProcessIsRefusedAtOnce) {
+  const auto held = DataDirectory::open(path_);
+  ASSERT_TRUE(held);
+  for (const char* const text : {"99999999999999999999", "0", "", "x"}) {
+    std::ofstream(path_ / "lock") << text;
+    EXPECT_FALSE(DataDirectory::open(path_)) << text;
+  }
+}
+
 TEST_F(DataDirectoryTest, P2_AChildOfAKilledProcessThatEndsTooIsWaitedFor) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -46,7 +46,7 @@ function List({ classes, agentClass, go }) {
     </form>
     <${Loaded} of=${found}>${({ agents, next }) => agents.length === 0
       ? html`<${Empty} title=${prefix ? `No agent of ${agentClass} begins with “${typed}”` : `No agent of ${agentClass} yet`}>
-          An agent is there as soon as somebody asks for it. ${known && html`Its clients connect to <code>${known.path}/NAME</code>.`}
+          The first request for an agent makes it. ${known && html`Its clients connect to <code>${known.path}/NAME</code>.`}
         <//>`
       : html`<${Table} label="Agents" id=${(row) => row.name} rows=${agents} columns=${[
           { title: "Name", wide: true, cell: (row) => html`<a href=${agentLink(agentClass, row.name)}>${row.name}</a>` },
