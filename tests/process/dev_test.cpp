@@ -84,6 +84,25 @@ TEST_F(DevTest, WhatDoesNotLinkTakesNothingAway) {
   EXPECT_EQ(dev->stop(), kClean);
 }
 
+// Each version of the library ends the process at `crash_later`.
+TEST_F(DevTest, ACrashGoesBackToTheVersionBeforeAndNotToTheFirst) {
+  save("fragile-1");
+  auto dev = develop();
+  for (const std::string version : {"2", "3"}) {
+    save("fragile-" + version);
+    dev->wait_for_log("reload.done class=Fragile version=" + version);
+  }
+  std::size_t starts = 1;
+  for (const std::string goes_on : {"2.0.0", "1.0.0"}) {
+    EXPECT_THROW(AgentClient(*dev, "/agents/fragile/a").call("crash_later"), std::runtime_error);
+    dev->wait_until_ready(++starts);
+    const std::string log = dev->log();
+    EXPECT_EQ(log.rfind("class.served class=Fragile version=" + goes_on),
+              log.rfind("class.served class=Fragile"));
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
 TEST_F(DevTest, AChangedPresetIsConfiguredAgain) {
   const auto preset = [](const std::string& version) {
     return R"({"version": 6, "configurePresets": [{"name": "dev", "cacheVariables": {"VERSION": ")" +
