@@ -99,6 +99,23 @@ TEST(ObjectAnswerTest, WhatIsKeptUnderAKeyIsNotToldToBeTriedAgain) {
       << "a method that meets a limit has run, and may have written";
 }
 
+TEST(ObjectAnswerTest, AFailureOfTheMethodNamesItsTraceOrShowsItsTextIfTheClassSaysSo) {
+  const runtime::ClassRegistry classes;
+  const extensions::Span span =
+      extensions::read_span("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  for (const bool shows : {false, true}) {
+    net::HttpResponse answer;
+    const auto sink = make_object_answer(std::make_shared<KeptExchange>(answer), classes,
+                                         {.segment = "tally", .method = "add"});
+    sink->begun({}, span, shows);
+    sink->finish({}, Error{Errc::kPlugin, "what the author wrote"});
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_EQ(answer.body.find("what the author wrote") != std::string::npos, shows) << answer.body;
+    EXPECT_EQ(answer.body.find("0af7651916cd43dd8448eb211c80319c") != std::string::npos, !shows)
+        << answer.body;
+  }
+}
+
 TEST(ObjectAnswerTest, ARefusalSaysWhetherTheClassOrTheObjectIsMissing) {
   const net::HttpResponse object = object_refusal(Error{Errc::kNotFound, "why"});
   EXPECT_EQ(object.status, 404);

@@ -28,7 +28,7 @@ for (const version of versions) {
 
     test("a prefix and a path that the server chooses the agent for lead to it", limits, async (t) => {
       const name = freshName("edge");
-      for (const basePath of [`api/agents/counter/${name}`, "user"]) {
+      for (const basePath of [`api/agents/counter/${name}`, `custom-state/${name}`, "user"]) {
         const { identities } = reach(t, { basePath, query: async () => ({ token: tokenFor(name) }) });
         assert.deepEqual(await identities.waitFor(), [name, "counter"], basePath);
       }

@@ -23,6 +23,7 @@ export async function guardedConfig(root, origin) {
   const config = `
 routes:
   - prefix: /api/agents
+  - {prefix: /custom-state, agent: counter}
   - {path: /user, agent: counter, name: "{sub}"}
   - {path: /nothing, status: 410}
 auth:
