@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { addVisitors, count, go, launch, linkTo, makeUnknown, openConsole, script, startModel, startPeer, startScene, tell } from "./scene.mjs";
+import { addVisitors, bodyText, count, go, launch, linkTo, makeUnknown, openChecked, script, sees, startModel, startPeer, startScene, tell, until } from "./scene.mjs";
 
 const limits = { timeout: 60_000 };
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -36,26 +36,7 @@ after(async () => {
   peer?.close();
 });
 
-async function open(t, options) {
-  const page = await openConsole(browser, server, options);
-  page.setDefaultTimeout(10_000);
-  t.after(async () => {
-    const { failures, elsewhere } = page;
-    await page.context().close();
-    assert.deepEqual(elsewhere, [], "requests to other hosts");
-    assert.deepEqual(failures.filter((each) => !page.expected?.test(each)), []);
-  });
-  return page;
-}
-
-const sees = (page, text) => page.getByText(text).first().waitFor();
-const bodyText = (page) => page.locator("main").innerText();
-async function until(what, holds) {
-  for (const end = Date.now() + 10_000; !(await holds()); ) {
-    assert.ok(Date.now() < end, what);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const open = (t, options) => openChecked(t, browser, server, options);
 
 // Each place, and a text that it has once its data are there.
 const PLACES = [
@@ -65,7 +46,8 @@ const PLACES = [
   ["agent/Payments/shop?tab=operations", "charge.ignored"],
   ["waits", "its run was cut off"],
   ["libraries", "it is not an ELF file"],
-  ["log", "ServerReady"],
+  ["log", "server.ready"],
+  ["log?tab=audit", "ServerReady"],
   ["talk", "a name, known or new"],
 ];
 
@@ -145,7 +127,7 @@ describe("an agent", () => {
     await sees(page, "Delete it with all its data");
     await page.getByRole("button", { name: "Destroy" }).click();
     await sees(page, "There is no such agent");
-    await go(page, "log");
+    await go(page, "log?tab=audit");
     await page.getByLabel("Actor").selectOption("console");
     for (const event of ["AdminEvicted", "AdminDestroyed", "ConsoleEntered"]) await sees(page, event);
   });
@@ -180,7 +162,7 @@ describe("what waits for a person", () => {
     await sees(page, "No operation is unknown");
     await go(page, "agent/Payments/shop?tab=operations");
     await sees(page, "in their books");
-    await go(page, "log");
+    await go(page, "log?tab=audit");
     await sees(page, "AdminOperationResolved");
   });
 });

@@ -1,5 +1,6 @@
 // A server with something of everything that the console shows, and pages of the console.
 
+import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
@@ -124,6 +125,28 @@ export async function openConsole(browser, server, options = {}) {
   await page.goto(await linkTo(server));
   await page.getByRole("heading", { level: 1 }).waitFor();
   return page;
+}
+
+// When the test ends, nothing may have gone wrong in the tab but what `page.expected` matches.
+export async function openChecked(t, browser, server, options) {
+  const page = await openConsole(browser, server, options);
+  page.setDefaultTimeout(10_000);
+  t.after(async () => {
+    const { failures, elsewhere } = page;
+    await page.context().close();
+    assert.deepEqual(elsewhere, [], "requests to other hosts");
+    assert.deepEqual(failures.filter((each) => !page.expected?.test(each)), []);
+  });
+  return page;
+}
+
+export const sees = (page, text) => page.getByText(text).first().waitFor();
+export const bodyText = (page) => page.locator("main").innerText();
+export async function until(what, holds) {
+  for (const end = Date.now() + 10_000; !(await holds()); ) {
+    assert.ok(Date.now() < end, what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 export async function go(page, place) {

@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { agentLink, agentPath, ask, nameInPath, query, usePolled, usePolledClasses } from "./api.js";
-import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Section, Table, clock, count, html } from "./ui.js";
+import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Table, Tabs, count, html } from "./ui.js";
 import { Client } from "./agent_client.js";
+import { Audit, Events } from "./log.js";
 
 const PAGE = 50;
 
@@ -107,26 +108,12 @@ function Operations({ agentClass, name }) {
   `}<//>`;
 }
 
-function History({ agentClass, name }) {
-  const found = usePolled(`/admin/audit${query({ class: agentClass, agent: name, last: 100 })}`, 3000);
-  return html`<${Loaded} of=${found}>${({ entries }) => entries.length === 0
-    ? html`<${Empty} title="The audit log has nothing of this agent" />`
-    : html`<${Table} label="Audit log" id=${(row) => row.id} rows=${[...entries].reverse()} columns=${auditColumns} />`}<//>`;
-}
-
-export const auditColumns = [
-  { title: "Time", cell: (row) => html`<time class="number" title=${new Date(row.at_ms).toLocaleString()}>${clock(row.at_ms)}</time>` },
-  { title: "Event", cell: (row) => row.event },
-  { title: "Actor", cell: (row) => row.actor },
-  { title: "Agent", cell: (row) => (row.agent ? html`<a href=${agentLink(row.class, row.agent)}>${row.class}/${row.agent}</a>` : row.class ?? "") },
-  { title: "Detail", wide: true, cell: (row) => row.detail && html`<code class="one-line" title=${JSON.stringify(row.detail, null, 1)}>${JSON.stringify(row.detail)}</code>` },
-];
-
 const TABS = [
   { word: "why", title: "Why", part: Why },
   { word: "client", title: "State and methods", part: Client },
   { word: "operations", title: "Operations", part: Operations },
-  { word: "audit", title: "Audit", part: History },
+  { word: "log", title: "Log", part: Events },
+  { word: "audit", title: "Audit", part: Audit },
 ];
 
 function One({ agentClass, name, tab, classes }) {
@@ -150,7 +137,7 @@ function One({ agentClass, name, tab, classes }) {
         <${Change} label="Destroy" danger confirm="Delete it with all its data, for ever?" run=${() => ask("DELETE", path).then(agent.again)} />
       </div>
     </div>`}<//>
-    <nav class="tabs" aria-label="Parts of the agent">${TABS.map((each) => html`<a href=${openTab(agentClass, name, each.word)} aria-current=${each === shown ? "page" : undefined}>${each.title}</a>`)}</nav>
+    <${Tabs} label="Parts of the agent" tabs=${TABS} shown=${shown} to=${agentLink(agentClass, name)} />
     <${shown.part} key=${shown.word} agentClass=${agentClass} name=${name} classes=${classes} />
   `;
 }

@@ -16,7 +16,7 @@ const PLACES = [
   { path: "agent", title: "Agents", place: Agent },
   { path: "waits", title: "Waits for you", place: Waits },
   { path: "libraries", title: "Libraries", place: Libraries },
-  { path: "log", title: "Audit", place: Log },
+  { path: "log", title: "Log", place: Log },
   { path: "talk", title: "Talk", place: Talk },
 ];
 

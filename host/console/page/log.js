@@ -1,25 +1,157 @@
-// The audit log: what was done on the server.
+// The log as it happens, and the audit log.
 
-import { useState } from "preact/hooks";
-import { query, usePolled, useSettled } from "./api.js";
-import { Empty, Field, Loaded, Table, html } from "./ui.js";
-import { auditColumns } from "./agent.js";
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { agentLink, link, query, readStream, usePolled, useSettled } from "./api.js";
+import { Badge, Empty, Field, Loaded, Mistake, Table, Tabs, clock, count, html, pretty } from "./ui.js";
 
-const KEPT = 300; // rows in the page
+const ROWS = 200; // in the page
+const KEPT = 10_000; // events that one can go back to
 
-export function Log() {
-  const [filter, setFilter] = useState({ event: "", actor: "", class: "", agent: "" });
-  const found = usePolled(`/admin/audit${query({ ...useSettled(filter), last: KEPT })}`, 2000);
-  const set = (key) => (event) => setFilter({ ...filter, [key]: event.target.value });
+// ---- filters ----
+
+const Choice = ({ title, words, filter, set }) => {
+  const key = title.toLowerCase();
+  return html`<${Field} label=${title}><select value=${filter[key]} onChange=${(event) => set({ ...filter, [key]: event.target.value })}>${words.map((each) => html`<option value=${each}>${each || "any"}</option>`)}</select><//>`;
+};
+const Texts = ({ titles, filter, set }) => titles.map((title) => {
+  const key = title.toLowerCase();
+  return html`<${Field} label=${title}><input value=${filter[key]} onInput=${(event) => set({ ...filter, [key]: event.target.value })} placeholder="any" spellcheck=${false} /><//>`;
+});
+
+const timeColumn = { title: "Time", cell: ({ at_ms }) => html`<time class="number" title=${new Date(at_ms).toLocaleString()}>${clock(at_ms)}</time>` };
+const agentColumn = { title: "Agent", cell: (row) => (row.agent ? html`<a href=${agentLink(row.class, row.agent)}>${row.class}/${row.agent}</a>` : row.class) };
+const OneLine = ({ text }) => html`<code class="one-line" title=${text}>${text}</code>`;
+
+// ---- the log ----
+
+// Takes the pieces of a stream of server-sent events.
+function eventParser(take) {
+  let rest = "";
+  return (text) => {
+    const blocks = (rest + text).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) take(Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s))));
+  };
+}
+
+function rowOf({ id, event: type, data }) {
+  const { time, level, event, class: agentClass, agent, trace, ...rest } = JSON.parse(data);
+  if (type === "gap") return { id: `${id} gap`, at_ms: Date.now(), level: "warn", event: `${rest.missed ?? "Some"} events are missing`, detail: rest.reason };
+  const detail = Object.entries(rest).map(([key, value]) => `${key}=${pretty(value)}`).join(" ");
+  return { id, at_ms: Date.parse(time), level, event, class: agentClass, agent, trace: trace?.split("-")[1], detail };
+}
+
+// Reads the events of the last minute and new ones, and goes on where it was when the connection
+// breaks: {rows: the oldest first, total, isLive, error}.
+function useEvents(filter) {
+  const seen = useRef({ rows: [], total: 0 });
+  const [, paint] = useReducer((number) => number + 1, 0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const now = (seen.current = { rows: [], total: 0, isLive: false, error: null });
+    let timer;
+    const later = () => (timer ??= setTimeout(() => { timer = undefined; paint(); }, 100));
+    let last;
+    const take = (event) => {
+      last = event.id ?? last;
+      if (!event.data) return;
+      now.rows.push(rowOf(event));
+      now.total += event.event ? 0 : 1;
+      if (now.rows.length > KEPT + ROWS) now.rows.splice(0, ROWS);
+    };
+    const read = async () => {
+      while (!stop.signal.aborted && link.get() !== "over") {
+        const parse = eventParser(take);
+        const begin = last ? { after: last } : { since_ms: Date.now() - 60_000 };
+        now.error = null;
+        await readStream(`/admin/events${query({ ...filter, ...begin })}`, stop.signal, {}, (text) => {
+          now.isLive = true;
+          parse(text);
+          later();
+        }).catch((error) => (now.error = error));
+        now.isLive = false;
+        later();
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+    };
+    read();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [JSON.stringify(filter)]);
+  return seen.current;
+}
+
+// Of all agents, or of one.
+export function Events({ agentClass = "", name = "" }) {
+  const [filter, setFilter] = useState({ level: "info", class: agentClass, agent: name, trace: "" });
+  const { rows, total, isLive, error } = useEvents(useSettled(filter));
+  const [held, setHeld] = useState(null); // the rows, while one looks back
+  const [back, setBack] = useState(0);
+  const look = (pages) => {
+    setHeld(held ?? [...rows]);
+    setBack(pages);
+  };
+  const all = held ?? rows;
+  const end = all.length - back * ROWS;
+  const set = (next) => {
+    setHeld(null);
+    setBack(0);
+    setFilter(next);
+  };
   return html`
-    <h1>Audit <small class="quiet">what was done to objects, libraries and settings; the newest first</small></h1>
     <div class="filters">
-      <${Field} label="Actor"><select value=${filter.actor} onChange=${set("actor")}><option value="">any</option>${["console", "administrator", "server", "agent", "client"].map((each) => html`<option>${each}</option>`)}</select><//>
-      <${Field} label="Event"><input value=${filter.event} onInput=${set("event")} placeholder="any" spellcheck=${false} /><//>
-      <${Field} label="Class"><input value=${filter.class} onInput=${set("class")} placeholder="any" spellcheck=${false} /><//>
-      <${Field} label="Agent"><input value=${filter.agent} onInput=${set("agent")} placeholder="any" spellcheck=${false} /><//>
+      <${Choice} title="Level" words=${["debug", "info", "warn", "error"]} filter=${filter} set=${set} />
+      <${Texts} titles=${name ? ["Trace"] : ["Class", "Agent", "Trace"]} filter=${filter} set=${set} />
+    </div>
+    <p class="pager">
+      <button class="button" aria-pressed=${held !== null} onClick=${() => (held ? set(filter) : look(0))}>${held ? "Go on" : "Pause"}</button>
+      <button class="button" disabled=${end <= ROWS} onClick=${() => look(back + 1)}>Older</button>
+      <button class="button" disabled=${back === 0} onClick=${() => look(back - 1)}>Newer</button>
+      <span class="quiet" role="status">${isLive ? (held ? "paused" : "live") : "connecting …"}</span>
+      <span class="quiet number">${count(total)} events</span>
+    </p>
+    <${Mistake} error=${error?.status ? error : null} />
+    ${all.length === 0 ? html`<${Empty} title="No event in the last minute">New ones come as they happen.<//>`
+      : html`<${Table} label="Events" id=${(row) => row.id} rows=${all.slice(Math.max(0, end - ROWS), end).reverse()} columns=${[
+          timeColumn,
+          { title: "Level", cell: (row) => html`<${Badge} word=${row.level} />` },
+          { title: "Event", cell: (row) => row.event },
+          agentColumn,
+          { title: "Trace", cell: ({ trace }) => trace && html`<button class="button small" aria-label=${`Only the trace ${trace}`} onClick=${() => set({ ...filter, trace })}>${trace.slice(0, 8)}</button>` },
+          { title: "Detail", wide: true, cell: (row) => html`<${OneLine} text=${row.detail} />` },
+        ]} />`}
+  `;
+}
+
+// ---- the audit log ----
+
+export function Audit({ agentClass = "", name = "" }) {
+  const [filter, setFilter] = useState({ event: "", actor: "", class: agentClass, agent: name });
+  const found = usePolled(`/admin/audit${query({ ...useSettled(filter), last: ROWS })}`, 2000);
+  return html`
+    <div class="filters">
+      <${Choice} title="Actor" words=${["", "console", "administrator", "server", "agent", "client"]} filter=${filter} set=${setFilter} />
+      <${Texts} titles=${name ? ["Event"] : ["Event", "Class", "Agent"]} filter=${filter} set=${setFilter} />
     </div>
     <${Loaded} of=${found}>${({ entries }) => entries.length === 0 ? html`<${Empty} title="No entry is like that">Filters are whole names, such as <code>ReloadDone</code>.<//>`
-      : html`<${Table} label="Audit log" id=${(row) => row.id} rows=${[...entries].reverse()} columns=${auditColumns} />`}<//>
+      : html`<${Table} label="Audit log" id=${(row) => row.id} rows=${[...entries].reverse()} columns=${[
+          timeColumn,
+          { title: "Event", cell: (row) => row.event },
+          { title: "Actor", cell: (row) => row.actor },
+          agentColumn,
+          { title: "Detail", wide: true, cell: (row) => row.detail && html`<${OneLine} text=${JSON.stringify(row.detail)} />` },
+        ]} />`}<//>
   `;
+}
+
+const TABS = [
+  { word: "live", title: "As it happens", part: Events },
+  { word: "audit", title: "Audit", part: Audit },
+];
+
+export function Log({ where }) {
+  const shown = TABS.find((each) => each.word === where.parameters.get("tab")) ?? TABS[0];
+  return html`<h1>Log and audit</h1><${Tabs} label="Logs" tabs=${TABS} shown=${shown} to="#/log" /><${shown.part} key=${shown.word} />`;
 }

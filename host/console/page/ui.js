@@ -60,6 +60,9 @@ export const Section = ({ title, note, actions, children }) => html`<section cla
   ${children}
 </section>`;
 
+// `tabs`: {word, title}.
+export const Tabs = ({ label, tabs, shown, to }) => html`<nav class="tabs" aria-label=${label}>${tabs.map((each) => html`<a href=${`${to}?tab=${each.word}`} aria-current=${each === shown ? "page" : undefined}>${each.title}</a>`)}</nav>`;
+
 // `columns`: {title, cell(row), number, wide}. A table that is too wide scrolls by itself.
 export function Table({ label, columns, rows, id }) {
   return html`<div class="table" tabindex="0" role="region" aria-label=${label}>
