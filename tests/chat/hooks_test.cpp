@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hearth::chat {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Scripted hangs(std::vector<std::string> words) {
@@ -178,7 +180,83 @@ TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
     EXPECT_EQ(stored.size() < 2 ? "" : text_of(stored[1]), row.text);
     EXPECT_EQ(scripted.requests().size(), row.requests);
     EXPECT_EQ(agent.call("notes", "exhausted"), row.exhausted);
+    EXPECT_EQ(agent.call("unsettled"), 0);
     for (const std::string& step : row.steps) EXPECT_EQ(lines(own, step), 1U) << step;
+  }
+}
+
+// What is done to a turn, so long after what was done before.
+struct Act {
+  milliseconds after;
+  const char* what;
+};
+struct EndRow {
+  const char* name;
+  Json options;
+  std::vector<Act> acts;
+  bool is_cut = false;  // the answer, after 20 s
+};
+
+std::vector<EndRow> end_rows() {
+  const Act kill{seconds(15), "kill"};
+  const Json none = Json::object();
+  const Json slow = {{"hook", "recovery:slow"}};
+  return {
+      {"on_chat_recovery says stop", {{"proceed", false}}, {kill}},
+      {"on_chat_recovery wants nothing of it", {{"proceed", false}, {"persist", false}}, {kill}},
+      {"on_chat_recovery throws", {{"hook", "recovery:throw"}}, {kill}},
+      {"given up", {{"recovery", {{"max_attempts", 1}}}}, {kill}},
+      {"without recovery", {{"recover", false}}, {kill}},
+      {"stopped, and killed at once", none, {{seconds(15), "mark as stopping"}, {{}, "kill"}}},
+      {"stopped before it goes on", slow, {kill, {seconds(5), "stop"}}},
+      {"stopped before a cut answer goes on", none, {{milliseconds(20'500), "stop"}}, true},
+      {"its fiber is cancelled", none, {{seconds(15), "cancel_fibers"}}},
+      {"its fiber is cancelled before it goes on", slow, {kill, {seconds(5), "cancel_fibers"}}},
+      {"cleared", none, {{seconds(15), "clear"}}},
+      {"cleared before it goes on", slow, {kill, {seconds(5), "clear"}}},
+      {"cleared, and killed at once", none, {{seconds(15), "mark as aborted"}, {{}, "kill"}}},
+  };
+}
+
+// Also at the provider, where a background answer would go on.
+TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
+  const bool can_resume = GetParam() == std::string("openai-responses");
+  for (const EndRow& row : end_rows()) {
+    for (const bool is_background : {false, can_resume}) {
+      SCOPED_TRACE(row.name + std::string(is_background ? " in the background" : ""));
+      testing::Host own;
+      ScriptedModel scripted(own, GetParam());
+      auto agent = own.create<Support>(
+          "a", with(with(scripted.options(), row.options), {{"background", is_background}}));
+      Scripted answer = says({"one ", "two ", "three"}, seconds(10));
+      if (row.is_cut) answer = cut(says({"one ", "two "}, seconds(10)));
+      scripted.then(answer);
+      ChatClient client(agent);
+      client.say("r1", "count");
+      for (const Act& act : row.acts) {
+        own.advance(act.after);
+        const std::string what = act.what;
+        ChatClient tab(agent);
+        if (what == "kill") agent.kill();
+        if (what == "stop") tab.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+        if (what == "clear") tab.send({{"type", "cf_agent_chat_clear"}});
+        if (what == "cancel_fibers") std::ignore = agent.call(what);
+        if (what == "mark as stopping")
+          std::ignore = agent.sql("UPDATE chat_turns SET stopping = 1");
+        if (what == "mark as aborted")
+          std::ignore = agent.sql("UPDATE chat_turns SET state = 'aborted', ended = 1");
+      }
+      own.advance(seconds(300));
+      EXPECT_EQ(agent.call("is_stable", 0), true);
+      EXPECT_EQ(agent.call("unsettled"), 0);
+      EXPECT_EQ(agent.sql("SELECT id FROM chat_turns WHERE ended IS NULL"), Json::array());
+      const auto cancels = std::ranges::count_if(scripted.requests(), [](const auto& sent) {
+        return sent.url.ends_with("/resp_1/cancel");
+      });
+      // A fiber that is cancelled sends no request any more.
+      const bool is_cancelled = row.acts.back().what == std::string("cancel_fibers");
+      EXPECT_EQ(cancels, is_background && !is_cancelled ? 1 : 0);
+    }
   }
 }
 

@@ -426,6 +426,9 @@ TEST_F(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
       own.advance(seconds(120));
       const Json stored = transcript_of(agent)[1];
       EXPECT_EQ(text_of(stored), "one two three");
+      EXPECT_EQ(agent.call("unsettled"), 0);
+      EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
+                Json::array({Json::array({has_tool ? 3 : 2})}));
       const auto calls = std::ranges::count_if(
           stored.at("parts"), [](const Json& part) { return part.contains("toolCallId"); });
       EXPECT_EQ(calls, has_tool ? 1 : 0);

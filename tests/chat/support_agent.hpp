@@ -50,6 +50,7 @@ class Support : public ChatAgent {
     m.add("is_stable", &Support::is_stable);
     m.add("costs", &Support::costs);
     m.add("unsettled", &Support::unsettled);
+    m.add("cancel_fibers", &Support::cancel_fibers);
     m.add("model_calls", &Support::model_calls);
   }
   ChatOptions chat_options() override {
@@ -94,6 +95,7 @@ class Support : public ChatAgent {
     note("recovery", context.recovery_kind + " " + std::to_string(context.attempt) + " " +
                          context.partial_text);
     if (own_.hook == "recovery:throw") throw std::runtime_error("no luck");
+    if (own_.hook == "recovery:slow") co_await sleep(std::chrono::seconds(10));
     co_return RecoveryChoice{own_.persist, own_.proceed};
   }
   Task<bool> should_keep_recovering(RecoveryContext /*context*/) override {
@@ -159,6 +161,9 @@ class Support : public ChatAgent {
           operation.state != OperationState::kNotExecuted)
         ++count;
     return count;
+  }
+  void cancel_fibers() {
+    for (const FiberRecord& fiber : list_fibers()) cancel_fiber(fiber.id);
   }
   std::string start(std::string text, std::string key) { return start_turn(text, {.key = key}); }
   Task<std::string> wait(std::string id) {

@@ -94,20 +94,20 @@ struct Chat {
   // ---- the turn that runs (run_turn.cpp)
 
   Task<void> run(std::string id, FiberContext& fiber);
-  Task<void> go_on(RunningTurn& turn, FiberContext& fiber);
+  Task<void> go_on(Turn& given, FiberContext& fiber);
+  // However a turn ends, no call of the model goes on behind it.
+  Task<void> end_call(Turn& given);
   void end(RunningTurn& turn, TurnState state, std::string text);
   void tell_error(const std::string& text, const std::string& classification);
   // Those of other turns, but not while a caller reads them. Empty: all logs.
   void drop_old_logs(std::string_view id);
-  void drop_text(RunningTurn& turn);
-  void take_back_step(RunningTurn& turn);
   // A fiber of a turn has ended otherwise than with its turn.
-  Task<void> give_up(TurnRecord record, bool is_cancelled, std::string why);
+  Task<void> give_up(TurnRecord record, std::string fiber, bool is_cancelled, std::string why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
   // Calls on_exhausted, once for a turn.
   Task<void> tell_exhausted(RunningTurn& turn, std::string reason, std::string why);
   Task<bool> settle(RunningTurn& turn);
-  Task<void> interrupted(RunningTurn& turn, Interruption interruption, bool is_of_turn);
+  Task<void> interrupted(Turn& given, Interruption interruption, bool is_of_turn);
   Task<RecoveryChoice> ask_hook(const RunningTurn& turn);
   Task<bool> asks_to_keep_on(const RunningTurn& turn);
   Task<void> rest_until(RunningTurn& turn, Time at);

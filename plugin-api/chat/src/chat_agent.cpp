@@ -296,7 +296,7 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
       begun().cancel(id);
     } else {
       const bool is_cancelled = fiber.status == FiberStatus::kAborted || turn->is_stopping;
-      auto giving_up = begun().give_up(*turn, is_cancelled, fiber.error.value_or(""));
+      auto giving_up = begun().give_up(*turn, fiber.id, is_cancelled, fiber.error.value_or(""));
       co_await std::move(giving_up);
     }
   }

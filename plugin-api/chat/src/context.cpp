@@ -125,6 +125,7 @@ std::string with_summary(std::string system, const Summary& summary) {
 
 std::string_view compaction_due(const CallPlan& plan, const ContextOverflow& overflow,
                                 std::int64_t compact_after, std::int64_t history_tokens) {
+  if (plan.too_long) return "reactive";
   const auto& proactive = overflow.proactive;
   if (proactive && plan.compactions < proactive->max_compactions &&
       plan.usage.fills(proactive->max_input_tokens, proactive->headroom))

@@ -52,9 +52,9 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   bool has_run = false;
   for (;;) {
     const std::optional<TurnRecord> turn = turns.find(id);
-    if (!turn || turn->ended) co_return;
+    if (!turn) co_return;
     has_run = turn->state == TurnState::kRunning;
-    if (turns.begin(id, agent.now())) break;
+    if (turn->ended || turns.begin(id, agent.now())) break;
     if (const milliseconds left = turn->not_before - agent.now(); left > milliseconds(0)) {
       co_await agent.sleep(left);
     } else {  // another one is first
@@ -65,19 +65,22 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   const std::optional<TurnRecord> record = turns.find(id);
   if (!record) co_return;
   RunningTurn turn(agent, transcript, turns, log, streams, *record);
+  Turn given(*this, turn, fiber);
+  if (record->ended) {  // by a clear, and a crash came before the end of its call
+    auto ending_call = end_call(given);
+    co_await std::move(ending_call);
+    co_return;
+  }
   turn.save();
   const Runs runs(*this, turn);
   std::exception_ptr thrown;
   try {
-    Turn given(*this, turn, fiber);
     if (record->is_stopping) {
       turn.stop().request_stop();
-      auto stopping = given.stop_call();
-      co_await std::move(stopping);
       throw TurnStopped();
     }
     if (has_run) {
-      auto going_on = go_on(turn, fiber);
+      auto going_on = go_on(given, fiber);
       co_await std::move(going_on);
     } else {
       drop_old_logs(id);
@@ -88,9 +91,24 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
     thrown = std::current_exception();
   }
   const Ending ending = ending_of(thrown, turn, agent.log);
+  auto ending_call = end_call(given);
+  co_await std::move(ending_call);
   if (ending.is_gone) co_return;
   if (ending.state == TurnState::kError) tell_error(ending.text, ending.classification);
   end(turn, ending.state, ending.text);
+}
+
+Task<void> Chat::end_call(Turn& given) {
+  try {
+    auto ending = given.end_call();
+    co_await std::move(ending);
+  } catch (const Unreadable&) {
+    throw;
+  } catch (const TurnGone&) {  // it has no row for what the call has come to
+    agent.log.debug("chat: a call of turn ", given.id(), ", which was cleared, is over");
+  } catch (const std::exception& error) {
+    agent.log.error("chat: a call of turn ", given.id(), " did not end: ", error.what());
+  }
 }
 
 // The log of a turn is kept until the next one begins: for clients that come late. A slow reader
@@ -150,9 +168,17 @@ void Chat::tell_error(const std::string& text, const std::string& classification
 }
 
 // A fiber that the host has given up, or that was cancelled.
-Task<void> Chat::give_up(TurnRecord record, bool is_cancelled, std::string why) {
+Task<void> Chat::give_up(TurnRecord record, std::string fiber, bool is_cancelled, std::string why) {
+  CallOutcome cut;  // what has arrived of it is in the log
+  cut.failure = failure_name(FailureKind::kCut);
+  const RecoveredOperations left = agent.operations_of(fiber);
+  for (const auto* const some : {&left.interrupted, &left.unknown})
+    for (const OperationRecord& call : *some)
+      if (call.kind.starts_with(kModelKind))
+        agent.resolve_operation(call.id, Probed::completed(Json(cut)), "its turn was given up");
   RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
   const Runs runs(*this, turn);
+  turn.record().plan.reservation.reset();  // all of it counts
   if (is_cancelled) {
     end(turn, TurnState::kAborted, "");
     co_return;
@@ -167,7 +193,8 @@ Task<void> Chat::give_up(TurnRecord record, bool is_cancelled, std::string why) 
 
 // ---- recovery -----------------------------------------------------------------------------------
 
-Task<void> Chat::go_on(RunningTurn& turn, FiberContext& fiber) {
+Task<void> Chat::go_on(Turn& given, FiberContext& fiber) {
+  RunningTurn& turn = given.running();
   TurnRecord& record = turn.record();
   if (std::exchange(record.plan.is_handed_over, false)) {
     turn.save();
@@ -181,11 +208,11 @@ Task<void> Chat::go_on(RunningTurn& turn, FiberContext& fiber) {
   while (!awaits()) {
     auto settling = settle(turn);
     if (co_await std::move(settling)) break;
-    auto waiting = interrupted(turn, {.trigger = Trigger::kUnstable}, false);
+    auto waiting = interrupted(given, {.trigger = Trigger::kUnstable}, false);
     co_await std::move(waiting);
   }
   auto going_on =
-      interrupted(turn, {.trigger = Trigger::kRestart, .awaits_client = awaits()}, true);
+      interrupted(given, {.trigger = Trigger::kRestart, .awaits_client = awaits()}, true);
   co_await std::move(going_on);
 }
 
@@ -229,7 +256,8 @@ RecoveryContext Chat::context_of(const RunningTurn& turn) {
 
 // Judges an interruption, and waits until the turn goes on. `is_of_turn`: something of the answer
 // may be there, so that the author and the clients get to know.
-Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool is_of_turn) {
+Task<void> Chat::interrupted(Turn& given, Interruption interruption, bool is_of_turn) {
+  RunningTurn& turn = given.running();
   TurnRecord& record = turn.record();
   interruption.work = record.work;
   interruption.progress = record.progress;
@@ -244,6 +272,7 @@ Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool 
   if (verdict.asks_hook) {
     auto asking = asks_to_keep_on(turn);
     is_wanted = co_await std::move(asking);
+    if (turn.stop().stop_requested()) throw TurnStopped();
   }
   if (verdict.give_up || !is_wanted || record.incident.is_exhausted) {
     auto exhausting = exhaust(turn, verdict.give_up.value_or(GiveUp::kRecoveryAborted));
@@ -253,7 +282,10 @@ Task<void> Chat::interrupted(RunningTurn& turn, Interruption interruption, bool 
     streams.show_recovering(true, record.id);
     auto choosing = ask_hook(turn);
     const RecoveryChoice choice = co_await std::move(choosing);
-    if (!choice.persist) drop_text(turn);
+    if (!choice.persist) {
+      auto dropping = given.drop_text();
+      co_await std::move(dropping);
+    }
     if (!choice.proceed) {
       agent.log.event(HEARTH_LOG_INFO, "chat:recovery:skipped", "turn=", record.id);
       throw TurnStopped();
@@ -289,38 +321,6 @@ Task<bool> Chat::asks_to_keep_on(const RunningTurn& turn) {
   co_return keeps_on;
 }
 
-// Takes back what the last call has said; results of tools stay, and so does a call that may have
-// been executed.
-void Chat::drop_text(RunningTurn& turn) {
-  const Json& all = parts::of(turn.message());
-  for (auto part = all.rbegin(); part != all.rend(); ++part) {
-    if (parts::text(*part, "type") == "step-start") break;
-    if (is_tool_part(*part) && parts::text(*part, "state") != "input-streaming") return;
-  }
-  TurnRecord& record = turn.record();
-  // What a resumed call would go on with is gone: the next call is another one, and may be a second
-  // one to be paid.
-  if (turn.used_events(record.step) > 0) {
-    ++record.step;
-    record.plan.reservation.reset();
-  }
-  record.plan.is_cut = turn.has_begun();
-  take_back_step(turn);
-}
-
-// Of a call that was cut.
-void Chat::take_back_step(RunningTurn& turn) {
-  CallPlan& plan = turn.record().plan;
-  std::vector<Json> chunks;
-  chunks.push_back({{"type", "reset-step"}});
-  if (std::exchange(plan.is_cut, false)) {
-    turn.write(std::move(chunks));
-    streams.show_update(turn.message());  // for clients that do not know the chunk
-  }
-  plan.open_text.clear();
-  turn.save();
-}
-
 Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
   const std::string text(reason_text(reason));
   auto telling = tell_exhausted(turn, text, {});
@@ -345,6 +345,7 @@ Task<void> Chat::tell_exhausted(RunningTurn& turn, std::string reason, std::stri
 }
 
 Task<void> Chat::rest_until(RunningTurn& turn, Time at) {
+  if (turn.stop().stop_requested()) throw TurnStopped();
   const milliseconds left = at - agent.now();
   if (left <= milliseconds(0)) co_return;
   Signal never(agent);

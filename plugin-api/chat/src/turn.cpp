@@ -233,7 +233,8 @@ Task<void> Turn::generate() {
   running_.keeps_all = model_.is_resumable;
   for (;;) {
     const CallPlan& plan = running_.record().plan;
-    if (!plan.reservation) {  // else a call was interrupted: it is asked to its end first
+    // Else a call was interrupted: it is asked to its end first; or its prompt was too long.
+    if (!plan.reservation && !plan.too_long) {
       auto calls = run_calls();
       const bool has_run = co_await std::move(calls);
       if (has_run) continue;  // a user may have approved more meanwhile
@@ -267,32 +268,48 @@ Task<void> Turn::ask() {
                      is_measured ? estimate_tokens(model_bytes(prompt().messages)) : 0);
   if (!due.empty()) {
     auto compacting = compact(due);
-    co_await std::move(compacting);
-    ++turn.plan.compactions;
+    const bool is_shorter = co_await std::move(compacting);
+    const std::optional<std::string> refused = std::exchange(turn.plan.too_long, {});
+    if (refused && !is_shorter) fail({FailureKind::kContextOverflow, *refused});
+    if (refused)  // what has been said of the step is not asked for again as it was
+      take_back_step();
+    else
+      ++turn.plan.compactions;
     running_.save();
   }
   HttpCall request = chat_.provider->request(prompt());
-  reserve_call(request);
+  reserve_call(request, {});
   auto asking = ask_once(std::move(request));
   co_await std::move(asking);
 }
 
+// The call that is reserved.
 ModelCall Turn::model_call(HttpCall request) const {
   const TurnRecord& turn = running_.record();
+  const CallPlan& plan = turn.plan;
+  const bool is_answer = plan.purpose.empty();
   ModelCall call{.turn = turn.id,
                  .number = turn.step,
+                 .purpose = plan.purpose,
                  .base_url = chat_.options.base_url,
                  .credential = chat_.options.credential,
                  .request = std::move(request),
-                 .is_resumable = model_.is_resumable,
-                 .open_text = turn.plan.open_text,
-                 .used_events = running_.used_events(turn.step),
+                 .is_resumable = is_answer && plan.is_resumable,
+                 .open_text = is_answer ? plan.open_text : std::string(),
+                 .used_events = is_answer ? running_.used_events(turn.step) : 0,
                  .stop = stop_token(),
                  .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
-  if (turn.plan.reservation)
-    call.cost =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(turn.plan.reservation->tokens, 0));
+  if (plan.reservation)
+    call.cost = static_cast<std::uint64_t>(std::max<std::int64_t>(plan.reservation->tokens, 0));
   return call;
+}
+
+// A clear ends the turn, but not its call in the middle.
+TakeChunks Turn::into_answer() {
+  return [this, number = running_.record().step](std::vector<Json> chunks, std::uint64_t events) {
+    if (chat_.running == &running_)
+      running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
+  };
 }
 
 // One call. A reservation is given back if the call has not left the server.
@@ -319,11 +336,7 @@ Task<Turn::CallResult> Turn::call_now(ModelCall call, TakeChunks take) {
 }
 
 Task<void> Turn::ask_once(HttpCall request) {
-  const int number = running_.record().step;
-  const auto take = [this, number](std::vector<Json> chunks, std::uint64_t events) {
-    running_.write(std::move(chunks), ChunkSource{static_cast<std::uint64_t>(number), events});
-  };
-  auto calling = call_now(model_call(std::move(request)), take);
+  auto calling = call_now(model_call(std::move(request)), into_answer());
   CallResult result = co_await std::move(calling);
   if (result.outcome) {
     take_outcome(*result.outcome);
@@ -336,15 +349,25 @@ Task<void> Turn::ask_once(HttpCall request) {
   co_await std::move(recovering);
 }
 
-// Of a turn that was stopped before a crash: a background answer ends at the provider, too.
-Task<void> Turn::stop_call() {
-  if (!model_.is_resumable || !running_.record().plan.reservation) co_return;
-  auto asking = ask_once({});
-  co_await std::move(asking);
+Task<void> Turn::end_call() {
+  if (!running_.record().plan.reservation) co_return;
+  std::stop_source ended;
+  ended.request_stop();
+  ModelCall call = model_call({});
+  call.stop = ended.get_token();
+  const bool is_answer = call.purpose.empty();
+  TakeChunks take = [](const std::vector<Json>& /*chunks*/, std::uint64_t /*events*/) {};
+  if (is_answer) take = into_answer();
+  auto calling = call_now(std::move(call), std::move(take));
+  const CallResult result = co_await std::move(calling);
+  if (result.outcome && is_answer)
+    take_outcome(*result.outcome);
+  else if (result.outcome)
+    settle_call(result.outcome->usage);
+  running_.save();
 }
 
-// A call that was interrupted has its reservation.
-void Turn::reserve_call(const HttpCall& request) {
+void Turn::reserve_call(const HttpCall& request, std::string purpose) {
   TurnRecord& turn = running_.record();
   if (turn.plan.reservation) return;
   DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
@@ -354,6 +377,8 @@ void Turn::reserve_call(const HttpCall& request) {
       reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
   if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
   turn.plan.reservation = reserved.reservation;
+  turn.plan.purpose = std::move(purpose);
+  turn.plan.is_resumable = model_.is_resumable;
   turn.plan.finish_reason.clear();
   chat_.agent.kv().put(kDayKey, Json(day));
   running_.save();
@@ -407,21 +432,58 @@ void Turn::take_outcome(const CallOutcome& outcome) {
   running_.save();
 }
 
+void Turn::take_back_step() {
+  CallPlan& plan = running_.record().plan;
+  std::vector<Json> chunks;
+  chunks.push_back({{"type", "reset-step"}});
+  if (std::exchange(plan.is_cut, false)) {
+    running_.write(std::move(chunks));
+    chat_.streams.show_update(running_.message());  // for clients that do not know the chunk
+  }
+  plan.open_text.clear();
+  running_.save();
+}
+
+Task<void> Turn::drop_text() {
+  const Json& all = parts::of(running_.message());
+  for (auto part = all.rbegin(); part != all.rend(); ++part) {
+    if (parts::text(*part, "type") == "step-start") break;
+    if (is_tool_part(*part) && parts::text(*part, "state") != "input-streaming") co_return;
+  }
+  TurnRecord& turn = running_.record();
+  // What a resumed call would go on with is gone: the next call is another one, and may be a second
+  // one to be paid.
+  if (running_.used_events(turn.step) > 0) {
+    auto ending = end_call();
+    co_await std::move(ending);
+    turn.plan.finish_reason.clear();
+  }
+  turn.plan.is_cut = running_.has_begun();
+  take_back_step();
+}
+
+void Turn::fail(const Failure& failure) const {
+  throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
+}
+
 // Waits for the next call, or ends the turn.
 Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
   TurnRecord& turn = running_.record();
+  const ContextOverflow& overflow = chat_.options.context_overflow;
   failure.kind = chat_.agent.classify_error(failure);
   chat_.agent.log.event(HEARTH_LOG_WARN, "chat:request:failed", "turn=", turn.id,
                         " kind=", failure_name(failure.kind), is_stalled ? " stalled" : "", ": ",
                         failure.text);
-  if (failure.kind == FailureKind::kContextOverflow) {
-    auto overcoming = overcome_overflow();
-    if (co_await std::move(overcoming)) co_return;
+  if (failure.kind == FailureKind::kContextOverflow && overflow.reactive &&
+      turn.plan.overflows < overflow.max_retries) {
+    ++turn.plan.overflows;
+    turn.plan.too_long = failure.text;
+    running_.save();
+    co_return;
   }
   if (is_stalled) chat_.agent.log.event(HEARTH_LOG_WARN, "chat:stream:stalled", "turn=", turn.id);
-  if (!may_pass(failure.kind) || !chat_.options.recover)
-    throw TurnFailed(chat_.agent.error_text(failure), std::string(failure_name(failure.kind)));
-  auto going_on = chat_.interrupted(running_,
+  if (!may_pass(failure.kind) || !chat_.options.recover) fail(failure);
+  auto going_on = chat_.interrupted(*this,
                                     {.trigger = is_stalled ? Trigger::kStall : Trigger::kFailure,
                                      .retry_after = failure.retry_after},
                                     is_called);
@@ -429,19 +491,6 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
 }
 
 // ---- compaction ---------------------------------------------------------------------------------
-
-// What was too long, and what has been said of the step, is not asked for again as it was.
-Task<bool> Turn::overcome_overflow() {
-  TurnRecord& turn = running_.record();
-  const ContextOverflow& overflow = chat_.options.context_overflow;
-  if (!overflow.reactive || turn.plan.overflows >= overflow.max_retries) co_return false;
-  auto compacting = compact("reactive");
-  const bool is_shorter = co_await std::move(compacting);
-  ++turn.plan.overflows;
-  if (is_shorter) chat_.take_back_step(running_);
-  running_.save();
-  co_return is_shorter;
-}
 
 // False: the history is as long as before. What has been done is kept in the commit with the
 // summary, so that an interruption asks for the same summary again, which the ledger has.
@@ -471,18 +520,13 @@ Task<bool> Turn::compact(std::string_view reason) {
 Task<std::string> Turn::summarise(const Compaction& compaction) {
   for (;;) {
     HttpCall request = chat_.provider->request(summary_prompt(compaction, model_));
-    reserve_call(request);
-    ModelCall call = model_call(std::move(request));
-    call.purpose = "summary";
-    call.is_resumable = false;
-    call.open_text.clear();
-    call.used_events = 0;
+    reserve_call(request, "summary");
     std::string text;
     const auto take = [&text](const std::vector<Json>& chunks, std::uint64_t /*events*/) {
       for (const Json& chunk : chunks)
         if (parts::text(chunk, "type") == "text-delta") text += parts::text(chunk, "delta");
     };
-    auto calling = call_now(std::move(call), take);
+    auto calling = call_now(model_call(std::move(request)), take);
     CallResult result = co_await std::move(calling);
     if (result.outcome) settle_call(result.outcome->usage);
     running_.save();

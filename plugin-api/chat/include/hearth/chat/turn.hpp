@@ -99,9 +99,13 @@ class Turn {
 
   // ---- for the chat
 
-  // Ends a call that a crash has cut off, in place of on_turn.
-  // Failure   TurnStopped
-  [[nodiscard]] Task<void> stop_call();
+  [[nodiscard]] RunningTurn& running() noexcept { return running_; }
+  // Ends the call that was interrupted, if there is one, at the provider, too. What has arrived of
+  // it is kept.
+  [[nodiscard]] Task<void> end_call();
+  // Takes back what the last call has said; results of tools stay, and so does a call that may have
+  // been executed.
+  [[nodiscard]] Task<void> drop_text();
 
  private:
   [[nodiscard]] Agent& agent() const;
@@ -122,12 +126,15 @@ class Turn {
   };
   [[nodiscard]] ModelCall model_call(HttpCall request) const;
   [[nodiscard]] Task<CallResult> call_now(ModelCall call, TakeChunks take);
-  void reserve_call(const HttpCall& request);
+  [[nodiscard]] TakeChunks into_answer();
+  // A call that was interrupted has its reservation. `purpose`: of ModelCall
+  void reserve_call(const HttpCall& request, std::string purpose);
   void give_back();
   void settle_call(const Usage& usage);
   void take_outcome(const CallOutcome& outcome);
   [[nodiscard]] Task<bool> compact(std::string_view reason);
-  [[nodiscard]] Task<bool> overcome_overflow();
+  void take_back_step();  // of a call that was cut
+  [[noreturn]] void fail(const Failure& failure) const;
   [[nodiscard]] Task<void> recover(Failure failure, bool is_stalled, bool is_called);
 
   Chat& chat_;

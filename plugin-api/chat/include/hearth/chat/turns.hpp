@@ -63,14 +63,18 @@ struct CallPlan {
   bool is_paused = false;                  // the model has only paused
   std::string finish_reason;               // of the last call; empty: its answer is not whole
   Usage usage;                             // of the last answer
-  std::optional<Reservation> reservation;  // of a call that is not over
+  std::optional<Reservation> reservation;  // of a call that is not over ...
+  std::string purpose;                     // ... as in ModelCall
+  bool is_resumable = false;               // the same
   int generated = 0;                       // Turn::generate() that are over
   std::uint64_t base_parts = 0;            // parts of the message before the turn
   bool is_handed_over = false;             // the agent has left memory between two calls, in order
   int compactions = 0;                     // before a call, see context.hpp ...
-  int overflows = 0;                       // ... and after one that was refused as too long
+  int overflows = 0;                       // ... and after one that was refused as too long ...
+  std::optional<std::string> too_long;     // ... in these words, until it is compacted
   HEARTH_FIELDS(whole_calls, is_cut, open_text, is_paused, finish_reason, usage, reservation,
-                generated, base_parts, is_handed_over, compactions, overflows)
+                purpose, is_resumable, generated, base_parts, is_handed_over, compactions,
+                overflows, too_long)
 };
 
 struct TurnRecord {
