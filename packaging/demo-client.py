@@ -11,7 +11,7 @@
     --then FRAME    sends this call when that frame has come, and waits for its answer
     --only TEXT     shows answers, and other frames only if they hold TEXT
     --say TEXT      says this to a chat, and shows the answer as it comes
-    --take-up       shows the answer that a chat is making
+    --take-up       shows the answer that a chat is making, or the last one
 
 Real clients use the npm package `agents`; this one needs no installation.
 """
@@ -22,6 +22,7 @@ import os
 import socket
 import struct
 import sys
+import urllib.request
 
 TEXT, CLOSE = 1, 8
 DEADLINE_SECONDS = 10
@@ -69,7 +70,7 @@ def show(text):
     print(f"  server: {text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + '...'}", flush=True)
 
 
-def chat(connection, stream, text):
+def chat(connection, stream, address, path, text):
     """Shows one answer, from its first word to its last frame."""
     def send(frame):
         send_frame(connection, TEXT, json.dumps(frame).encode())
@@ -85,8 +86,11 @@ def chat(connection, stream, text):
         frame = json.loads(payload) if opcode == TEXT else {}
         if frame.get("type") == "cf_agent_stream_resuming":
             send({"type": "cf_agent_stream_resume_ack", "id": frame["id"]})
-        if frame.get("type") == "cf_agent_stream_resume_none":
-            raise SystemExit("there is no answer in progress")
+        if frame.get("type") == "cf_agent_stream_resume_none":  # it is whole already
+            with urllib.request.urlopen(f"http://{address}{path}/get-messages") as answer:
+                last = json.load(answer)[-1]
+            print("".join(part.get("text", "") for part in last["parts"]))
+            return
         if frame.get("type") != "cf_agent_use_chat_response":
             continue
         if frame.get("error"):
@@ -108,7 +112,7 @@ def main(arguments):
     stream = connection.makefile("rb")
     handshake(connection, stream, arguments.address, arguments.path)
     if arguments.say or arguments.take_up:
-        chat(connection, stream, arguments.say)
+        chat(connection, stream, arguments.address, arguments.path, arguments.say)
         return
     waiting = set()
 

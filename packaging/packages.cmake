@@ -28,7 +28,7 @@ if(HEARTH_HAS_CONSOLE)
 endif()
 hearth_packaged(deb_run /usr/share/doc/hearth/config config/README.md)
 hearth_packaged(deb_run /usr/share/doc/hearth/packaging packaging/README.md)
-hearth_packaged(deb_run /usr/share/doc/hearth/examples config/hearth.yaml)
+hearth_packaged(deb_run /usr/share/doc/hearth/examples config/hearth.yaml packaging/hearth-alerts.yml)
 install(DIRECTORY config/classes DESTINATION /usr/share/doc/hearth/examples COMPONENT deb_run EXCLUDE_FROM_ALL)
 hearth_packaged(deb_dev /usr/share/doc/libhearth-dev LICENSE RENAME copyright)
 

@@ -236,7 +236,9 @@ net::HttpResponse HttpApi::readiness() const {
   for (const auto& served : runtime_.classes().all()) {
     if (served->refusal.empty()) classes.push_back(served->segment);
   }
-  return json_answer(200, {{"status", "ready"}, {"classes", std::move(classes)}});
+  return json_answer(200, {{"status", "ready"},
+                           {"storage", readiness_.is_full() ? "full" : "ok"},
+                           {"classes", std::move(classes)}});
 }
 
 net::HttpResponse HttpApi::openapi() const {

@@ -43,9 +43,9 @@ struct HttpApiOptions {
 
 //  GET /                 a text that says what this server is
 //  GET /healthz          200 {"status":"ok"} for as long as the loop answers
-//  GET /readyz           200 {"status":"ready","classes":[...]}, or 503 {"status":"starting",
-//                        "stopping" or "data_lost"}; classes as URLs spell them, in alphabetical
-//                        order
+//  GET /readyz           200 {"status":"ready","storage","classes":[...]}, or 503
+//                        {"status":"starting", "stopping" or "data_lost"}. storage: "ok", or "full"
+//                        while no write is taken; classes as URLs spell them, in alphabetical order
 //  GET /metrics          the metrics, in Prometheus' text format 0.0.4
 //  GET /openapi.json     the table of routes; see openapi.hpp
 //  /agents/...           agents, any method; see AgentsEndpoint

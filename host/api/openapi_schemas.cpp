@@ -11,8 +11,8 @@ constexpr std::string_view kSchemas = R"json({
   "success": {"const": false}, "error": {"type": "string"}, "code": {"type": "string"},
   "retryable": {"type": "boolean"}}},
 "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
-"Readiness": {"type": "object", "required": ["status", "classes"], "properties": {
-  "status": {"const": "ready"}, "classes": {"type": "array", "items": {"type": "string"}}}},
+"Readiness": {"type": "object", "required": ["status", "storage", "classes"], "properties": {
+  "status": {"const": "ready"}, "storage": {"enum": ["ok", "full"]}, "classes": {"type": "array", "items": {"type": "string"}}}},
 "Anything": {},
 
 "Call": {"type": "object", "required": ["method"], "properties": {

@@ -25,15 +25,22 @@ class Readiness {
     const Phase phase = phase_.load(std::memory_order_relaxed);
     return phase == Phase::kReady && is_lost_ && is_lost_() ? Phase::kLost : phase;
   }
-  // While `is_lost` returns true, the phase is kLost instead of kReady. It may be called on any
+  // No write of an agent is taken, for want of room on the disk. What is stored is served.
+  [[nodiscard]] bool is_full() const { return is_full_ && is_full_(); }
+
+  // While `is_lost` returns true, the phase is kLost instead of kReady. Both may be called on any
   // thread. Call watch() before the server listens.
-  void watch(std::function<bool()> is_lost) { is_lost_ = std::move(is_lost); }
+  void watch(std::function<bool()> is_lost, std::function<bool()> is_full) {
+    is_lost_ = std::move(is_lost);
+    is_full_ = std::move(is_full);
+  }
   void set(Phase phase) { phase_.store(phase, std::memory_order_relaxed); }
 
  private:
   // Relaxed: no reader concludes from it that other memory is in some state.
   std::atomic<Phase> phase_ = Phase::kStarting;
   std::function<bool()> is_lost_;
+  std::function<bool()> is_full_;
 };
 
 }  // namespace hearth::api

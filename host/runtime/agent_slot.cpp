@@ -300,6 +300,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
         extensions::agent_line(
             {.agent_class = key_.agent_class, .agent = key_.name, .trace = trace},
             {{"error", std::string_view(failure.what())}}));
+    services.metrics.of_class(key_.agent_class).storage_failures.add();
     if (waking.live) waking.live->give_up(failure.what());
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }

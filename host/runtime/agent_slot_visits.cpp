@@ -162,6 +162,7 @@ void AgentSlot::open_for_visits() {
                                          {{"class", key_.agent_class},
                                           {"agent", key_.name},
                                           {"error", std::string_view(failure.what())}});
+    parts_.services.metrics.of_class(key_.agent_class).storage_failures.add();
     if (opened.live) opened.live->give_up(failure.what());
     for (AgentVisit& visit : visits) {
       if (!visit.is_over) visit.tell(visit_refused());

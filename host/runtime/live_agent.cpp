@@ -389,6 +389,7 @@ void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
   write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, code_.call(),
              {{"error", what}});
+  figures_.storage_failures.add();
   give_up(what);
 }
 

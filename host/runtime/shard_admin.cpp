@@ -157,6 +157,7 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
                                       {{"class", key.agent_class},
                                        {"agent", key.name},
                                        {"error", std::string_view(failure.what())}});
+    metrics_.of_class(key.agent_class).storage_failures.add();
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   if (slot != nullptr) slot->was_condemned();

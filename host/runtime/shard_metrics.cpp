@@ -35,6 +35,10 @@ ClassMetrics::ClassMetrics(Metrics& metrics, std::string_view agent_class)
       failed_starts(metrics.counter("hearth_agent_failed_starts_total",
                                     "Agents that could not be started; the log says why.",
                                     label_of(agent_class))),
+      storage_failures(
+          metrics.counter("hearth_storage_failures_total",
+                          "Agents whose files could not be read or written; the log says why.",
+                          label_of(agent_class))),
       commits(metrics.counter("hearth_commits_total", "Transactions of agents that were committed.",
                               label_of(agent_class))),
       metrics_(metrics),

@@ -33,6 +33,7 @@ class ClassMetrics {
   Gauge& live_agents;
   Counter& starts;
   Counter& failed_starts;
+  Counter& storage_failures;
   Counter& commits;
 
   void event_ended(EventKind kind, EventOutcome outcome);

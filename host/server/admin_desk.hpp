@@ -73,6 +73,9 @@ class AdminDesk {
 
   void stop();
 
+  // As AgentDesk's.
+  [[nodiscard]] std::size_t count_stuck() { return agents_.count_stuck(); }
+
  private:
   using Outcomes = Result<plugins::ReloadOutcomes>;
 

@@ -176,6 +176,20 @@ Result<Json> AgentDesk::stuck(const api::RouteCall& call) {
       .page(*request, agent_class, std::chrono::steady_clock::now() + shard_patience_);
 }
 
+std::size_t AgentDesk::count_stuck() {
+  const auto now = std::chrono::steady_clock::now();
+  auto due = next_look_.load();
+  if (now >= due && next_look_.compare_exchange_strong(due, now + kLookEvery)) {
+    desk_.run([this, until = now + shard_patience_] {
+      const auto page =
+          StuckAgents(runtime_, desk_.directory(), waits_)
+              .page({.agent_class = {}, .after = {}, .limit = StuckAgents::kMostLooks}, {}, until);
+      if (page) stuck_ = page->at("agents").size();
+    });
+  }
+  return stuck_;
+}
+
 Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   log("admin.evict", call);
   const auto key = target(call);

@@ -7,7 +7,9 @@
 #include "server/agent_waits.hpp"
 #include "server/desk.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -58,6 +60,11 @@ class AgentDesk {
 
   void add_routes(std::vector<api::Route>& rows);
 
+  // The agents of StuckAgents, at most kMostLooks of them, as of the last look. Looks again on the
+  // desk's thread, at most once in kLookEvery. Any thread.
+  [[nodiscard]] std::size_t count_stuck();
+  static constexpr std::chrono::minutes kLookEvery{1};
+
   // ---- on the desk's thread, for this desk and DataDesk ----
   // For a path with {class} and {name}.
   [[nodiscard]] Result<storage::AgentKey> target(const api::RouteCall& call);
@@ -94,6 +101,8 @@ class AgentDesk {
   runtime::Runtime& runtime_;
   Logger& logger_;
   const std::chrono::milliseconds shard_patience_;
+  std::atomic<std::size_t> stuck_ = 0;
+  std::atomic<std::chrono::steady_clock::time_point> next_look_{};
   const AgentWaits waits_;
 };
 

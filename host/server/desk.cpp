@@ -21,14 +21,26 @@ Desk::Desk(const storage::DataDirectory& data, Logger& logger, std::string_view 
 void Desk::run(const Exchange& exchange, std::function<void()> work) {
   const bool accepted = pool_.run([this, exchange, work = std::move(work)](bool cancelled) {
     if (cancelled) return refuse(exchange, shutting_down());
-    try {
-      work();
-    } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
-      logger_.write(LogLevel::kError, failed_, {{"error", std::string_view(failure.what())}});
+    if (!succeeds(work))
       refuse(exchange, {Errc::kInternal, "the directory of agents failed; the log says why"});
-    }
   });
   if (!accepted) refuse(exchange, too_much());
+}
+
+void Desk::run(std::function<void()> work) {
+  (void)pool_.run([this, work = std::move(work)](bool cancelled) {
+    if (!cancelled) (void)succeeds(work);
+  });
+}
+
+bool Desk::succeeds(const std::function<void()>& work) const {
+  try {
+    work();
+    return true;
+  } catch (const StorageError& failure) {  // agent boundary: the directory of agents failed
+    logger_.write(LogLevel::kError, failed_, {{"error", std::string_view(failure.what())}});
+    return false;
+  }
 }
 
 Error Desk::too_much() const {

@@ -35,6 +35,8 @@ class Desk {
 
   // Runs `work`, which answers the exchange, now or later.
   void run(const Exchange& exchange, std::function<void()> work);
+  // Runs `work`, which answers no exchange. It is dropped if too much is asked at once.
+  void run(std::function<void()> work);
   void refuse(const Exchange& exchange, const Error& error) const {
     exchange->respond(refusal_(error));
   }
@@ -47,6 +49,9 @@ class Desk {
   storage::Directory& directory();
 
  private:
+  // False: the directory of agents failed, and the log has it.
+  [[nodiscard]] bool succeeds(const std::function<void()>& work) const;
+
   const storage::DataDirectory& data_;
   Logger& logger_;
   const std::string_view failed_;

@@ -49,6 +49,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace hearth::server {
 namespace {
@@ -97,6 +98,7 @@ struct Server::Parts {
   Result<void> open_admin();
   Result<void> listen();
   void watch_files();
+  void watch_figures();
   Result<void> announce();
   Result<void> publish();
   void tell_full(std::string_view what, const Error& error, std::string_view next);
@@ -119,6 +121,7 @@ struct Server::Parts {
   Logger& logger = audit;
   ServerMetrics server_metrics{metrics, logger, clock};
   std::unique_ptr<storage::DataDirectory> data;
+  std::vector<Metrics::Watch> storage_figures;  // read data
   std::unique_ptr<plugins::VersionLedger> ledger;
   std::unique_ptr<Containment> containment;
   // The reloader uses it once there is one. Made after containment, which counts the last crash.
@@ -146,8 +149,7 @@ struct Server::Parts {
   std::unique_ptr<ServedCertificate> certificate;  // only with TLS
   plugins::DirectoryImage files_before;            // of watched_files, before they were read
   std::unique_ptr<WatchedFiles> watched_files;
-  Metrics::Watch sockets;                // reads http
-  Metrics::Watch client_memory;          // reads runtime
+  std::vector<Metrics::Watch> figures;   // read http, runtime, admin_desk, ledger
   plugins::DirectoryImage plugin_files;  // from before they were loaded
   plugins::LoadReport loaded;            // until watch_plugins()
   std::unique_ptr<plugins::PluginReloader> reloader;
@@ -181,6 +183,7 @@ Result<void> Server::Parts::open_data() {
   auto opened = storage::DataDirectory::open(config.server.data);
   if (!opened) return opened.error();
   data = std::make_unique<storage::DataDirectory>(*std::move(opened));
+  storage_figures = watch_storage(metrics, *data);
   if (!data->name_holder()) {
     tell_full("the process id in the file `lock`", Error{Errc::kUnavailable, system_text(ENOSPC)},
               "a server that is refused the directory cannot name this one");
@@ -341,6 +344,24 @@ void Server::Parts::watch_plugins() {
   admin_desk->use(reloader.get());
 }
 
+void Server::Parts::watch_figures() {
+  const auto watch = [this](std::string_view name, std::string_view help, auto read) {
+    figures.push_back(
+        metrics.watch_gauge(name, help, [read] { return static_cast<double>(read()); }));
+  };
+  watch("hearth_sockets", "Connections of clients of every kind, HTTP included.",
+        [this] { return http->connections(); });
+  watch("hearth_client_memory_bytes",
+        "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
+        [this] { return runtime->client_memory().used(); });
+  watch("hearth_agents_stuck",
+        "Agents whose wait needs a person or is too long, at most 200. Each minute they are looked "
+        "for anew, after a reading of this figure.",
+        [this] { return admin_desk->count_stuck(); });
+  watch("hearth_classes_quarantined", "Classes that crashed the server too often.",
+        [this] { return ledger->quarantined().size(); });
+}
+
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {
   const std::string file = configuration->of(agent_class->name())->file;
   used_settings.insert(file);
@@ -467,17 +488,11 @@ Result<void> Server::Parts::listen() {
   // The operator may have configured another name of this machine, which clients use.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
-  readiness.watch(loss_of(*data, logger));
+  readiness.watch(loss_of(*data, logger), [this] { return !data->has_room(); });
   readiness.set(api::Readiness::Phase::kReady);
   watch_files();
   http->start();
-  sockets =
-      metrics.watch_gauge("hearth_sockets", "Connections of clients of every kind, HTTP included.",
-                          [this] { return static_cast<double>(http->connections()); });
-  client_memory = metrics.watch_gauge(
-      "hearth_client_memory_bytes",
-      "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
-      [this] { return static_cast<double>(runtime->client_memory().used()); });
+  watch_figures();
   logger.record(LogLevel::kInfo, "server.ready",
                 {{"address", shown_address()},
                  {"classes", runtime->classes().all().size()},
@@ -557,7 +572,7 @@ void Server::Parts::close_clients() {
   watched_files.reset();
   certificate.reset();
   wait_for([this](std::function<void()> done) { http->stop(kGoodbye, std::move(done)); });
-  sockets = {};
+  figures.clear();
   http.reset();
   api.reset();
 }

@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <dirent.h>
 
@@ -59,6 +61,12 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+std::filesystem::space_info space_of(const storage::DataDirectory& data) {
+  std::error_code failed;
+  const std::filesystem::space_info space = std::filesystem::space(data.path(), failed);
+  return failed ? std::filesystem::space_info{} : space;
+}
+
 }  // namespace
 
 ServerMetrics::ServerMetrics(Metrics& metrics, const Logger& logger, const Clock& clock) {
@@ -85,6 +93,20 @@ ServerMetrics::ServerMetrics(Metrics& metrics, const Logger& logger, const Clock
   watches_.push_back(metrics.watch_counter(
       "hearth_log_lines_dropped_total", "Lines of the log that could not be written.",
       [&logger] { return static_cast<double>(logger.dropped().lines); }));
+}
+
+std::vector<Metrics::Watch> watch_storage(Metrics& metrics, const storage::DataDirectory& data) {
+  std::vector<Metrics::Watch> figures;
+  figures.push_back(
+      metrics.watch_gauge("hearth_storage_free_bytes", "Room on the disk of the data directory.",
+                          [&data] { return static_cast<double>(space_of(data).available); }));
+  figures.push_back(
+      metrics.watch_gauge("hearth_storage_size_bytes", "Size of the disk of the data directory.",
+                          [&data] { return static_cast<double>(space_of(data).capacity); }));
+  figures.push_back(metrics.watch_gauge("hearth_storage_full",
+                                        "1 while no write of an agent is taken, for want of room.",
+                                        [&data] { return data.has_room() ? 0.0 : 1.0; }));
+  return figures;
 }
 
 }  // namespace hearth::server

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
+#include "storage/data_directory.hpp"
 #include "telemetry/metrics.hpp"
 
 #include <vector>
@@ -23,5 +24,10 @@ class ServerMetrics {
  private:
   std::vector<Metrics::Watch> watches_;
 };
+
+// hearth_storage_free_bytes, hearth_storage_size_bytes (of the disk of the data directory; 0 if the
+// system does not say) and hearth_storage_full. The metrics and the directory outlive the result.
+[[nodiscard]] std::vector<Metrics::Watch> watch_storage(Metrics& metrics,
+                                                        const storage::DataDirectory& data);
 
 }  // namespace hearth::server

@@ -23,11 +23,16 @@ TEST_F(HttpApiTest, IsHealthyInEveryPhase) {
 
 TEST_F(HttpApiTest, IsReadyWhenItIs) {
   std::atomic<bool> is_lost = false;
-  readiness_.watch([&is_lost] { return is_lost.load(); });
+  std::atomic<bool> is_full = false;
+  readiness_.watch([&is_lost] { return is_lost.load(); }, [&is_full] { return is_full.load(); });
   start();
   const Reply ready = get("/readyz?verbose");
   EXPECT_EQ(ready.status, 200);
-  EXPECT_EQ(ready.body, R"({"classes":["broken","counter","room","sampler"],"status":"ready"})");
+  EXPECT_EQ(ready.body,
+            R"({"classes":["broken","counter","room","sampler"],"status":"ready","storage":"ok"})");
+  is_full = true;
+  EXPECT_EQ(get("/readyz").status, 200) << "what is stored is served";
+  EXPECT_TRUE(get("/readyz").body.ends_with(R"("storage":"full"})"));
   EXPECT_NE(ready.head.find("Cache-Control: no-store\r\n"), std::string::npos);
 
   readiness_.set(Readiness::Phase::kStarting);

@@ -193,7 +193,8 @@ TEST_F(ContainmentTest, AClassThatCrashesAgainAndAgainIsNotServedAndTheOthersAre
   EXPECT_EQ(refused.status, 503);
   EXPECT_NE(refused.body.find("quarantine"), std::string::npos) << refused.body;
   EXPECT_EQ(request(port, "POST", "/agents/counter/a").body, R"({"count":1})");
-  EXPECT_EQ(request(port, "GET", "/readyz").body, R"({"classes":["counter"],"status":"ready"})");
+  EXPECT_EQ(request(port, "GET", "/readyz").body,
+            R"({"classes":["counter"],"status":"ready","storage":"ok"})");
   EXPECT_EQ(supervisor->stop(), kClean);
   const std::string& log = supervisor->log();
   EXPECT_EQ(log.find("supervisor.restart", log.find("class.quarantined")), std::string::npos)

@@ -2,6 +2,7 @@
 // disk is full for the server only, by a library that is loaded into it (full_disk.c).
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "support/exposition.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -86,7 +87,16 @@ TEST_P(FullDiskStartCasesTest, WhatIsStoredIsServedAndWrittenAgainOnceThereIsRoo
 
   fill();
   server = start_ready(GetParam().variables);
-  EXPECT_EQ(request(*server, "GET", "/readyz").status, 200);
+  const auto expect_storage = [&server](std::string_view state, double full) {
+    const Reply ready = request(*server, "GET", "/readyz");
+    EXPECT_EQ(ready.status, 200);
+    EXPECT_TRUE(ready.body.ends_with("\"storage\":\"" + std::string(state) + "\"}")) << ready.body;
+    const Exposition seen(request(*server, "GET", "/metrics").body);
+    EXPECT_EQ(seen.value("hearth_storage_full"), full);
+    EXPECT_GT(seen.value("hearth_storage_free_bytes"), 0);
+    EXPECT_GT(seen.value("hearth_storage_size_bytes"), 0);
+  };
+  expect_storage("full", 1);
   EXPECT_EQ(count(*server, "a"), R"({"count":1})");
   EXPECT_EQ(AgentClient(*server, "/agents/counter/b").call("get"), 1);
   EXPECT_EQ(count(*server, "nobody"), R"({"count":0})") << "leaves no trace";
@@ -101,6 +111,7 @@ TEST_P(FullDiskStartCasesTest, WhatIsStoredIsServedAndWrittenAgainOnceThereIsRoo
 
   make_room();
   server->wait_for_log("server.disk_has_room");
+  expect_storage("ok", 0);
   EXPECT_EQ(increment(*server, "a"), R"({"count":2})");
   EXPECT_EQ(increment(*server, "new"), R"({"count":1})");
   EXPECT_EQ(AgentClient(*server, "/agents/counter/b").call("increment"), 2);

@@ -31,6 +31,7 @@ HOLDS = {
         ./usr/share/doc/hearth/console-notices.txt
         ./usr/share/doc/hearth/config/README.md ./usr/share/doc/hearth/packaging/README.md
         ./usr/share/doc/hearth/examples/hearth.yaml ./usr/share/doc/hearth/examples/classes/*.yaml
+        ./usr/share/doc/hearth/examples/hearth-alerts.yml
         ./usr/share/lintian/overrides/hearth""",
     "libhearth-dev": """
         ./usr/include/hearth/*.h ./usr/include/hearth/*.hpp

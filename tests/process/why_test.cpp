@@ -4,6 +4,7 @@
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
+#include "support/exposition.hpp"
 
 #include <sqlite3.h>
 #include <sys/socket.h>
@@ -278,6 +279,14 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
   for (const char* wanted : {"Buyer/a", "Fragile/a"})
     EXPECT_TRUE(hinted.contains(wanted)) << wanted;
   EXPECT_FALSE(hinted.contains("DurableAgent/tomorrow"));
+  // The figure is of the look that its first reading has caused.
+  const auto figure = [this] {
+    return Exposition(request(*server_, "GET", "/metrics").body).value("hearth_agents_stuck");
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (figure() != hinted.size() && std::chrono::steady_clock::now() < deadline) {
+  }
+  EXPECT_EQ(figure(), hinted.size());
 
   const auto command = run({"why", "DurableAgent/cold-letter"});
   EXPECT_EQ(command->wait(), kClean);

@@ -2,6 +2,7 @@
 #include "runtime/live_agent_fixture.hpp"
 #include "storage/connection.hpp"
 #include "storage/plugin_sql.hpp"
+#include "support/exposition.hpp"
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -167,6 +168,8 @@ TEST_F(LiveAgentCommitTest, P5_OfATurnWhoseCommitFailsNothingLeaves) {
     EXPECT_TRUE(host.broadcast(FrameKind::kText, "unsaved", "", {}));
   });
   EXPECT_EQ(shard_.logger.count("error agent.storage_failed"), 1U);
+  EXPECT_EQ(hearth::testing::Exposition(shard_.metrics.text()).sum("hearth_storage_failures_total"),
+            1);
   EXPECT_EQ(answer->end,
             "error internal: the agent's storage failed; do not count on any of this being saved");
   EXPECT_EQ(*client.sight, Sight());
