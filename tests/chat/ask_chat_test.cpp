@@ -101,28 +101,45 @@ TEST_P(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
 }
 
 // The desk is away while the other chat ends its answer and begins another one, for which the log
-// of the first is dropped.
+// of the first is dropped; and the message, if it keeps one only.
 TEST_P(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
-  model.by_request([](std::string_view body) {
-    const auto has = [&](std::string_view words) {
-      return body.find(words) != std::string_view::npos;
-    };
-    if (has("another question")) return says({"Later."}, std::chrono::hours(1));
-    if (has("customers of Acme")) return says({"It is ", "forty-two."}, seconds(5));
-    return desk_or_expert(body);
-  });
-  ChatClient client(desk);
-  client.say("r1", "What?");
-  wait(seconds(1));
-  expert.call("start", "another question", "k");
-  wait(seconds(10));
-  Desk::start_takes = seconds(9);
-  desk.kill();
-  wait(seconds(100));
-  Desk::start_takes = seconds(0);
-  const Json stored = transcript_of(desk)[1];
-  EXPECT_EQ(text_of(stored), "So it is.");
-  EXPECT_EQ(stored.at("parts")[1].at("output"), "It is forty-two.");
+  for (const bool is_removed : {false, true}) {
+    SCOPED_TRACE(is_removed);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    scripted.by_request([&](std::string_view body) {
+      const auto has = [&](std::string_view words) {
+        return body.find(words) != std::string_view::npos;
+      };
+      if (has("another question"))
+        return says({"Later."}, is_removed ? milliseconds(0) : std::chrono::hours(1));
+      if (has("customers of Acme"))
+        return says({"It is ", "forty-two."}, is_removed ? seconds(1) : seconds(5));
+      return has_result(body) ? says({"So it is."}) : desk_or_expert(body);
+    });
+    Json options = scripted.options();
+    if (is_removed) options["max_persisted_messages"] = 1;
+    auto other = own.create<Support>("b", options);
+    auto asking = own.create<Desk>("a", scripted.options());
+    ChatClient client(asking);
+    client.say("r1", "What?");
+    own.advance(seconds(1));
+    if (!is_removed) other.call("start", "another question", "k");
+    own.advance(is_removed ? milliseconds(500) : seconds(10));
+    Desk::start_takes = seconds(9);
+    asking.kill();
+    own.advance(seconds(7));
+    if (is_removed) other.call("start", "another question", "k");
+    own.advance(seconds(100));
+    Desk::start_takes = seconds(0);
+    const Json stored = transcript_of(asking)[1];
+    EXPECT_EQ(text_of(stored), "So it is.");
+    const Json& call = stored.at("parts")[1];
+    if (is_removed)
+      EXPECT_EQ(call.value("errorText", ""), "The other chat has dropped the question.");
+    else
+      EXPECT_EQ(call.value("output", ""), "It is forty-two.");
+  }
 }
 
 TEST_P(AskChatTest, AStopReachesTheOtherChat) {

@@ -328,13 +328,17 @@ TEST_P(CompactionTest, ALongHistoryIsCompactedBeforeATurn) {
   EXPECT_FALSE(asked_with(2, "xxx"));
 }
 
+// Of a prompt that was refused as too long, before the answer or in its middle; and of a history
+// that is long, with two kills.
 TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
-  for (int moment = 0; moment < 8; ++moment) {
+  for (int moment = 0; moment < 24; ++moment) {
+    const bool is_mid_stream = moment / 8 == 1;
+    const bool is_before = moment / 8 == 2;
     SCOPED_TRACE(moment);
     testing::Host own;
     ScriptedModel scripted(own, GetParam());
     Json options = scripted.options();
-    options.update(kReactive);
+    options.update(is_before ? Json{{"compact_after", 500}} : kReactive);
     auto agent = own.create<Support>("a", options);
     int summaries = 0;
     scripted.by_request([&](std::string_view body) {
@@ -346,19 +350,30 @@ TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
         return says({"They ", "have ", "a ", "dog."}, seconds(1));
       }
       if (has("They have a dog.")) return says({"Rex."});
-      return has("its name?") ? too_long() : says({"Noted."});
+      if (!has("its name?")) return says({"Noted."});
+      if (!is_mid_stream) return too_long();
+      Scripted overflows = says({"I ", "think "});
+      overflows.error = "prompt is too long: 210000 tokens > 200000 maximum";
+      return overflows;
     });
     ChatClient client(agent, "tab");
     client.say("r0", std::string(3'000, 'x'));
     own.advance(seconds(1));
     client.say("r1", "its name?");
-    own.advance(std::chrono::milliseconds(500 + moment * 1'000));
+    own.advance(std::chrono::milliseconds(500 + moment % 8 * 1'000));
     agent.kill();
     ChatClient back(agent, "tab");
+    if (is_before) {
+      own.advance(std::chrono::milliseconds(2'500));
+      agent.kill();
+    }
     own.advance(seconds(120));
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed", "completed"}));
     EXPECT_EQ(text_of(transcript_of(agent)[3]), "Rex.");
-    EXPECT_LE(summaries, 2);
+    EXPECT_LE(summaries, is_before ? 3 : 2);
+    if (is_mid_stream)
+      EXPECT_LE(scripted.requests().size(), 3U + static_cast<std::size_t>(summaries));
+    EXPECT_EQ(agent.call("unsettled"), 0);
   }
 }
 

@@ -111,6 +111,23 @@ TEST_P(DoorTest, AReaderThatComesAfterTheNextTurnHasBegunIsToldThatTheRestIsGone
   }
 }
 
+TEST_P(DoorTest, ARestIsGoneAlthoughItsMessageWasRemovedToo) {
+  auto agent = make({{"max_persisted_messages", 1}});
+  model.then({"one"});
+  model.then({"two"});
+  for (const char* const key : {"k1", "k2"}) {
+    agent.call("start", "count", key);
+    wait(seconds(5));
+  }
+  EXPECT_EQ(transcript_of(agent).size(), 1U);
+  const auto answer =
+      agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+  wait(seconds(5));
+  Json done;
+  EXPECT_EQ(events_text(answer.answer().body, &done), "");
+  EXPECT_EQ(done.value("is_cut", false), true);
+}
+
 TEST_P(DoorTest, AWrongBodyIsRefusedWithASentence) {
   auto agent = make();
   for (const char* const body :

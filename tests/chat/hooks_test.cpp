@@ -260,6 +260,50 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
   }
 }
 
+// It costs the turn that it fails in, and no other.
+TEST_P(HooksTest, ASanitizeThatAlwaysThrowsEndsTheTurnWithAReason) {
+  struct Row {
+    const char* role;
+    std::size_t stored;
+    std::size_t requests;
+  };
+  for (const Row& row : {Row{"assistant", 2, 4}, Row{"user", 0, 0}}) {
+    SCOPED_TRACE(row.role);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>(
+        "a", with(scripted.options(), {{"hook", std::string("sanitize:") + row.role}}));
+    scripted.then(asks("refund", {{"id", "o1"}}));  // is stored in mid-turn
+    scripted.then({"one"});
+    scripted.then({"two"});
+    scripted.then({"three"});
+    ChatClient client(agent);
+    std::vector<std::string> turns = {"r1", "r2", "r3"};
+    for (const std::string& turn : turns) client.say(turn, "count");
+    if (row.role == std::string("user")) {
+      client.send({{"type", "cf_agent_chat_messages"},
+                   {"messages", Json::array({user_message("u9", "set")})}});
+      const auto door = agent.request("POST", "/agents/support/a/chat", R"({"text":"hi"})");
+      EXPECT_EQ(door.status, 400U);
+      EXPECT_NE(door.body.find("could not be stored"), std::string::npos);
+    } else {
+      turns.push_back(agent.call("start", "count", "k"));
+    }
+    own.advance(seconds(60));
+    client.read();
+    for (const std::string& turn : turns) {
+      ASSERT_TRUE(client.done(turn).is_object()) << turn;
+      EXPECT_EQ(client.done(turn).value("body", ""), "The message could not be stored.");
+    }
+    EXPECT_EQ(transcript_of(agent).size(), row.stored == 0 ? 0U : turns.size());
+    EXPECT_EQ(scripted.requests().size(), row.requests);
+    EXPECT_GE(lines(own, "sanitize failed: no luck"), turns.size());
+    const std::size_t told = row.stored == 0 ? 0 : turns.size();
+    EXPECT_EQ(agent.call("notes", "error"), Json(std::vector<std::string>(told, "sanitize")));
+    EXPECT_EQ(agent.call("is_stable", 0), true);
+  }
+}
+
 // No client can answer the call any more: the model reads what the hook gives, or an error.
 TEST_P(HooksTest, C46_ACallThatNoAnswerCanReachIsRepairedInTheTranscript) {
   for (const char* const hook : {"", "repair"}) {
@@ -301,8 +345,8 @@ TEST_P(HooksTest, C41_OnExhaustedIsCalledOnceWhoeverGivesUpAndWhateverKillsIt) {
   };
   for (const Row& row : {Row{"exhausted:slow", "work_budget_exceeded", false},
                          {"exhausted:slow", "work_budget_exceeded", true},
-                         {"sanitize", "max_attempts_exceeded", false},
-                         {"sanitize:slow", "max_attempts_exceeded", true}}) {
+                         {"dead", "max_attempts_exceeded", false},
+                         {"dead:slow", "max_attempts_exceeded", true}}) {
     SCOPED_TRACE(row.hook + std::string(row.is_killed ? " killed" : ""));
     testing::Host own;
     ScriptedModel scripted(own, GetParam());

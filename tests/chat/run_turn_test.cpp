@@ -414,6 +414,35 @@ TEST_P(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
+// Whether the fiber waits for a hook, or has not begun again.
+TEST_P(RecoveryOfTurnsTest, BehindAClearNoClientIsToldOfARecovery) {
+  for (const bool is_killed : {false, true}) {
+    SCOPED_TRACE(is_killed);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options.update({{"hook", "keep:slow"}, {"slow_start", true}});
+    auto agent = own.create<Support>("a", options);
+    Scripted dies = cut(says({}));
+    dies.says.push_back({.reasoning = "hm"});
+    scripted.then(dies);
+    ChatClient client(agent);
+    client.say("r1", "hi");
+    own.advance(seconds(2));
+    for (int i = 0; i < 100 && agent.call("notes", "keep").empty(); ++i) own.advance(seconds(1));
+    ASSERT_EQ(agent.call("notes", "keep").size(), 1U);
+    if (is_killed) agent.kill();
+    ChatClient back(agent);
+    back.send({{"type", "cf_agent_chat_clear"}});
+    own.advance(seconds(60));
+    back.read();
+    const std::vector<Json> told = back.frames("cf_agent_chat_recovering");
+    ASSERT_FALSE(told.empty());
+    EXPECT_EQ(told.back().at("recovering"), false);
+    EXPECT_EQ(agent.call("unsettled"), 0);
+  }
+}
+
 TEST_P(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
   auto agent = make();
   Scripted call = asks("look", {{"id", "o1"}});

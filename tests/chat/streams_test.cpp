@@ -193,6 +193,7 @@ class Room : public Agent {
  public:
   static void methods(Methods<Room>& m) {
     m.add("put", &Room::put);
+    m.add("update", &Room::update);
     m.add("show", &Room::show);
     m.add("raw", &Room::raw);
     m.add("say", &Room::say);
@@ -213,6 +214,7 @@ class Room : public Agent {
     streams_.show_update(*transcript_.last());
     streams_.end({.id = "r1", .outcome = "completed", .message_ids = {}}, std::nullopt);
   }
+  void update() { streams_.show_update(*transcript_.last()); }
   void raw(std::size_t bytes) { broadcast(std::string(bytes, 'x')); }
   void say(std::string text) {
     std::vector<std::string> chunks;
@@ -302,6 +304,24 @@ TEST_F(SlowClientTest, ItIsSentSomeOfTheChunksAndReadsTheRestFromTheLog) {
     EXPECT_EQ(client->shown("r1"), text());
     EXPECT_EQ(client->done("r1").at("outcome"), "completed");
   }
+}
+
+// A message that changes meanwhile would be overwritten by the chunks before the change.
+TEST_F(SlowClientTest, ItIsShownAChangeOnceItHasReadTheChunksBefore) {
+  agent.call("put", 500);
+  say(50);
+  const std::size_t before = unread();
+  for (int i = 0; i < 10; ++i) agent.call("update");
+  EXPECT_EQ(unread(), before);
+  for (ChatClient* const client : {&fast, &slow}) {
+    client->socket().hold(false);
+    client->read();
+    EXPECT_EQ(client->shown("r1"), text());
+    EXPECT_EQ(client->frames("cf_agent_message_updated").size(), client == &fast ? 10U : 0U);
+  }
+  EXPECT_EQ(text_of(slow.frames("cf_agent_chat_messages").back().at("messages").at(0)).size(),
+            500U);
+  EXPECT_EQ(slow.snapshots(), 1U);
 }
 
 TEST_F(SlowClientTest, AReplacedLibraryDoesNotSendItMore) {

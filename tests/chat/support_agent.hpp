@@ -60,6 +60,10 @@ class Support : public ChatAgent {
   }
   Task<void> on_other_start() override {
     sql("CREATE TABLE IF NOT EXISTS notes(what TEXT, text TEXT)");
+    if (own_.hook.starts_with("dead"))  // a fiber that fails beside its turn
+      sql("CREATE TRIGGER IF NOT EXISTS dead BEFORE UPDATE OF state ON chat_turns "
+          "WHEN NEW.state = 'completed' AND NOT EXISTS(SELECT 1 FROM notes WHERE what = "
+          "'exhausted') BEGIN SELECT RAISE(ABORT, 'no luck'); END");
     if (own_.slow_start) co_await sleep(std::chrono::seconds(1));
   }
   Task<void> on_turn(Turn& turn) override {
@@ -100,6 +104,8 @@ class Support : public ChatAgent {
   }
   Task<bool> should_keep_recovering(RecoveryContext /*context*/) override {
     if (own_.hook == "keep:throw") throw std::runtime_error("no luck");
+    note("keep", "");
+    if (own_.hook == "keep:slow") co_await sleep(std::chrono::seconds(10));
     co_return own_.hook != "keep:false";
   }
   Task<void> on_exhausted(RecoveryContext context) override {
@@ -121,10 +127,9 @@ class Support : public ChatAgent {
     note("error", classification);
   }
   void sanitize(Json& message) override {
-    if (message.at("role") != "assistant") return;
-    // A fiber that fails beside its turn.
-    if (own_.hook.starts_with("sanitize") && notes("exhausted").empty())
+    if (own_.hook == "sanitize:" + message.at("role").get<std::string>())
       throw std::runtime_error("no luck");
+    if (message.at("role") != "assistant") return;
     if (own_.swell && text_of(message) == "large")
       message["metadata"] = std::string(kMaxMessageBytes, 'x');
     if (!own_.shout) return;

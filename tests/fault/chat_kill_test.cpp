@@ -45,7 +45,14 @@ constexpr ChatClass kLimited{"limited", "chat-completions", "",
                              "operations: {kinds: {chat.model: {per_day: 1}}}\n"};
 constexpr ChatClass kKeyed{"keyed", "chat-completions", "", "", "keyed"};
 constexpr ChatClass kUnsafe{"unsafe", "chat-completions", "", "", "unsafe"};
-constexpr ChatClass kAsking{"asking", "chat-completions", "", "", "keyed", true};
+constexpr std::array kAsking = {
+    ChatClass{"asking-responses", "openai-responses", "  background: true\n", "", "keyed", true},
+    ChatClass{"asking-completions", "chat-completions", "", "", "keyed", true},
+    ChatClass{"asking-messages", "anthropic", "", "", "keyed", true},
+};
+// Its tool is a chat of kChatClasses[1], of the name "expert".
+constexpr ChatClass kDesk{"desk", "chat-completions",
+                          "  tools: [{name: ask, chat: {class: completions, name: expert}}]\n"};
 // Each is passed within a turn; the parts are those of the answer, with their chunks.
 struct ChatStop {
   const char* name;
@@ -87,7 +94,8 @@ class ChatKillTest : public ProcessTest {
     const std::string address = said.substr(said.rfind('/') + 1);
     model_port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
     for (const ChatClass& each : kChatClasses) put_class(each, address);
-    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe, kAsking}) put_class(each, address);
+    for (const ChatClass& each : kAsking) put_class(each, address);
+    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe, kDesk}) put_class(each, address);
   }
   void put_class(const ChatClass& of, const std::string& address) {
     put(std::string("classes/") + of.name + ".yaml",
@@ -118,6 +126,7 @@ class ChatKillTest : public ProcessTest {
     const ChatClass* of = nullptr;
     std::string agent;
     std::string key = "k";
+    std::string script = {};               // of the model; empty: as the class needs it
     std::vector<std::string> chunks = {};  // by their number
     Json end = nullptr;                    // null: it has not come
   };
@@ -125,8 +134,9 @@ class ChatKillTest : public ProcessTest {
   // The client asks, again with the same key.
   static std::unique_ptr<RawClient> ask(const ServerProcess& server, const Question& question) {
     std::string text = "question " + question.agent;
-    if (*question.of->effect != 0)
-      text += "\n```json\n[[{\"call\":\"pay\",\"input\":{}}],[{\"words\":30}]]\n```";
+    std::string script = question.script;
+    if (*question.of->effect != 0) script = R"([[{"call":"pay","input":{}}],[{"words":30}]])";
+    if (!script.empty()) text += "\n```json\n" + script + "\n```";
     const std::string body = dump_json(Json{{"text", text}});
     std::string head = std::string("POST /agents/") + question.of->name + "/" + question.agent +
                        "/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
@@ -186,6 +196,7 @@ class ChatKillTest : public ProcessTest {
     for (const std::string& each : question.chunks) {
       const Json chunk = parse_json(each).value();
       if (!chunk.value("type", "").starts_with("tool-output-")) continue;
+      if (chunk.value("preliminary", false)) continue;
       EXPECT_TRUE(result.is_null()) << each;
       result = chunk;
     }
@@ -225,7 +236,7 @@ class ChatKillTest : public ProcessTest {
     SCOPED_TRACE(question.of->name + (" " + question.agent));
     EXPECT_EQ(question.end.value("outcome", ""), "completed");
     EXPECT_EQ(text_of(question), all_words());
-    expect_paid(question, *question.of->effect != 0 ? 2 : 1);
+    expect_paid(question, *question.of->effect != 0 || question.of == &kDesk ? 2 : 1);
     expect_stored(question);
   }
   // So many answers were whole. Each other request has a row that says that its answer was cut; of
@@ -420,15 +431,18 @@ TEST_F(ChatKillTest, C23_AnApprovalIsAskedForOnceAndPaysOnceOverAKillAtEachPlace
   struct Row {
     const char* stop;
     bool is_answer;  // the kill comes with the user's answer
+    std::size_t of;
   };
-  for (const Row& row : {Row{"operation.settled.written", false},
-                         {"operation.settled.committed", false},
-                         {"managed.start.written", true},
-                         {"managed.start.committed", true},
-                         {"fetch.start.committed", true}}) {
+  for (const Row& row : {Row{"operation.settled.written", false, 0},
+                         {"operation.settled.committed", false, 1},
+                         {"operation.settled.committed", false, 2},
+                         {"managed.start.written", true, 0},
+                         {"managed.start.committed", true, 1},
+                         {"fetch.start.committed", true, 2}}) {
     SCOPED_TRACE(row.stop + std::string(row.is_answer ? " of the answer" : ""));
     charges("?reset");
-    Question asked = question(kAsking);
+    Question asked = question(kAsking.at(row.of));
+    SCOPED_TRACE(asked.of->name);
     if (!row.is_answer) ask_and_kill(asked, row.stop, 1);
     answer_to_the_end(asked);
     EXPECT_EQ(asked.end.value("outcome", ""), "completed");
@@ -452,6 +466,67 @@ TEST_F(ChatKillTest, C23_AnApprovalIsAskedForOnceAndPaysOnceOverAKillAtEachPlace
     EXPECT_EQ(charges().size(), 1U);
     expect_paid(asked, 2);
     expect_stored(asked);
+  }
+}
+
+// T8: what a client has cleared does not come back, nothing is asked for it, and its call is over;
+// that of the first row, which is in the background, ends at the provider in a later commit.
+TEST_F(ChatKillTest, C15_WhatAClearHasEndedStaysAwayOverAKill) {
+  constexpr std::array kStops = {"operation.settled.written", "operation.settled.committed",
+                                 "managed.settle.committed"};
+  for (std::size_t i = 0; i < kStops.size(); ++i) {
+    SCOPED_TRACE(kStops.at(i));
+    Question asked = question(kChatClasses.at(i));
+    asked.script = R"([[{"rate":20},{"words":30}]])";
+    {
+      const auto server = serve_until(kStops.at(i), 1);
+      const auto client = ask(*server, asked);
+      client->read_until("word3");
+      const auto clearing = send_frame(
+          *server, asked, {{"type", "cf_agent_chat_clear"}, {"padding", std::string(126, ' ')}});
+      server->wait_for_log("stopped at " + std::string(kStops.at(i)) + "\n");
+      EXPECT_EQ(server->kill(), kKilled);
+    }
+    const auto server = serve_chats();
+    EXPECT_EQ(messages(*server, asked), Json::array());
+    EXPECT_TRUE(soon([&] {
+      return rows_of_chat(asked, "SELECT state FROM chat_turns") ==
+                 std::vector<std::string>{"aborted"} &&
+             rows_of_chat(asked,
+                          "SELECT 1 FROM cf_agents_fibers WHERE status IN ('pending', 'running')")
+                 .empty();
+    }));
+    EXPECT_EQ(messages(*server, asked), Json::array());
+    EXPECT_EQ(server->stop(), kClean);
+    EXPECT_EQ(rows_of_chat(asked, "SELECT state FROM cf_agents_operations"),
+              std::vector<std::string>{"completed"});
+    EXPECT_EQ(requests(asked), 1U);
+  }
+}
+
+TEST_F(ChatKillTest, AChatThatAsksAnotherOneLosesNothingAndAsksOnce) {
+  std::mt19937_64 random(from_environment("HEARTH_CHAT_SEED", 1));
+  for (std::size_t i = 1; i <= (kSanitized ? 1 : 3) && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    Question asked = question(kDesk);
+    asked.script = R"([[{"call":"ask","input":{"text":"question expert-)" + asked.agent +
+                   R"("}}],[{"words":30}]])";
+    for (int kills = 0; kills < 2; ++kills) {
+      const auto server = serve_chats();
+      const auto client = ask(*server, asked);
+      // Any moment: this waits for nothing. Both answers take some 200 ms.
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 250'000));
+      EXPECT_EQ(server->kill(), kKilled);
+      read(*client, asked);
+    }
+    answer_to_the_end(asked);
+    expect_whole(asked);
+    EXPECT_EQ(result_of_tool(asked).value("output", Json()), all_words());
+    const auto server = serve_chats();
+    const Json stored = messages(*server, {&kChatClasses[1], "expert"});
+    ASSERT_EQ(stored.size(), 2 * i) << dump_json(stored);
+    EXPECT_EQ(stored_text(stored.back()), all_words());
+    EXPECT_EQ(server->stop(), kClean);
   }
 }
 

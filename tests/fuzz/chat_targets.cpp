@@ -3,12 +3,15 @@
 #include "fuzz/targets.hpp"
 
 #include <hearth/chat/chunk.hpp>
+#include <hearth/chat/long_frame.hpp>
 #include <hearth/chat/message.hpp>
 #include <hearth/chat/wire.hpp>
 
 #include <exception>
 #include <set>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <variant>
 
 namespace hearth::fuzz {
@@ -58,15 +61,55 @@ struct CheckFrame {
   void operator()(const Frame&) const {}
 };
 
+// Null: the bytes are no frame with messages.
+Json sent_list(std::string_view bytes) {
+  const auto frame = chat::read_client_frame(bytes);
+  if (!frame) return nullptr;
+  if (const auto* const request = std::get_if<chat::ChatRequest>(&*frame)) return request->messages;
+  if (const auto* const set = std::get_if<chat::SetMessages>(&*frame)) return set->messages;
+  return nullptr;
+}
+
+void check_split(std::string_view bytes) {
+  const auto split = chat::LongFrame::split(bytes);
+  if (!split) return;
+  const Json all = sent_list(bytes);
+  if (all.is_null()) return;
+  require(sent_list(split->without({})) == all, "a frame without none is the frame");
+  std::unordered_set<std::string> ids;
+  Json rest = Json::array();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_earlier = i < split->earlier().size() && !split->earlier()[i].id.empty();
+    if (!is_earlier) {
+      rest.push_back(all[i]);
+      continue;
+    }
+    require(split->earlier()[i].id == all[i].at("id").get<std::string>(),
+            "the id is that of the message");
+    require(ids.insert(split->earlier()[i].id).second, "no two messages have one id");
+  }
+  require(sent_list(split->without(ids)) == rest, "a frame without some has the others");
+  for (const auto& [id, hash] : split->hashes_without(ids))
+    require(!ids.contains(id), "what is left out has no hash");
+}
+
+// The bytes as the body of a request, which a fuzzer would hardly escape.
+std::string as_request(std::string_view bytes) {
+  return to_text(Json{{"type", "cf_agent_use_chat_request"},
+                      {"id", "r"},
+                      {"init", {{"method", "POST"}, {"body", bytes}}}});
+}
+
 }  // namespace
+
+void chat_long_frame(std::string_view bytes) {
+  check_split(bytes);
+  check_split(as_request(bytes));
+}
 
 void chat_frame(std::string_view bytes) {
   if (const auto frame = chat::read_client_frame(bytes)) std::visit(CheckFrame{}, *frame);
-  // The same bytes as the body of a request, which a fuzzer would hardly escape.
-  const Json request{{"type", "cf_agent_use_chat_request"},
-                     {"id", "r"},
-                     {"init", {{"method", "POST"}, {"body", bytes}}}};
-  if (const auto frame = chat::read_client_frame(to_text(request)))
+  if (const auto frame = chat::read_client_frame(as_request(bytes)))
     std::visit(CheckFrame{}, *frame);
 }
 

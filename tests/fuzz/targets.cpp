@@ -14,6 +14,7 @@ std::span<const Target> targets() {
       Target{"chat_chunks", chat_chunks},
       Target{"chat_completions", chat_completions},
       Target{"chat_frame", chat_frame},
+      Target{"chat_long_frame", chat_long_frame},
       Target{"chat_reconcile", chat_reconcile},
       Target{"chat_responses", chat_responses},
       Target{"class_file", class_file},

@@ -48,6 +48,7 @@ void admin_request(std::string_view bytes);
 // chat_targets.cpp
 void chat_chunks(std::string_view bytes);
 void chat_frame(std::string_view bytes);
+void chat_long_frame(std::string_view bytes);
 void chat_reconcile(std::string_view bytes);
 // provider_targets.cpp
 void chat_anthropic(std::string_view bytes);

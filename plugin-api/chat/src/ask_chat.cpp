@@ -51,10 +51,11 @@ class Asked {
     }
     if (const std::string& error = parts::text(*end_, "error"); !error.empty())
       throw Error(HEARTH_E_FINAL, error);
-    // A clear has taken the answer, too.
+    // A clear has taken the answer, too; or it was removed as one of the oldest.
     const std::string& outcome = parts::text(*end_, "outcome");
     const std::string& answer = parts::text(*end_, "text");
-    if (outcome == "skipped" || (outcome == "aborted" && answer.empty()))
+    if (outcome == "skipped" || (outcome == "aborted" && answer.empty()) ||
+        parts::is_true(*end_, "is_cut"))
       throw Error(HEARTH_E_FINAL, "The other chat has dropped the question.");
     co_return Json(answer);
   }

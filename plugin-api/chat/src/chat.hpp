@@ -78,7 +78,9 @@ struct Chat {
   bool cancel(std::string_view id);
   void clear(const std::optional<Connection>& except);
   // Sanitises a message as it is stored.
+  // Failure   TurnFailed: the author's hook has failed
   void clean(Json& message);
+  void ask_sanitizer(Json& message);  // the author's hook alone
   // Changes a call's part in the running answer, or in a stored message.
   void answer(const Connection& client, const std::string& call, bool auto_continue,
               const Json& tools, const std::function<Answer(Json&)>& change);
@@ -96,8 +98,12 @@ struct Chat {
   Task<void> run(std::string id, FiberContext& fiber);
   Task<void> go_on(Turn& given, FiberContext& fiber);
   // However a turn ends, no call of the model goes on behind it.
-  Task<void> end_call(Turn& given);
+  Task<void> end_call(Turn& given, const FiberContext& fiber);
+  // Settles what is left of them: what has arrived is in the log.
+  void drop_calls(const std::string& fiber);
   void end(RunningTurn& turn, TurnState state, std::string text);
+  // Why the answer cannot be stored, if so.
+  std::optional<TurnFailed> store_answer(RunningTurn& turn);
   void tell_error(const std::string& text, const std::string& classification);
   // Those of other turns, but not while a caller reads them. Empty: all logs.
   void drop_old_logs(std::string_view id);

@@ -263,13 +263,15 @@ Task<Json> ChatAgent::follow_for_agent(Stream& out, std::string turn, std::uint6
   co_await std::move(reading);
   const std::optional<chat::TurnRecord> record = begun().turns.find(turn);
   if (!record) throw Error(HEARTH_E_NOT_FOUND, "there is no such turn");
-  // The log is gone once the next turn has begun; the message stays.
+  // The log is gone once the next turn has begun; the message stays, unless it was removed.
   std::string text;
-  const Json message = begun().transcript.find(record->message_id).value_or(Json::object());
-  for (const Json& part : chat::parts::of(message))
+  const std::optional<Json> message = begun().transcript.find(record->message_id);
+  for (const Json& part : message ? chat::parts::of(*message) : Json::array())
     if (chat::is_text(part)) text += chat::part_text(part);
-  co_return Json{
-      {"outcome", chat::state_text(record->state)}, {"error", record->error}, {"text", text}};
+  co_return Json{{"outcome", chat::state_text(record->state)},
+                 {"error", record->error},
+                 {"text", text},
+                 {"is_cut", record->work > 0 && !message}};
 }
 
 bool ChatAgent::cancel_for_agent(std::string turn) {

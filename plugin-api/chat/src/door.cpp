@@ -87,8 +87,8 @@ Task<Response> Chat::stream_turn(const Request& request, std::string id) {
   Json last{{"turn", id}, {"outcome", turn ? state_text(turn->state) : "aborted"}};
   if (turn && !turn->error.empty()) last["error"] = turn->error;
   if (turn && !turn->message_id.empty()) last["message"] = turn->message_id;
-  // The client has come after the next turn has begun.
-  if (turn && log.tally(id).chunks == 0 && transcript.find(turn->message_id)) last["is_cut"] = true;
+  // The client has come after the next turn has begun, or a clear.
+  if (turn && turn->work > 0 && log.tally(id).chunks == 0) last["is_cut"] = true;
   auto sending = events.send({.data = to_text(last), .event = "done"});
   co_await sending;
   co_return events.end();

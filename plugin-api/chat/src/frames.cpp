@@ -3,6 +3,7 @@
 #include "parts.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace hearth::chat {
@@ -58,9 +59,20 @@ std::vector<Json> user_text(std::string_view text) {
   return messages;
 }
 
+void Chat::ask_sanitizer(Json& message) {
+  try {
+    agent.sanitize(message);
+  } catch (const Unreadable&) {
+    throw;
+  } catch (const std::exception& error) {
+    agent.log.error("chat: sanitize failed: ", error.what());
+    throw TurnFailed("The message could not be stored.", "sanitize");
+  }
+}
+
 void Chat::clean(Json& message) {
   chat::sanitize(message);
-  agent.sanitize(message);
+  ask_sanitizer(message);
 }
 
 // ---- the line -----------------------------------------------------------------------------------
@@ -98,13 +110,11 @@ void Chat::clear(const std::optional<Connection>& except) {
   transcript.clear();
   agent.kv().remove(kSummaryKey);
   drop_old_logs({});
-  if (running != nullptr) {
-    const TurnRecord& turn = running->record();
-    if (turn.incident.attempt > 0) streams.show_recovering(false, turn.id);
-    std::exchange(running, nullptr)->stop().request_stop();
-  }
+  if (running != nullptr) std::exchange(running, nullptr)->stop().request_stop();
   streams.show_clear(except);
   for (const TurnInLine& turn : gone) {
+    if (const auto record = turns.find(turn.id); record && record->incident.attempt > 0)
+      streams.show_recovering(false, turn.id);
     if (turn.is_running)
       streams.end({.id = turn.id,
                    .is_continuation = turn.kind == TurnKind::kContinuation,
@@ -164,7 +174,7 @@ Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
 }
 
 Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
-  for (Json& message : request.messages) agent.sanitize(message);
+  for (Json& message : request.messages) ask_sanitizer(message);
   const std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
   auto preparing = agent.offload(
       [messages = std::move(request.messages)]() mutable { return prepare(std::move(messages)); });
@@ -198,6 +208,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
 }
 
 Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {
+  for (Json& message : frame.messages) ask_sanitizer(message);
   auto preparing = agent.offload(
       [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
   Prepared prepared = co_await preparing;
@@ -211,17 +222,16 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   std::optional<Json> message;
   Answer answered = Answer::kNoCall;
   if (running != nullptr) answered = change(running->message());
-  if (answered == Answer::kTaken) {  // if it is too large, the turn ends with that
-    try {
-      running->store_message([this](Json& stored) { clean(stored); });
-    } catch (const Error& error) {
-      if (error.code() != HEARTH_E_LIMIT) throw;
-    }
+  if (answered == Answer::kTaken) {  // if it cannot be stored, the turn ends with that
+    std::ignore = store_answer(*running);
     message = transcript.find(running->record().message_id);
   } else if (answered == Answer::kNoCall) {
     message = transcript.find_call(call);
     if (message) answered = change(*message);
-    if (answered == Answer::kTaken) transcript.put(*message);
+    if (answered == Answer::kTaken) {
+      clean(*message);
+      transcript.put(*message);
+    }
   }
   if (answered == Answer::kNoCall) agent.log.info("chat: an answer to a call that does not exist");
   if (answered != Answer::kTaken || !message) return;
@@ -246,24 +256,24 @@ Task<void> Chat::handle(Connection client, ClientFrame frame, SentList sent) {
       client.send(refusal_frame({request->id, kReadonly}));
     co_return;
   }
-  if (auto* const request = std::get_if<ChatRequest>(&frame)) {
-    const std::string id = request->id;
-    std::string refusal;
-    try {
+  Refusal refusal;
+  try {
+    if (auto* const request = std::get_if<ChatRequest>(&frame)) {
+      refusal.id = request->id;
       auto accepting = accept(client, std::move(*request), std::move(sent));
       co_await std::move(accepting);
-    } catch (const HostError&) {
-      throw;
-    } catch (const Error& error) {
-      refusal = error.what();
+    } else if (auto* const messages = std::get_if<SetMessages>(&frame)) {
+      auto setting = set_messages(client, std::move(*messages), std::move(sent));
+      co_await std::move(setting);
+    } else {
+      handle_now(client, frame);
     }
-    if (!refusal.empty()) client.send(refusal_frame({id, refusal}));
-  } else if (auto* const messages = std::get_if<SetMessages>(&frame)) {
-    auto setting = set_messages(client, std::move(*messages), std::move(sent));
-    co_await std::move(setting);
-  } else {
-    handle_now(client, frame);
+  } catch (const HostError&) {
+    throw;
+  } catch (const Error& error) {
+    refusal.text = error.what();
   }
+  if (!refusal.text.empty()) refuse(client, refusal);
 }
 
 void Chat::handle_now(const Connection& client, const ClientFrame& frame) {

@@ -67,7 +67,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   RunningTurn turn(agent, transcript, turns, log, streams, *record);
   Turn given(*this, turn, fiber);
   if (record->ended) {  // by a clear, and a crash came before the end of its call
-    auto ending_call = end_call(given);
+    auto ending_call = end_call(given, fiber);
     co_await std::move(ending_call);
     co_return;
   }
@@ -91,14 +91,14 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
     thrown = std::current_exception();
   }
   const Ending ending = ending_of(thrown, turn, agent.log);
-  auto ending_call = end_call(given);
+  auto ending_call = end_call(given, fiber);
   co_await std::move(ending_call);
   if (ending.is_gone) co_return;
   if (ending.state == TurnState::kError) tell_error(ending.text, ending.classification);
   end(turn, ending.state, ending.text);
 }
 
-Task<void> Chat::end_call(Turn& given) {
+Task<void> Chat::end_call(Turn& given, const FiberContext& fiber) {
   try {
     auto ending = given.end_call();
     co_await std::move(ending);
@@ -108,7 +108,18 @@ Task<void> Chat::end_call(Turn& given) {
     agent.log.debug("chat: a call of turn ", given.id(), ", which was cleared, is over");
   } catch (const std::exception& error) {
     agent.log.error("chat: a call of turn ", given.id(), " did not end: ", error.what());
+    drop_calls(fiber.id());
   }
+}
+
+void Chat::drop_calls(const std::string& fiber) {
+  CallOutcome cut;
+  cut.failure = failure_name(FailureKind::kCut);
+  const RecoveredOperations left = agent.operations_of(fiber);
+  for (const auto* const some : {&left.interrupted, &left.unknown})
+    for (const OperationRecord& call : *some)
+      if (call.kind.starts_with(kModelKind))
+        agent.resolve_operation(call.id, Probed::completed(Json(cut)), "its turn has ended");
 }
 
 // The log of a turn is kept until the next one begins: for clients that come late. A slow reader
@@ -130,12 +141,10 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
     chunks.push_back({{"type", "finish"}, {"finishReason", reason.empty() ? "other" : reason}});
   }
   if (state == TurnState::kCompleted || turn.has_begun()) turn.write(std::move(chunks));
-  try {
-    turn.store_message([this](Json& message) { clean(message); });
-  } catch (const Error& error) {
-    if (error.code() != HEARTH_E_LIMIT) throw;
-    state = TurnState::kError;
-    text = "The answer is too large to be stored.";
+  if (const std::optional<TurnFailed> failed = store_answer(turn)) {
+    text = failed->what();
+    if (std::exchange(state, TurnState::kError) != TurnState::kError)
+      tell_error(text, failed->reason());
   }
   if (options.max_persisted_messages)
     transcript.keep_newest(
@@ -159,6 +168,18 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   start_head();
 }
 
+std::optional<TurnFailed> Chat::store_answer(RunningTurn& turn) {
+  try {
+    turn.store_message([this](Json& message) { clean(message); });
+  } catch (const TurnFailed& failed) {
+    return failed;
+  } catch (const Error& error) {
+    if (error.code() != HEARTH_E_LIMIT) throw;
+    return TurnFailed("The answer is too large to be stored.", "too_large");
+  }
+  return std::nullopt;
+}
+
 void Chat::tell_error(const std::string& text, const std::string& classification) {
   try {
     agent.on_chat_error(text, classification);
@@ -169,13 +190,7 @@ void Chat::tell_error(const std::string& text, const std::string& classification
 
 // A fiber that the host has given up, or that was cancelled.
 Task<void> Chat::give_up(TurnRecord record, std::string fiber, bool is_cancelled, std::string why) {
-  CallOutcome cut;  // what has arrived of it is in the log
-  cut.failure = failure_name(FailureKind::kCut);
-  const RecoveredOperations left = agent.operations_of(fiber);
-  for (const auto* const some : {&left.interrupted, &left.unknown})
-    for (const OperationRecord& call : *some)
-      if (call.kind.starts_with(kModelKind))
-        agent.resolve_operation(call.id, Probed::completed(Json(cut)), "its turn was given up");
+  drop_calls(fiber);
   RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
   const Runs runs(*this, turn);
   turn.record().plan.reservation.reset();  // all of it counts
@@ -334,9 +349,9 @@ Task<void> Chat::tell_exhausted(RunningTurn& turn, std::string reason, std::stri
   if (!turns.save(turn.record())) co_return;  // cleared meanwhile
   agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", turn.record().id,
                   " reason=", reason, why.empty() ? "" : ": ", why);
-  RecoveryContext context = context_of(turn);
-  context.reason = std::move(reason);
   try {
+    RecoveryContext context = context_of(turn);
+    context.reason = std::move(reason);
     auto telling = agent.on_exhausted(std::move(context));
     co_await std::move(telling);
   } catch (const std::exception& error) {

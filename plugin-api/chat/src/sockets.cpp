@@ -59,7 +59,8 @@ Json write_socket(const Socket& socket) {
   return {{"state", detail::word_of(kSocketTexts, socket.state)},
           {"turn", socket.turn},
           {"cursor", socket.cursor},
-          {"replay_until", socket.replay_until}};
+          {"replay_until", socket.replay_until},
+          {"has_missed", socket.has_missed}};
 }
 
 Socket read_socket(const Json& value) {
@@ -73,6 +74,7 @@ Socket read_socket(const Json& value) {
   socket.turn = parts::text(value, "turn");
   socket.cursor = number("cursor");
   socket.replay_until = number("replay_until");
+  socket.has_missed = parts::is_true(value, "has_missed");
   return socket;
 }
 
@@ -127,6 +129,7 @@ SocketStep read_stream(const Socket& socket, const ChatView& view, const LogPage
                        bool is_continuation, const std::optional<EndedTurn>& ended) {
   SocketStep step{{}, socket, false};
   if (page.chunks.empty()) {
+    step.needs_messages = socket.has_missed;
     step.socket = {};
     if (ended)
       step.frames.push_back(end_frame(*ended));

@@ -260,7 +260,18 @@ void Streams::show_list_of(const Connection& sender) {
 
 void Streams::show_update(const Json& message) {
   const std::string frame = message_updated_frame(to_text(message));
-  if (fits(frame)) agent_.broadcast(frame);
+  if (!fits(frame)) return;
+  // One that is behind has chunks to read that came before.
+  std::vector<Connection> behind;
+  for (const Connection& client : not_live()) {
+    Socket socket = socket_of(client);
+    if (socket.state != SocketState::kBehind) continue;
+    socket.has_missed = true;
+    keep(client, socket);
+    behind.push_back(client);
+  }
+  agent_.broadcast(frame, std::span(behind));
+  sent_ += frame.size();
 }
 
 void Streams::show_recovering(bool is_recovering, std::string_view turn) {

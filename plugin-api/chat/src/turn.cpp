@@ -131,6 +131,7 @@ Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
                                     .stop = stop_token(),
                                     .show =
                                         [this, call](Json output) {
+                                          if (chat_.running != &running_) return;  // a clear
                                           std::vector<Json> chunks;
                                           chunks.push_back({{"type", "tool-output-available"},
                                                             {"toolCallId", call},
@@ -261,12 +262,14 @@ Task<void> Turn::ask() {
     auto waiting = never.wait(stop_token());
     co_await std::move(waiting);
   }
+  const bool is_interrupted = turn.plan.reservation && turn.plan.purpose.empty();
   // A prompt reads much of the transcript: it is not made only to be measured for nothing.
-  const bool is_measured = turn.step == 0 && chat_.options.compact_after > 0;
+  const bool is_measured = chat_.options.compact_after > 0 && !is_interrupted &&
+                           turn.plan.whole_calls == 0 && turn.plan.compactions == 0;
   const std::string_view due =
       compaction_due(turn.plan, chat_.options.overflow(), chat_.options.compact_after,
                      is_measured ? estimate_tokens(model_bytes(prompt().messages)) : 0);
-  if (!due.empty()) {
+  if (!due.empty() && !is_interrupted) {
     auto compacting = compact(due);
     const bool is_shorter = co_await std::move(compacting);
     const std::optional<std::string> refused = std::exchange(turn.plan.too_long, {});
@@ -278,7 +281,8 @@ Task<void> Turn::ask() {
     running_.save();
   }
   HttpCall request = chat_.provider->request(prompt());
-  reserve_call(request, {});
+  auto reserving = reserve_call(request, {});
+  co_await std::move(reserving);
   auto asking = ask_once(std::move(request));
   co_await std::move(asking);
 }
@@ -367,9 +371,13 @@ Task<void> Turn::end_call() {
   running_.save();
 }
 
-void Turn::reserve_call(const HttpCall& request, std::string purpose) {
+Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
   TurnRecord& turn = running_.record();
-  if (turn.plan.reservation) return;
+  if (turn.plan.reservation && turn.plan.purpose != purpose) {
+    auto ending = end_call();
+    co_await std::move(ending);
+  }
+  if (turn.plan.reservation) co_return;
   DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
   const Estimate estimate{estimate_tokens(model_bytes(request.body)),
                           model_.max_output_tokens.value_or(0)};
@@ -520,7 +528,8 @@ Task<bool> Turn::compact(std::string_view reason) {
 Task<std::string> Turn::summarise(const Compaction& compaction) {
   for (;;) {
     HttpCall request = chat_.provider->request(summary_prompt(compaction, model_));
-    reserve_call(request, "summary");
+    auto reserving = reserve_call(request, "summary");
+    co_await std::move(reserving);
     std::string text;
     const auto take = [&text](const std::vector<Json>& chunks, std::uint64_t /*events*/) {
       for (const Json& chunk : chunks)

@@ -28,6 +28,7 @@ struct Socket {
   std::string turn;                // of kOffered and kBehind
   std::uint64_t cursor = 0;        // of kBehind: of ChunkLog::page()
   std::uint64_t replay_until = 0;  // of kBehind: chunks below this seq are replays
+  bool has_missed = false;         // of kBehind: a message that has changed
 
   friend bool operator==(const Socket&, const Socket&) = default;
 };

@@ -127,8 +127,9 @@ class Turn {
   [[nodiscard]] ModelCall model_call(HttpCall request) const;
   [[nodiscard]] Task<CallResult> call_now(ModelCall call, TakeChunks take);
   [[nodiscard]] TakeChunks into_answer();
-  // A call that was interrupted has its reservation. `purpose`: of ModelCall
-  void reserve_call(const HttpCall& request, std::string purpose);
+  // A call that was interrupted has its reservation; one of another purpose is ended. `purpose`: of
+  // ModelCall
+  [[nodiscard]] Task<void> reserve_call(const HttpCall& request, std::string purpose);
   void give_back();
   void settle_call(const Usage& usage);
   void take_outcome(const CallOutcome& outcome);
