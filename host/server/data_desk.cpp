@@ -64,6 +64,7 @@ Result<Json> DataDesk::change(const api::RouteCall& call) {
                    {"kind", kind},
                    {"id", id},
                    {"action", action},
+                   {"outcome", change.outcome},
                    {"note", change.note},
                    {"actor", actor}});
   };

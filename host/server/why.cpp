@@ -72,27 +72,27 @@ constexpr std::array kWaitRows = {
     WaitRow{WaitKind::kRunning, "fiber", kLong, hours(1), false,
         "The fiber {s} runs.", "", "It ends when its work returns.", ""},
     WaitRow{WaitKind::kRetry, "retry", kLong, hours(1), false,
-        "The fiber {s} waits for its next try.", "The last one failed: {d}.", "", "correct what fails; the class can end it with cancel_fiber"},
+        "The fiber {s} waits for its next try.", "The last one failed: {d}.", "", "correct what fails; hearth fibers cancel {p} ID ends it"},
     WaitRow{WaitKind::kLane, "lane", kLong, hours(1), false,
         "The fiber {s} waits for those before it in its lane.", "The lane is {d}.", "It ends when they have ended.", ""},
     WaitRow{WaitKind::kCode, "code", kPerson, kNeverLong, false,
-        "Work waits for code that knows it and can read what it has stored.", "The last try of {s}: {d}.", "It ends when such a version of the library is served.", "serve a version that reads it; the class can end it with cancel_fiber"},
+        "Work waits for code that knows it and can read what it has stored.", "The last try of {s}: {d}.", "It ends when such a version of the library is served.", "serve a version that reads it; hearth fibers end {p} ID ends it"},
     WaitRow{WaitKind::kUnknown, "unknown", kPerson, kNeverLong, false,
         "It is not known whether the operation {s} was executed.", "Its kind is {d}.", "It ends when an administrator or the class resolves it.", "hearth resolve {a} {s} completed|not_executed"},
     WaitRow{WaitKind::kBudget, "budget", kNone, kNeverLong, true,
         "Today's budget of operations of the kind {s} is used up.", "", "", "raise per_day or cost_per_day of the kind"},
     WaitRow{WaitKind::kDeadFiber, "dead_fiber", kPerson, kNeverLong, false,
-        "The fiber {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or resolves it.", "correct what fails; let the class call revive_fiber"},
+        "The fiber {s} has used up its tries.", "The last one failed: {d}.", "It ends when it is revived or resolved.", "correct what fails; hearth fibers revive {p} ID"},
     WaitRow{WaitKind::kDeadItem, "dead_letter", kPerson, kNeverLong, false,
-        "An item of the queue for {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or removes it.", "correct what fails; let the class call revive_queue_item"},
+        "An item of the queue for {s} has used up its tries.", "The last one failed: {d}.", "It ends when it is tried again or dropped.", "correct what fails; hearth queue retry {p} ID"},
     WaitRow{WaitKind::kDeadSchedule, "dead_schedule", kPerson, kNeverLong, false,
-        "The schedule for {s} has used up its tries.", "The last one failed: {d}.", "It ends when the class revives or removes it.", "correct what fails; let the class call revive_schedule"},
+        "The schedule for {s} has used up its tries.", "The last one failed: {d}.", "It ends when it is revived or cancelled.", "correct what fails; hearth schedules revive {p} ID"},
     WaitRow{WaitKind::kDeadNotice, "dead_notice", kPerson, kNeverLong, false,
         "A notification or an alarm has used up its tries.", "The last one failed: {d}.", "It ends when it expires.", "correct what fails"},
     WaitRow{WaitKind::kNoCallback, "no_callback", kPerson, kNeverLong, false,
         "The class does not list the callback {s}, or cannot read its payload.", "The last try: {d}.", "It ends when a version that can is served.", "serve a version that lists it"},
     WaitRow{WaitKind::kPaused, "paused", kNone, kNeverLong, true,
-        "The schedule {s} is paused.", "", "It ends when the class resumes it.", ""},
+        "The schedule {s} is paused.", "", "It ends when it is resumed.", ""},
     WaitRow{WaitKind::kItem, "item", kLong, hours(1), false,
         "An item of the queue for {s} waits for its turn.", "The last try failed: {d}.", "", "correct what fails"},
     WaitRow{WaitKind::kSchedule, "schedule", kNone, kNeverLong, true,
@@ -118,7 +118,12 @@ std::string fill_in(std::string_view text, std::string_view subject, std::string
     all += text.substr(0, at);
     text.remove_prefix(at);
     if (text.empty()) break;
-    all += text[1] == 's' ? subject : text[1] == 'd' ? detail : agent;
+    if (text[1] == 'p') {  // as commands take it that act on work: CLASS/NAME
+      const std::size_t space = agent.find(' ');
+      all.append(agent.substr(0, space)).append("/").append(agent.substr(space + 1));
+    } else {
+      all += text[1] == 's' ? subject : text[1] == 'd' ? detail : agent;
+    }
     text.remove_prefix(3);
   }
   return all;

@@ -247,7 +247,7 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
   EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1 as one"}).at("rows"), Json({{1}}));
   const std::string audit = ask({"audit", "-n", "200"});
   for (const char* const each : {"AdminWorkChanged", R"("action":"revive")", R"("note":"enough")",
-                                 "AdminSql", "select 1 as one"})
+                                 R"("outcome":)", "AdminSql", "select 1 as one"})
     EXPECT_NE(audit.find(each), std::string::npos) << each;
 }
 

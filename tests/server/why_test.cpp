@@ -92,7 +92,7 @@ const std::vector<WhyRow> kWhyRows = {
      "retry",
      Urgency::kLong,
      "The fiber \"{d}\" waits for its next try. The last one failed: \"{a}\".",
-     "correct what fails; the class can end it with cancel_fiber"},
+     "correct what fails; hearth fibers cancel Notes/a ID ends it"},
 };
 
 TEST(WhyTest, EachWaitIsExplainedAsItsRowSays) {
