@@ -99,6 +99,13 @@ constexpr std::string_view kSchemas = R"json({
 "QuarantineList": {"type": "object", "required": ["quarantined"], "properties": {
   "quarantined": {"type": "array", "items": {"type": "object",
     "required": ["class", "library", "sha256", "reason", "call", "since_ms"]}}}},
+"BackupOrder": {"type": "object", "required": ["directory"], "properties": {
+  "directory": {"type": "string"}, "rate": {"type": "integer"}}},
+"Backup": {"type": "object", "required": ["state"], "properties": {
+  "state": {"enum": ["none", "running", "done", "failed"]}, "directory": {"type": "string"},
+  "mark_ms": {"type": "integer"}, "agents": {"type": "integer"}, "done": {"type": "integer"},
+  "bytes": {"type": "integer"}, "linked": {"type": "integer"},
+  "reason": {"type": ["string", "null"]}}},
 "Released": {"type": "object", "required": ["released", "files"], "properties": {
   "released": {"type": "string"}, "files": {"type": "array", "items": {"type": "object"}}}},
 "Agent": {"type": "object",

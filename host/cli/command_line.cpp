@@ -147,6 +147,31 @@ constexpr const char* kRepairNotes =
     "\n"
     "Exit status: 0 all is in order now, 1 you must decide about something, or the repair failed.";
 
+constexpr const char* kBackupNotes =
+    "The server makes a directory below DIR, named by the time, with a copy of each agent and of "
+    "all\n"
+    "else, as they were at one moment, the mark: every write that was acknowledged before is "
+    "there.\n"
+    "Files that have not changed are hard links to the last backup in DIR. Clients go on "
+    "meanwhile.\n"
+    "Prints the new directory. Not in it: libraries, class files and the server file.";
+
+constexpr const char* kRestoreNotes =
+    "DIR is a backup, or a directory of backups: then the newest. The data directory must not "
+    "exist\n"
+    "or be empty; with --replace the old one stays beside it, as DATA.before-TIME. With --agent "
+    "one\n"
+    "agent gets its copy, in a data directory that no server uses. What work the agents have goes "
+    "on\n"
+    "when a server starts: stop the old one for ever, or the work is done twice.";
+
+constexpr const char* kVerifyNotes =
+    "DIR is a backup, or a directory of backups: then the newest. Compares each file with what "
+    "was\n"
+    "copied, opens a copy of each database, and says how much work would resume.\n"
+    "\n"
+    "Exit status: 0 the backup is whole, 1 it is not; what is damaged or missing is named.";
+
 // Parses the text of an option with a parser of the configuration, so that both have the same form.
 template <class Target, class Parse>
 auto into(Target& target, const char* option, Parse parse) {
@@ -399,6 +424,42 @@ void add_repair(CLI::App& app, RepairCommand& repair) {
                    "Forget the agents whose files are gone: their data are lost");
 }
 
+void add_backup(CLI::App& app, BackupCommand& backup) {
+  using What = BackupCommand::What;
+  const auto add = [&](What what, const char* name, const char* purpose, const char* notes,
+                       const char* directory) {
+    CLI::App& command = *app.add_subcommand(name, purpose);
+    command.footer(notes);
+    command.parse_complete_callback([&backup, what] { backup.what = what; });
+    command.add_option("DIR", backup.directory, directory)->required()->type_name("");
+    if (what == What::kVerify) return &command;
+    command.add_option("--config", backup.config, "Server file, which says where data is kept")
+        ->type_name("FILE");
+    command.add_option("--data", backup.data, "Data directory of the server (data)")
+        ->type_name("DIR");
+    return &command;
+  };
+  add(What::kBackup, "backup", "Copy all data of a running server", kBackupNotes,
+      "Where backups are kept; the server makes it, as its user")
+      ->add_option_function<std::string>(
+          "--rate",
+          [&backup](const std::string& text) {
+            const auto rate = config::parse_size(text);
+            if (!rate || *rate == 0)
+              throw CLI::ValidationError("--rate", "expected a size, such as 64MiB");
+            backup.rate = *rate;
+          },
+          "How much it copies in a second (32MiB)")
+      ->type_name("SIZE");
+  CLI::App& restore = *add(What::kRestore, "restore", "Make a data directory of a backup",
+                           kRestoreNotes, "The backup");
+  restore.add_option("--agent", backup.agent, "Only this one, the class as it is: ChatRoom/lobby")
+      ->type_name("CLASS/NAME");
+  restore.add_flag("--replace", backup.replace, "Keep what is there beside what is restored");
+  add(What::kVerify, "verify", "Check whether a backup is whole, and what it would resume",
+      kVerifyNotes, "The backup");
+}
+
 // The arguments of the server that serves what `hearth dev` builds.
 std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -440,6 +501,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_tail(app, tail);
   RepairCommand repair;
   add_repair(app, repair);
+  BackupCommand backup;
+  add_backup(app, backup);
   CheckCommand check;
   add_check(app, check);
   AdminCommand admin;
@@ -466,6 +529,9 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (app.got_subcommand("audit")) return audit;
   if (app.got_subcommand("tail")) return tail;
   if (app.got_subcommand("repair")) return repair;
+  for (const char* const each : {"backup", "restore", "verify"}) {
+    if (app.got_subcommand(each)) return backup;
+  }
   if (app.got_subcommand("check")) return check;
   if (app.got_subcommand("config")) return config;
   if (app.got_subcommand("dev")) {

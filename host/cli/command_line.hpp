@@ -109,6 +109,18 @@ struct RepairCommand {
   bool forget_missing = false;
 };
 
+// hearth backup, restore, verify
+struct BackupCommand {
+  enum class What { kBackup, kRestore, kVerify };
+  What what = What::kBackup;
+  std::optional<std::filesystem::path> config;
+  std::optional<std::filesystem::path> data;
+  std::filesystem::path directory;
+  std::optional<std::uint64_t> rate;  // of backup: bytes a second
+  std::string agent;                  // of restore: CLASS/NAME; empty: all
+  bool replace = false;               // of restore
+};
+
 // The commands that ask a running server: hearth plugins, reload, methods, agents, evict, destroy,
 // call, operations, resolve, fibers, schedules, queue, sql.
 struct AdminCommand {
@@ -157,9 +169,9 @@ struct Answer {
   std::string text;  // to stdout if the status is clean, else to stderr; ends with a line feed
 };
 
-using Command =
-    std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
-                 RepairCommand, CheckCommand, AdminCommand, AuditCommand, TailCommand, Answer>;
+using Command = std::variant<ServeCommand, DevCommand, ConfigCommand, NewCommand, QuarantineCommand,
+                             RepairCommand, BackupCommand, CheckCommand, AdminCommand, AuditCommand,
+                             TailCommand, Answer>;
 
 // Help, the version and every mistake are an Answer. Reads no file.
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);

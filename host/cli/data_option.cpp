@@ -10,7 +10,7 @@
 namespace hearth::cli {
 
 FoundData find_data(const std::optional<std::filesystem::path>& config,
-                    const std::optional<std::filesystem::path>& data) {
+                    const std::optional<std::filesystem::path>& data, bool must_exist) {
   FoundData found;
   if (data) {
     found.data = std::filesystem::absolute(*data);
@@ -28,7 +28,7 @@ FoundData find_data(const std::optional<std::filesystem::path>& config,
   }
   constexpr std::size_t kMaxShownPath = 4096;
   std::error_code failure;
-  if (!std::filesystem::is_directory(found.data, failure)) {
+  if (must_exist && !std::filesystem::is_directory(found.data, failure)) {
     found.mistake = failed_answer("there is no data directory " +
                                   quote_text(found.data.native(), kMaxShownPath));
   }

@@ -1,5 +1,6 @@
 #include "cli/admin_command.hpp"
 #include "cli/audit_command.hpp"
+#include "cli/backup_command.hpp"
 #include "cli/check_command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/config_command.hpp"
@@ -69,6 +70,11 @@ int run(const QuarantineCommand& command) {
 
 int run(const RepairCommand& command) {
   return run(answer(command));
+}
+
+int run(const BackupCommand& command) {
+  if (command.what == BackupCommand::What::kBackup) return back_up(command);
+  return run(command.what == BackupCommand::What::kRestore ? restore(command) : verify(command));
 }
 
 }  // namespace

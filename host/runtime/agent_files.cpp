@@ -55,6 +55,10 @@ void AgentFiles::note_kept(const storage::AgentKey& key, storage::Kept kept) {
   }
 }
 
+storage::CopyMark& AgentFiles::copy_mark() const {
+  return data_.copy_mark();
+}
+
 bool AgentFiles::has_room() const {
   return data_.has_room();
 }

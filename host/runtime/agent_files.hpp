@@ -10,6 +10,7 @@
 #include <filesystem>
 
 namespace hearth::storage {
+class CopyMark;
 class DataDirectory;
 class Directory;
 }  // namespace hearth::storage
@@ -40,6 +41,8 @@ class AgentFiles {
   // DataDirectory::has_room() and note_full().
   [[nodiscard]] bool has_room() const;
   void note_full() const;
+
+  [[nodiscard]] storage::CopyMark& copy_mark() const;
 
   // What the directory knows of the agent's file.
   [[nodiscard]] storage::Kept kept(const storage::AgentKey& key);

@@ -28,6 +28,7 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
   options.class_schema = agent_class.schema_version();
   options.must_exist = kept != storage::Kept::kUnknown;
   options.sync = settings.durability == Durability::kPower ? &services.sync : nullptr;
+  options.copy_mark = &services.files.copy_mark();
   return options;
 }
 

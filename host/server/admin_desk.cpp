@@ -119,6 +119,7 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       agents_(desk_, runtime, logger, shard_patience,
               AgentWaits({.runtime = runtime, .ledger = ledger, .stack_of = std::move(stack_of)})),
       data_desk_(desk_, agents_, logger),
+      backups_(runtime, data, audit),
       definitions_(
           data.path(), server.classes, server.for_classes(),
           [this] { return names_of(runtime_.classes()); },
@@ -155,6 +156,10 @@ void AdminDesk::add_routes(std::vector<api::Route>& rows) {
       {.query = "after limit last event actor class agent since_ms until_ms",
        .answer = "AuditPage"});
   data_desk_.add_routes(rows);
+  add("POST", "/admin/backup", "Begins a backup of all data.",
+      on_desk(desk_, backups_, &Backups::begin), {.body = "BackupOrder", .answer = "Backup"});
+  add("GET", "/admin/backup", "How far the last backup is.",
+      on_desk(desk_, backups_, &Backups::status), {.answer = "Backup"});
   agents_.add_routes(rows);
   definitions_.add_routes(rows);
 }
@@ -162,6 +167,7 @@ void AdminDesk::add_routes(std::vector<api::Route>& rows) {
 void AdminDesk::stop() {
   definitions_.stop();
   desk_.stop();
+  backups_.stop();
 }
 
 void AdminDesk::use(plugins::PluginReloader* reloader) {

@@ -13,6 +13,7 @@
 #include "runtime/runtime.hpp"
 #include "server/agent_desk.hpp"
 #include "server/audit_log.hpp"
+#include "server/backups.hpp"
 #include "server/data_desk.hpp"
 #include "server/definition_desk.hpp"
 #include "server/desk.hpp"
@@ -41,6 +42,7 @@ namespace hearth::server {
 //                                  because they crashed the server too often, oldest first
 //  /admin/quarantine/release       {"released":"...","files":[...]}; body: {"class":"..."}. Serves
 //                                  the class again at once, as if it had never crashed
+//  /admin/backup                   as Backups says
 //  /admin/audit                    {"entries":[...],"next":ID}, in the order of ids. Has every
 //                                  entry that was recorded before the request
 //
@@ -108,6 +110,7 @@ class AdminDesk {
   Desk desk_;
   AgentDesk agents_;
   DataDesk data_desk_;
+  Backups backups_;
   DefinitionDesk definitions_;  // calls reload_files() of this object
 };
 

@@ -8,6 +8,7 @@
 #include "storage/data_format.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
+#include "storage/wal_damage.hpp"
 #include "storage/wal_format.hpp"
 
 #include <fcntl.h>
@@ -197,6 +198,7 @@ void AgentDatabase::open_file() {
   // SQLite's own checkpoints would wait for the device inside a commit, and ignore their failures.
   sqlite3_wal_hook(&connection->handle(), &AgentDatabase::after_commit, this);
   checkpoint_at_ = options_.checkpoint_pages;
+  wal_pages_ = -1;
   if (options_.max_pages > 0)
     connection->execute(("PRAGMA max_page_count=" + std::to_string(options_.max_pages)).c_str());
   connection_ = std::move(connection);
@@ -341,6 +343,12 @@ void AgentDatabase::commit() {
     reset_busy_writers(connection_->handle());
     if (options_.sync != nullptr) check_sync_target();
     check_in_place();
+    if (options_.copy_mark != nullptr) {
+      const auto pages = [this] {
+        return wal_pages_ >= 0 ? wal_pages_ : pages_with_commits(path_);
+      };
+      options_.copy_mark->committing(key_, pages, seen_mark_);
+    }
     kept_.get(connection_->handle(), "COMMIT").execute();
     check_wal_begins();
     in_transaction_ = false;
@@ -459,12 +467,15 @@ std::string AgentDatabase::close_connection() {
     broken_ = true;
   }
   // sqlite3_close() would do this too, but does not report errors.
-  if (!broken_) {
+  const CopyMark::Checkpoint checkpoint(options_.copy_mark, key_);
+  if (!broken_ && checkpoint.is_allowed()) {
     failure = move_wal();
     broken_ = !failure.empty();
+  } else if (!broken_ && !sync_wal(db)) {
+    failure = "sync the WAL of " + path_.string() + " failed";
   }
   // After a failure the WAL stays: it holds commits that are not in the file.
-  checkpoint_on_close(*connection_, !broken_);
+  checkpoint_on_close(*connection_, !broken_ && checkpoint.is_allowed());
   connection_.reset();
   return failure;
 }
@@ -507,6 +518,11 @@ std::string AgentDatabase::move_wal() noexcept {
 }
 
 std::string AgentDatabase::checkpoint() {
+  const CopyMark::Checkpoint permission(options_.copy_mark, key_);
+  if (!permission.is_allowed()) {  // tried again with as many pages more
+    checkpoint_at_ = wal_pages_ + options_.checkpoint_pages;
+    return {};
+  }
   FailStop fail_stop(*this);
   if (options_.sync != nullptr && !may_checkpoint())
     return "checkpoint " + path_.string() + ": its data could not be synced";

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
+#include "storage/copy_mark.hpp"
 #include "storage/kept_statements.hpp"
 #include "storage/sync_service.hpp"
 
@@ -34,6 +35,9 @@ struct AgentDatabaseOptions {
   // Durability `power` (P7); null: `process`. Outlives the database.
   SyncService* sync = nullptr;
 
+  // Checkpoints wait for a backup (P6); null: they do not. Outlives the database.
+  CopyMark* copy_mark = nullptr;
+
   // The agent has stored data (Directory::kept()). A missing or empty file, or one without tables,
   // is then a StorageError that says what to do; no file is made or removed.
   bool must_exist = false;
@@ -54,7 +58,8 @@ struct AgentDatabaseOptions {
 //                 *broken*, and every later call except close() throws StorageError.
 //  P5a In place   A commit fails if the file was removed or replaced more than kPlaceInterval
 //                 before.
-//  P6 At rest     After close() only the .db file remains, without a WAL.
+//  P6 At rest     After close() only the .db file remains, without a WAL; the WAL stays if a backup
+//                 has not copied the agent yet.
 //  P7 Power       With a sync service, a loss of power does not damage the file, and loses no
 //                 commit for which a later sync of sync_target() was answered with yes.
 //  P8 No waiting  Only checkpoint(), close() and the destructor wait for the device.
@@ -251,10 +256,11 @@ class AgentDatabase {
   std::uint64_t device_ = 0;  // of the open file
   std::chrono::steady_clock::time_point looked_at_;  // the last check_in_place()
   std::uint64_t transactions_ = 0;
-  int wal_pages_ = 0;      // as of the last commit
+  int wal_pages_ = -1;     // as of the last commit; -1: not known before the first one
   int checkpoint_at_ = 0;  // pages
   std::uint64_t state_writes_ = 0;
-  bool wal_is_blank_ = false;  // the WAL has blocks, but no content
+  std::uint32_t seen_mark_ = 0;  // of the CopyMark
+  bool wal_is_blank_ = false;    // the WAL has blocks, but no content
   bool in_transaction_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -35,6 +35,10 @@ AuditStore::AuditStore(std::filesystem::path file) : file_(std::move(file)) {}
 
 AuditStore::~AuditStore() = default;
 
+void AuditStore::copy_to(const std::filesystem::path& copy) {
+  copy_content(opened(), copy);
+}
+
 Connection& AuditStore::opened() {
   if (!connection_) {
     auto connection =

@@ -5,7 +5,9 @@
 #include "storage/statement.hpp"
 #include "storage/wal_format.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -127,6 +129,19 @@ bool write_again(const std::filesystem::path& path, int kind, sqlite3_int64 most
 }
 
 }  // namespace
+
+void copy_content(Connection& from, const std::filesystem::path& to) {
+  // SQLite would make it as the umask says.
+  ::close(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Connection target(to, {.create = true});
+  sqlite3_backup* const copying =
+      sqlite3_backup_init(&target.handle(), "main", &from.handle(), "main");
+  if (copying != nullptr) {
+    sqlite3_backup_step(copying, -1);
+    if (sqlite3_backup_finish(copying) == SQLITE_OK) return;
+  }
+  throw_storage_error(target.handle(), "copy a database");
+}
 
 bool write_wal_again(const std::filesystem::path& database, const std::string& vfs_name) {
   return write_again(database.native() + "-wal", SQLITE_OPEN_WAL,

@@ -62,6 +62,10 @@ class Connection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
+// Copies the content, as it is for `from`'s open transaction, to a new file, 0600.
+// Failure  StorageError.
+void copy_content(Connection& from, const std::filesystem::path& to);
+
 // Writes the bytes of a WAL that was left beside `database` over themselves, so that the next sync
 // brings all of them to the device. After a failed sync the system may treat pages as written that
 // are only in its memory. Such pages must not be moved into the file.

@@ -174,7 +174,8 @@ DataDirectory::DataDirectory(DataDirectory&& other) noexcept
       lock_(std::exchange(other.lock_, -1)),
       names_holder_(other.names_holder_),
       directory_vfs_(std::move(other.directory_vfs_)),
-      watch_(std::move(other.watch_)) {}
+      watch_(std::move(other.watch_)),
+      copy_mark_(std::move(other.copy_mark_)) {}
 
 DataDirectory::~DataDirectory() {
   // The file stays: if it were removed, two servers could lock two files of the same name.
@@ -223,10 +224,11 @@ void DataDirectory::check_not_lost() const {
                      "directory back, from a backup if need be, and start the server");
 }
 
-std::filesystem::path DataDirectory::agent_path(const AgentKey& key) const {
+std::filesystem::path DataDirectory::agent_path_below(const std::filesystem::path& data,
+                                                      const AgentKey& key) {
   HEARTH_ASSERT(is_class_name(key.agent_class), "a class name that may not be part of a path");
   const std::string hash = sha256_hex(key.name).substr(0, kHashDigits);
-  return path_ / "agents" / key.agent_class / hash.substr(0, 2) / (hash + ".db");
+  return data / "agents" / key.agent_class / hash.substr(0, 2) / (hash + ".db");
 }
 
 bool DataDirectory::sync_names_of(const AgentKey& key) const {
@@ -271,6 +273,7 @@ void DataDirectory::check_directory_not_lost() const {
 }
 
 void DataDirectory::remove_agent(const AgentKey& key) const {
+  copy_mark_->removing(key);
   const std::filesystem::path database = agent_path(key);
   // The database last: the files beside it are useless without it.
   const std::filesystem::path files = AgentDatabase::files_beside(database);

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
+#include "storage/copy_mark.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -72,11 +73,16 @@ class DataDirectory {
 
   // The path of the agent's database, whether it exists or not. Pure: no file is read or made. The
   // class must be is_class_name() (asserted).
-  [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const;
+  [[nodiscard]] std::filesystem::path agent_path(const AgentKey& key) const {
+    return agent_path_below(path_, key);
+  }
+  [[nodiscard]] static std::filesystem::path agent_path_below(const std::filesystem::path& data,
+                                                              const AgentKey& key);
 
   // Removes every file of the agent: the database, SQLite's files beside it, and the agent's other
   // files. After it has returned, a loss of power does not bring them back. It is not an error if
   // there are none. The database must not be open, and must not be opened meanwhile.
+  // Waits until a backup in progress has copied them.
   //
   // Failure  StorageError: the system refused; some of the files may be removed. Another call
   //          removes the rest.
@@ -89,6 +95,9 @@ class DataDirectory {
   // Throws StorageError if the directory of agents is missing or empty and there are agents' files.
   // That is a loss, because the directory is on the device before the first agent's file is made.
   void check_directory_not_lost() const;
+
+  // For the backup of a running server. Any thread.
+  [[nodiscard]] CopyMark& copy_mark() const { return *copy_mark_; }
 
   // Calls `found` with the path of each agent's database below agents/, in any order, until it
   // returns false.
@@ -121,6 +130,7 @@ class DataDirectory {
     std::atomic<bool> is_full = false;
   };
   std::unique_ptr<Watch> watch_ = std::make_unique<Watch>();
+  std::unique_ptr<CopyMark> copy_mark_ = std::make_unique<CopyMark>();
 };
 
 }  // namespace hearth::storage

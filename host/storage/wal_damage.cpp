@@ -1,5 +1,6 @@
 #include "storage/wal_damage.hpp"
 
+#include "base/error.hpp"
 #include "base/file_descriptor.hpp"
 #include "storage/wal_format.hpp"
 
@@ -8,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <system_error>
 #include <vector>
 
 namespace hearth::storage {
@@ -49,6 +52,24 @@ WalChecksum add_to(WalChecksum sum, WalBytes bytes, bool is_big_endian) {
   return sum;
 }
 
+// Frames of an earlier round have another salt.
+bool is_of_round(WalBytes header, WalBytes frame) {
+  return std::ranges::equal(frame.subspan(8, 8), header.subspan(16, 8));
+}
+
+// Adds the frame to the sum of what is before it, if it follows that.
+bool follows(WalChecksum& sum, WalBytes header, WalBytes frame, bool is_big_endian) {
+  WalChecksum next = add_to(sum, frame.first(8), is_big_endian);
+  next = add_to(next, frame.subspan(kWalFrameHeaderBytes), is_big_endian);
+  if (!is_of_round(header, frame) || next != stored_checksum(frame, 16)) return false;
+  sum = next;
+  return true;
+}
+
+bool is_commit(WalBytes frame) {
+  return big_endian(frame, 4) != 0;
+}
+
 bool read_at(int file, std::span<std::uint8_t> into, std::size_t offset) {
   std::size_t got = 0;
   while (got < into.size()) {
@@ -81,23 +102,33 @@ std::string damage_of_wal(const std::filesystem::path& database) {
   std::size_t ignored_from = 0;  // 0: nothing is ignored
   for (std::size_t at = kWalHeaderBytes; read_at(file.get(), frame, at); at += frame.size()) {
     const WalBytes bytes(frame);
-    // Frames of an earlier round have another salt.
-    const bool is_of_this_round =
-        std::ranges::equal(bytes.subspan(8, 8), WalBytes(header).subspan(16, 8));
-    WalChecksum next = add_to(sum, bytes.first(8), is_big_endian);
-    next = add_to(next, bytes.subspan(kWalFrameHeaderBytes), is_big_endian);
-    if (ignored_from == 0 && is_of_this_round && next == stored_checksum(bytes, 16)) {
-      sum = next;
-      continue;
-    }
-    const bool is_commit = big_endian(bytes, 4) != 0;
-    if (ignored_from != 0 && is_of_this_round && is_commit) {
+    if (ignored_from == 0 && follows(sum, header, bytes, is_big_endian)) continue;
+    if (ignored_from != 0 && is_of_round(header, bytes) && is_commit(bytes)) {
       return "it is damaged at byte " + std::to_string(ignored_from) +
              ", and what was written behind that is ignored";
     }
     if (ignored_from == 0) ignored_from = at;
   }
   return {};
+}
+
+int pages_with_commits(const std::filesystem::path& database) {
+  const FileDescriptor file(::open((database.native() + "-wal").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open() && errno != ENOENT)
+    throw StorageError("read the WAL of " + database.native() + ": " +
+                       std::generic_category().message(errno));
+  std::array<std::uint8_t, kWalHeaderBytes> header{};
+  if (!file.is_open() || !read_at(file.get(), header, 0)) return 0;
+  const bool is_big_endian = big_endian(header, 0) != kWalMagic;
+  WalChecksum sum = stored_checksum(header, kWalFrameHeaderBytes);
+  std::vector<std::uint8_t> frame(kWalFrameHeaderBytes + kPageBytes);
+  int found = 0;
+  std::size_t at = kWalHeaderBytes;
+  for (int pages = 1; read_at(file.get(), frame, at); ++pages, at += frame.size()) {
+    if (!follows(sum, header, frame, is_big_endian)) break;
+    if (is_commit(frame)) found = pages;
+  }
+  return found;
 }
 
 }  // namespace hearth::storage

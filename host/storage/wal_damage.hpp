@@ -1,5 +1,5 @@
 #pragma once
-// Damage to a write-ahead log, which SQLite does not report.
+// What SQLite does not report of a write-ahead log: damage, and how much of it counts.
 
 #include <filesystem>
 #include <string>
@@ -16,5 +16,12 @@ namespace hearth::storage {
 // Requires   No connection to the database is open.
 // Bounded    Holds one page. Reads the file once, on the calling thread.
 [[nodiscard]] std::string damage_of_wal(const std::filesystem::path& database);
+
+// How many pages of the WAL of an agent's database have commits. Behind them may be what an earlier
+// use of the file, a transaction in progress, or one that was rolled back has left.
+//
+// Bounded    As above.
+// Failure    StorageError.
+[[nodiscard]] int pages_with_commits(const std::filesystem::path& database);
 
 }  // namespace hearth::storage

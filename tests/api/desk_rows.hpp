@@ -21,6 +21,8 @@ inline constexpr DeskRow kAdminDeskRows[] = {
     {"GET", "/admin/quarantine", Access::kAdministrator},
     {"POST", "/admin/quarantine/release", Access::kAdministrator},
     {"GET", "/admin/audit", Access::kAdministrator},
+    {"POST", "/admin/backup", Access::kAdministrator},
+    {"GET", "/admin/backup", Access::kAdministrator},
     {"GET", "/admin/agents", Access::kAdministrator},
     {"POST", "/admin/agents/{class}/{name...}/evict", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}/why", Access::kAdministrator},

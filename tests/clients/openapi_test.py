@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -22,7 +23,7 @@ SAID_ONLY = {"description", "format"}
 WHOLE = {"Operation"}
 
 # The requests, in this order: method, path, body, status. UUID, ALARM and OPERATION come from
-# earlier answers.
+# earlier answers; BACKUPS is a directory.
 ASKED = [
     ("GET", "/", None, 200),
     ("GET", "/healthz", None, 200),
@@ -59,6 +60,9 @@ ASKED = [
     ("POST", "/admin/agents/counter/a/work/item/nothing/cancel", {"note": "x"}, 404),
     ("POST", "/admin/agents/counter/a/sql", {"sql": "select 1"}, 200),
     ("POST", "/admin/agents/counter/a/sql", {"sql": 1}, 400),
+    ("GET", "/admin/backup", None, 200),
+    ("POST", "/admin/backup", {"directory": "BACKUPS"}, 200),
+    ("POST", "/admin/backup", {"directory": "relative"}, 400),
     ("POST", "/objects/counter/a/hibernate", None, 200),
     ("DELETE", "/objects/UUID", None, 200),
     ("POST", "/objects/counter/b/call/get", None, 200),
@@ -196,6 +200,7 @@ def main(program, library, payments):
         provider = stack.enter_context(broken_provider())
         class_file = (f"class: payments\nobjects: true\noptions: {{provider: \"{provider}\", keys: ignored}}\n"
                       "egress: {allow: [127.0.0.1]}\n")
+        backups = stack.enter_context(tempfile.TemporaryDirectory())
         url = stack.enter_context(hearth(program, library, [(payments, class_file)]))
         leave_an_unknown_operation(url)
         document = json.loads(ask(url, "GET", "/openapi.json", None)[1])
@@ -209,6 +214,8 @@ def main(program, library, payments):
                 path = path.replace(word, value)
             if lacks_console and path == "/admin/console/link":
                 status = 404
+            if body == {"directory": "BACKUPS"}:
+                body = {"directory": backups}
             got, text = ask(url, method, path, body)
             asked = f"{method} {path}"
             if got != status:

@@ -24,7 +24,8 @@ PATIENCE_SECONDS = 240
 HOLDS = {
     "hearth": """
         ./etc/hearth/hearth.yaml ./etc/hearth/classes/
-        ./lib/systemd/system/hearth.service ./usr/lib/sysusers.d/hearth.conf ./usr/lib/tmpfiles.d/hearth.conf
+        ./lib/systemd/system/hearth.service ./lib/systemd/system/hearth-backup.service
+        ./lib/systemd/system/hearth-backup.timer ./usr/lib/sysusers.d/hearth.conf ./usr/lib/tmpfiles.d/hearth.conf
         ./usr/bin/hearth ./usr/lib/hearth/plugins/*.so
         ./usr/share/bash-completion/completions/hearth ./usr/share/man/man1/hearth.1.gz
         ./usr/share/doc/hearth/copyright ./usr/share/doc/hearth/changelog.gz ./usr/share/doc/hearth/CHANGELOG.md

@@ -1,0 +1,56 @@
+#include "cli/backup_command.hpp"
+
+#include "cli/admin_client.hpp"
+#include "cli/data_option.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+namespace hearth::cli {
+namespace {
+
+std::string mebibytes(std::uint64_t bytes) {
+  return std::to_string((bytes + (std::uint64_t{1} << 20) - 1) >> 20U) + " MiB";
+}
+
+std::string progress_text(const Json& backup) {
+  return std::to_string(backup.value("done", 0U)) + " of " +
+         std::to_string(backup.value("agents", 0U)) + " agents, " +
+         mebibytes(backup.value("bytes", std::uint64_t{0})) + " copied, " +
+         std::to_string(backup.value("linked", 0U)) + " files unchanged";
+}
+
+int tell(const Answer& answer) {
+  std::fputs(answer.text.c_str(), answer.status == kExitClean ? stdout : stderr);
+  return answer.status;
+}
+
+}  // namespace
+
+int back_up(const BackupCommand& command) {
+  constexpr std::chrono::milliseconds kPoll{100};
+  constexpr int kPollsALine = 20;
+  const FoundData found = find_data(command.config, command.data);
+  if (found.mistake) return tell(*found.mistake);
+  const auto client = AdminClient::on(found.data);
+  if (!client) return tell(failed_answer(client.error().message));
+  Json order{{"directory", std::filesystem::absolute(command.directory).native()}};
+  if (command.rate) order["rate"] = *command.rate;
+  auto backup = client->ask("POST", "/admin/backup", dump_json(order));
+  for (int polls = 1; backup && backup->value("state", "") == "running"; ++polls) {
+    if (polls % kPollsALine == 1) std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
+    std::this_thread::sleep_for(kPoll);
+    backup = client->ask("GET", "/admin/backup");
+  }
+  if (!backup) return tell(failed_answer("the backup failed: " + backup.error().message));
+  if (backup->value("state", "") != "done")
+    return tell(failed_answer("the backup failed: " + backup->value("reason", "")));
+  std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
+  std::fprintf(stdout, "%s\n", backup->value("directory", "").c_str());
+  return kExitClean;
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,164 @@
+// hearth restore
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/names.hpp"
+#include "cli/backup_command.hpp"
+#include "cli/data_option.hpp"
+#include "cli/repair_command.hpp"
+#include "server/backup_set.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/data_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace hearth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using server::BackupFile;
+using server::BackupManifest;
+using storage::AgentKey;
+using storage::DataDirectory;
+
+// Puts `fresh` in the place of `path`, at once; what was there stays as `path`.before-TIME. A kill
+// leaves `fresh` or the old one under that name, never neither.
+void put_in_place(const fs::path& fresh, const fs::path& path) {
+  const fs::path beside =
+      path.native() + ".before-" + std::to_string(unix_millis(SystemClock().wall_now()));
+  fs::rename(fresh, beside);
+  if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != ENOENT)
+    throw StorageError("replace " + path.native() + ": " + std::generic_category().message(errno));
+  fs::rename(beside, path);
+}
+
+Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const fs::path& target,
+                   bool replaces) {
+  std::error_code failure;
+  const bool is_empty = !fs::exists(target, failure) || fs::is_empty(target, failure);
+  if (failure) return failed_answer(target.native() + ": " + failure.message());
+  if (!is_empty && !replaces) {
+    return failed_answer(target.native() +
+                         " is not empty. Restore to another directory, or keep it beside the "
+                         "restored one with --replace");
+  }
+  // Held to the end: no server runs there, and none starts.
+  auto old =
+      is_empty ? Result<DataDirectory>(Error{Errc::kNotFound, {}}) : DataDirectory::open(target);
+  if (!is_empty && !old) return failed_answer(old.error().message);
+  const fs::path fresh = target.native() + ".restoring";
+  {
+    const auto held = DataDirectory::open(fresh);  // one restore at a time
+    if (!held) return failed_answer(held.error().message);
+    for (const auto& each : fs::directory_iterator(fresh)) {  // of one that was killed
+      if (each.path().filename() != "lock") fs::remove_all(each.path());
+    }
+    for (const BackupFile& file : manifest.files)
+      server::copy_checked(backup, file, fresh / file.path);
+    server::sync_file_system(fresh);
+  }
+  if (is_empty) {
+    fs::rename(fresh, target);  // also over an empty directory
+  } else {
+    put_in_place(fresh, target);
+  }
+  server::sync_file_system(target);
+  return {kExitClean, "restored " + std::to_string(manifest.agents) + " agents of " +
+                          backup.native() + " to " + target.native() + "\n"};
+}
+
+// ---- one agent ----------------------------------------------------------------------------------
+
+// Copies the agent to `fresh`.db; its files go to `fresh`.files.
+bool copy_one(const fs::path& backup, const BackupManifest& manifest, const std::string& path,
+              const fs::path& fresh) {
+  const std::string files = fs::path(path).replace_extension(".files").native() + "/";
+  bool is_found = false;
+  for (const BackupFile& each : manifest.files) {
+    if (each.path == path || each.path == path + "-wal") {
+      server::copy_checked(backup, each, fresh.native() + each.path.substr(path.size() - 3));
+      is_found = true;
+    } else if (each.path.starts_with(files)) {
+      server::copy_checked(backup, each,
+                           fresh.native() + ".files/" + each.path.substr(files.size()));
+    }
+  }
+  return is_found;
+}
+
+// Nothing: it is there, but not in the directory of agents.
+std::optional<Answer> restore_one(const fs::path& backup, const BackupManifest& manifest,
+                                  const fs::path& data, const BackupCommand& command) {
+  const std::size_t slash = command.agent.find('/');
+  const AgentKey key{command.agent.substr(0, slash),
+                     slash == std::string::npos ? std::string() : command.agent.substr(slash + 1)};
+  if (!is_class_name(key.agent_class) || key.name.empty())
+    return failed_answer("--agent is CLASS/NAME, the class as it is: ChatRoom/lobby");
+  const auto held = DataDirectory::open(data);
+  if (!held) return failed_answer(held.error().message);
+  const fs::path file = held->agent_path(key);
+  if (is_there(file) && !command.replace)
+    return failed_answer("the agent exists. Keep its file beside the restored one with --replace");
+  const fs::path fresh = held->path() / ".restoring";
+  fs::remove_all(fresh);
+  const fs::path copy = fresh / "agent";
+  if (!copy_one(backup, manifest, file.lexically_relative(held->path()).native(), copy))
+    return failed_answer("the backup has no such agent");
+  // Closing it leaves one file, so that one rename replaces the agent.
+  storage::AgentDatabase(copy.native() + ".db", key, {.must_exist = true}).close();
+  server::sync_file_system(fresh);
+  try {  // the same for the old one; a damaged one is replaced
+    if (is_there(file)) storage::AgentDatabase(file, key).close();
+  } catch (const StorageError& failure) {
+    std::fprintf(stderr, "hearth: the file that is replaced is damaged: %s\n", failure.what());
+    fs::remove(file.native() + "-wal");
+  }
+  fs::create_directories(file.parent_path());
+  const fs::path files = storage::AgentDatabase::files_beside(file);
+  if (is_there(copy.native() + ".files")) put_in_place(copy.native() + ".files", files);
+  put_in_place(copy.native() + ".db", file);
+  fs::remove_all(fresh);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Answer restore(const BackupCommand& command) {
+  ::umask(077);
+  const bool is_one = !command.agent.empty();
+  const FoundData found = find_data(command.config, command.data, is_one);
+  if (found.mistake) return *found.mistake;
+  const auto backup = server::find_backup(command.directory);
+  if (!backup) return failed_answer(backup.error().message);
+  const auto manifest = server::read_manifest(*backup);
+  if (!manifest) return failed_answer(manifest.error().message);
+  fs::path data = found.data.lexically_normal();
+  if (!data.has_filename()) data = data.parent_path();
+  struct stat status{};
+  if (::stat(data.c_str(), &status) == 0 && status.st_uid != ::geteuid())
+    return failed_answer("restore as the user that " + data.native() + " belongs to: sudo -u");
+  try {
+    if (!is_one) return restore_all(*backup, *manifest, data, command.replace);
+    if (auto failed = restore_one(*backup, *manifest, data, command)) return *std::move(failed);
+    RepairCommand repair;
+    repair.data = data;
+    Answer listed = answer(repair);
+    listed.text.insert(0, "restored " + command.agent + " of " + backup->native() + "\n");
+    return listed;
+  } catch (const StorageError& failure) {
+    return failed_answer(failure.what());
+  } catch (const fs::filesystem_error& failure) {
+    return failed_answer(failure.what());
+  }
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,162 @@
+#include "server/backup_copier.hpp"
+
+#include "base/files.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/wal_format.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <linux/close_range.h>
+
+namespace hearth::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An even smaller file costs as much time of the disk.
+constexpr std::size_t kLeastCost = 4096;
+constexpr int kBackupNiceness = 10;
+
+// What belongs to no agent, besides databases. The others are of this process alone, or records of
+// crashes.
+constexpr const char* kSmallFiles[] = {"versions.json", "admin.token"};
+constexpr const char* kSmallDirectories[] = {"definitions", "trials", "checked"};
+
+constexpr std::uint64_t kWholeFile = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t size_or_none(const fs::path& file) {
+  std::error_code failure;
+  const std::uintmax_t bytes = fs::file_size(file, failure);
+  return failure ? 0 : bytes;
+}
+
+}  // namespace
+
+BackupCopier::BackupCopier(const storage::DataDirectory& data, fs::path to, const fs::path& last,
+                           std::uint64_t rate, BackupProgress& progress)
+    : data_(data), to_(std::move(to)), last_(last), rate_(rate), progress_(progress) {
+  if (last.empty()) return;
+  auto manifest = read_manifest(last);
+  if (!manifest) return;  // then nothing is linked
+  for (BackupFile& each : manifest->files) {
+    std::string path = each.path;
+    last_files_.emplace(std::move(path), std::move(each));
+  }
+}
+
+void BackupCopier::run() {
+  if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0) {
+    throw StorageError("close_range: " + std::generic_category().message(errno) +
+                       ". Backups of a running server need Linux 5.9");
+  }
+  ::setpriority(PRIO_PROCESS, 0, kBackupNiceness);  // of this thread
+  next_ = std::chrono::steady_clock::now();
+  // First, because they are not held as they were at the mark.
+  for (const char* const each : kSmallFiles) {
+    if (is_there(data_.path() / each)) copy(data_.path() / each);
+  }
+  for (const char* const each : kSmallDirectories) copy_all_below(data_.path() / each);
+  while (const auto key = data_.copy_mark().next()) {
+    copy_agent(*key);
+    ++progress_.done;
+  }
+}
+
+void BackupCopier::copy_agent(const storage::AgentKey& key) {
+  const fs::path file = data_.agent_path(key);
+  if (!is_there(file)) return;  // it has stored nothing yet
+  copy(file);
+  copy_wal(file.native() + "-wal");
+  copy_all_below(storage::AgentDatabase::files_beside(file));
+}
+
+// A commit may overwrite what an earlier use of the WAL has left, so a copy that was made before
+// the first commit since the mark was known is made again.
+void BackupCopier::copy_wal(const fs::path& wal) {
+  storage::CopyMark& mark = data_.copy_mark();
+  const std::size_t before = files_.size();
+  auto pages = mark.pages();
+  for (;;) {
+    constexpr std::uint64_t kOne = storage::kWalFrameHeaderBytes + storage::kPageBytes;
+    if (pages != 0 && is_there(wal))
+      copy(wal, pages ? storage::kWalHeaderBytes + static_cast<std::uint64_t>(*pages) * kOne
+                      : kWholeFile);
+    const auto now = mark.pages();
+    if (now == pages) return;
+    pages = now;
+    if (files_.size() > before) fs::remove(to_ / files_.back().path);
+    files_.resize(before);
+  }
+}
+
+void BackupCopier::copy_all_below(const fs::path& directory) {
+  std::error_code failure;
+  for (fs::recursive_directory_iterator each(directory, failure), end; !failure && each != end;
+       each.increment(failure)) {
+    if (!each->is_regular_file(failure)) continue;
+    try {
+      copy(each->path());
+    } catch (const StorageError&) {
+      if (is_there(each->path())) throw;  // otherwise it was removed, with what it belongs to
+    }
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory)
+    throw StorageError("read " + directory.native() + ": " + failure.message());
+}
+
+void BackupCopier::copy(const fs::path& file, std::uint64_t limit) {
+  const std::string path = file.lexically_relative(data_.path()).native();
+  const bool is_whole = limit == kWholeFile;
+  const std::string source = is_whole ? source_of(file) : std::string();
+  const auto last = last_files_.find(path);
+  if (last != last_files_.end() && !source.empty() && last->second.source == source &&
+      link(last->second, to_ / path)) {
+    pace(0);
+    files_.push_back(last->second);
+    return;
+  }
+  BackupFile copied =
+      copy_bytes(file, to_ / path, limit, [this](std::size_t bytes) { pace(bytes); });
+  copied.path = path;
+  copied.source = source;
+  progress_.bytes += copied.bytes;
+  if (last != last_files_.end() && last->second.sha256 == copied.sha256) {
+    const fs::path linked = (to_ / path).native() + "~";
+    if (link(last->second, linked)) fs::rename(linked, to_ / path);
+  }
+  files_.push_back(std::move(copied));
+}
+
+bool BackupCopier::link(const BackupFile& file, const fs::path& target) const {
+  make_private_parents(target);
+  const fs::path from = last_ / file.path;
+  if (size_or_none(from) != file.bytes || ::link(from.c_str(), target.c_str()) != 0) return false;
+  ++progress_.linked;
+  return true;
+}
+
+// Waits so long that the average rate is kept.
+void BackupCopier::pace(std::size_t bytes) {
+  using std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kLongestSleep{50};
+  const double seconds =
+      static_cast<double>(std::max(bytes, kLeastCost)) / static_cast<double>(rate_);
+  next_ =
+      std::max(next_, steady_clock::now() - kLongestSleep) +
+      std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
+  do {
+    if (progress_.must_stop) throw StorageError("the server stops");
+    if (data_.copy_mark().is_awaited()) return;
+    std::this_thread::sleep_until(std::min(next_, steady_clock::now() + kLongestSleep));
+  } while (steady_clock::now() < next_);
+}
+
+}  // namespace hearth::server

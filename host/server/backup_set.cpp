@@ -1,0 +1,191 @@
+#include "server/backup_set.hpp"
+
+#include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
+#include "base/files.hpp"
+#include "base/sha256.hpp"
+#include "json/json.hpp"
+#include "storage/data_format.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxManifest = std::size_t{1} << 30;
+constexpr std::size_t kCopyPiece = std::size_t{256} << 10;
+constexpr std::int64_t kBackupFormat = 1;
+
+[[noreturn]] void copy_failed(std::string_view doing, const fs::path& path) {
+  throw StorageError(std::string(doing) + " " + path.native() + ": " +
+                     std::generic_category().message(errno));
+}
+
+bool is_below(const fs::path& path) {
+  return !path.empty() && path.is_relative() && path == path.lexically_normal() &&
+         path.has_filename() && *path.begin() != ".." && *path.begin() != "." &&
+         path.native().find('\0') == std::string::npos;
+}
+
+FileDescriptor open_source(const fs::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) copy_failed("open", path);
+  if (!S_ISREG(status.st_mode)) throw StorageError(path.native() + " is no regular file");
+  return file;
+}
+
+void write_piece(int to, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(to, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) copy_failed("write", path);
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::optional<BackupFile> read_entry(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  BackupFile file{.path = json.value("path", ""),
+                  .bytes = json.value("bytes", std::uint64_t{0}),
+                  .sha256 = json.value("sha256", ""),
+                  .source = json.value("source", "")};
+  return is_below(file.path) ? std::optional(std::move(file)) : std::nullopt;
+}
+
+}  // namespace
+
+Result<fs::path> find_backup(const fs::path& given) {
+  if (is_there(given / kManifestFile)) return given;
+  fs::path newest;
+  std::error_code failure;
+  for (fs::directory_iterator each(given, failure), end; !failure && each != end;
+       each.increment(failure)) {
+    const fs::path& path = each->path();
+    if (!path.filename().native().starts_with('.') && is_there(path / kManifestFile))
+      newest = std::max(newest, path);
+  }
+  if (newest.empty()) {
+    return Error{Errc::kNotFound, "there is no whole backup in " + given.native() +
+                                      (failure ? ": " + failure.message() : std::string())};
+  }
+  return newest;
+}
+
+Result<BackupManifest> read_manifest(const fs::path& backup) {
+  const auto text = read_file(backup / kManifestFile, kMaxManifest);
+  if (!text) return text.error();
+  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  const auto json = parse_host_json(*text);
+  if (!json || !json->is_object()) return damaged;
+  try {
+    const auto format = json->value("data_format", std::int64_t{0});
+    if (json->value("backup", std::int64_t{0}) != kBackupFormat || format != storage::kDataFormat)
+      return Error{Errc::kInvalidArgument, storage::wrong_format(backup.native(), format)};
+    BackupManifest manifest{.mark_ms = json->value("mark_ms", std::int64_t{0}),
+                            .agents = json->value("agents", std::size_t{0}),
+                            .files = {}};
+    for (const Json& each : json->at("files")) {
+      auto file = read_entry(each);
+      if (!file) {
+        return Error{Errc::kInvalidArgument,
+                     damaged.message + ": it names a file that is not in the backup"};
+      }
+      manifest.files.push_back(*std::move(file));
+    }
+    return manifest;
+  } catch (const Json::exception&) {  // a value of another type
+    return damaged;
+  }
+}
+
+Result<void> write_manifest(const fs::path& backup, const BackupManifest& manifest) {
+  Json files = Json::array();
+  for (const BackupFile& each : manifest.files) {
+    files.push_back({{"path", each.path},
+                     {"bytes", each.bytes},
+                     {"sha256", each.sha256},
+                     {"source", each.source}});
+  }
+  const Json json{{"backup", kBackupFormat},
+                  {"data_format", storage::kDataFormat},
+                  {"mark_ms", manifest.mark_ms},
+                  {"agents", manifest.agents},
+                  {"files", std::move(files)}};
+  return write_file_atomically(backup / kManifestFile, dump_json(json), fs::perms{0600});
+}
+
+std::string source_of(const fs::path& file) {
+  constexpr std::time_t kSettled = 2;  // seconds; the times of some file systems are as coarse
+  struct stat status{};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  if (std::max(status.st_mtim.tv_sec, status.st_ctim.tv_sec) + kSettled > std::time(nullptr))
+    return {};
+  std::string text;
+  for (const auto number :
+       {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
+        static_cast<std::int64_t>(status.st_size), std::int64_t{status.st_mtim.tv_sec},
+        std::int64_t{status.st_mtim.tv_nsec}, std::int64_t{status.st_ctim.tv_sec},
+        std::int64_t{status.st_ctim.tv_nsec}})
+    text += std::to_string(number) + ':';
+  return text;
+}
+
+void make_private_parents(const fs::path& file) {
+  const fs::path parent = file.parent_path();
+  if (::mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST) return;
+  if (errno != ENOENT) copy_failed("make directory", parent);
+  make_private_parents(parent);
+  if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) copy_failed("make directory", parent);
+}
+
+BackupFile copy_bytes(const fs::path& from, const fs::path& to, std::uint64_t limit,
+                      const std::function<void(std::size_t)>& moved) {
+  const FileDescriptor source = open_source(from);
+  make_private_parents(to);
+  const FileDescriptor target(
+      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!target.is_open()) copy_failed("make", to);
+  BackupFile copy;
+  Sha256 digest;
+  std::string piece(kCopyPiece, '\0');
+  while (copy.bytes < limit) {
+    const std::size_t wanted = std::min<std::uint64_t>(piece.size(), limit - copy.bytes);
+    const ssize_t size = ::read(source.get(), piece.data(), wanted);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) copy_failed("read", from);
+    if (size == 0) break;
+    const std::string_view bytes(piece.data(), static_cast<std::size_t>(size));
+    write_piece(target.get(), bytes, to);
+    digest.update(bytes);
+    copy.bytes += bytes.size();
+    if (moved) moved(bytes.size());
+  }
+  copy.sha256 = to_hex(digest.finish());
+  return copy;
+}
+
+void copy_checked(const fs::path& backup, const BackupFile& file, const fs::path& to) {
+  const BackupFile copy = copy_bytes(backup / file.path, to);
+  if (copy.bytes == file.bytes && copy.sha256 == file.sha256) return;
+  throw StorageError((backup / file.path).native() +
+                     " is damaged: it is not what was copied. Use an older backup");
+}
+
+void sync_file_system(const fs::path& directory) {
+  const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open() || ::syncfs(opened.get()) != 0) copy_failed("sync", directory);
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,66 @@
+#pragma once
+// A backup on disk: a directory with copies of files, and the manifest that names them.
+
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace hearth::server {
+
+struct BackupFile {
+  std::string path;  // below the backup, as it was below the data directory
+  std::uint64_t bytes = 0;
+  std::string sha256;
+  std::string source;  // tells whether the file has changed since: source_of(); or empty
+};
+
+struct BackupManifest {
+  std::int64_t mark_ms = 0;  // Unix time: each write that was acknowledged before is in the copies
+  std::size_t agents = 0;
+  std::vector<BackupFile> files;
+};
+
+// DIR/20261128T051500Z/manifest.json      written last
+// DIR/20261128T051500Z/host.db, agents/...
+// DIR/.unfinished/                        a backup in the making, or what a killed one has left
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kUnfinishedBackup = ".unfinished";
+
+// `given`, if it is a backup, or the newest backup in it. kNotFound: there is none.
+[[nodiscard]] Result<std::filesystem::path> find_backup(const std::filesystem::path& given);
+
+// Failure  kNotFound, kInvalidArgument: the manifest is missing or damaged, is of another format
+//          of data, or names a path that is not below the backup.
+[[nodiscard]] Result<BackupManifest> read_manifest(const std::filesystem::path& backup);
+[[nodiscard]] Result<void> write_manifest(const std::filesystem::path& backup,
+                                          const BackupManifest& manifest);
+
+// Inode, size and times of a file; empty if it was written so recently that a later write could
+// leave the same times.
+[[nodiscard]] std::string source_of(const std::filesystem::path& file);
+
+// Makes the directories above a file, 0700.
+// Failure  StorageError.
+void make_private_parents(const std::filesystem::path& file);
+
+// Copies at most `limit` bytes to a file that does not exist yet, 0600, and makes its parents, too.
+// `moved` is told of each piece. `path` and `source` of the result are empty.
+// Failure  StorageError, also for a file that is no regular one.
+BackupFile copy_bytes(const std::filesystem::path& from, const std::filesystem::path& to,
+                      std::uint64_t limit = std::numeric_limits<std::uint64_t>::max(),
+                      const std::function<void(std::size_t)>& moved = nullptr);
+
+// As copy_bytes(), for a file of a backup. StorageError, if it is not as the manifest says.
+void copy_checked(const std::filesystem::path& backup, const BackupFile& file,
+                  const std::filesystem::path& to);
+
+// Brings all of the file system to the device. Failure  StorageError.
+void sync_file_system(const std::filesystem::path& directory);
+
+}  // namespace hearth::server

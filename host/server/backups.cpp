@@ -1,0 +1,354 @@
+#include "server/backups.hpp"
+
+#include "base/clock.hpp"
+#include "base/file_descriptor.hpp"
+#include "storage/connection.hpp"
+#include "storage/directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::AgentKey;
+
+constexpr std::size_t kMaxBackupBody = 16384;
+
+struct BackupOrder {
+  fs::path directory;
+  std::uint64_t rate = Backups::kDefaultRate;
+};
+
+Result<BackupOrder> read_order(const std::string& body) {
+  Error wrong{Errc::kInvalidArgument,
+              R"(expected {"directory":"/an/absolute/path","rate":bytes a second})"};
+  if (body.size() > kMaxBackupBody) return wrong;
+  const auto json = parse_client_json(body, 4);
+  if (!json || !json->is_object()) return wrong;
+  BackupOrder order;
+  for (const auto& [name, value] : json->items()) {
+    if (name == "directory" && value.is_string()) {
+      order.directory = fs::path(value.get<std::string>()).lexically_normal();
+    } else if (name == "rate" && value.is_number_unsigned() && value.get<std::uint64_t>() > 0) {
+      order.rate = value.get<std::uint64_t>();
+    } else {
+      return wrong;
+    }
+  }
+  if (!order.directory.is_absolute()) return wrong;
+  if (!order.directory.has_filename()) order.directory = order.directory.parent_path();
+  return order;
+}
+
+// Runs `work` while no event loop runs. False: a loop does not answer.
+bool in_a_pause(runtime::Runtime& runtime, const std::function<void()>& work) {
+  constexpr std::chrono::milliseconds kPatience{300};  // the loops that answer wait as long
+  struct Pause {
+    Mutex mutex;
+    Condition news;
+    unsigned waiting GUARDED_BY(mutex) = 0;
+    bool is_over GUARDED_BY(mutex) = false;
+  };
+  const auto pause = std::make_shared<Pause>();
+  for (unsigned index = 0; index < runtime.shard_count(); ++index) {
+    runtime.loop(index).post([pause] {
+      const MutexLock lock(pause->mutex);
+      ++pause->waiting;
+      pause->news.notify_all();
+      while (!pause->is_over) pause->news.wait(pause->mutex);
+    });
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const MutexLock lock(pause->mutex);
+  while (pause->waiting < runtime.shard_count() && pause->news.wait_until(pause->mutex, until)) {
+  }
+  const bool all_wait = pause->waiting == runtime.shard_count();
+  if (all_wait) work();
+  pause->is_over = true;
+  pause->news.notify_all();
+  return all_wait;
+}
+
+// "20261128T051500Z"; for a second backup in the same second "20261128T051500Z-2".
+std::string backup_name(std::int64_t mark_ms, const fs::path& directory) {
+  const std::time_t seconds = mark_ms / 1000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &utc);
+  std::string name = text.data();
+  for (int next = 2; fs::exists(directory / name); ++next)
+    name = std::string(text.data()) + '-' + std::to_string(next);
+  return name;
+}
+
+}  // namespace
+
+// One backup, from the mark to its name.
+class Backups::Backup {
+ public:
+  Backup(const storage::DataDirectory& data, BackupOrder order)
+      : order_(std::move(order)), data_(data), to_(order_.directory / kUnfinishedBackup) {}
+
+  // Makes and locks the directory.
+  Result<void> open();
+  // These two throw StorageError. Afterwards comes end(), whatever has failed.
+  Result<void> set_mark(runtime::Runtime& runtime);
+  void copy(AuditLog& audit);
+
+  void end(std::string failure) {
+    data_.copy_mark().end();
+    std::error_code ignored;
+    fs::remove_all(to_, ignored);
+    lock_.reset();
+    const MutexLock lock(mutex_);
+    failure_ = std::move(failure);
+    is_over_ = true;
+  }
+  [[nodiscard]] bool is_over() {
+    const MutexLock lock(mutex_);
+    return is_over_;
+  }
+  void stop() { progress_.must_stop = true; }
+  [[nodiscard]] Json to_json();
+  [[nodiscard]] const fs::path& directory() const { return order_.directory; }
+
+ private:
+  void copy_server_store();
+  void copy_audit(AuditLog& audit);
+  void add(const char* name);
+
+  const BackupOrder order_;
+  const storage::DataDirectory& data_;
+  const fs::path to_;
+  fs::path last_;
+  FileDescriptor lock_;  // of the directory
+  BackupProgress progress_;
+  BackupManifest manifest_;
+  Mutex mutex_;
+  fs::path result_ GUARDED_BY(mutex_);
+  std::string failure_ GUARDED_BY(mutex_);
+  bool is_over_ GUARDED_BY(mutex_) = false;
+};
+
+Result<void> Backups::Backup::open() {
+  const auto refuse = [&](std::string_view why) {
+    return Error{Errc::kInvalidArgument, order_.directory.native() + ": " + std::string(why)};
+  };
+  if (::mkdir(order_.directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return refuse("cannot be made: " + std::generic_category().message(errno) +
+                  ". The server makes it, as its own user");
+  std::error_code failure;
+  const fs::path directory = fs::canonical(order_.directory, failure);
+  const fs::path data = fs::canonical(data_.path(), failure);
+  if (!failure && !directory.lexically_relative(data).native().starts_with(".."))
+    return refuse("is in the data directory, and would be lost with it");
+  lock_ = FileDescriptor(::open(order_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status{};
+  if (!lock_.is_open() || ::fstat(lock_.get(), &status) != 0)
+    return refuse(std::generic_category().message(errno));
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return refuse("must belong to the server's user, who alone may write to it");
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return Error{Errc::kConflict, order_.directory.native() + " is in use by another backup"};
+  if (const auto last = find_backup(order_.directory)) last_ = *last;
+  fs::remove_all(to_, failure);
+  if (::mkdir(to_.c_str(), 0700) != 0)
+    return refuse("cannot be written: " + std::generic_category().message(errno));
+  return {};
+}
+
+Result<void> Backups::Backup::set_mark(runtime::Runtime& runtime) {
+  constexpr int kTries = 5;
+  storage::CopyMark& mark = data_.copy_mark();
+  storage::Connection from(data_.directory_path(),
+                           {.vfs = data_.directory_vfs(), .busy_timeout = std::chrono::seconds(5)});
+  mark.hold();
+  std::exception_ptr failed;
+  const auto set = [&] {
+    try {
+      mark.set();
+      manifest_.mark_ms = unix_millis(SystemClock().wall_now());
+      from.execute("BEGIN; SELECT 1 FROM agents LIMIT 1");  // all that it reads is of this moment
+    } catch (const StorageError&) {
+      failed = std::current_exception();
+    }
+  };
+  for (int tries = 1; !in_a_pause(runtime, set); ++tries) {
+    if (tries < kTries) continue;
+    return Error{Errc::kUnavailable,
+                 "an event loop does not answer: the code of some agent holds it up"};
+  }
+  if (failed) std::rethrow_exception(failed);
+  storage::copy_content(from, to_ / "host.db");
+  storage::Directory copied(to_ / "host.db");
+  std::unordered_set<AgentKey> agents;
+  constexpr std::size_t kPage = 1000;
+  for (const std::string& agent_class : copied.classes()) {
+    std::string after;
+    for (auto page = copied.list(agent_class, after, kPage); !page.empty();
+         page = copied.list(agent_class, after, kPage)) {
+      after = page.back().key.name;
+      for (auto& entry : page) agents.insert(std::move(entry.key));
+    }
+  }
+  for (const AgentKey& each : copied.condemned()) agents.erase(each);
+  manifest_.agents = agents.size();
+  progress_.agents = agents.size();
+  mark.wait_for(std::move(agents));
+  return {};
+}
+
+void Backups::Backup::copy_server_store() {
+  constexpr const char* kName = "server.db";
+  std::error_code ignored;
+  if (!fs::exists(data_.path() / kName, ignored)) return;
+  storage::Connection from(data_.path() / kName, {.busy_timeout = std::chrono::seconds(5)});
+  storage::copy_content(from, to_ / kName);
+  add(kName);
+}
+
+void Backups::Backup::copy_audit(AuditLog& audit) {
+  constexpr const char* kName = "audit.db";
+  std::promise<Result<void>> copied;
+  const bool is_taken =
+      audit.copy(to_ / kName, [&](Result<void> outcome) { copied.set_value(std::move(outcome)); });
+  if (!is_taken) throw StorageError("the audit log does not answer");
+  const auto outcome = copied.get_future().get();
+  if (!outcome) throw StorageError(outcome.error().message);
+  add(kName);
+}
+
+void Backups::Backup::add(const char* name) {
+  const fs::path copy = to_ / "digest";
+  BackupFile file = copy_bytes(to_ / name, copy);
+  fs::rename(copy, to_ / name);
+  file.path = name;
+  progress_.bytes += file.bytes;
+  manifest_.files.push_back(std::move(file));
+}
+
+void Backups::Backup::copy(AuditLog& audit) {
+  copy_server_store();
+  copy_audit(audit);
+  BackupCopier copier(data_, to_, last_, order_.rate, progress_);
+  std::exception_ptr failed;
+  std::thread([&] {
+    try {
+      copier.run();
+    } catch (const std::exception&) {
+      failed = std::current_exception();
+    }
+  }).join();
+  if (failed) std::rethrow_exception(failed);
+  data_.copy_mark().end();
+  add("host.db");
+  for (BackupFile& each : copier.take_files()) manifest_.files.push_back(std::move(each));
+  sync_file_system(to_);
+  if (const auto written = write_manifest(to_, manifest_); !written)
+    throw StorageError(written.error().message);
+  const fs::path result = order_.directory / backup_name(manifest_.mark_ms, order_.directory);
+  fs::rename(to_, result);
+  sync_file_system(order_.directory);
+  const MutexLock lock(mutex_);
+  result_ = result;
+}
+
+Json Backups::Backup::to_json() {
+  const MutexLock lock(mutex_);
+  const char* const state = !is_over_ ? "running" : failure_.empty() ? "done" : "failed";
+  return {{"state", state},
+          {"directory", result_.empty() ? order_.directory.native() : result_.native()},
+          {"mark_ms", manifest_.mark_ms},
+          {"agents", progress_.agents.load()},
+          {"done", progress_.done.load()},
+          {"bytes", progress_.bytes.load()},
+          {"linked", progress_.linked.load()},
+          {"reason", failure_.empty() ? Json() : Json(failure_)}};
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+Result<void> Backups::may_begin() {
+  const MutexLock lock(mutex_);
+  if (backup_ && !backup_->is_over())
+    return Error{Errc::kConflict, "a backup is in progress: hearth backup waits for none"};
+  if (thread_.joinable()) thread_.join();
+  return {};
+}
+
+Result<Json> Backups::begin(const api::RouteCall& call) {
+  auto order = read_order(call.exchange->request().body);
+  if (!order) return order.error();
+  if (const auto refused = may_begin(); !refused) return refused.error();
+  audit_.record(
+      LogLevel::kInfo, "admin.backup",
+      {{"directory", order->directory.native()}, {"peer", call.exchange->request().peer}});
+  const auto backup = std::make_shared<Backup>(data_, *std::move(order));
+  if (const auto opened = backup->open(); !opened) return opened.error();
+  Result<void> marked;
+  try {
+    marked = backup->set_mark(runtime_);
+  } catch (const StorageError& failure) {
+    marked = Error{Errc::kUnavailable, failure.what()};
+  }
+  if (!marked) {
+    backup->end(marked.error().message);
+    return marked.error();
+  }
+  {
+    const MutexLock lock(mutex_);
+    backup_ = backup;
+  }
+  thread_ = std::thread([this, backup] { run(*backup); });
+  return backup->to_json();
+}
+
+void Backups::run(Backup& backup) {
+  std::string failure;
+  try {
+    backup.copy(audit_);
+  } catch (const std::exception& failed) {  // StorageError, filesystem_error
+    failure = failed.what();
+  }
+  backup.end(failure);
+  const Json told = backup.to_json();
+  audit_.record(failure.empty() ? LogLevel::kInfo : LogLevel::kError,
+                failure.empty() ? "backup.done" : "backup.failed",
+                {{"directory", told["directory"].get<std::string>()},
+                 {"agents", told["done"].get<std::uint64_t>()},
+                 {"bytes", told["bytes"].get<std::uint64_t>()},
+                 {"linked", told["linked"].get<std::uint64_t>()},
+                 {"reason", failure}});
+}
+
+Result<Json> Backups::status(const api::RouteCall& /*call*/) {
+  const MutexLock lock(mutex_);
+  return backup_ ? backup_->to_json() : Json{{"state", "none"}};
+}
+
+void Backups::stop() {
+  {
+    const MutexLock lock(mutex_);
+    if (backup_) backup_->stop();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,422 @@
+// `hearth backup` of a server that works, `hearth verify`, and `hearth restore` elsewhere.
+
+#include "json/json.hpp"
+#include "process/agent_client.hpp"
+#include "process/process_fixture.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BackupTest : public ProcessTest {
+ protected:
+  BackupTest() {
+    install(bundled("counter"), "counter.so");
+    install(bundled("worker-c"), "worker-c.so");
+    put("hearth.yaml", "log:\n  level: debug\n");
+    put("classes/worker-c.yaml", "class: worker-c\nfibers:\n  retry_base: 10ms\n");
+    // A WAL of a busy agent is moved into the file while the backup runs.
+    put("classes/counter.yaml", "class: counter\nidle_timeout: 200ms\n");
+  }
+
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_on(const std::string& data) const {
+    return serve_ready({"--config", "hearth.yaml", "--data", data});
+  }
+
+  // Runs the command to its end; what it has said.
+  Ending ask(std::string& said, const std::vector<std::string>& arguments) const {
+    const auto process = run(arguments);
+    const Ending ending = process->wait();
+    said = process->out() + process->log();
+    return ending;
+  }
+  // The directory of the new backup.
+  [[nodiscard]] fs::path back_up(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"backup", "backups", "--data", "data"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto process = run(arguments);
+    EXPECT_EQ(process->wait(), kClean) << process->log();
+    return process->out().substr(0, process->out().find('\n'));
+  }
+  void expect_restored(const std::string& to) const {
+    std::string said;
+    EXPECT_EQ(ask(said, {"restore", "backups", "--data", to}), kClean) << said;
+  }
+  // The status of a request for definitions of classes.
+  [[nodiscard]] int ask_definitions(const ServerProcess& server, const std::string& method,
+                                    const std::string& path, const std::string& body = {}) const {
+    RawClient client(server.port());
+    const std::string token = read_file(root_ / "data/admin.token", 1000).value();
+    return client
+        .request(method + " /objects/definitions" + path +
+                 " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+                 token.substr(0, token.find('\n')) +
+                 "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+        .status;
+  }
+  static int number(const std::string& body) {
+    return parse_json(body).value().at("count").get<int>();
+  }
+  static std::set<fs::path> files_below(const fs::path& directory) {
+    std::set<fs::path> found;
+    for (const auto& each : fs::recursive_directory_iterator(directory)) {
+      if (each.is_regular_file()) found.insert(each.path().lexically_relative(directory));
+    }
+    return found;
+  }
+};
+
+// Each client increments one agent, and the next one once that is acknowledged: at any moment, the
+// counts of its agents differ by one at most, and none is higher than that of the agent before.
+TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
+  constexpr std::size_t kClients = 3;
+  constexpr std::size_t kAgents = 4;
+  constexpr int kDestroyed = 5;
+  constexpr int kSoFar = 5;
+  auto server = serve_on("data");
+  for (int i = 0; i < kDestroyed; ++i)
+    EXPECT_EQ(number(increment(*server, "gone" + std::to_string(i))), 1);
+  EXPECT_EQ(ask_definitions(*server, "POST", "", R"({"class":"before"})"), 201);
+  std::vector<std::vector<std::atomic<int>>> acknowledged(kClients);
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> clients;
+  const auto name = [](std::size_t client, std::size_t agent) {
+    return "c" + std::to_string(client) + "-" + std::to_string(agent);
+  };
+  for (std::size_t client = 0; client < kClients; ++client) {
+    acknowledged.at(client) = std::vector<std::atomic<int>>(kAgents);
+    clients.emplace_back([&, client] {
+      for (std::size_t i = 0; !is_over; i = (i + 1) % kAgents)
+        acknowledged[client][i] = number(increment(*server, name(client, i)));
+    });
+  }
+  while (acknowledged.back().back() < kSoFar)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::vector<int> before;
+  for (const auto& of_client : acknowledged)
+    before.insert(before.end(), of_client.begin(), of_client.end());
+  // Some seconds, so that agents write, leave memory and come back before they are copied.
+  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "256KiB"});
+  backup->wait_for_log("agents");  // the mark is set
+  (void)increment(*server, "new");
+  for (int i = 0; i < kDestroyed; ++i) {
+    const auto destroy =
+        run({"destroy", "Counter", "gone" + std::to_string(i), "--yes", "--data", "data"});
+    EXPECT_EQ(destroy->wait(), kClean) << destroy->log();
+  }
+  EXPECT_EQ(backup->wait(), kClean) << backup->log();
+  is_over = true;
+  for (std::thread& each : clients) each.join();
+  std::string said;
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
+  EXPECT_EQ(server->stop(), kClean);
+  expect_restored("elsewhere");
+  server = serve_on("elsewhere");
+  int later = 0;
+  for (std::size_t client = 0; client < kClients; ++client) {
+    std::vector<int> counts;
+    for (std::size_t i = 0; i < kAgents; ++i) {
+      counts.push_back(number(count(*server, name(client, i))));
+      EXPECT_GE(counts.back(), before[client * kAgents + i]) << name(client, i);
+      later += acknowledged[client][i] - counts.back();
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(counts, std::greater<>())) << dump_json(counts);
+    EXPECT_LE(counts.front() - counts.back(), 1) << dump_json(counts);
+  }
+  for (int i = 0; i < kDestroyed; ++i)
+    EXPECT_EQ(number(count(*server, "gone" + std::to_string(i))), 1) << "destroyed after the mark";
+  EXPECT_EQ(number(count(*server, "new")), 0);
+  EXPECT_EQ(ask_definitions(*server, "GET", "/before"), 200);
+  EXPECT_GT(later, 12) << "the clients have not written after the mark";
+}
+
+TEST_F(BackupTest, InterruptedWorkGoesOnOnceAfterTheRestore) {
+  auto server = serve_on("data");
+  {
+    AgentClient worker(*server, "/agents/worker-c/a");
+    EXPECT_EQ(worker.call("run", "[20,50]"), "run-1");
+    while (worker.call("status").at("runs").at(0).at("steps").size() < 2) {
+    }
+    (void)back_up();
+    EXPECT_LT(worker.call("status").at("runs").at(0).at("steps").size(), 20U);
+  }
+  std::string said;
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kClean);
+  EXPECT_NE(said.find("Would resume: 1 fibers"), std::string::npos) << said;
+  expect_restored("elsewhere");
+  EXPECT_EQ(server->kill(), kKilled);
+  server = serve_on("elsewhere");
+  server->wait_for_log("run-1 is finished");
+  AgentClient worker(*server, "/agents/worker-c/a");
+  const Json status = worker.call("status");
+  EXPECT_EQ(status.at("recoveries"), 1) << dump_json(status);
+  std::vector<int> all(20);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_EQ(status.at("runs").at(0).at("steps").get<std::vector<int>>(), all);
+}
+
+TEST_F(BackupTest, UnchangedFilesAreHardLinksAndAllIsPrivate) {
+  {
+    const auto server = serve_on("data");
+    for (const char* const each : {"a", "b"}) EXPECT_EQ(number(increment(*server, each)), 1);
+    EXPECT_EQ(server->stop(), kClean);
+  }
+  const auto server = serve_on("data");
+  const fs::path first = back_up();
+  EXPECT_EQ(number(increment(*server, "a")), 2);
+  server->wait_for_log("agent.evicted class=Counter agent=a");
+  const fs::path second = back_up();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(files_below(first), files_below(second));
+  int agents = 0;
+  for (const fs::path& each : files_below(second)) {
+    EXPECT_EQ(fs::status(second / each).permissions(), fs::perms{0600}) << each;
+    if (each.extension() == ".db" && each.native().starts_with("agents/"))
+      agents += fs::equivalent(first / each, second / each) ? 1 : 0;
+  }
+  EXPECT_EQ(agents, 1) << "that of b";
+  for (const fs::path& each : {first, second, root_ / "backups"})
+    EXPECT_EQ(fs::status(each).permissions(), fs::perms{0700}) << each;
+  std::string said;
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
+  EXPECT_EQ(ask(said, {"verify", first}), kClean) << said;
+}
+
+TEST_F(BackupTest, OneAgentIsRestoredAndOthersStay) {
+  auto server = serve_on("data");
+  for (const char* const each : {"a", "b"}) (void)increment(*server, each);
+  (void)back_up();
+  for (const char* const each : {"a", "b"}) (void)increment(*server, each);
+  const std::vector<std::string> one{"restore", "backups", "--data",
+                                     "data",    "--agent", "Counter/a"};
+  std::string said;
+  EXPECT_EQ(ask(said, one), kFailed);
+  EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
+  EXPECT_EQ(server->kill(), kKilled);  // the WAL of the old file must not be read with the new one
+  EXPECT_EQ(ask(said, one), kFailed);
+  EXPECT_NE(said.find("--replace"), std::string::npos) << said;
+  auto replaced = one;
+  replaced.emplace_back("--replace");
+  EXPECT_EQ(ask(said, replaced), kClean) << said;
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1);
+  EXPECT_EQ(number(count(*server, "b")), 2);
+  const auto destroy = run({"destroy", "Counter", "a", "--yes", "--data", "data"});
+  EXPECT_EQ(destroy->wait(), kClean) << destroy->log();
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(ask(said, one), kClean) << said;
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1);
+}
+
+TEST_F(BackupTest, ADirectoryWithDataIsLeftAloneOrKept) {
+  auto server = serve_on("data");
+  (void)increment(*server, "a");
+  (void)back_up();
+  (void)increment(*server, "a");
+  std::string said;
+  EXPECT_EQ(ask(said, {"restore", "backups", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("is not empty"), std::string::npos) << said;
+  EXPECT_EQ(ask(said, {"restore", "backups", "--data", "data", "--replace"}), kFailed);
+  EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(ask(said, {"restore", "backups", "--data", "data", "--replace"}), kClean) << said;
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1);
+  EXPECT_EQ(server->stop(), kClean);
+  for (const auto& each : fs::directory_iterator(root_)) {
+    if (!each.path().filename().native().starts_with("data.before-")) continue;
+    server = serve_on(each.path());
+    EXPECT_EQ(number(count(*server, "a")), 2);
+    return;
+  }
+  FAIL() << "the old directory is gone";
+}
+
+struct Damage {
+  const char* name;
+  void (*harm)(const fs::path& backup, const fs::path& database);
+  const char* told;
+};
+void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << damage.name;
+}
+
+std::string text_of(const fs::path& file) {
+  return read_file(file, 1U << 20U).value();
+}
+void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
+  std::string text = text_of(file);
+  text.replace(text.find(from), from.size(), to);
+  std::ofstream{file} << text;
+}
+
+class DamagedBackupTest : public BackupTest, public ::testing::WithParamInterface<Damage> {};
+
+TEST_P(DamagedBackupTest, IsNamedAndNotRestored) {
+  {
+    const auto server = serve_on("data");
+    (void)increment(*server, "a");
+    server->wait_for_log("agent.evicted class=Counter agent=a");
+    (void)back_up();
+  }
+  const fs::path backup = *fs::directory_iterator(root_ / "backups");
+  for (const fs::path& each : files_below(backup / "agents"))
+    GetParam().harm(backup, backup / "agents" / each);
+  for (const auto& command : std::vector<std::vector<std::string>>{
+           {"verify", "backups"}, {"restore", "backups", "--data", "elsewhere"}}) {
+    std::string said;
+    EXPECT_EQ(ask(said, command), kFailed) << command.front();
+    EXPECT_NE(said.find(GetParam().told), std::string::npos) << said;
+  }
+  EXPECT_FALSE(fs::exists(root_ / "elsewhere"));
+  EXPECT_FALSE(fs::exists(root_ / "outside.db"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, DamagedBackupTest,
+    ::testing::Values(Damage{"bytes",
+                             [](const fs::path&, const fs::path& file) {
+                               std::fstream(file).seekp(5000) << "damaged";
+                             },
+                             ".db is damaged"},
+                      Damage{"missing",
+                             [](const fs::path&, const fs::path& file) { fs::remove(file); },
+                             ".db: No such file"},
+                      Damage{"link",
+                             [](const fs::path& backup, const fs::path& file) {
+                               fs::rename(file, backup / "moved");
+                               fs::create_symlink(backup / "moved", file);
+                             },
+                             ".db: Too many levels of symbolic links"},
+                      Damage{"path_outside",
+                             [](const fs::path& backup, const fs::path&) {
+                               replace_in(backup / "manifest.json", R"("path":"host.db")",
+                                          R"("path":"../../outside.db")");
+                             },
+                             "names a file that is not in the backup"},
+                      Damage{"absolute_path",
+                             [](const fs::path& backup, const fs::path&) {
+                               replace_in(backup / "manifest.json", R"("path":"host.db")",
+                                          R"("path":"/tmp/outside.db")");
+                             },
+                             "names a file that is not in the backup"},
+                      Damage{"no_manifest",
+                             [](const fs::path& backup, const fs::path&) {
+                               fs::remove(backup / "manifest.json");
+                             },
+                             "there is no whole backup"},
+                      Damage{"half_a_manifest",
+                             [](const fs::path& backup, const fs::path&) {
+                               fs::resize_file(backup / "manifest.json", 100);
+                             },
+                             "manifest.json is damaged"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST_F(BackupTest, AKillLeavesNothingThatLooksWhole) {
+  constexpr int kAgents = 40;
+  auto server = serve_on("data");
+  for (int i = 0; i < kAgents; ++i) (void)increment(*server, "a" + std::to_string(i));
+  {
+    const auto slow = run({"backup", "backups", "--data", "data", "--rate", "16KiB"});
+    const auto until = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    while (!fs::exists(root_ / "backups/.unfinished/agents")) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(server->kill(), kKilled);
+    EXPECT_EQ(slow->wait(), kFailed);
+  }
+  EXPECT_TRUE(fs::exists(root_ / "backups/.unfinished"));
+  std::string said;
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kFailed);
+  EXPECT_NE(said.find("there is no whole backup"), std::string::npos) << said;
+  server = serve_on("data");
+  (void)back_up();
+  EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
+  for (int i = 0; i < kAgents; ++i) (void)increment(*server, "a" + std::to_string(i));
+  EXPECT_EQ(server->stop(), kClean);
+  // Another kill each time, until one comes too late: the directory is the old or the new one.
+  bool is_over = false;
+  for (int delay_ms = 0; !is_over; delay_ms += 2 + delay_ms / 2) {
+    {
+      const auto restore = run({"restore", "backups", "--data", "data", "--replace"});
+      std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+      is_over = restore->kill() == kClean;
+    }
+    ASSERT_LT(delay_ms, 20'000);
+    ASSERT_TRUE(fs::exists(root_ / "data/host.db"));
+  }
+  server = serve_on("data");
+  for (int i = 0; i < kAgents; ++i)
+    EXPECT_EQ(number(count(*server, "a" + std::to_string(i))), 1) << i;
+  bool old_is_kept = false;
+  for (const auto& each : fs::directory_iterator(root_)) {
+    if (!each.path().filename().native().starts_with("data.before-")) continue;
+    server = serve_on(each.path());
+    old_is_kept = old_is_kept || number(count(*server, "a0")) == 2;
+  }
+  EXPECT_TRUE(old_is_kept);
+}
+
+TEST_F(BackupTest, OneBackupAtATimeAndOnlyOutsideTheDataDirectory) {
+  const auto server = serve_on("data");
+  for (int i = 0; i < 10; ++i) (void)increment(*server, "a" + std::to_string(i));
+  std::string said;
+  EXPECT_EQ(ask(said, {"backup", "data/backups", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("is in the data directory"), std::string::npos) << said;
+  fs::create_directory(root_ / "open");
+  fs::permissions(root_ / "open", fs::perms{0777});
+  EXPECT_EQ(ask(said, {"backup", "open", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("who alone may write"), std::string::npos) << said;
+  // A link is not followed.
+  fs::create_directory(root_ / "backups");
+  fs::permissions(root_ / "backups", fs::perms{0700});
+  fs::create_directory(root_ / "elsewhere");
+  fs::create_directory_symlink(root_ / "elsewhere", root_ / "backups/.unfinished");
+  const auto slow = run({"backup", "backups", "--data", "data", "--rate", "16KiB"});
+  slow->wait_for_log("agents");
+  EXPECT_EQ(ask(said, {"backup", "others", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("a backup is in progress"), std::string::npos) << said;
+  EXPECT_EQ(server->stop(), kClean) << "the backup holds up the end";
+  EXPECT_EQ(slow->wait(), kFailed);
+  EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
+  EXPECT_TRUE(fs::is_empty(root_ / "elsewhere"));
+}
+
+TEST_F(BackupTest, AFullDiskEndsTheBackupAndNothingElse) {
+  const auto server = serve_on("data");
+  (void)increment(*server, "a");
+  (void)back_up();
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(server->pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+  const rlim_t unlimited = std::exchange(limit.rlim_cur, 10'000);  // no database fits
+  ASSERT_EQ(::prlimit(server->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  std::string said;
+  EXPECT_EQ(ask(said, {"backup", "backups", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("copy a database"), std::string::npos) << said;
+  EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
+  limit.rlim_cur = unlimited;
+  ASSERT_EQ(::prlimit(server->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  EXPECT_EQ(number(increment(*server, "a")), 2);
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
+  (void)back_up();
+}
+
+}  // namespace
+}  // namespace hearth::testing
