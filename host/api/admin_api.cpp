@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::string_view kRoot = "/admin";
 
-// Whether a browser sends this for a page of another origin.
+// Whether a browser sends this for a page of another origin. No page can set what the browser says
+// of it; a proxy may have changed the Host with which the origin is compared otherwise.
 bool is_foreign_page(const net::HttpHeaders& headers) {
-  const auto site = net::find_header(headers, "Sec-Fetch-Site");
-  if (site && *site != "same-origin" && *site != "none") return true;
+  if (const auto site = net::find_header(headers, "Sec-Fetch-Site"))
+    return *site != "same-origin" && *site != "none";
   const auto origin = net::find_header(headers, "Origin");
   if (!origin) return false;
   const auto host = net::find_header(headers, "Host");

@@ -77,7 +77,7 @@ void ConsolePages::add_routes(std::vector<Route>& rows) {
     rows.push_back({method, pattern, Access::kAnybody, summary, std::move(answer), shape});
   };
   add("GET", "/console/enter", "Begins a session of the console.",
-      [this](const RouteCall& call) { enter(call); }, {.query = "code", .status = 303});
+      [this](const RouteCall& call) { enter(call); }, {.query = "code"});
   add("POST", "/console/leave", "Ends the session.", [this](const RouteCall& call) { leave(call); },
       {.status = 204});
   add("GET", "/console", "The console's page, for a session.",
@@ -111,9 +111,13 @@ void ConsolePages::enter(const RouteCall& call) {
   if (!session) return call.exchange->respond(closed_answer(401, kSpentCode));
   logger_.record(LogLevel::kInfo, "console.entered",
                  {{"actor", "console"}, {"peer", request.peer}});
-  net::HttpResponse answer = page_answer(303, "text/plain", "");
-  // A fragment is sent to no server. The page takes it out of the address.
-  answer.headers.push_back({"Location", "/console#key=" + session->key});
+  // A page that goes on by itself: after a redirect from a page of another site the browser would
+  // not send the cookie. A fragment is sent to no server; the console takes it out of the address.
+  net::HttpResponse answer =
+      page_answer(200, "text/html; charset=utf-8",
+                  "<!doctype html><html lang=en><title>Hearth console</title><meta "
+                  "http-equiv=refresh content='0;url=/console#key=" +
+                      session->key + "'></html>\n");
   for (std::string& cookie : ConsoleSessions::cookies(request, session->cookie, over_tls_))
     answer.headers.push_back({"Set-Cookie", std::move(cookie)});
   call.exchange->respond(std::move(answer));

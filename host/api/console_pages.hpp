@@ -20,8 +20,9 @@ struct ConsoleFile {
 [[nodiscard]] std::span<const ConsoleFile> console_files();
 
 //  POST /admin/console/link     {"url","valid_s"}: a link with a one-time code; not for a session
-//  GET  /console/enter?code=    begins a session: 303 to /console#key=, with the cookies. Not for
-//                               a look ahead (HEAD, prefetch): the code stays good
+//  GET  /console/enter?code=    begins a session: a page with the cookies that goes on to
+//                               /console#key=. Not for a look ahead (HEAD, prefetch): the code
+//                               stays good
 //  POST /console/leave          ends the session
 //  GET  /console                the page, for a session; else 401 and how to get one
 //  GET  /console/{file...}      its files, the same

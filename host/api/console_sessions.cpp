@@ -20,18 +20,20 @@ std::string cookie_name(const net::HttpRequest& request) {
   return is_port ? name + "_" + std::string(port) : name;
 }
 
-std::string_view cookie_of(const net::HttpRequest& request) {
+// All of that name: a page of another port of the host can add one.
+std::vector<std::string_view> cookies_of(const net::HttpRequest& request) {
   const std::string wanted = cookie_name(request) + "=";
+  std::vector<std::string_view> values;
   for (const net::HttpHeader& header : request.headers) {
     if (!equal_ignoring_case(header.name, "Cookie")) continue;
     for (std::string_view rest = header.value; !rest.empty();) {
       const std::size_t end = std::min(rest.find(';'), rest.size());
       const std::string_view pair = trimmed(rest.substr(0, end));
-      if (pair.starts_with(wanted)) return pair.substr(wanted.size());
+      if (pair.starts_with(wanted)) values.push_back(pair.substr(wanted.size()));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  return {};
+  return values;
 }
 
 }  // namespace
@@ -46,6 +48,13 @@ ConsoleSessions::Secrets::iterator ConsoleSessions::find(Secrets& in, std::strin
   std::erase_if(in, [now](const Secret& each) { return each.until <= now; });
   return std::ranges::find_if(
       in, [text](const Secret& each) { return is_same_secret(each.text, text); });
+}
+
+ConsoleSessions::Secrets::iterator ConsoleSessions::find_session(const net::HttpRequest& request) {
+  for (const std::string_view each : cookies_of(request)) {
+    if (const auto found = find(sessions_, each); found != sessions_.end()) return found;
+  }
+  return sessions_.end();
 }
 
 std::string ConsoleSessions::make_code() {
@@ -64,19 +73,19 @@ std::optional<ConsoleSessions::Session> ConsoleSessions::redeem(std::string_view
 
 bool ConsoleSessions::has_cookie(const net::HttpRequest& request) {
   const MutexLock lock(mutex_);
-  return find(sessions_, cookie_of(request)) != sessions_.end();
+  return find_session(request) != sessions_.end();
 }
 
 bool ConsoleSessions::is_page(const net::HttpRequest& request) {
   const auto key = net::find_header(request.headers, kPageHeader);
   const MutexLock lock(mutex_);
-  const auto found = find(sessions_, cookie_of(request));
+  const auto found = find_session(request);
   return key && found != sessions_.end() && is_same_secret(found->key, *key);
 }
 
 void ConsoleSessions::end(const net::HttpRequest& request) {
   const MutexLock lock(mutex_);
-  const auto found = find(sessions_, cookie_of(request));
+  const auto found = find_session(request);
   if (found != sessions_.end()) sessions_.erase(found);
 }
 

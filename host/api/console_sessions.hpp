@@ -69,6 +69,7 @@ class ConsoleSessions {
 
   Secret& add(Secrets& to, std::size_t most, SteadyTime until) REQUIRES(mutex_);
   [[nodiscard]] Secrets::iterator find(Secrets& in, std::string_view text) REQUIRES(mutex_);
+  [[nodiscard]] Secrets::iterator find_session(const net::HttpRequest& request) REQUIRES(mutex_);
 
   const Clock& clock_;
   Random& random_;

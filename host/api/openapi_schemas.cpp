@@ -141,7 +141,9 @@ constexpr std::string_view kSchemas = R"json({
   "kind": {"enum": ["fiber", "schedule", "item"]}, "id": {"type": "string"},
   "name": {"type": ["string", "null"]}, "state": {"type": ["string", "null"]},
   "created_at": {"type": ["integer", "null"]}, "next_at": {"type": ["integer", "null"]},
-  "error": {"type": ["string", "null"]}, "record": {"type": ["object", "null"]}}},
+  "error": {"type": ["string", "null"]}, "record": {"type": ["object", "null"]},
+  "operations": {"type": "array", "items": {"type": "object"},
+    "description": "of a fiber: the operations that it has begun, as in OperationPage"}}},
 "WorkPage": {"type": "object", "required": ["work", "next"], "properties": {
   "work": {"type": "array", "items": {"type": "object",
     "required": ["kind", "id", "name", "state", "created_at", "next_at", "error"]}},

@@ -18,7 +18,6 @@ const packages = {
   // Of uPlot only this form is minified.
   uplot: { path: "uplot.js", file: "uplot/dist/uPlot.iife.min.js", more: "\nexport default uPlot;\n" },
 };
-const styles = { path: "uplot.css", file: "uplot/dist/uPlot.min.css" };
 
 const withPaths = (text) =>
   text.replace(/(\bfrom\s*|\bimport\s*)"([\w/]+)"/g, (all, word, name) =>
@@ -31,7 +30,7 @@ const shortened = (text) => text.replace(/^\s*\/\/.*\n/gm, "").replace(/^[ \n]+/
 const files = readdirSync(page)
   .sort()
   .map((name) => ({ path: name, text: withPaths(shortened(readFileSync(path.join(page, name), "utf8"))) }));
-for (const each of [...Object.values(packages), styles]) {
+for (const each of Object.values(packages)) {
   const text = readFileSync(path.join(modules, each.file), "utf8");
   files.push({ path: each.path, text: withPaths(withoutMap(text)) + (each.more ?? "") });
 }
@@ -41,7 +40,8 @@ writeFileSync(notices, names.map((name) => `${name}\n\n${readFileSync(path.join(
 
 const literal = (bytes) => `"${Array.from(bytes, (byte) => "\\" + byte.toString(8).padStart(3, "0")).join("")}"`;
 const entries = files.map(({ path: name, text }) => {
-  const bytes = gzipSync(text, { level: 9 });
+  // Which is the smallest depends on the text.
+  const [bytes] = [7, 8, 9].map((memLevel) => gzipSync(text, { level: 9, memLevel })).sort((a, b) => a.length - b.length);
   return `    {"${name}", std::string_view(${literal(bytes)}, ${bytes.length})},\n`;
 });
 writeFileSync(

@@ -104,6 +104,7 @@ struct OperationFilter {
   std::uint32_t states = 0;  // bits; 0: all
   std::string_view kind{};
   std::string_view fiber{};  // a fiber's id: only operations of its work
+  bool keyed_too = false;  // of an outermost fiber also operations with a key, which have no scope
   std::string_view after{};
   std::size_t limit = 50;
   std::optional<std::int64_t> begun_before_ms{};

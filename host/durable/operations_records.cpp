@@ -222,7 +222,11 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
                             static_cast<std::uint32_t>(OperationState::kNotExecuted);
   const bool only_open = filter.states != 0 && (filter.states & kSettled) == 0;
   storage::Statement& statement =
-      !scope.empty()
+      !scope.empty() && filter.keyed_too
+          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
+                           " FROM cf_agents_operations WHERE seq > ?1 AND (scope = ?2 OR root = "
+                           "?2) ORDER BY seq")
+      : !scope.empty()
           ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
                            " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq")
       : only_open

@@ -18,6 +18,7 @@ using extensions::AgentContext;
 constexpr std::size_t kMostLooks = 1000;
 constexpr std::size_t kMostLookedBytes = std::size_t{4} << 20;
 constexpr std::size_t kAtOnce = 100;
+constexpr std::size_t kMostOperations = 100;  // of a fiber
 
 struct Kind {
   std::string_view word;
@@ -211,6 +212,14 @@ Result<std::string> work_record(AgentContext& agent, std::string_view kind, std:
   if (!record) return record.error();
   Json all = summary(*its, *record);
   all["record"] = *std::move(record);
+  if (kind == "fiber") {
+    const auto operations = agent.work().operations().list(
+        {.fiber = id, .keyed_too = true, .limit = kMostOperations, .without_documents = true});
+    if (!operations) return operations.error();
+    auto list = parse_host_json(*operations);
+    if (!list) return list.error();
+    all["operations"] = *std::move(list);
+  }
   return dump_json(all);
 }
 

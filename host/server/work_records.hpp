@@ -20,7 +20,8 @@ namespace hearth::server {
 [[nodiscard]] Result<std::string> work_page(extensions::AgentContext& agent,
                                             const api::WorkQuery& query);
 
-// The same of one, and `record`: all that is known of it.
+// The same of one, and `record`: all that is known of it. Of a fiber also `operations`, as
+// GET /admin/operations lists them: the first 100 that it has begun.
 [[nodiscard]] Result<std::string> work_record(extensions::AgentContext& agent,
                                               std::string_view kind, std::string_view id);
 

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { on, once } from "node:events";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { WebSocket } from "ws";
 
-import { bundledPlugins, startServer } from "./server.mjs";
+import { bundledPlugins, startServer, testPlugins } from "./server.mjs";
 
 const KEY = "a-key-of-a-provider";
 
@@ -40,11 +41,13 @@ export async function startPeer() {
 
 // ---- the server ----
 
-export function startScene({ model, peer, more = {} }) {
+// `libraries`: of those for tests.
+export function startScene({ model, peer, libraries = [] }) {
   return startServer(async (root) => {
     const [classes, plugins] = ["classes", "plugins"].map((name) => path.join(root, name));
     for (const directory of [classes, plugins]) await mkdir(directory);
     for (const name of ["counter", "payments", "assistant", "research"]) await copyFile(path.join(bundledPlugins, `${name}.so`), path.join(plugins, `${name}.so`));
+    for (const name of libraries) await copyFile(path.join(testPlugins, `${name}.so`), path.join(plugins, `${name}.so`));
     await writeFile(path.join(plugins, "broken.so"), "no library");
     await writeFile(path.join(classes, "model.key"), KEY, { mode: 0o600 });
     const refund = {
@@ -60,11 +63,22 @@ export function startScene({ model, peer, more = {} }) {
         options: { provider: "chat-completions", base_url: `http://${model.host}/v1`, model: "scripted", credential: "model", tools: [refund] },
       },
       payments: { egress: { allow: [peer.host] }, options: { provider: `http://${peer.host}`, keys: "ignored" } },
-      ...more,
     };
     for (const [name, file] of Object.entries(files)) await writeFile(path.join(classes, `${name}.yaml`), JSON.stringify({ class: name, ...file }));
     return { plugins: [plugins], config: "classes: classes\nreload: {quiet_time: 100ms}\n" };
   });
+}
+
+// A client's call, and its result.
+export async function call(server, agent, method, ...args) {
+  const socket = await tell(server, agent, method, args);
+  for await (const [data] of on(socket, "message")) {
+    const frame = JSON.parse(data);
+    if (frame.type !== "rpc") continue;
+    socket.close();
+    assert.ok(frame.success, frame.error);
+    return frame.result;
+  }
 }
 
 // A client that sends one call and does not wait for its answer.
@@ -138,6 +152,26 @@ export async function openChecked(t, browser, server, options) {
     assert.deepEqual(failures.filter((each) => !page.expected?.test(each)), []);
   });
   return page;
+}
+
+// No violation of axe-core, and nothing wider than the screen; the screenshot stays.
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export const withAxe = (page) => page.context().addInitScript(axe).then(() => page.reload());
+export async function looksGood(page, name) {
+  const { violations } = await page.evaluate(() => axe.run(document));
+  assert.deepEqual(violations.map(({ id, nodes }) => [name, id, nodes[0].html]), []);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+  await mkdir("screenshots", { recursive: true });
+  await page.screenshot({ path: `screenshots/${name.replace(/\W+/g, "-")}.png` });
+}
+// The same in light, dark and on a phone.
+export async function looksGoodEverywhere(page, name) {
+  for (const [look, colorScheme, width] of [["light", "light", 1200], ["dark", "dark", 1200], ["phone", "light", 390]]) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 844 });
+    await looksGood(page, `${name}-${look}`);
+  }
 }
 
 export const sees = (page, text) => page.getByText(text).first().waitFor();

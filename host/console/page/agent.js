@@ -5,6 +5,7 @@ import { agentLink, agentPath, ask, nameInPath, query, usePolled, usePolledClass
 import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Table, Tabs, count, html } from "./ui.js";
 import { Client } from "./agent_client.js";
 import { Audit, Events } from "./log.js";
+import { Tables, Work } from "./work.js";
 
 const PAGE = 50;
 
@@ -111,6 +112,8 @@ function Operations({ agentClass, name }) {
 const TABS = [
   { word: "why", title: "Why", part: Why },
   { word: "client", title: "State and methods", part: Client },
+  { word: "work", title: "Work", part: Work },
+  { word: "tables", title: "Tables", part: Tables },
   { word: "operations", title: "Operations", part: Operations },
   { word: "log", title: "Log", part: Events },
   { word: "audit", title: "Audit", part: Audit },

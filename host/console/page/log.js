@@ -2,21 +2,12 @@
 
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { agentLink, link, query, readStream, usePolled, useSettled } from "./api.js";
-import { Badge, Empty, Field, Loaded, Mistake, Table, Tabs, clock, count, html, pretty } from "./ui.js";
+import { Badge, Choice, Empty, Loaded, Mistake, Table, Tabs, Texts, clock, count, html, pretty } from "./ui.js";
 
 const ROWS = 200; // in the page
 const KEPT = 10_000; // events that one can go back to
 
-// ---- filters ----
-
-const Choice = ({ title, words, filter, set }) => {
-  const key = title.toLowerCase();
-  return html`<${Field} label=${title}><select value=${filter[key]} onChange=${(event) => set({ ...filter, [key]: event.target.value })}>${words.map((each) => html`<option value=${each}>${each || "any"}</option>`)}</select><//>`;
-};
-const Texts = ({ titles, filter, set }) => titles.map((title) => {
-  const key = title.toLowerCase();
-  return html`<${Field} label=${title}><input value=${filter[key]} onInput=${(event) => set({ ...filter, [key]: event.target.value })} placeholder="any" spellcheck=${false} /><//>`;
-});
+// ---- columns ----
 
 const timeColumn = { title: "Time", cell: ({ at_ms }) => html`<time class="number" title=${new Date(at_ms).toLocaleString()}>${clock(at_ms)}</time>` };
 const agentColumn = { title: "Agent", cell: (row) => (row.agent ? html`<a href=${agentLink(row.class, row.agent)}>${row.class}/${row.agent}</a>` : row.class) };
@@ -41,9 +32,9 @@ function rowOf({ id, event: type, data }) {
   return { id, at_ms: Date.parse(time), level, event, class: agentClass, agent, trace: trace?.split("-")[1], detail };
 }
 
-// Reads the events of the last minute and new ones, and goes on where it was when the connection
-// breaks: {rows: the oldest first, total, isLive, error}.
-function useEvents(filter) {
+// Reads the events since `filter.since_ms`, or of the last minute, and new ones. Goes on where it
+// was when the connection breaks: {rows: the oldest first, total, isLive, error}.
+export function useEvents(filter) {
   const seen = useRef({ rows: [], total: 0 });
   const [, paint] = useReducer((number) => number + 1, 0);
   useEffect(() => {
@@ -64,7 +55,7 @@ function useEvents(filter) {
         const parse = eventParser(take);
         const begin = last ? { after: last } : { since_ms: Date.now() - 60_000 };
         now.error = null;
-        await readStream(`/admin/events${query({ ...filter, ...begin })}`, stop.signal, {}, (text) => {
+        await readStream(`/admin/events${query({ ...begin, ...filter })}`, stop.signal, {}, (text) => {
           now.isLive = true;
           parse(text);
           later();

@@ -111,6 +111,22 @@ export function Change({ label, run, confirm, danger, disabled, name, small }) {
 
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
+// Fields of a filter {kind, ...}, named by their titles.
+export const Choice = ({ title, words, filter, set }) => {
+  const key = title.toLowerCase();
+  return html`<${Field} label=${title}><select value=${filter[key]} onChange=${(event) => set({ ...filter, [key]: event.target.value })}>${words.map((each) => html`<option value=${each}>${each || "any"}</option>`)}</select><//>`;
+};
+export const Texts = ({ titles, filter, set }) => titles.map((title) => {
+  const key = title.toLowerCase();
+  return html`<${Field} label=${title}><input value=${filter[key]} onInput=${(event) => set({ ...filter, [key]: event.target.value })} placeholder="any" spellcheck=${false} /><//>`;
+});
+
+// Of lists that know what comes next: `after` is "" at the first page.
+export const Pages = ({ after, next, set }) => (next || after) && html`<p class="pager">
+  <button class="button" disabled=${!after} onClick=${() => set("")}>First</button>
+  <button class="button" disabled=${!next} onClick=${() => set(next)}>Next</button>
+</p>`;
+
 export const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 export const Code = ({ value, label }) => html`<pre class="code" tabindex="0" aria-label=${label}>${pretty(value)}</pre>`;
 

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { agentLink, ask, nameInPath, query, useClasses, usePolled } from "./api.js";
-import { Change, Empty, Field, Loaded, Moment, Section, Table, count, html } from "./ui.js";
+import { Change, Empty, Field, Loaded, Moment, Pages, Section, Table, count, html } from "./ui.js";
 import { Waits as WaitList, openTab, operationColumns } from "./agent.js";
 
 function Stuck() {
@@ -24,10 +24,7 @@ function Stuck() {
         <h3><a href=${agentLink(each.class, each.agent)}>${each.class}/${each.agent}</a></h3>
         <${WaitList} waits=${each.waits.filter((wait) => wait.urgency !== "none")} />
       </article>`)}
-      ${(next || after) && html`<p class="pager">
-        <button class="button" disabled=${!after} onClick=${() => setAfter("")}>First</button>
-        <button class="button" disabled=${!next} onClick=${() => setAfter(next)}>Next</button>
-      </p>`}
+      <${Pages} after=${after} next=${next} set=${setAfter} />
     `}<//>
   <//>`;
 }
