@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace hearth::server {
@@ -259,6 +260,14 @@ void AdminDesk::quarantined(const RouteCall& call) {
                     {"since_ms", each.since_ms}});
   }
   respond(call, Json{{"quarantined", std::move(held)}});
+}
+
+std::size_t AdminDesk::count_quarantined() const {
+  std::set<std::string> held;
+  for (const plugins::ClassFacts& each : ledger_.quarantined()) held.insert(each.agent_class);
+  for (const auto& served : runtime_.classes().all())
+    if (served->refusal.empty()) held.erase(std::string(served->agent_class->name()));
+  return held.size();
 }
 
 void AdminDesk::release(const RouteCall& call) {

@@ -77,6 +77,8 @@ class AdminDesk {
 
   // As AgentDesk's.
   [[nodiscard]] std::size_t count_stuck() { return agents_.count_stuck(); }
+  // The classes that are not served for their crashes; not one whose library was replaced.
+  [[nodiscard]] std::size_t count_quarantined() const;
 
  private:
   using Outcomes = Result<plugins::ReloadOutcomes>;

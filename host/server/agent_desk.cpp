@@ -180,11 +180,15 @@ std::size_t AgentDesk::count_stuck() {
   const auto now = std::chrono::steady_clock::now();
   auto due = next_look_.load();
   if (now >= due && next_look_.compare_exchange_strong(due, now + kLookEvery)) {
-    desk_.run([this, until = now + shard_patience_] {
+    desk_.run([this] {
+      const auto until = std::chrono::steady_clock::now() + shard_patience_;
       const auto page =
           StuckAgents(runtime_, desk_.directory(), waits_)
               .page({.agent_class = {}, .after = {}, .limit = StuckAgents::kMostLooks}, {}, until);
-      if (page) stuck_ = page->at("agents").size();
+      if (!page) return;
+      // A look that was cut short has not seen all of them.
+      const std::size_t seen = page->at("agents").size();
+      if (page->at("next").is_null() || seen > stuck_) stuck_ = seen;
     });
   }
   return stuck_;

@@ -63,7 +63,7 @@ class AgentDesk {
   // The agents of StuckAgents, at most kMostLooks of them, as of the last look. Looks again on the
   // desk's thread, at most once in kLookEvery. Any thread.
   [[nodiscard]] std::size_t count_stuck();
-  static constexpr std::chrono::minutes kLookEvery{1};
+  static constexpr std::chrono::minutes kLookEvery{5};
 
   // ---- on the desk's thread, for this desk and DataDesk ----
   // For a path with {class} and {name}.

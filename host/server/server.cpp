@@ -149,7 +149,7 @@ struct Server::Parts {
   std::unique_ptr<ServedCertificate> certificate;  // only with TLS
   plugins::DirectoryImage files_before;            // of watched_files, before they were read
   std::unique_ptr<WatchedFiles> watched_files;
-  std::vector<Metrics::Watch> figures;   // read http, runtime, admin_desk, ledger
+  std::vector<Metrics::Watch> figures;   // read http, runtime and admin_desk
   plugins::DirectoryImage plugin_files;  // from before they were loaded
   plugins::LoadReport loaded;            // until watch_plugins()
   std::unique_ptr<plugins::PluginReloader> reloader;
@@ -355,11 +355,11 @@ void Server::Parts::watch_figures() {
         "Held for clients: unfinished requests, what waits for agents, and what is not read yet.",
         [this] { return runtime->client_memory().used(); });
   watch("hearth_agents_stuck",
-        "Agents whose wait needs a person or is too long, at most 200. Each minute they are looked "
-        "for anew, after a reading of this figure.",
+        "Agents whose wait needs a person or is too long, at most 200. Every five minutes they are "
+        "looked for anew, after a reading of this figure.",
         [this] { return admin_desk->count_stuck(); });
-  watch("hearth_classes_quarantined", "Classes that crashed the server too often.",
-        [this] { return ledger->quarantined().size(); });
+  watch("hearth_classes_quarantined", "Classes that crashed the server and are not served.",
+        [this] { return admin_desk->count_quarantined(); });
 }
 
 void Server::Parts::serve_class(const std::shared_ptr<const runtime::AgentClass>& agent_class) {

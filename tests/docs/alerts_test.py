@@ -49,6 +49,7 @@ CASES = [
     ({"hearth_storage_full{%s}": "0x29 1"}, ["HearthStorageFull"]),
     ({"hearth_storage_free_bytes{%s}": "99x30"}, ["HearthStorageNearlyFull"]),
     ({'hearth_storage_failures_total{%s,class="Chat"}': "0x26 1x4"}, ["HearthStorageFails"]),
+    ({'hearth_storage_failures_total{%s,class="New"}': "_x26 1x4"}, ["HearthStorageFails"]),
     ({"hearth_sync_failures_total{%s}": "0x26 2x4"}, ["HearthStorageFails"]),
     ({"hearth_operations_unknown{%s}": "0x10 1x20"}, ["HearthOperationsUnknown"]),
     ({'hearth_durable_events_total{%s,class="Chat",event="queue:dead"}': "4x20 5x10"}, ["HearthWorkDead"]),

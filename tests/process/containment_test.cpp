@@ -2,6 +2,7 @@
 // for ever.
 #include "process/supervised_fixture.hpp"
 #include "support/built.hpp"
+#include "support/exposition.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -236,11 +237,16 @@ TEST_F(QuarantineTest, AFileWithOtherContentIsServed) {
 TEST_F(QuarantineTest, AFileWithOtherContentIsServedWhileTheServerRuns) {
   quarantine();
   const auto server = serve_ready();
+  const auto figure = [&server] {
+    return Exposition(request(*server, "GET", "/metrics").body).value("hearth_classes_quarantined");
+  };
   EXPECT_EQ(request(*server, "GET", "/agents/crashes/b").status, 503);
+  EXPECT_EQ(figure(), 1);
   std::filesystem::copy_file(agent_library("crashes-mended"), root_ / "plugins/.new");
   std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
   server->wait_for_log("reload.done");
   EXPECT_EQ(request(*server, "GET", "/agents/crashes/b?how=segv").body, "ok");
+  EXPECT_EQ(figure(), 0);
   // The old content is still known: the agents stay on their version.
   std::filesystem::copy_file(agent_library("crashes"), root_ / "plugins/.new");
   std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");

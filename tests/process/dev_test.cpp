@@ -97,8 +97,9 @@ TEST_F(DevTest, ACrashGoesBackToTheVersionBeforeAndNotToTheFirst) {
     EXPECT_THROW(AgentClient(*dev, "/agents/fragile/a").call("crash_later"), std::runtime_error);
     dev->wait_until_ready(++starts);
     const std::string log = dev->log();
-    EXPECT_EQ(log.rfind("class.served class=Fragile version=" + goes_on),
-              log.rfind("class.served class=Fragile"));
+    const std::size_t last = log.rfind("class.served class=Fragile");
+    ASSERT_NE(last, std::string::npos);
+    EXPECT_EQ(log.rfind("class.served class=Fragile version=" + goes_on), last);
   }
   EXPECT_EQ(dev->stop(), kClean);
 }

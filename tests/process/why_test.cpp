@@ -284,8 +284,8 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
     return Exposition(request(*server_, "GET", "/metrics").body).value("hearth_agents_stuck");
   };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (figure() != hinted.size() && std::chrono::steady_clock::now() < deadline) {
-  }
+  while (figure() != hinted.size() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));  // the server has the processor
   EXPECT_EQ(figure(), hinted.size());
 
   const auto command = run({"why", "DurableAgent/cold-letter"});
