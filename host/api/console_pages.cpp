@@ -115,8 +115,8 @@ void ConsolePages::enter(const RouteCall& call) {
   // not send the cookie. A fragment is sent to no server; the console takes it out of the address.
   net::HttpResponse answer =
       page_answer(200, "text/html; charset=utf-8",
-                  "<!doctype html><html lang=en><title>Hearth console</title><meta "
-                  "http-equiv=refresh content='0;url=/console#key=" +
+                  "<!doctype html><html lang=en><title>Hearth console</title><link rel=icon "
+                  "href=/console/icon.svg><meta http-equiv=refresh content='0;url=/console#key=" +
                       session->key + "'></html>\n");
   for (std::string& cookie : ConsoleSessions::cookies(request, session->cookie, over_tls_))
     answer.headers.push_back({"Set-Cookie", std::move(cookie)});
