@@ -207,6 +207,31 @@ Result<std::string> Operations::inspect(std::string_view id) {
   return record_json(*row);
 }
 
+namespace {
+
+// ?1: behind this one; ?2: the scope of the filter's fiber.
+std::string_view listing_text(const OperationFilter& filter, bool is_of_fiber) {
+  constexpr auto kSettled = static_cast<std::uint32_t>(OperationState::kCompleted) |
+                            static_cast<std::uint32_t>(OperationState::kNotExecuted);
+  if (is_of_fiber) {
+    return filter.keyed_too
+               ? "SELECT " HEARTH_OPERATION_COLUMNS
+                 " FROM cf_agents_operations WHERE seq > ?1 AND (scope = ?2 OR root = ?2) "
+                 "ORDER BY seq"
+               : "SELECT " HEARTH_OPERATION_COLUMNS
+                 " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq";
+  }
+  if (filter.states != 0 && (filter.states & kSettled) == 0) {
+    return "SELECT " HEARTH_OPERATION_COLUMNS
+           " FROM cf_agents_operations WHERE state IN ('started', 'unknown') AND seq > ?1 "
+           "AND ?2 = '' ORDER BY seq";
+  }
+  return "SELECT " HEARTH_OPERATION_COLUMNS
+         " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq";
+}
+
+}  // namespace
+
 Result<std::string> Operations::list(const OperationFilter& filter) {
   std::int64_t behind = 0;
   if (!filter.after.empty()) {
@@ -218,23 +243,7 @@ Result<std::string> Operations::list(const OperationFilter& filter) {
   if (!exists()) return page + "]";
   const std::string scope =
       filter.fiber.empty() ? std::string() : scope_of(std::string(filter.fiber)).path;
-  constexpr auto kSettled = static_cast<std::uint32_t>(OperationState::kCompleted) |
-                            static_cast<std::uint32_t>(OperationState::kNotExecuted);
-  const bool only_open = filter.states != 0 && (filter.states & kSettled) == 0;
-  storage::Statement& statement =
-      !scope.empty() && filter.keyed_too
-          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE seq > ?1 AND (scope = ?2 OR root = "
-                           "?2) ORDER BY seq")
-      : !scope.empty()
-          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE seq > ?1 AND scope = ?2 ORDER BY seq")
-      : only_open
-          ? database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE state IN ('started', 'unknown') "
-                           "AND seq > ?1 AND ?2 = '' ORDER BY seq")
-          : database_.kept("SELECT " HEARTH_OPERATION_COLUMNS
-                           " FROM cf_agents_operations WHERE seq > ?1 AND ?2 = '' ORDER BY seq");
+  storage::Statement& statement = database_.kept(listing_text(filter, !scope.empty()));
   Rows rows = statement.query(std::array{Param(behind), Param(std::string_view(scope))});
   std::size_t count = 0;
   while (count < filter.limit && page.size() < kMaxPageBytes && rows.next()) {

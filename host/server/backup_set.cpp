@@ -86,7 +86,7 @@ Result<fs::path> find_backup(const fs::path& given) {
 Result<BackupManifest> read_manifest(const fs::path& backup) {
   const auto text = read_file(backup / kManifestFile, kMaxManifest);
   if (!text) return text.error();
-  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
   const auto json = parse_host_json(*text);
   if (!json || !json->is_object()) return damaged;
   try {
