@@ -377,6 +377,40 @@ TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
   }
 }
 
+// Nothing of one call is taken as the other: an answer while a compaction is due or the author asks
+// for a summary, and a summary that is not wanted any more.
+TEST_P(CompactionTest, AKillKeepsAnswerAndSummaryApart) {
+  const Json fills{
+      {"context_overflow", {{"proactive", {{"max_input_tokens", 1'000}, {"max_compactions", 2}}}}}};
+  for (const Json& options :
+       {fills, Json{{"hook", "summarise:later"}}, Json{{"hook", "summarise:first"}}}) {
+    SCOPED_TRACE(options.dump());
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json all = scripted.options();
+    all.update(options);
+    auto agent = own.create<Support>("a", all);
+    int calls = options == fills ? 0 : 1;
+    scripted.by_request([&](std::string_view body) {
+      if (body.find("You shorten") != std::string_view::npos)
+        return options == fills ? says({}) : says({"They ", "count", "."}, seconds(10));
+      Scripted looks = asks("look", {{"id", "o1"}});
+      looks.input_tokens = 900;
+      if (++calls == 1) return looks;
+      return calls == 2 ? says({"one ", "two ", "three"}, seconds(10)) : says({"three"});
+    });
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    own.advance(seconds(120));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+    if (options.value("hook", "") == "summarise:later")
+      EXPECT_EQ(agent.call("notes", "summary"), Json::array({"They count."}));
+    EXPECT_EQ(agent.call("unsettled"), 0);
+  }
+}
+
 TEST_P(CompactionTest, AClearForgetsTheSummary) {
   auto agent = talked(kReactive);
   model.then(too_long());

@@ -212,10 +212,26 @@ std::vector<EndRow> end_rows() {
       {"stopped before a cut answer goes on", none, {{milliseconds(20'500), "stop"}}, true},
       {"its fiber is cancelled", none, {{seconds(15), "cancel_fibers"}}},
       {"its fiber is cancelled before it goes on", slow, {kill, {seconds(5), "cancel_fibers"}}},
+      {"its fiber is cancelled, and killed at once",
+       slow,
+       {kill, {seconds(5), "cancel_fibers"}, {{}, "kill"}}},
       {"cleared", none, {{seconds(15), "clear"}}},
       {"cleared before it goes on", slow, {kill, {seconds(5), "clear"}}},
       {"cleared, and killed at once", none, {{seconds(15), "mark as aborted"}, {{}, "kill"}}},
   };
+}
+
+void do_to(testing::Host& host, testing::AgentHandle& agent, const Act& act) {
+  host.advance(act.after);
+  const std::string what = act.what;
+  ChatClient tab(agent);
+  if (what == "kill") agent.kill();
+  if (what == "stop") tab.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  if (what == "clear") tab.send({{"type", "cf_agent_chat_clear"}});
+  if (what == "cancel_fibers") std::ignore = agent.call(what);
+  if (what == "mark as stopping") std::ignore = agent.sql("UPDATE chat_turns SET stopping = 1");
+  if (what == "mark as aborted")
+    std::ignore = agent.sql("UPDATE chat_turns SET state = 'aborted', ended = 1");
 }
 
 // Also at the provider, where a background answer would go on.
@@ -233,18 +249,10 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
       scripted.then(answer);
       ChatClient client(agent);
       client.say("r1", "count");
+      bool is_cancelled = false;
       for (const Act& act : row.acts) {
-        own.advance(act.after);
-        const std::string what = act.what;
-        ChatClient tab(agent);
-        if (what == "kill") agent.kill();
-        if (what == "stop") tab.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-        if (what == "clear") tab.send({{"type", "cf_agent_chat_clear"}});
-        if (what == "cancel_fibers") std::ignore = agent.call(what);
-        if (what == "mark as stopping")
-          std::ignore = agent.sql("UPDATE chat_turns SET stopping = 1");
-        if (what == "mark as aborted")
-          std::ignore = agent.sql("UPDATE chat_turns SET state = 'aborted', ended = 1");
+        do_to(own, agent, act);
+        is_cancelled = is_cancelled || act.what == std::string("cancel_fibers");
       }
       own.advance(seconds(300));
       EXPECT_EQ(agent.call("is_stable", 0), true);
@@ -253,9 +261,41 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
       const auto cancels = std::ranges::count_if(scripted.requests(), [](const auto& sent) {
         return sent.url.ends_with("/resp_1/cancel");
       });
-      // A fiber that is cancelled sends no request any more.
-      const bool is_cancelled = row.acts.back().what == std::string("cancel_fibers");
-      EXPECT_EQ(cancels, is_background && !is_cancelled ? 1 : 0);
+      if (is_cancelled)
+        EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"),
+                  Json::array({Json::array({"aborted"})}));
+      EXPECT_EQ(cancels, is_background ? 1 : 0);
+    }
+  }
+}
+
+// A refusal that has arrived in part.
+TEST_P(HooksTest, ACallThatWasRefusedIsNotPaidHoweverItsTurnEnds) {
+  const Act kill{seconds(15), "kill"};
+  const std::vector<EndRow> rows = {
+      {"stopped", Json::object(), {{seconds(15), "stop"}, {{}, "kill"}}},
+      {"stopped before it goes on", {{"hook", "recovery:slow"}}, {kill, {seconds(5), "stop"}}},
+      {"its fiber is cancelled", Json::object(), {{seconds(15), "cancel_fibers"}, {{}, "kill"}}},
+      {"its fiber is cancelled before it goes on",
+       {{"hook", "recovery:slow"}},
+       {kill, {seconds(5), "cancel_fibers"}}}};
+  for (const EndRow& row : rows) {
+    for (const bool is_background : {false, GetParam() == std::string("openai-responses")}) {
+      SCOPED_TRACE(row.name + std::string(is_background ? " in the background" : ""));
+      testing::Host own;
+      ScriptedModel scripted(own, GetParam());
+      auto agent = own.create<Support>(
+          "a", with(with(scripted.options(), row.options), {{"background", is_background}}));
+      Scripted refused = refuses("no");
+      refused.between = seconds(10);
+      scripted.then(refused);
+      ChatClient client(agent);
+      client.say("r1", "count");
+      for (const Act& act : row.acts) do_to(own, agent, act);
+      own.advance(seconds(300));
+      EXPECT_EQ(agent.call("unsettled"), 0);
+      EXPECT_EQ(agent.sql("SELECT state, json_extract(spent, '$.calls') FROM chat_turns"),
+                Json::array({Json::array({"aborted", 0})}));
     }
   }
 }

@@ -208,6 +208,20 @@ TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
   EXPECT_EQ(agent.call("unsettled"), 0);
 }
 
+TEST_F(BackgroundTest, AProviderThatDoesNotAnswerTheStopHoldsNoTurn) {
+  auto agent = make({{"background", true}});
+  model.cancel_takes = std::chrono::hours(1);
+  model.then(says({"one ", "two "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(11));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  EXPECT_EQ(cancels(model), 1U);
+}
+
 Json polled(const std::string& status, const std::string& text) {
   return {{"id", "resp_1"},
           {"status", status},
@@ -434,6 +448,29 @@ TEST_F(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
       EXPECT_EQ(calls, has_tool ? 1 : 0);
     }
   }
+}
+
+// It was whole in the ledger, but for its last event.
+TEST_F(CutAgainTest, AWholeAnswerThatTheHookDropsIsNoCallOfTheTurn) {
+  auto agent = make({{"persist", false}, {"max_steps", 1}});
+  int requests = 0;
+  host.on_fetch([&](const testing::SentRequest& /*request*/) {
+    const Json text{{"delta", {{"content", ++requests == 1 ? "one" : "two"}}}, {"index", 0}};
+    const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    for (const Json& choice : {text, end})
+      reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
+    reply.pieces.emplace_back("data: [DONE]\n\n");
+    reply.between = seconds(10);
+    return reply;
+  });
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  agent.kill();
+  wait(seconds(120));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "two");
 }
 
 // Whatever cuts the call behind a result: the turn is not over.

@@ -93,6 +93,8 @@ class ScriptedModel {
     reply.headers = answer.headers;
     if (answer.status >= 400) {
       reply.body = answer.error;
+      if (answer.between.count() > 0) reply.pieces = {" "};
+      reply.between = answer.between;
       return reply;
     }
     reply.headers.emplace_back("Content-Type", "text/event-stream");

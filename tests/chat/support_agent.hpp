@@ -73,6 +73,13 @@ class Support : public ChatAgent {
     turn.tool("find", "Finds a parcel.", Effect::kRead, &Support::find);
     turn.tool("send", "Sends an order.", Effect::kUnsafe, &Support::send);
     turn.write("begun", {{"type", "data-begun"}, {"data", turn.id()}});
+    if (own_.hook == (turn.is_recovered() ? "summarise:later" : "summarise:first")) {
+      Compaction all;
+      all.messages.push_back(user_message("u", "count"));
+      all.max_bytes = 100;
+      auto summarising = turn.summarise(all);
+      note("summary", co_await std::move(summarising));
+    }
     auto generating = turn.generate();
     co_await std::move(generating);
   }

@@ -100,7 +100,8 @@ struct Chat {
   // However a turn ends, no call of the model goes on behind it.
   Task<void> end_call(Turn& given, const FiberContext& fiber);
   // Settles what is left of them: what has arrived is in the log.
-  void drop_calls(const std::string& fiber);
+  Task<void> drop_calls(TurnRecord& turn, std::string fiber);
+  void give_back(TurnRecord& turn);  // what is reserved: the call has not left the server
   void end(RunningTurn& turn, TurnState state, std::string text);
   // Why the answer cannot be stored, if so.
   std::optional<TurnFailed> store_answer(RunningTurn& turn);

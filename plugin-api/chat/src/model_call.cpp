@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 // A model may read a long prompt for minutes; the watchdog has the shorter limit.
 constexpr std::chrono::minutes kIdle{10};
+constexpr std::chrono::seconds kStopLimit{10};
 constexpr std::size_t kMaxErrorBody = std::size_t{64} << 10;
 constexpr milliseconds kPollDelay{2'000};
 constexpr int kPolls = 300;  // OpenAI keeps an answer for ten minutes
@@ -148,14 +149,25 @@ Task<std::optional<std::string>> ask_aside(Agent& agent, const ModelCall& call, 
   co_return std::nullopt;
 }
 
+ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
+  ModelAnswer answer;
+  for (const ServerSentEvent& event : read_events(stored.body)) provider.read(event, answer);
+  return answer;
+}
+
 // A background answer goes on without a connection, and is paid for: a turn that was stopped ends
 // it.
 Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& call,
                        const ModelAnswer& answer) {
   if (!call.is_resumable || !call.stop.stop_requested() || answer.is_whole()) co_return;
-  if (auto stop = provider.follow_up(FollowUp::kStop, answer)) {
-    auto asked = ask_aside(agent, call, std::move(*stop));
+  auto stop = provider.follow_up(FollowUp::kStop, answer);
+  if (!stop) co_return;
+  try {
+    auto asked = agent.with_timeout(ask_aside(agent, call, std::move(*stop)), kStopLimit);
     co_await std::move(asked);
+  } catch (const Error& error) {
+    if (error.code() != HEARTH_E_TIMEOUT) throw;
+    agent.log.warn("chat: the provider has not answered to the end of an answer");
   }
 }
 
@@ -205,7 +217,8 @@ class Asking {
   // A crash came between the stop and the end of the call.
   Task<CallOutcome> stop(std::string id) {
     const std::optional<PartialAnswer> stored = agent_.partial_answer(id);
-    if (!stored) throw NotCalled({FailureKind::kCut, "the turn was stopped"});
+    if (!stored || stored->status >= 400)
+      throw NotCalled({FailureKind::kCut, "the turn was stopped"});
     reader_.feed(stored->body);
     if (!reader_.is_over()) reader_.end("the turn was stopped");
     auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
@@ -214,9 +227,8 @@ class Asking {
   }
   // After a crash in the middle of the answer.
   [[nodiscard]] ResumedFetch rest_of(const PartialAnswer& answer) const {
-    ModelAnswer decoded;
-    for (const ServerSentEvent& event : read_events(answer.body)) provider_.read(event, decoded);
-    std::optional<HttpCall> rest = provider_.follow_up(FollowUp::kResume, decoded);
+    std::optional<HttpCall> rest =
+        provider_.follow_up(FollowUp::kResume, decoded(provider_, answer));
     if (!rest)
       throw FetchError(HEARTH_E_BUSY, "the provider cannot go on with the answer",
                        FetchPhase::kBody, true);
@@ -233,9 +245,13 @@ class Asking {
   }
   Task<void> refuse(FetchResponse& response) {
     std::string body;
-    while (auto piece = co_await response.next()) {
-      body += *piece;
-      if (body.size() > kMaxErrorBody) break;
+    try {
+      while (auto piece = co_await response.next()) {
+        body += *piece;
+        if (body.size() > kMaxErrorBody) break;
+      }
+    } catch (const FetchError& error) {  // the status says enough
+      agent_.log.debug("chat: the text of a refusal was cut: ", error.what());
     }
     Failure failure = provider_.failure(response.status(), response.headers(), body, agent_.now());
     failure.text = one_line(failure.text);
@@ -310,12 +326,17 @@ Failure CallOutcome::as_failure() const {
   return result;
 }
 
+Json call_args(const std::string& turn, int number, const std::string& purpose) {
+  Json args{{"turn", turn}, {"call", number}};
+  if (!purpose.empty()) args["purpose"] = purpose;
+  return args;
+}
+
 Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall call,
                              TakeChunks take) {
   OperationCall operation;
   operation.kind = call.is_resumable ? kResumableKind : kModelKind;
-  operation.args = {{"turn", call.turn}, {"call", call.number}};
-  if (!call.purpose.empty()) operation.args["purpose"] = call.purpose;
+  operation.args = call_args(call.turn, call.number, call.purpose);
   operation.cost = call.cost;
   const auto ask = [&](OperationAttempt attempt) -> Task<CallOutcome> {
     return ask_model(agent, provider, call, take, std::move(attempt));
@@ -325,6 +346,27 @@ Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall c
   };
   auto running = agent.operation(std::move(operation), ask, look_at);
   co_return co_await std::move(running);
+}
+
+Task<bool> drop_call(Agent& agent, const Provider& provider, ModelCall call, OperationRecord left) {
+  if (left.state == OperationState::kCompleted) co_return true;
+  const std::optional<PartialAnswer> stored = agent.partial_answer(left.id);
+  const bool is_called = left.request && (!stored || stored->status < 400);
+  if (stored && is_called && left.kind == kResumableKind) {
+    std::stop_source stop;
+    stop.request_stop();
+    call.stop = stop.get_token();
+    call.is_resumable = true;
+    const ModelAnswer answer = decoded(provider, *stored);
+    auto stopping = stop_answer(agent, provider, call, answer);
+    co_await std::move(stopping);
+  }
+  CallOutcome cut;
+  cut.failure = failure_name(FailureKind::kCut);
+  agent.resolve_operation(left.id,
+                          is_called ? Probed::completed(Json(cut)) : Probed::not_executed(),
+                          "its turn has ended");
+  co_return is_called;
 }
 
 OperationKind model_kind() {

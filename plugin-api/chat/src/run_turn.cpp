@@ -104,22 +104,34 @@ Task<void> Chat::end_call(Turn& given, const FiberContext& fiber) {
     co_await std::move(ending);
   } catch (const Unreadable&) {
     throw;
+    co_return;
   } catch (const TurnGone&) {  // it has no row for what the call has come to
     agent.log.debug("chat: a call of turn ", given.id(), ", which was cleared, is over");
+    co_return;
   } catch (const std::exception& error) {
     agent.log.error("chat: a call of turn ", given.id(), " did not end: ", error.what());
-    drop_calls(fiber.id());
   }
+  auto dropping = drop_calls(given.running().record(), fiber.id());
+  co_await std::move(dropping);
 }
 
-void Chat::drop_calls(const std::string& fiber) {
-  CallOutcome cut;
-  cut.failure = failure_name(FailureKind::kCut);
+Task<void> Chat::drop_calls(TurnRecord& turn, std::string fiber) {
+  const Json reserved = call_args(turn.id, turn.step, turn.plan.purpose);
+  ModelCall of_turn;
+  of_turn.base_url = options.base_url;
+  of_turn.credential = options.credential;
+  bool is_made = false;
   const RecoveredOperations left = agent.operations_of(fiber);
-  for (const auto* const some : {&left.interrupted, &left.unknown})
-    for (const OperationRecord& call : *some)
-      if (call.kind.starts_with(kModelKind))
-        agent.resolve_operation(call.id, Probed::completed(Json(cut)), "its turn has ended");
+  for (const auto* const some : {&left.completed, &left.interrupted, &left.unknown}) {
+    for (const OperationRecord& call : *some) {
+      if (!call.kind.starts_with(kModelKind) || call.state == OperationState::kRunning) continue;
+      auto dropping = drop_call(agent, *provider, of_turn, call);
+      const bool is_called = co_await std::move(dropping);
+      is_made = is_made || (is_called && call.args == reserved);
+    }
+  }
+  if (!is_made) give_back(turn);
+  turn.plan.reservation.reset();  // all of a call that was made counts
 }
 
 // The log of a turn is kept until the next one begins: for clients that come late. A slow reader
@@ -190,10 +202,21 @@ void Chat::tell_error(const std::string& text, const std::string& classification
 
 // A fiber that the host has given up, or that was cancelled.
 Task<void> Chat::give_up(TurnRecord record, std::string fiber, bool is_cancelled, std::string why) {
-  drop_calls(fiber);
+  if (const auto runs = [&] { return running != nullptr && running->record().id == record.id; };
+      runs()) {
+    cancel(record.id);  // its work goes on without its fiber, and ends it
+    while (runs()) {
+      auto waiting = changed.wait();
+      co_await std::move(waiting);
+    }
+    const std::optional<TurnRecord> now = turns.find(record.id);
+    if (!now || now->ended) co_return;
+    record = *now;
+  }
+  auto dropping = drop_calls(record, fiber);
+  co_await std::move(dropping);
   RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
   const Runs runs(*this, turn);
-  turn.record().plan.reservation.reset();  // all of it counts
   if (is_cancelled) {
     end(turn, TurnState::kAborted, "");
     co_return;

@@ -331,11 +331,11 @@ Task<Turn::CallResult> Turn::call_now(ModelCall call, TakeChunks take) {
   } catch (const HostError& error) {
     if (error.code() != HEARTH_E_LIMIT) throw;
     chat_.agent.log.warn("chat: no call of the model: ", error.what());
-    give_back();
+    chat_.give_back(running_.record());
     running_.save();
     throw TurnFailed("This server has reached its daily limit of calls to the model.", "limit");
   }
-  if (!result.is_called) give_back();
+  if (!result.is_called) chat_.give_back(running_.record());
   co_return result;
 }
 
@@ -392,13 +392,11 @@ Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
   running_.save();
 }
 
-// The call has not left the server.
-void Turn::give_back() {
-  TurnRecord& turn = running_.record();
+void Chat::give_back(TurnRecord& turn) {
   if (!turn.plan.reservation) return;
-  DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
+  DaySpent day = agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
   release(turn.spent, day, *turn.plan.reservation);
-  chat_.agent.kv().put(kDayKey, Json(day));
+  agent.kv().put(kDayKey, Json(day));
   turn.plan.reservation.reset();
 }
 
@@ -458,15 +456,18 @@ Task<void> Turn::drop_text() {
     if (parts::text(*part, "type") == "step-start") break;
     if (is_tool_part(*part) && parts::text(*part, "state") != "input-streaming") co_return;
   }
-  TurnRecord& turn = running_.record();
+  CallPlan& plan = running_.record().plan;
   // What a resumed call would go on with is gone: the next call is another one, and may be a second
   // one to be paid.
-  if (running_.used_events(turn.step) > 0) {
+  if (running_.used_events(running_.record().step) > 0) {
+    const CallPlan before = plan;
     auto ending = end_call();
     co_await std::move(ending);
-    turn.plan.finish_reason.clear();
+    plan.finish_reason.clear();
+    plan.whole_calls = before.whole_calls;  // also if it was whole
+    plan.is_paused = before.is_paused;
   }
-  turn.plan.is_cut = running_.has_begun();
+  plan.is_cut = running_.has_begun();
   take_back_step();
 }
 

@@ -82,6 +82,14 @@ using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t ev
 [[nodiscard]] Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall call,
                                            TakeChunks take);
 
+// Settles a call whose fiber has ended without it, and ends its answer at the provider. False: no
+// answer was made.
+[[nodiscard]] Task<bool> drop_call(Agent& agent, const Provider& provider, ModelCall call,
+                                   OperationRecord left);
+
+// The names of a call in the ledger.
+[[nodiscard]] Json call_args(const std::string& turn, int number, const std::string& purpose);
+
 // The kinds of operations above.
 [[nodiscard]] OperationKind model_kind();
 [[nodiscard]] OperationKind resumable_model_kind();

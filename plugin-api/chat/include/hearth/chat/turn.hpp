@@ -130,7 +130,6 @@ class Turn {
   // A call that was interrupted has its reservation; one of another purpose is ended. `purpose`: of
   // ModelCall
   [[nodiscard]] Task<void> reserve_call(const HttpCall& request, std::string purpose);
-  void give_back();
   void settle_call(const Usage& usage);
   void take_outcome(const CallOutcome& outcome);
   [[nodiscard]] Task<bool> compact(std::string_view reason);
