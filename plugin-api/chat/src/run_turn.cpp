@@ -104,7 +104,6 @@ Task<void> Chat::end_call(Turn& given, const FiberContext& fiber) {
     co_await std::move(ending);
   } catch (const Unreadable&) {
     throw;
-    co_return;
   } catch (const TurnGone&) {  // it has no row for what the call has come to
     agent.log.debug("chat: a call of turn ", given.id(), ", which was cleared, is over");
     co_return;
