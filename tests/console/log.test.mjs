@@ -119,8 +119,10 @@ describe("the live log", () => {
     await page.getByLabel("Class").fill(names[7]);
     await page.getByLabel("Agent").fill("a");
     const all = async () => (await talesOf(page)).map(([whose, tale]) => `${whose} ${tale}`);
-    await until("all of the agent", async () => (await all()).length >= 3);
-    assert.ok((await all()).every((each) => each.startsWith(`${names[7]}/a `)));
+    await until("those of the agent", async () => {
+      const rows = await all();
+      return rows.length >= 3 && rows.every((each) => each.startsWith(`${names[7]}/a `));
+    });
     await page.getByRole("button", { name: /Only the trace/ }).first().click();
     await until("the trace", async () => (await all()).join() === [3, 2, 1].map((each) => `${names[7]}/a ${each}`).join());
     await go(page, `agent/${names[7]}/a?tab=log`);
