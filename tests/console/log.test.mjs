@@ -80,7 +80,7 @@ describe("the live log", () => {
         window.most = Math.max(window.most, document.querySelectorAll("tbody tr").length);
         window.wasCut ||= document.getElementById("main").textContent.includes("connecting");
       };
-      new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
+      new MutationObserver(look).observe(document.getElementById("main"), { childList: true, characterData: true, subtree: true });
     });
     const before = await total(page);
     const begun = Date.now();
