@@ -50,7 +50,7 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 void make_private_parents(const std::filesystem::path& file);
 
 // Copies at most `limit` bytes to a file that does not exist yet, 0600, and makes its parents, too.
-// `moved` is told of each piece. `path` and `source` of the result are empty.
+// Calls `moved` with the bytes of each piece. `path` and `source` of the result are empty.
 // Failure  StorageError, also for a file that is no regular one.
 BackupFile copy_bytes(const std::filesystem::path& from, const std::filesystem::path& to,
                       std::uint64_t limit = std::numeric_limits<std::uint64_t>::max(),

@@ -164,7 +164,7 @@ Result<void> Backups::Backup::open() {
   if (!lock_.is_open() || ::fstat(lock_.get(), &status) != 0)
     return refuse(std::generic_category().message(errno));
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return refuse("must belong to the server's user, who alone may write to it");
+    return refuse("must belong to the server's user, and no other user may write to it");
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return Error{Errc::kConflict, order_.directory.native() + " is in use by another backup"};
   if (const auto last = find_backup(order_.directory)) last_ = *last;

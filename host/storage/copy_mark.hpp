@@ -1,5 +1,5 @@
 #pragma once
-// A moment, the mark, as of which the files of all agents are copied while the agents go on.
+// The mark: the moment whose data a backup copies, of all agents, while they go on.
 
 #include "base/mutex.hpp"
 #include "storage/agent_key.hpp"

@@ -383,7 +383,7 @@ TEST_F(BackupTest, OneBackupAtATimeAndOnlyOutsideTheDataDirectory) {
   fs::create_directory(root_ / "open");
   fs::permissions(root_ / "open", fs::perms{0777});
   EXPECT_EQ(ask(said, {"backup", "open", "--data", "data"}), kFailed);
-  EXPECT_NE(said.find("who alone may write"), std::string::npos) << said;
+  EXPECT_NE(said.find("no other user may write"), std::string::npos) << said;
   // A link is not followed.
   fs::create_directory(root_ / "backups");
   fs::permissions(root_ / "backups", fs::perms{0700});

@@ -121,7 +121,7 @@ export const Texts = ({ titles, filter, set }) => titles.map((title) => {
   return html`<${Field} label=${title}><input value=${filter[key]} onInput=${(event) => set({ ...filter, [key]: event.target.value })} placeholder="any" spellcheck=${false} /><//>`;
 });
 
-// Of lists that know what comes next: `after` is "" at the first page.
+// The buttons of a paged list. `after`: of this page, "" for the first.
 export const Pages = ({ after, next, set }) => (next || after) && html`<p class="pager">
   <button class="button" disabled=${!after} onClick=${() => set("")}>First</button>
   <button class="button" disabled=${!next} onClick=${() => set(next)}>Next</button>
