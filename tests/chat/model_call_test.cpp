@@ -473,6 +473,61 @@ TEST_F(CutAgainTest, AWholeAnswerThatTheHookDropsIsNoCallOfTheTurn) {
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "two");
 }
 
+// What waits behind generate().
+class Waits : public Support {
+ public:
+  static void methods(Methods<Waits>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    auto generating = turn.generate();
+    co_await std::move(generating);
+    co_await sleep(seconds(60));
+  }
+};
+
+TEST_F(CutAgainTest, ATextThatIsWholeIsNotDropped) {
+  Json options = model.options();
+  options["persist"] = false;
+  auto agent = host.create<Waits>("a", options);
+  model.then({"one"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  agent.kill();
+  wait(seconds(200));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one");
+  EXPECT_EQ(model.requests().size(), 1U);
+}
+
+TEST_F(CutAgainTest, ARefusalOfWhichOnlyAPartCameIsAskedForAnew) {
+  for (const char* const dialect : ScriptedModel::kDialects) {
+    SCOPED_TRACE(dialect);
+    testing::Host own;
+    ScriptedModel scripted(own, dialect);
+    Json options = scripted.options();
+    options["background"] = dialect == std::string("openai-responses");
+    auto agent = own.create<Support>("a", options);
+    int requests = 0;
+    own.on_fetch([&](const testing::SentRequest& /*request*/) {
+      ++requests;
+      testing::FetchReply reply;
+      reply.status = requests == 1 ? 429 : 400;
+      reply.headers = {{"Content-Type", "application/json"}};
+      reply.pieces = {R"({"error": {"message": )", R"("slow down", "type": )", R"("x"}})"};
+      reply.between = seconds(10);
+      return reply;
+    });
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    ChatClient back(agent);
+    own.advance(seconds(60));
+    back.read();
+    EXPECT_EQ(requests, 2);
+    EXPECT_EQ(back.done("r1").at("body"), client_text(FailureKind::kInvalid));
+  }
+}
+
 // Whatever cuts the call behind a result: the turn is not over.
 TEST_F(CutAgainTest, TheCallBehindAToolIsMadeAgainOrGoesOn) {
   Scripted thinks;

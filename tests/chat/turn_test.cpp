@@ -208,6 +208,25 @@ TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
   }
 }
 
+TEST_P(BudgetTest, C45_TheNextMessageOfADayThatIsUsedUpIsRefusedUntilTomorrow) {
+  auto agent = make({{"budget", {{"day", {{"calls", 1}}}}}});
+  model.then({"A cat."});
+  ChatClient client(agent);
+  client.say("r1", "What is it?");
+  wait(seconds(1));
+  client.say("r2", "Are you sure?");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r2").at("body"),
+            "This chat has reached its daily limit of calls to the model (1).");
+  wait(std::chrono::hours(24));
+  model.then({"Yes."});
+  client.say("r3", "And now?");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.shown("r3"), "Yes.");
+}
+
 TEST_P(BudgetTest, APictureIsNoMegabyteOfText) {
   auto agent = make({{"context_tokens", 32'768}, {"budget", {{"day", {{"tokens", 50'000}}}}}});
   model.then({"A cat."});

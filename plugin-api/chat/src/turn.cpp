@@ -457,6 +457,8 @@ Task<void> Turn::drop_text() {
     if (is_tool_part(*part) && parts::text(*part, "state") != "input-streaming") co_return;
   }
   CallPlan& plan = running_.record().plan;
+  const bool is_asking = plan.reservation && plan.purpose.empty();
+  if (!is_asking && !plan.is_cut) co_return;  // it is whole, and no call would make it anew
   // What a resumed call would go on with is gone: the next call is another one, and may be a second
   // one to be paid.
   if (running_.used_events(running_.record().step) > 0) {

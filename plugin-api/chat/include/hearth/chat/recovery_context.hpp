@@ -29,7 +29,7 @@ struct RecoveryContext {
 };
 
 struct RecoveryChoice {
-  bool persist = true;  // false: the text of the last call is dropped; a call with tools is kept
+  bool persist = true;  // false: the text of a call that was cut is dropped; tools are kept
   bool proceed = true;  // false: the turn ends with what there is
 };
 

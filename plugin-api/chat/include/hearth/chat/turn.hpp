@@ -103,8 +103,8 @@ class Turn {
   // Ends the call that was interrupted, if there is one, at the provider, too. What has arrived of
   // it is kept.
   [[nodiscard]] Task<void> end_call();
-  // Takes back what the last call has said; results of tools stay, and so does a call that may have
-  // been executed.
+  // Takes back what a call has said that was interrupted or cut. Results of tools stay, and so does
+  // a call that may have been executed.
   [[nodiscard]] Task<void> drop_text();
 
  private:
