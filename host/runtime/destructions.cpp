@@ -7,6 +7,7 @@ namespace hearth::runtime {
 namespace {
 
 constexpr std::chrono::minutes kNextAttempt{1};
+constexpr std::chrono::seconds kOneCopy{1};
 
 }  // namespace
 
@@ -21,7 +22,12 @@ void Destructions::finish(const storage::AgentKey& key) {
 }
 
 void Destructions::finish(const storage::AgentKey& key, const std::function<void()>& done) {
-  if (!under_way_.insert(key).second) return;
+  if (under_way_.contains(key)) return;
+  if (!parts_.condemned.may_remove_files(key)) {
+    finish_later(kOneCopy);
+    return done();
+  }
+  under_way_.insert(key);
   const auto finish = [this, key, done](const std::string& trouble) {
     under_way_.erase(key);
     if (!parts_.condemned.finish(key, trouble)) finish_later();
@@ -45,8 +51,12 @@ std::string Destructions::remove_files(const storage::AgentKey& key) const {
 }
 
 void Destructions::finish_later() {
+  finish_later(kNextAttempt);
+}
+
+void Destructions::finish_later(std::chrono::seconds delay) {
   if (stopped_ || std::exchange(waits_, true)) return;
-  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + kNextAttempt, [this] {
+  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + delay, [this] {
     waits_ = false;
     for (const storage::AgentKey& key : parts_.condemned.unfinished(is_in_memory_)) finish(key);
     if (!parts_.condemned.empty()) finish_later();

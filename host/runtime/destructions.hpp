@@ -9,6 +9,7 @@
 #include "storage/agent_key.hpp"
 #include "storage/sync_service.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -19,7 +20,8 @@ namespace hearth::runtime {
 // Promises
 //  P1 Certain first  The mark that an agent is condemned is on the device before the agent's files
 //                    are removed.
-//  P2 Stubborn       If files cannot be removed, this is tried again every minute.
+//  P2 Stubborn       If files cannot be removed, this is tried again every minute, or in a second
+//                    if a backup copies them first.
 //
 // P1: Otherwise a loss of power could leave an agent that is listed and has no file.
 // P2: Usually an operator has to repair something first.
@@ -59,6 +61,7 @@ class Destructions {
   void stop();
 
  private:
+  void finish_later(std::chrono::seconds delay);
   [[nodiscard]] std::string remove_files(const storage::AgentKey& key) const;
 
   const Parts parts_;

@@ -155,19 +155,6 @@ bool AuditLog::read(storage::AuditQuery query, std::function<void(Page)> answer)
   });
 }
 
-bool AuditLog::copy(const std::filesystem::path& to, std::function<void(Result<void>)> done) {
-  return writer_.run([this, to, done = std::move(done)](bool cancelled) {
-    if (cancelled || !store_) return done(Error{Errc::kClosing, "the audit log is closed"});
-    write_waiting();
-    try {
-      store_->copy_to(to);
-      done({});
-    } catch (const StorageError& failure) {
-      done(Error{Errc::kUnavailable, failure.what()});
-    }
-  });
-}
-
 // ---- on the writer's thread ---------------------------------------------------------------------
 
 void AuditLog::write_waiting() {

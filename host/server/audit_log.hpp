@@ -73,9 +73,6 @@ class AuditLog final : public Logger {
   using Page = Result<std::vector<storage::AuditEntry>>;
   bool read(storage::AuditQuery query, std::function<void(Page)> answer);
 
-  // Copies the store to a new file, with what was recorded before the call. Otherwise as read().
-  bool copy(const std::filesystem::path& to, std::function<void(Result<void>)> done);
-
  protected:
   void keep(std::string_view event, std::span<const LogField> fields) override;
 

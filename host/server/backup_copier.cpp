@@ -154,7 +154,6 @@ void BackupCopier::pace(std::size_t bytes) {
       std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
   do {
     if (progress_.must_stop) throw StorageError("the server stops");
-    if (data_.copy_mark().is_awaited()) return;
     std::this_thread::sleep_until(std::min(next_, steady_clock::now() + kLongestSleep));
   } while (steady_clock::now() < next_);
 }

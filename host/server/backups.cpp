@@ -16,7 +16,6 @@
 #include <ctime>
 #include <exception>
 #include <functional>
-#include <future>
 #include <optional>
 #include <system_error>
 #include <unordered_set>
@@ -110,7 +109,7 @@ class Backups::Backup {
   Result<void> open();
   // These two throw StorageError. Afterwards comes end(), whatever has failed.
   Result<void> set_mark(runtime::Runtime& runtime);
-  void copy(AuditLog& audit);
+  void copy();
 
   void end(std::string failure) {
     data_.copy_mark().end();
@@ -130,8 +129,7 @@ class Backups::Backup {
   [[nodiscard]] const fs::path& directory() const { return order_.directory; }
 
  private:
-  void copy_server_store();
-  void copy_audit(AuditLog& audit);
+  void copy_store(const char* name);
   void add(const char* name);
 
   const BackupOrder order_;
@@ -215,24 +213,12 @@ Result<void> Backups::Backup::set_mark(runtime::Runtime& runtime) {
   return {};
 }
 
-void Backups::Backup::copy_server_store() {
-  constexpr const char* kName = "server.db";
+void Backups::Backup::copy_store(const char* name) {
   std::error_code ignored;
-  if (!fs::exists(data_.path() / kName, ignored)) return;
-  storage::Connection from(data_.path() / kName, {.busy_timeout = std::chrono::seconds(5)});
-  storage::copy_content(from, to_ / kName);
-  add(kName);
-}
-
-void Backups::Backup::copy_audit(AuditLog& audit) {
-  constexpr const char* kName = "audit.db";
-  std::promise<Result<void>> copied;
-  const bool is_taken =
-      audit.copy(to_ / kName, [&](Result<void> outcome) { copied.set_value(std::move(outcome)); });
-  if (!is_taken) throw StorageError("the audit log does not answer");
-  const auto outcome = copied.get_future().get();
-  if (!outcome) throw StorageError(outcome.error().message);
-  add(kName);
+  if (!fs::exists(data_.path() / name, ignored)) return;
+  storage::Connection from(data_.path() / name, {.busy_timeout = std::chrono::seconds(5)});
+  storage::copy_content(from, to_ / name);
+  add(name);
 }
 
 void Backups::Backup::add(const char* name) {
@@ -244,9 +230,8 @@ void Backups::Backup::add(const char* name) {
   manifest_.files.push_back(std::move(file));
 }
 
-void Backups::Backup::copy(AuditLog& audit) {
-  copy_server_store();
-  copy_audit(audit);
+void Backups::Backup::copy() {
+  for (const char* const each : {"server.db", "audit.db"}) copy_store(each);
   BackupCopier copier(data_, to_, last_, order_.rate, progress_);
   std::exception_ptr failed;
   std::thread([&] {
@@ -323,7 +308,7 @@ Result<Json> Backups::begin(const api::RouteCall& call) {
 void Backups::run(Backup& backup) {
   std::string failure;
   try {
-    backup.copy(audit_);
+    backup.copy();
   } catch (const std::exception& failed) {  // StorageError, filesystem_error
     failure = failed.what();
   }

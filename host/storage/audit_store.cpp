@@ -35,14 +35,9 @@ AuditStore::AuditStore(std::filesystem::path file) : file_(std::move(file)) {}
 
 AuditStore::~AuditStore() = default;
 
-void AuditStore::copy_to(const std::filesystem::path& copy) {
-  copy_content(opened(), copy);
-}
-
 Connection& AuditStore::opened() {
   if (!connection_) {
-    auto connection =
-        std::make_unique<Connection>(file_, ConnectionOptions{.create = true, .exclusive = true});
+    auto connection = std::make_unique<Connection>(file_, ConnectionOptions{.create = true});
     check_format(*connection);  // before the first write
     connection->execute("PRAGMA journal_mode = WAL");
     connection->execute("PRAGMA synchronous = NORMAL");

@@ -67,9 +67,6 @@ class AuditStore {
   // In the order of ids.
   [[nodiscard]] std::vector<AuditEntry> read(const AuditQuery& query);
 
-  // Copies all entries to a new file.
-  void copy_to(const std::filesystem::path& copy);
-
  private:
   [[nodiscard]] Connection& opened();
 

@@ -20,7 +20,6 @@ void CopyMark::wait_for(std::unordered_set<AgentKey> agents) {
   const MutexLock lock(mutex_);
   to_copy_ = std::move(agents);
   holds_all_ = false;
-  news_.notify_all();
 }
 
 std::optional<AgentKey> CopyMark::next() {
@@ -32,7 +31,6 @@ std::optional<AgentKey> CopyMark::next() {
   }
   if (!in_copy_ && !to_copy_.empty())
     in_copy_ = std::move(to_copy_.extract(to_copy_.begin()).value());
-  news_.notify_all();
   return in_copy_;
 }
 
@@ -49,7 +47,6 @@ void CopyMark::end() {
   first_.clear();
   in_copy_.reset();
   pages_.clear();
-  news_.notify_all();
 }
 
 bool CopyMark::is_held(const AgentKey& key) const {
@@ -62,23 +59,21 @@ void CopyMark::note(const AgentKey& key, int pages, std::uint32_t& seen) {
   if (is_held(key)) pages_.try_emplace(key, pages);  // an earlier database may have noted it
 }
 
-void CopyMark::removing(const AgentKey& key) {
+bool CopyMark::is_free(const AgentKey& key) {
+  const bool is_free = !is_held(key);
+  if (!is_free) first_.push_back(key);
+  return is_free;
+}
+
+bool CopyMark::may_remove(const AgentKey& key) {
   const MutexLock lock(mutex_);
-  if (!is_held(key)) return;
-  first_.push_back(key);
-  ++removals_;
-  while (is_held(key)) news_.wait(mutex_);
-  --removals_;
+  return is_free(key);
 }
 
 bool CopyMark::may_begin(const AgentKey& key) {
   const MutexLock lock(mutex_);
-  const bool is_allowed = !is_held(key);
-  if (is_allowed) {
-    ++checkpoints_;
-  } else {
-    first_.push_back(key);
-  }
+  const bool is_allowed = is_free(key);
+  if (is_allowed) ++checkpoints_;
   return is_allowed;
 }
 

@@ -15,8 +15,8 @@ namespace hearth::storage {
 
 // After the mark, the commits of an agent only lengthen its WAL. So its state at the mark is its
 // file with the first pages of its WAL, until a checkpoint moves later commits into the file. A
-// checkpoint of an agent that is not copied yet waits, and so does the removal of its files; the
-// agent is copied early.
+// checkpoint of an agent that is not copied yet waits, and so does the removal of its files: both
+// are tried again later, and the agent is copied early.
 //
 // Promise    Together the copies are what the disk would have had, if the process had been killed
 //            at the mark. So what is true after kill -9 is true of them, for work that several
@@ -38,8 +38,6 @@ class CopyMark {
   // How many pages the WAL of the agent of next() had at the mark. Nothing: it was not written to
   // since, and no write of it begins before a later call says so.
   [[nodiscard]] std::optional<int> pages();
-  // Whether a removal waits for a copy.
-  [[nodiscard]] bool is_awaited() const { return removals_ != 0; }
   void end();
 
   // ---- agents' databases ----
@@ -49,8 +47,9 @@ class CopyMark {
   void committing(const AgentKey& key, const Pages& pages, std::uint32_t& seen) {
     if (marks_.load(std::memory_order_acquire) != seen) note(key, pages(), seen);
   }
-  // Before an agent's files are removed. Waits until they are copied.
-  void removing(const AgentKey& key);
+  // Whether the files of a condemned agent may be removed. Asked on its shard's loop: an agent that
+  // was condemned before the mark is none of the agents to copy.
+  [[nodiscard]] bool may_remove(const AgentKey& key);
 
   // Permission to move the WAL into the file, for as long as it lives.
   class Checkpoint {
@@ -73,6 +72,8 @@ class CopyMark {
  private:
   void note(const AgentKey& key, int pages, std::uint32_t& seen);
   [[nodiscard]] bool is_held(const AgentKey& key) const REQUIRES(mutex_);
+  // False: its copy is made first, and early.
+  [[nodiscard]] bool is_free(const AgentKey& key) REQUIRES(mutex_);
   [[nodiscard]] bool may_begin(const AgentKey& key);
   void ended();
 
@@ -85,7 +86,6 @@ class CopyMark {
   std::vector<AgentKey> first_ GUARDED_BY(mutex_);      // something waits for them
   std::optional<AgentKey> in_copy_ GUARDED_BY(mutex_);  // of next()
   std::unordered_map<AgentKey, int> pages_ GUARDED_BY(mutex_);
-  std::atomic<unsigned> removals_ = 0;  // that wait
 };
 
 }  // namespace hearth::storage

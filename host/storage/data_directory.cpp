@@ -273,7 +273,6 @@ void DataDirectory::check_directory_not_lost() const {
 }
 
 void DataDirectory::remove_agent(const AgentKey& key) const {
-  copy_mark_->removing(key);
   const std::filesystem::path database = agent_path(key);
   // The database last: the files beside it are useless without it.
   const std::filesystem::path files = AgentDatabase::files_beside(database);

@@ -82,7 +82,7 @@ class DataDirectory {
   // Removes every file of the agent: the database, SQLite's files beside it, and the agent's other
   // files. After it has returned, a loss of power does not bring them back. It is not an error if
   // there are none. The database must not be open, and must not be opened meanwhile.
-  // Waits until a backup in progress has copied them.
+  // While a server runs: copy_mark() has allowed it.
   //
   // Failure  StorageError: the system refused; some of the files may be removed. Another call
   //          removes the rest.

@@ -53,33 +53,26 @@ class BackupTest : public ProcessTest {
     EXPECT_EQ(process->wait(), kClean) << process->log();
     return process->out().substr(0, process->out().find('\n'));
   }
-  // An agent whose file is being closed is destroyed by a later try; a close waits behind the
-  // removal of another agent's files, and that one for its copy.
-  void destroy(const std::string& name) const {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    std::string said;
-    Ending ending;
-    do {
-      ending = ask(said, {"destroy", "Counter", name, "--yes", "--data", "data"});
-    } while (ending != kClean && said.find("try again") != std::string::npos &&
-             std::chrono::steady_clock::now() < deadline);
-    EXPECT_EQ(ending, kClean) << said;
-  }
   void expect_restored(const std::string& to) const {
     std::string said;
     EXPECT_EQ(ask(said, {"restore", "backups", "--data", to}), kClean) << said;
   }
-  // The status of a request for definitions of classes.
-  [[nodiscard]] int ask_definitions(const ServerProcess& server, const std::string& method,
-                                    const std::string& path, const std::string& body = {}) const {
+  [[nodiscard]] Reply ask_admin(const ServerProcess& server, const std::string& method,
+                                const std::string& path, const std::string& body = {}) const {
     RawClient client(server.port());
     const std::string token = read_file(root_ / "data/admin.token", 1000).value();
-    return client
-        .request(method + " /objects/definitions" + path +
-                 " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
-                 token.substr(0, token.find('\n')) +
-                 "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
-        .status;
+    return client.request(method + " " + path +
+                          " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+                          token.substr(0, token.find('\n')) +
+                          "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  [[nodiscard]] Json progress(const ServerProcess& server) const {
+    return parse_json(ask_admin(server, "GET", "/admin/backup").body).value();
+  }
+  static std::size_t times_in(const std::string& log, const std::string& text) {
+    std::size_t times = 0;
+    for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
+    return times;
   }
   static int number(const std::string& body) {
     return parse_json(body).value().at("count").get<int>();
@@ -94,7 +87,8 @@ class BackupTest : public ProcessTest {
 };
 
 // Each client increments one agent, and the next one once that is acknowledged: at any moment, the
-// counts of its agents differ by one at most, and none is higher than that of the agent before.
+// counts of its agents differ by one at most, and none is higher than that of the agent before. The
+// second client is so slow that its agents leave memory in between.
 TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   constexpr std::size_t kClients = 3;
   constexpr std::size_t kAgents = 4;
@@ -103,7 +97,9 @@ TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   auto server = serve_on("data");
   for (int i = 0; i < kDestroyed; ++i)
     EXPECT_EQ(number(increment(*server, "gone" + std::to_string(i))), 1);
-  EXPECT_EQ(ask_definitions(*server, "POST", "", R"({"class":"before"})"), 201);
+  server->wait_for_log("agent.evicted class=Counter agent=gone", kDestroyed);
+  EXPECT_EQ(ask_admin(*server, "POST", "/objects/definitions", R"({"class":"before"})").status,
+            201);
   std::vector<std::vector<std::atomic<int>>> acknowledged(kClients);
   std::atomic<bool> is_over = false;
   std::vector<std::thread> clients;
@@ -113,8 +109,10 @@ TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   for (std::size_t client = 0; client < kClients; ++client) {
     acknowledged.at(client) = std::vector<std::atomic<int>>(kAgents);
     clients.emplace_back([&, client] {
-      for (std::size_t i = 0; !is_over; i = (i + 1) % kAgents)
+      for (std::size_t i = 0; !is_over; i = (i + 1) % kAgents) {
         acknowledged[client][i] = number(increment(*server, name(client, i)));
+        if (client == 1) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      }
     });
   }
   while (acknowledged.back().back() < kSoFar)
@@ -123,13 +121,24 @@ TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   for (const auto& of_client : acknowledged)
     before.insert(before.end(), of_client.begin(), of_client.end());
   // Some seconds, so that agents write, leave memory and come back before they are copied.
-  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "256KiB"});
+  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "128KiB"});
   backup->wait_for_log("agents");  // the mark is set
   (void)increment(*server, "new");
-  for (int i = 0; i < kDestroyed; ++i) destroy("gone" + std::to_string(i));
+  for (int i = 0; i < kDestroyed; ++i) {
+    const std::string path = "/admin/agents/Counter/gone" + std::to_string(i);
+    EXPECT_EQ(ask_admin(*server, "DELETE", path).status, 200);
+  }
+  const Json told = progress(*server);
+  EXPECT_EQ(told.at("state"), "running");
+  EXPECT_LT(told.at("done"), kDestroyed) << "at least one was destroyed before its copy";
+  server->wait_for_log("agent.evicted class=Counter agent=c1-");
+  const std::size_t left = times_in(server->log(), "agent.evicted class=Counter agent=c1-");
+  server->wait_for_log("agent.evicted class=Counter agent=c1-", left + kAgents);
+  EXPECT_EQ(progress(*server).at("state"), "running") << "when agents had left and come back";
   EXPECT_EQ(backup->wait(), kClean) << backup->log();
   is_over = true;
   for (std::thread& each : clients) each.join();
+  server->wait_for_log("agent.destroyed class=Counter agent=gone", kDestroyed);
   std::string said;
   EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
   EXPECT_EQ(server->stop(), kClean);
@@ -149,7 +158,7 @@ TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   for (int i = 0; i < kDestroyed; ++i)
     EXPECT_EQ(number(count(*server, "gone" + std::to_string(i))), 1) << "destroyed after the mark";
   EXPECT_EQ(number(count(*server, "new")), 0);
-  EXPECT_EQ(ask_definitions(*server, "GET", "/before"), 200);
+  EXPECT_EQ(ask_admin(*server, "GET", "/objects/definitions/before").status, 200);
   EXPECT_GT(later, 12) << "the clients have not written after the mark";
 }
 
@@ -191,6 +200,7 @@ TEST_F(BackupTest, UnchangedFilesAreHardLinksAndAllIsPrivate) {
   const fs::path second = back_up();
   EXPECT_NE(first, second);
   EXPECT_EQ(files_below(first), files_below(second));
+  EXPECT_TRUE(files_below(second).contains("audit.db"));
   int agents = 0;
   for (const fs::path& each : files_below(second)) {
     EXPECT_EQ(fs::status(second / each).permissions(), fs::perms{0600}) << each;
@@ -206,6 +216,7 @@ TEST_F(BackupTest, UnchangedFilesAreHardLinksAndAllIsPrivate) {
 }
 
 TEST_F(BackupTest, OneAgentIsRestoredAndOthersStay) {
+  put("hearth.yaml", "audit:\n  max_entries: 0\n");  // then there is no audit.db
   auto server = serve_on("data");
   for (const char* const each : {"a", "b"}) (void)increment(*server, each);
   (void)back_up();

@@ -131,6 +131,25 @@ TEST_F(DestructionsTest, P2_WhatCouldNotBeRemovedIsTriedEveryMinute) {
   EXPECT_EQ(over_.size(), 3U) << "nothing is left to do";
 }
 
+TEST_F(DestructionsTest, P2_NoThreadWaitsForTheCopyOfABackup) {
+  begin(&pool_);
+  condemn();
+  storage::CopyMark& mark = data_.copy_mark();
+  mark.hold();
+  mark.set();
+  mark.wait_for({kUsualAgent});
+  destructions_->finish(kUsualAgent);
+  EXPECT_TRUE(loop_.settle_until([&] { return !over_.empty(); })) << "its place in memory";
+  EXPECT_TRUE(has_file());
+  EXPECT_TRUE(condemned_.contains(kUsualAgent));
+  EXPECT_FALSE(logger_.contains("agent.destroy_failed"));
+  EXPECT_EQ(mark.next(), kUsualAgent);
+  EXPECT_EQ(mark.next(), std::nullopt);
+  loop_.advance(seconds(1));
+  EXPECT_TRUE(loop_.settle_until([&] { return condemned_.empty(); }));
+  EXPECT_FALSE(has_file());
+}
+
 TEST_F(DestructionsTest, ARetryLeavesOutAnAgentInMemory) {
   condemn();
   in_memory_ = true;
