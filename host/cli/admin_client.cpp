@@ -1,46 +1,21 @@
 #include "cli/admin_client.hpp"
 
 #include "config/units.hpp"
-#include "net/tls_session.hpp"
 #include "server/admin_token.hpp"
 #include "storage/agent_key.hpp"
 
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <charconv>
+#include <cstddef>
 #include <memory>
-#include <optional>
-#include <span>
 #include <system_error>
-#include <utility>
 
-#include <netdb.h>
+#include <curl/curl.h>
 
 namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
-constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
-constexpr timeval kAnswerPatience{.tv_sec = 300, .tv_usec = 0};
-
-// A connected socket. The destructor closes it.
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&&) = delete;
-
-  [[nodiscard]] int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
+constexpr long kConnectPatience = 5;   // seconds
+constexpr long kAnswerPatience = 300;  // the same, between two bytes
 
 Error unreachable(const std::string& address, const std::string& why) {
   return Error{Errc::kUnavailable, "the server at " + address + " cannot be reached: " + why};
@@ -53,117 +28,121 @@ config::ListenAddress to_connect(config::ListenAddress address) {
   return address;
 }
 
-Result<Socket> connect_to(const std::string& text) {
-  auto parsed = config::parse_listen_address(text);
-  if (!parsed) return unreachable(text, parsed.error().message);
-  const config::ListenAddress address = to_connect(*std::move(parsed));
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int outcome =
-      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  if (outcome != 0) return unreachable(text, ::gai_strerror(outcome));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
-  int error = 0;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    Socket socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol));
-    // The timeout for sending is also the timeout for connecting.
-    const bool connected = socket.get() >= 0 &&
-                           ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectPatience,
-                                        sizeof kConnectPatience) == 0 &&
-                           ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerPatience,
-                                        sizeof kAnswerPatience) == 0 &&
-                           ::connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0;
-    if (connected) return socket;
-    error = errno;
-  }
-  return unreachable(text, std::generic_category().message(error));
-}
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
 
-// The socket, or TLS over it. The socket's timeouts bound each call.
-class Wire {
+// One request.
+class Exchange {
  public:
-  // The lock on the server's record proves which server answers (PublishedRecord). So the
-  // certificate, which has the name for clients, is not checked.
-  Wire(const Socket& socket, bool tls) : socket_(socket) {
-    if (tls) tls_.emplace(net::TlsContext::for_own_server(), socket.get());
+  Exchange(const server::ServerRecord& record, const std::string& token)
+      : record_(record), handle_(curl_easy_init(), &curl_easy_cleanup) {
+    add_header("Authorization: Bearer " + token);
+    add_header("Accept:");
+    add_header("Connection: close");
+    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_NOSIGNAL, 1L);
+    // The lock on the server's record proves which server answers (PublishedRecord). So the
+    // certificate, which has the name for clients, is not checked.
+    set(CURLOPT_SSL_VERIFYPEER, 0L);
+    set(CURLOPT_SSL_VERIFYHOST, 0L);
+    set(CURLOPT_CONNECTTIMEOUT, kConnectPatience);
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_TIME, kAnswerPatience);
+    set(CURLOPT_WRITEFUNCTION, &Exchange::take);
+    set(CURLOPT_WRITEDATA, this);
   }
 
-  bool open() { return !tls_ || tls_->handshake() == net::TlsSession::Outcome::kDone; }
-
-  bool send_all(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t sent = send_some(text);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
+  void send_body(std::string_view body) {
+    add_header(body.empty() ? "Content-Type:" : "Content-Type: application/json");
+    add_header("Expect:");
+    set(CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
+    set(CURLOPT_COPYPOSTFIELDS, body.empty() ? "" : body.data());
+  }
+  // HTTP/1.0, so that the answer ends with the connection. `to` gets what a 200 says.
+  void stream_to(const std::function<void(std::string_view)>& to) {
+    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_0});
+    to_ = &to;
+  }
+  void add_header(const std::string& line) {
+    headers_.reset(curl_slist_append(headers_.release(), line.c_str()));
   }
 
-  // Reads until the server closes the connection, as the request asks it to.
-  std::optional<std::string> receive_all() {
-    std::string text;
-    char part[16384];
-    for (;;) {
-      const auto size = receive(part);
-      if (!size) return std::nullopt;
-      if (*size == 0) return text;
-      text.append(part, *size);
-      if (text.size() > kMaxAnswer) return std::nullopt;
-    }
+  // The answer's body.
+  Result<std::string> run(std::string_view method, std::string_view target) {
+    const auto address = config::parse_listen_address(record_.address);
+    if (!address) return unreachable(record_.address, address.error().message);
+    const std::string url = (record_.tls ? "https://" : "http://") +
+                            config::to_string(to_connect(*address)) + std::string(target);
+    set(CURLOPT_URL, url.c_str());
+    set(CURLOPT_PATH_AS_IS, 1L);
+    set(CURLOPT_CUSTOMREQUEST, std::string(method).c_str());
+    set(CURLOPT_HTTPHEADER, headers_.get());
+    const CURLcode outcome = curl_easy_perform(handle_.get());
+    if (outcome != CURLE_OK) return unreachable(record_.address, why(outcome));
+    return std::move(body_);
   }
-
-  // 0: the end.
-  std::optional<std::size_t> receive(std::span<char> into) {
-    for (;;) {
-      const ssize_t size = receive_some(into);
-      if (size < 0 && errno == EINTR) continue;
-      return size < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(size));
-    }
+  [[nodiscard]] long status() const {
+    long status = 0;
+    curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
   }
 
  private:
-  ssize_t send_some(std::string_view text) {
-    if (!tls_) return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    const net::TlsSession::Moved moved = tls_->write(text);
-    errno = 0;
-    return moved.bytes == 0 ? -1 : static_cast<ssize_t>(moved.bytes);
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    curl_easy_setopt(handle_.get(), option, value);
   }
 
-  ssize_t receive_some(std::span<char> into) {
-    if (!tls_) return ::recv(socket_.get(), into.data(), into.size(), 0);
-    const net::TlsSession::Moved moved = tls_->read(into);
-    errno = 0;
-    if (moved.outcome == net::TlsSession::Outcome::kEnded) return 0;
-    return moved.bytes == 0 ? -1 : static_cast<ssize_t>(moved.bytes);
+  static std::size_t take(const char* bytes, std::size_t /*one*/, std::size_t size, void* self) {
+    auto& exchange = *static_cast<Exchange*>(self);
+    if (exchange.to_ != nullptr && exchange.status() == 200) {
+      (*exchange.to_)({bytes, size});
+      return size;
+    }
+    exchange.body_.append(bytes, size);
+    return exchange.body_.size() <= kMaxAnswer ? size : 0;
   }
 
-  const Socket& socket_;
-  std::optional<net::TlsSession> tls_;
+  [[nodiscard]] std::string why(CURLcode outcome) const {
+    long error = 0;
+    curl_easy_getinfo(handle_.get(), CURLINFO_OS_ERRNO, &error);
+    switch (outcome) {
+      case CURLE_COULDNT_CONNECT:
+        if (error != 0) return std::generic_category().message(static_cast<int>(error));
+        break;
+      case CURLE_SSL_CONNECT_ERROR: return "it does not speak TLS";
+      case CURLE_GOT_NOTHING:
+      case CURLE_UNSUPPORTED_PROTOCOL: return "it went away without an answer";
+      case CURLE_OPERATION_TIMEDOUT:
+      case CURLE_WRITE_ERROR:
+        return status() == 200 ? "it says nothing any more" : "it does not answer";
+      case CURLE_PARTIAL_FILE: return "its answer is cut off";
+      default: break;
+    }
+    return curl_easy_strerror(outcome);
+  }
+
+  const server::ServerRecord& record_;
+  const std::unique_ptr<CURL, void (*)(CURL*)> handle_;
+  std::unique_ptr<curl_slist, FreeList> headers_;
+  const std::function<void(std::string_view)>* to_ = nullptr;  // null: body_ gets it
+  std::string body_;
 };
 
-// 0: the text is not the head of an answer.
-int status_of(std::string_view answer) {
-  int status = 0;
-  if (answer.starts_with("HTTP/1.") && answer.size() > 12)
-    std::from_chars(answer.data() + 9, answer.data() + 12, status);
-  return status;
-}
-
 // The error of an answer that refuses a request.
-Error refusal(int status, const Result<Json>& body) {
+Error refusal(long status, const Result<Json>& body) {
   Error error{Errc::kUnavailable, "the server answers with status " + std::to_string(status)};
   if (status == 404) error.code = Errc::kNotFound;
   if (status == 400) error.code = Errc::kInvalidArgument;
   if (status == 401 || status == 403) error.code = Errc::kForbidden;
   if (!body || !body->is_object()) return error;
-  const auto found = body->find("error");
-  if (found != body->end() && found->is_string())  // of /objects
-    error.message = found->get<std::string>() + " (" + body->value("code", "") + ")";
-  if (found == body->end() || !found->is_object()) return error;
-  const auto message = found->find("message");
-  if (message != found->end() && message->is_string()) error.message = message->get<std::string>();
+  if (const std::string of_objects = text_member(*body, "error"); !of_objects.empty())
+    error.message = of_objects + " (" + text_member(*body, "code") + ")";
+  if (const std::string message = text_member(body->value("error", Json()), "message");
+      !message.empty())
+    error.message = message;
   return error;
 }
 
@@ -203,65 +182,25 @@ Result<AdminClient> AdminClient::on(const std::filesystem::path& data) {
 
 Result<Json> AdminClient::ask(std::string_view method, std::string_view target,
                               std::string_view body) const {
-  const auto socket = connect_to(record_.address);
-  if (!socket) return socket.error();
-  std::string more = "Connection: close\r\n";
-  if (!body.empty()) more += "Content-Type: application/json\r\n";
-  more += "Content-Length: " + std::to_string(body.size()) + "\r\n";
-  const std::string request =
-      request_head(std::string(method) + " " + std::string(target) + " HTTP/1.1", more) +
-      std::string(body);
-  Wire wire(*socket, record_.tls);
-  if (!wire.open()) return unreachable(record_.address, "it does not speak TLS");
-  if (!wire.send_all(request)) return unreachable(record_.address, "it does not listen");
-  const auto answer = wire.receive_all();
-  if (!answer) return unreachable(record_.address, "it does not answer");
-  const std::size_t head_end = answer->find("\r\n\r\n");
-  const int status = head_end == std::string::npos ? 0 : status_of(*answer);
-  if (status == 0) return unreachable(record_.address, "it went away without an answer");
-  Result<Json> json = parse_host_json(std::string_view(*answer).substr(head_end + 4));
-  if (status != 200) return refusal(status, json);
+  Exchange exchange(record_, token_);
+  if (method == "POST") exchange.send_body(body);
+  const auto answer = exchange.run(method, target);
+  if (!answer) return answer.error();
+  Result<Json> json = parse_host_json(*answer);
+  if (exchange.status() != 200) return refusal(exchange.status(), json);
   if (!json) return unreachable(record_.address, "its answer is cut off");
   return json;
 }
 
-// HTTP/1.0, so that the answer comes without chunks and ends with the connection.
 Result<void> AdminClient::follow(const std::string& target, const std::string& last_id,
                                  const std::function<void(std::string_view)>& take) const {
-  const auto socket = connect_to(record_.address);
-  if (!socket) return socket.error();
-  Wire wire(*socket, record_.tls);
-  const std::string cursor = last_id.empty() ? "" : "Last-Event-ID: " + last_id + "\r\n";
-  if (!wire.open() || !wire.send_all(request_head("GET " + target + " HTTP/1.0", cursor)))
-    return unreachable(record_.address, "it does not listen");
-  std::string head;
-  char part[16384];
-  while (head.find("\r\n\r\n") == std::string::npos) {
-    const auto size = wire.receive(part);
-    if (!size || *size == 0 || head.size() > sizeof part)
-      return unreachable(record_.address, "it does not answer");
-    head.append(part, *size);
-  }
-  std::string body = head.substr(head.find("\r\n\r\n") + 4);
-  if (const int status = status_of(head); status != 200) {
-    body += wire.receive_all().value_or("");
-    return refusal(status, parse_host_json(body));
-  }
-  take(body);
-  for (;;) {
-    const auto size = wire.receive(part);
-    if (!size) return unreachable(record_.address, "it says nothing any more");
-    if (*size == 0) return {};
-    take(std::string_view(part, *size));
-  }
-}
-
-std::string AdminClient::request_head(const std::string& line, const std::string& more) const {
-  // The address of connect_to(): the links that the server makes begin with it.
-  const auto parsed = config::parse_listen_address(record_.address);
-  const std::string host = parsed ? config::to_string(to_connect(*parsed)) : record_.address;
-  return line + "\r\nHost: " + host + "\r\nAuthorization: Bearer " + token_ + "\r\n" + more +
-         "\r\n";
+  Exchange exchange(record_, token_);
+  if (!last_id.empty()) exchange.add_header("Last-Event-ID: " + last_id);
+  exchange.stream_to(take);
+  const auto answer = exchange.run("GET", target);
+  if (!answer) return answer.error();
+  if (exchange.status() != 200) return refusal(exchange.status(), parse_host_json(*answer));
+  return {};
 }
 
 std::string url_encoded(std::string_view text) {
@@ -271,6 +210,31 @@ std::string url_encoded(std::string_view text) {
 std::string name_in_url(std::string_view name) {
   const storage::AgentKey key{.agent_class = {}, .name = std::string(name)};
   return encoded(name, key.is_sub_agent() ? "%!$&'()*+,;=:@/" : "%!$&'()*+,;=:@");
+}
+
+std::string with_query(std::string target, QueryValues values) {
+  for (const auto& [key, value] : values) {
+    if (!value.empty()) target.append("&").append(key).append("=").append(url_encoded(value));
+  }
+  return target;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end() || found->is_null()) return {};
+  return found->is_string() ? found->get<std::string>() : dump_json(*found);
+}
+
+const Json& list_in(const Json& object, const char* key) {
+  static const Json none = Json::array();
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_array() ? *found : none;
+}
+
+std::optional<std::int64_t> number_in(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
 }
 
 }  // namespace hearth::cli

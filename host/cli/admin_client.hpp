@@ -5,10 +5,14 @@
 #include "json/json.hpp"
 #include "server/server_record.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hearth::cli {
 
@@ -37,8 +41,6 @@ class AdminClient {
  private:
   AdminClient(server::ServerRecord record, std::string token);
 
-  [[nodiscard]] std::string request_head(const std::string& line, const std::string& more) const;
-
   server::ServerRecord record_;
   std::string token_;
 };
@@ -49,5 +51,15 @@ class AdminClient {
 // An agent's name for a URL. The user may have encoded the name already, so characters that a URL
 // allows stay, `%` included; so do the slashes of a sub-agent's name, as lists print it.
 [[nodiscard]] std::string name_in_url(std::string_view name);
+
+// The target with these values in its query, which has begun. Empty values are left out.
+using QueryValues = std::initializer_list<std::pair<const char*, std::string_view>>;
+[[nodiscard]] std::string with_query(std::string target, QueryValues values);
+
+// Members of an answer, empty if they are missing or of another kind. A text may also be a number,
+// or JSON.
+[[nodiscard]] std::string text_in(const Json& object, const char* key);
+[[nodiscard]] const Json& list_in(const Json& object, const char* key);
+[[nodiscard]] std::optional<std::int64_t> number_in(const Json& object, const char* key);
 
 }  // namespace hearth::cli

@@ -1,17 +1,17 @@
-#include "cli/admin_command.hpp"
-
 #include "base/clock.hpp"
 #include "base/escape.hpp"
 #include "cli/admin_client.hpp"
+#include "cli/commands.hpp"
 #include "cli/confirmation.hpp"
 #include "cli/text_table.hpp"
 #include "cli/why_text.hpp"
-#include "config/diagnostic.hpp"
-#include "config/parse.hpp"
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
+#include <initializer_list>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,38 +22,26 @@ namespace {
 // How often the command asks the server whether its agents have moved.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
-AdminOutput failed(const std::string& why) {
-  return {.status = kExitFailed, .out = {}, .err = "hearth: " + why + "\n"};
+struct AdminOutput {
+  int status = kExitClean;
+  std::string out;  // to stdout
+  std::string err;  // to stderr
+};
+
+AdminOutput failed(const std::string& why, int status = kExitFailed) {
+  return {.status = status, .out = {}, .err = "hearth: " + why + "\n"};
 }
 
-// ---- members of an answer; empty if missing or of another kind -
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  if (found == object.end() || found->is_null()) return {};
-  return found->is_string() ? found->get<std::string>() : dump_json(*found);
+AdminOutput printed(std::string text) {
+  return {.out = std::move(text), .err = {}};
 }
 
-const Json& list_in(const Json& object, const char* key) {
-  static const Json none = Json::array();
-  if (!object.is_object()) return none;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_array() ? *found : none;
+AdminOutput as_json(const Json& answer) {
+  return printed(dump_json(answer) + "\n");
 }
 
-std::string moment_in(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  if (found == object.end() || !found->is_number_integer()) return {};
-  return moment_text(found->get<std::int64_t>());
-}
-
-std::string joined(const Json& texts) {
-  std::string all;
-  for (const Json& each : texts) {
-    if (!each.is_string()) continue;
-    all += (all.empty() ? "" : ", ") + each.get<std::string>();
-  }
-  return all;
+std::int64_t now_ms() {
+  return unix_millis(SystemClock().wall_now());
 }
 
 std::string escaped(const std::string& text) {
@@ -62,7 +50,79 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
-// ---- the commands -------------------------------------------------------------------------------
+// What a command asks, and the server that it asks.
+struct Asker {
+  const AdminClient& client;
+  const AdminCommand& command;
+
+  // Prints the answer: with --json as it is, otherwise as `show` does.
+  template <class Show>
+  [[nodiscard]] AdminOutput ask(std::string_view method, const std::string& target,
+                                const std::string& body, Show show) const {
+    const auto answer = client.ask(method, target, body);
+    if (!answer) return failed(answer.error().message);
+    return command.json ? as_json(*answer) : show(*answer);
+  }
+  template <class Show>
+  [[nodiscard]] AdminOutput get(const std::string& target, Show show) const {
+    return ask("GET", target, {}, show);
+  }
+};
+
+// ---- tables -------------------------------------------------------------------------------------
+
+std::string joined(const Json& texts) {
+  std::string all;
+  for (const Json& each : texts) {
+    if (each.is_string()) all += (all.empty() ? "" : ", ") + each.get<std::string>();
+  }
+  return all;
+}
+
+// A number whose name ends with _at or _ms is a time.
+std::string cell_in(const Json& row, std::string_view key) {
+  const std::string name(key);
+  if (const Json& list = list_in(row, name.c_str()); !list.empty()) return joined(list);
+  const auto number = number_in(row, name.c_str());
+  const bool is_time = number && (key.ends_with("_at") || key.ends_with("_ms"));
+  return is_time ? moment_text(*number) : text_in(row, name.c_str());
+}
+
+// A row for each object of the list; empty: the list is empty. A column is "HEAD key".
+std::string table_of(const Json& list, std::initializer_list<std::string_view> columns) {
+  if (list.empty()) return {};
+  std::vector<std::string> cells;
+  for (const std::string_view each : columns) cells.emplace_back(each.substr(0, each.rfind(' ')));
+  TextTable table(cells);
+  for (const Json& row : list) {
+    cells.clear();
+    for (const std::string_view each : columns)
+      cells.push_back(cell_in(row, each.substr(each.rfind(' ') + 1)));
+    table.add(cells);
+  }
+  return table.text();
+}
+
+// A page: what it shows, or `none` if this page and the next ones show nothing; the agents that the
+// server could not look at; how to ask for the next page.
+AdminOutput page_of(const Json& answer, std::string shown, std::string_view none,
+                    const std::string& how = "") {
+  AdminOutput output = printed(std::move(shown));
+  const std::string next = text_in(answer, "next");
+  if (output.out.empty() && next.empty()) output.out = none;
+  for (const Json& each : list_in(answer, "skipped")) {
+    const std::string agent_class = text_in(each, "class");
+    const std::string who =
+        agent_class.empty() ? "a part of the agents" : agent_class + "/" + text_in(each, "agent");
+    output.err +=
+        escaped("hearth: " + who + " was not looked at: " + text_in(each, "reason")) + "\n";
+    output.status = kExitFailed;
+  }
+  if (!next.empty()) output.out += "more: " + how + "--after '" + escaped(next) + "'\n";
+  return output;
+}
+
+// ---- libraries ----------------------------------------------------------------------------------
 
 std::string refused_file(const Json& file) {
   const std::string reason = text_in(file, "reason");
@@ -74,16 +134,11 @@ std::string refused_file(const Json& file) {
 }
 
 std::string plugins_text(const Json& answer) {
-  const Json& versions =
-      answer.contains("plugins") ? list_in(answer, "plugins") : list_in(answer, "generations");
-  TextTable table(
-      {"PLUGIN", "VERSION", "GENERATION", "STATE", "CLASSES", "FILE", "PINNED BECAUSE"});
-  for (const Json& each : versions) {
-    table.add({text_in(each, "plugin"), text_in(each, "version"), text_in(each, "generation"),
-               text_in(each, "state"), joined(list_in(each, "classes")), text_in(each, "file"),
-               text_in(each, "pinned_because")});
-  }
-  std::string text = versions.empty() ? "no library is served\n" : table.text();
+  std::string text =
+      table_of(list_in(answer, answer.contains("plugins") ? "plugins" : "generations"),
+               {"PLUGIN plugin", "VERSION version", "GENERATION generation", "STATE state",
+                "CLASSES classes", "FILE file", "PINNED BECAUSE pinned_because"});
+  if (text.empty()) text = "no library is served\n";
   for (const Json& each : list_in(answer, "refused")) text += refused_file(each);
   for (const Json& each : list_in(answer, "settings"))
     text += "settings of " + escaped(text_in(each, "class")) + ": " +
@@ -91,16 +146,14 @@ std::string plugins_text(const Json& answer) {
   return text;
 }
 
-AdminOutput show_console(const AdminClient& client, const AdminCommand& command) {
-  const auto answer = client.ask("POST", "/admin/console/link");
-  if (!answer) return failed(answer.error().message);
-  return {.out = (command.json ? dump_json(*answer) : text_in(*answer, "url")) + "\n", .err = {}};
+AdminOutput show_console(const Asker& asker) {
+  return asker.ask("POST", "/admin/console/link", {},
+                   [](const Json& answer) { return printed(text_in(answer, "url") + "\n"); });
 }
 
-AdminOutput show_plugins(const AdminClient& client, const AdminCommand& command) {
-  const auto answer = client.ask("GET", command.all ? "/admin/generations" : "/admin/plugins");
-  if (!answer) return failed(answer.error().message);
-  return {.out = command.json ? dump_json(*answer) + "\n" : plugins_text(*answer), .err = {}};
+AdminOutput show_plugins(const Asker& asker) {
+  return asker.get(asker.command.all ? "/admin/generations" : "/admin/plugins",
+                   [](const Json& answer) { return printed(plugins_text(answer)); });
 }
 
 std::string reloaded_text(const Json& file) {
@@ -172,7 +225,8 @@ void wait_for_agents(const AdminClient& client, const Json& files, AdminOutput& 
   }
 }
 
-AdminOutput reload(const AdminClient& client, const AdminCommand& command) {
+AdminOutput reload(const Asker& asker) {
+  const auto& [client, command] = asker;
   const std::string body =
       command.agent_class.empty() ? "" : dump_json({{"class", command.agent_class}});
   const auto answer = client.ask("POST", "/admin/plugins/reload", body);
@@ -184,7 +238,7 @@ AdminOutput reload(const AdminClient& client, const AdminCommand& command) {
   }
   if (output.out.empty()) output.out = "no library is there\n";
   if (command.wait) wait_for_agents(client, list_in(*answer, "files"), output);
-  if (command.json) output.out = dump_json(*answer) + "\n";
+  if (command.json) output.out = as_json(*answer).out;
   return output;
 }
 
@@ -205,63 +259,80 @@ std::string arguments_in(const Json& method) {
   return types;
 }
 
-AdminOutput show_methods(const AdminClient& client, const AdminCommand& command) {
-  const auto answer =
-      client.ask("GET", "/admin/classes/" + url_encoded(command.agent_class) + "/methods");
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  TextTable table({"METHOD", "ARGUMENTS", "KIND", "DESCRIPTION"});
-  for (const Json& method : list_in(*answer, "methods")) {
-    Json kinds = Json::array();
-    for (const char* const each : {"streaming", "read_only", "idempotent", "exclusive"}) {
-      if (method.value(each, false)) kinds.push_back(each);
+AdminOutput show_methods(const Asker& asker) {
+  const std::string target = "/admin/classes/" + url_encoded(asker.command.agent_class);
+  return asker.get(target + "/methods", [](const Json& answer) {
+    Json methods = list_in(answer, "methods");
+    for (Json& method : methods) {
+      Json kinds = Json::array();
+      for (const char* const each : {"streaming", "read_only", "idempotent", "exclusive"}) {
+        if (method.value(each, false)) kinds.push_back(each);
+      }
+      method["kinds"] = std::move(kinds);
+      method["arguments"] = arguments_in(method);
     }
-    table.add({text_in(method, "name"), arguments_in(method), joined(kinds),
-               text_in(method, "description")});
-  }
-  const bool is_empty = list_in(*answer, "methods").empty();
-  return {.out = is_empty ? "no methods are listed\n" : table.text(), .err = {}};
+    const std::string text = table_of(
+        methods, {"METHOD name", "ARGUMENTS arguments", "KIND kinds", "DESCRIPTION description"});
+    return printed(text.empty() ? "no methods are listed\n" : text);
+  });
 }
 
-AdminOutput show_agents(const AdminClient& client, const AdminCommand& command) {
-  std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
-                       "&limit=" + std::to_string(command.limit);
-  if (!command.after.empty()) target += "&after=" + url_encoded(name_in_url(command.after));
-  const auto answer = client.ask("GET", target);
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  TextTable table({"NAME", "STATE", "CLIENTS", "VERSION", "CREATED", "WAKES"});
-  for (const Json& agent : list_in(*answer, "agents")) {
-    const std::string wakes = agent.value("working", false) ? "at once, if interrupted"
-                                                            : moment_in(agent, "next_wake_ms");
-    table.add({text_in(agent, "name"), text_in(agent, "state"), text_in(agent, "connections"),
-               text_in(agent, "version"), moment_in(agent, "created_at_ms"), wakes});
-  }
-  if (list_in(*answer, "agents").empty()) return {.out = "no agents\n", .err = {}};
-  std::string text = table.text();
-  if (const std::string next = text_in(*answer, "next"); !next.empty()) {
-    text += "more: hearth agents " + escaped(command.agent_class) + " --after '" + escaped(next) +
-            "'\n";
-  }
-  return {.out = std::move(text), .err = {}};
+// ---- agents -------------------------------------------------------------------------------------
+
+AdminOutput show_agents(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  const std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
+                             "&limit=" + std::to_string(command.limit);
+  const std::string how = "hearth agents " + escaped(command.agent_class) + " ";
+  return asker.get(
+      with_query(target, {{"after", name_in_url(command.after)}}), [&how](const Json& answer) {
+        Json agents = list_in(answer, "agents");
+        for (Json& each : agents) {
+          if (each.value("working", false)) each["next_wake_ms"] = "at once, if interrupted";
+        }
+        std::string text =
+            table_of(agents, {"NAME name", "STATE state", "CLIENTS connections", "VERSION version",
+                              "CREATED created_at_ms", "WAKES next_wake_ms"});
+        return page_of(answer, std::move(text), "no agents\n", how);
+      });
 }
 
-AdminOutput evict(const AdminClient& client, const AdminCommand& command) {
-  const std::string name = name_in_url(command.name);
-  const auto answer = client.ask(
-      "POST", "/admin/agents/" + url_encoded(command.agent_class) + "/" + name + "/evict");
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  const std::string who = escaped(command.agent_class) + "/" + name;
-  if (answer->value("evicted", false)) return {.out = who + " is evicted\n", .err = {}};
-  return {.out = who + " is " + escaped(text_in(*answer, "state")) + ": nothing was done\n",
-          .err = {}};
+// "/admin/agents/CLASS/NAME" of the agent CLASS/NAME, or of a class and a name; empty: no agent.
+std::string agent_path(const AdminCommand& command) {
+  std::string agent_class = command.agent_class;
+  std::string name = command.name;
+  if (const std::size_t slash = agent_class.find('/'); name.empty() && slash != std::string::npos) {
+    name = agent_class.substr(slash + 1);
+    agent_class.resize(slash);
+  }
+  if (name.empty()) return {};
+  return "/admin/agents/" + url_encoded(agent_class) + "/" + name_in_url(name);
 }
 
-AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
-  const std::string name = name_in_url(command.name);
-  const std::string target = "/admin/agents/" + url_encoded(command.agent_class) + "/" + name;
-  const std::string who = escaped(command.agent_class) + "/" + name;
+AdminOutput bad_usage(const std::string& why) {
+  return failed(why, kExitBadUsage);
+}
+
+AdminOutput no_agent_named() {
+  return bad_usage("name an agent: CLASS/NAME");
+}
+
+std::string shown_name(const AdminCommand& command) {
+  return escaped(command.agent_class) + "/" + name_in_url(command.name);
+}
+
+AdminOutput evict(const Asker& asker) {
+  return asker.ask("POST", agent_path(asker.command) + "/evict", {}, [&asker](const Json& answer) {
+    const std::string who = shown_name(asker.command);
+    if (answer.value("evicted", false)) return printed(who + " is evicted\n");
+    return printed(who + " is " + escaped(text_in(answer, "state")) + ": nothing was done\n");
+  });
+}
+
+AdminOutput destroy(const Asker& asker) {
+  const auto& [client, command] = asker;
+  const std::string target = agent_path(command);
+  const std::string who = shown_name(command);
   // Report a misspelled name before the question.
   if (const auto found = client.ask("GET", target); !found) return failed(found.error().message);
   if (!command.yes) {
@@ -272,261 +343,177 @@ AdminOutput destroy(const AdminClient& client, const AdminCommand& command) {
       case Confirmation::kYes: break;
       case Confirmation::kNo: return failed("nothing was done");
       case Confirmation::kNobody:
-        return {
-            .status = kExitBadUsage,
-            .out = {},
-            .err = "hearth: there is no terminal to ask at: use --yes to destroy " + who + "\n"};
+        return bad_usage("there is no terminal to ask at: use --yes to destroy " + who);
     }
   }
-  const auto answer = client.ask("DELETE", target);
-  if (!answer) return failed(answer.error().message);
-  return {.out = command.json ? dump_json(*answer) + "\n" : who + " is destroyed\n", .err = {}};
+  return asker.ask("DELETE", target, {},
+                   [&who](const Json&) { return printed(who + " is destroyed\n"); });
 }
 
 // Prints only the result, so that programs can use it.
-AdminOutput call_object(const AdminClient& client, const AdminCommand& command) {
-  const auto answer =
-      client.ask("POST",
-                 "/objects/" + url_encoded(command.agent_class) + "/" + url_encoded(command.name) +
-                     "/call/" + url_encoded(command.method),
-                 command.arguments);
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  return {.out = dump_json(answer->value("result", Json())) + "\n", .err = {}};
+AdminOutput call_object(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  return asker.ask("POST",
+                   "/objects/" + url_encoded(command.agent_class) + "/" +
+                       url_encoded(command.name) + "/call/" + url_encoded(command.method),
+                   command.arguments,
+                   [](const Json& answer) { return as_json(answer.value("result", Json())); });
 }
 
-// The agents that the server could not look at.
-void add_skipped(const Json& answer, AdminOutput& output) {
-  for (const Json& each : list_in(answer, "skipped")) {
-    const std::string agent_class = text_in(each, "class");
-    const std::string who =
-        agent_class.empty() ? "a part of the agents" : agent_class + "/" + text_in(each, "agent");
-    output.err +=
-        escaped("hearth: " + who + " was not looked at: " + text_in(each, "reason")) + "\n";
-    output.status = kExitFailed;
-  }
+AdminOutput show_why(const Asker& asker) {
+  const std::string path = agent_path(asker.command);
+  if (path.empty()) return no_agent_named();
+  return asker.get(path + "/why",
+                   [](const Json& answer) { return printed(why_text(answer, now_ms())); });
 }
 
-// ---- waits ----
-
-std::int64_t now_ms() {
-  return unix_millis(SystemClock().wall_now());
+AdminOutput show_stuck(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  return asker.get(with_query("/admin/stuck?limit=" + std::to_string(command.limit),
+                              {{"class", command.agent_class}, {"after", command.after}}),
+                   [](const Json& answer) {
+                     std::string stuck;
+                     for (const Json& each : list_in(answer, "agents"))
+                       stuck += why_text(each, now_ms());
+                     return page_of(answer, std::move(stuck), "no agent is stuck\n");
+                   });
 }
 
-// "/admin/agents/CLASS/NAME" of the agent CLASS/NAME, or of a class and a name.
-Result<std::string> agent_path(const AdminCommand& command) {
-  std::string agent_class = command.agent_class;
-  std::string name = command.name;
-  if (const std::size_t slash = agent_class.find('/'); name.empty() && slash != std::string::npos) {
-    name = agent_class.substr(slash + 1);
-    agent_class.resize(slash);
-  }
-  if (name.empty()) return Error{Errc::kInvalidArgument, "name an agent: CLASS/NAME"};
-  return "/admin/agents/" + url_encoded(agent_class) + "/" + name_in_url(name);
-}
-
-AdminOutput bad_usage(const std::string& why) {
-  return {.status = kExitBadUsage, .out = {}, .err = "hearth: " + why + "\n"};
-}
-
-AdminOutput show_why(const AdminClient& client, const AdminCommand& command) {
-  const auto path = agent_path(command);
-  if (!path) return bad_usage(path.error().message);
-  const auto answer = client.ask("GET", *path + "/why");
-  if (!answer) return failed(answer.error().message);
-  return {.out = command.json ? dump_json(*answer) + "\n" : why_text(*answer, now_ms()), .err = {}};
-}
-
-AdminOutput show_stuck(const AdminClient& client, const AdminCommand& command) {
-  std::string target = "/admin/stuck?limit=" + std::to_string(command.limit);
-  for (const auto& [key, value] :
-       {std::pair("class", command.agent_class), std::pair("after", command.after)}) {
-    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
-  }
-  const auto answer = client.ask("GET", target);
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  AdminOutput output;
-  for (const Json& each : list_in(*answer, "agents")) output.out += why_text(each, now_ms());
-  const std::string next = text_in(*answer, "next");
-  if (output.out.empty() && next.empty()) output.out = "no agent is stuck\n";
-  add_skipped(*answer, output);
-  if (!next.empty()) output.out += "more: --after '" + escaped(next) + "'\n";
-  return output;
-}
-
-// ---- operations ----
+// ---- operations ---------------------------------------------------------------------------------
 
 std::string operation_path(const AdminCommand& command) {
   return "/admin/operations/" + url_encoded(command.agent_class) + "/" + name_in_url(command.name) +
          "/" + url_encoded(command.id);
 }
 
-std::string operations_target(const AdminCommand& command) {
-  std::string target = "/admin/operations?limit=" + std::to_string(command.limit);
-  for (const auto& [key, value] :
-       {std::pair("class", command.agent_class), std::pair("agent", name_in_url(command.name)),
-        std::pair("kind", command.kind), std::pair("state", command.state),
-        std::pair("after", command.after)}) {
-    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
-  }
-  if (command.older) {
-    target += "&begun_before_ms=" + std::to_string(now_ms() - command.older->count());
-  }
-  return target;
+AdminOutput show_operations(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  if (!command.id.empty()) return asker.get(operation_path(command), as_json);
+  const std::string before = command.older ? std::to_string(now_ms() - command.older->count()) : "";
+  const std::string target = with_query("/admin/operations?limit=" + std::to_string(command.limit),
+                                        {{"class", command.agent_class},
+                                         {"agent", name_in_url(command.name)},
+                                         {"kind", command.kind},
+                                         {"state", command.state},
+                                         {"after", command.after},
+                                         {"begun_before_ms", before}});
+  return asker.get(target, [](const Json& answer) {
+    Json operations = list_in(answer, "operations");
+    for (Json& each : operations)
+      each["agent"] = text_in(each, "class") + "/" + text_in(each, "agent");
+    std::string text =
+        table_of(operations, {"AGENT agent", "KIND kind", "STATE state", "EFFECT effect",
+                              "STARTED started_at", "ATTEMPTS attempts", "ID id", "NOTE note"});
+    return page_of(answer, std::move(text), "no operations\n");
+  });
 }
 
-AdminOutput show_operations(const AdminClient& client, const AdminCommand& command) {
-  const bool is_one = !command.id.empty();
-  const auto answer =
-      client.ask("GET", is_one ? operation_path(command) : operations_target(command));
-  if (!answer) return failed(answer.error().message);
-  if (command.json || is_one) return {.out = dump_json(*answer) + "\n", .err = {}};
-  TextTable table({"AGENT", "KIND", "STATE", "EFFECT", "STARTED", "ATTEMPTS", "ID", "NOTE"});
-  for (const Json& each : list_in(*answer, "operations")) {
-    table.add({text_in(each, "class") + "/" + text_in(each, "agent"), text_in(each, "kind"),
-               text_in(each, "state"), text_in(each, "effect"), moment_in(each, "started_at"),
-               text_in(each, "attempts"), text_in(each, "id"), text_in(each, "note")});
-  }
-  const std::string next = text_in(*answer, "next");
-  AdminOutput output;
-  if (!list_in(*answer, "operations").empty()) output.out = table.text();
-  if (output.out.empty() && next.empty()) output.out = "no operations\n";
-  add_skipped(*answer, output);
-  if (!next.empty()) output.out += "more: --after '" + escaped(next) + "'\n";
-  return output;
+// Adds the result that the command gives. False: it is not JSON.
+bool add_result(const AdminCommand& command, Json& to) {
+  if (command.result.empty()) return true;
+  auto result = parse_client_json(command.result);
+  if (result) to["result"] = *std::move(result);
+  return result.has_value();
 }
 
-AdminOutput resolve_operation(const AdminClient& client, const AdminCommand& command) {
+AdminOutput resolve_operation(const Asker& asker) {
+  const AdminCommand& command = asker.command;
   Json body{{"outcome", command.state}};
   if (!command.note.empty()) body["note"] = command.note;
-  if (!command.result.empty()) {
-    auto result = parse_client_json(command.result);
-    if (!result) return {.status = kExitBadUsage, .out = {}, .err = "hearth: --result is JSON\n"};
-    body["result"] = *std::move(result);
-  }
-  const auto answer = client.ask("POST", operation_path(command) + "/resolve", dump_json(body));
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  return {.out = "operation " + escaped(command.id) + " is " + escaped(text_in(*answer, "state")) +
-                 "\n",
-          .err = {}};
+  if (!add_result(command, body)) return bad_usage("--result is JSON");
+  return asker.ask("POST", operation_path(command) + "/resolve", dump_json(body),
+                   [&command](const Json& answer) {
+                     return printed("operation " + escaped(command.id) + " is " +
+                                    escaped(text_in(answer, "state")) + "\n");
+                   });
 }
 
-// ---- work and tables of an agent ----
+// ---- work and tables of an agent ----------------------------------------------------------------
 
-AdminOutput show_work(const AdminClient& client, const AdminCommand& command,
-                      const std::string& path) {
-  std::string target = path + "?kind=" + command.kind + "&limit=" + std::to_string(command.limit);
-  for (const auto& [key, value] :
-       {std::pair("state", command.state), std::pair("after", command.after)}) {
-    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
-  }
-  const auto answer = client.ask("GET", target);
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  TextTable table({"ID", "NAME", "STATE", "CREATED", "NEXT", "ERROR"});
-  for (const Json& each : list_in(*answer, "work")) {
-    table.add({text_in(each, "id"), text_in(each, "name"), text_in(each, "state"),
-               moment_in(each, "created_at"), moment_in(each, "next_at"), text_in(each, "error")});
-  }
-  const std::string next = text_in(*answer, "next");
-  std::string text = list_in(*answer, "work").empty() ? "" : table.text();
-  if (text.empty() && next.empty()) text = "none\n";
-  if (!next.empty()) text += "more: --after '" + escaped(next) + "'\n";
-  return {.out = std::move(text), .err = {}};
+AdminOutput list_work(const Asker& asker, const std::string& path) {
+  const AdminCommand& command = asker.command;
+  const std::string target = path + "?kind=" + command.kind;
+  return asker.get(with_query(target + "&limit=" + std::to_string(command.limit),
+                              {{"state", command.state}, {"after", command.after}}),
+                   [](const Json& answer) {
+                     std::string text =
+                         table_of(list_in(answer, "work"),
+                                  {"ID id", "NAME name", "STATE state", "CREATED created_at",
+                                   "NEXT next_at", "ERROR error"});
+                     return page_of(answer, std::move(text), "none\n");
+                   });
 }
 
-AdminOutput ask_about_work(const AdminClient& client, const AdminCommand& command) {
-  const auto agent = agent_path(command);
-  if (!agent) return bad_usage(agent.error().message);
-  std::string path = *agent + "/work";
-  if (command.id.empty()) return show_work(client, command, path);
-  path += "/" + command.kind + "/" + url_encoded(command.id);
-  if (command.action.empty()) {
-    const auto answer = client.ask("GET", path);
-    if (!answer) return failed(answer.error().message);
-    // ASCII, so that no control character of the agent's data reaches a terminal.
-    return {.out = answer->dump(-1, ' ', true) + "\n", .err = {}};
-  }
+AdminOutput change_work(const Asker& asker, const std::string& path) {
+  const AdminCommand& command = asker.command;
   Json body = Json::object();
   if (!command.note.empty()) body["note"] = command.note;
   if (command.action == "end") {
-    body["outcome"] = {{"status", command.state}};
-    if (command.state != "completed" && !command.note.empty())
-      body["outcome"]["error"] = command.note;
-    if (!command.result.empty()) {
-      auto result = parse_client_json(command.result);
-      if (!result) return bad_usage("--result is JSON");
-      body["outcome"]["result"] = *std::move(result);
-    }
+    Json& outcome = body["outcome"] = {{"status", command.state}};
+    if (command.state != "completed" && !command.note.empty()) outcome["error"] = command.note;
+    if (!add_result(command, outcome)) return bad_usage("--result is JSON");
   }
-  const auto answer = client.ask("POST", path + "/" + command.action, dump_json(body));
-  if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  const bool is_gone =
-      answer->is_object() && answer->contains("record") && answer->at("record").is_null();
-  return {.out = command.kind + " " + escaped(command.id) + " is " +
-                 (is_gone ? "removed" : escaped(text_in(*answer, "state"))) + "\n",
-          .err = {}};
+  return asker.ask(
+      "POST", path + "/" + command.action, dump_json(body), [&command](const Json& answer) {
+        const bool is_gone = answer.is_object() && answer.value("record", Json(0)).is_null();
+        return printed(command.kind + " " + escaped(command.id) + " is " +
+                       (is_gone ? "removed" : escaped(text_in(answer, "state"))) + "\n");
+      });
 }
 
-AdminOutput show_sql(const AdminClient& client, const AdminCommand& command) {
-  const auto agent = agent_path(command);
-  if (!agent) return bad_usage(agent.error().message);
-  const auto answer = client.ask("POST", *agent + "/sql", dump_json({{"sql", command.arguments}}));
+AdminOutput ask_about_work(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  std::string path = agent_path(command);
+  if (path.empty()) return no_agent_named();
+  path += "/work";
+  if (command.id.empty()) return list_work(asker, path);
+  path += "/" + command.kind + "/" + url_encoded(command.id);
+  if (!command.action.empty()) return change_work(asker, path);
+  const auto answer = asker.client.ask("GET", path);
   if (!answer) return failed(answer.error().message);
-  if (command.json) return {.out = dump_json(*answer) + "\n", .err = {}};
-  const auto cells_of = [](const Json& values) {
-    std::vector<std::string> cells;
-    for (const Json& each : values)
-      cells.push_back(each.is_string() ? each.get<std::string>()
-                      : each.is_null() ? "null"
-                                       : dump_json(each));
-    return cells;
-  };
-  TextTable table(cells_of(list_in(*answer, "columns")));
-  for (const Json& row : list_in(*answer, "rows")) table.add(cells_of(row));
-  AdminOutput output{.out = table.text(), .err = {}};
-  if (answer->value("truncated", false)) output.err = "hearth: there are more rows\n";
-  return output;
+  // ASCII, so that no control character of the agent's data reaches a terminal.
+  return printed(answer->dump(-1, ' ', true) + "\n");
 }
+
+AdminOutput show_sql(const Asker& asker) {
+  const std::string path = agent_path(asker.command);
+  if (path.empty()) return no_agent_named();
+  const std::string body = dump_json({{"sql", asker.command.arguments}});
+  return asker.ask("POST", path + "/sql", body, [](const Json& answer) {
+    const auto cells_of = [](const Json& values) {
+      std::vector<std::string> cells;
+      for (const Json& each : values)
+        cells.push_back(each.is_string() ? each.get<std::string>()
+                        : each.is_null() ? "null"
+                                         : dump_json(each));
+      return cells;
+    };
+    TextTable table(cells_of(list_in(answer, "columns")));
+    for (const Json& row : list_in(answer, "rows")) table.add(cells_of(row));
+    AdminOutput output = printed(table.text());
+    if (answer.value("truncated", false)) output.err = "hearth: there are more rows\n";
+    return output;
+  });
+}
+
+// In the order of AdminCommand::What.
+constexpr std::array kCommands = {show_console,   show_plugins, reload,          show_methods,
+                                  show_agents,    evict,        destroy,         call_object,
+                                  show_why,       show_stuck,   show_operations, resolve_operation,
+                                  ask_about_work, show_sql};
 
 }  // namespace
 
-AdminOutput ask_server(const AdminCommand& command) {
-  std::filesystem::path data;
-  if (command.data) {
-    data = std::filesystem::absolute(*command.data);
-  } else {
-    const config::ServerFileResult loaded = config::load_server_file(command.config);
-    if (!loaded) {
-      AdminOutput output{.status = kExitBadUsage, .out = {}, .err = {}};
-      for (const config::Diagnostic& mistake : loaded.error())
-        output.err += to_string(mistake) + "\n";
-      return output;
-    }
-    data = loaded->data;
-  }
+int run(const AdminCommand& command) {
+  const auto [data, mistake] = find_data(command, false);
+  if (mistake) return run(*mistake);
   const auto client = AdminClient::on(data);
-  if (!client) return failed(client.error().message);
-  switch (command.what) {
-    case AdminCommand::What::kConsole: return show_console(*client, command);
-    case AdminCommand::What::kPlugins: return show_plugins(*client, command);
-    case AdminCommand::What::kReload: return reload(*client, command);
-    case AdminCommand::What::kMethods: return show_methods(*client, command);
-    case AdminCommand::What::kAgents: return show_agents(*client, command);
-    case AdminCommand::What::kEvict: return evict(*client, command);
-    case AdminCommand::What::kDestroy: return destroy(*client, command);
-    case AdminCommand::What::kCall: return call_object(*client, command);
-    case AdminCommand::What::kWhy: return show_why(*client, command);
-    case AdminCommand::What::kStuck: return show_stuck(*client, command);
-    case AdminCommand::What::kOperations: return show_operations(*client, command);
-    case AdminCommand::What::kResolve: return resolve_operation(*client, command);
-    case AdminCommand::What::kWork: return ask_about_work(*client, command);
-    case AdminCommand::What::kSql: return show_sql(*client, command);
-  }
-  return failed("this is not known");
+  if (!client) return run(failed_answer(client.error().message));
+  const AdminOutput output =
+      kCommands.at(static_cast<std::size_t>(command.what))({*client, command});
+  std::fputs(output.out.c_str(), stdout);
+  std::fputs(output.err.c_str(), stderr);
+  return output.status;
 }
 
 }  // namespace hearth::cli

@@ -9,9 +9,9 @@ class App;
 
 namespace hearth::cli {
 
-// Adds `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `why`, `stuck`,
-// `operations`, `resolve`, `fibers`, `schedules`, `queue` and `sql`. Parsing fills `command`, and
-// sets its `what` to the given command. Both parameters outlive the parsing.
-void add_admin_commands(CLI::App& app, AdminCommand& command);
+// Adds `console`, `plugins`, `reload`, `methods`, `agents`, `evict`, `destroy`, `call`, `why`,
+// `stuck`, `operations`, `resolve`, `fibers`, `schedules`, `queue` and `sql`. Parsing one of them
+// sets `chosen`, which outlives the parsing.
+void add_admin_commands(CLI::App& app, std::optional<Command>& chosen);
 
 }  // namespace hearth::cli

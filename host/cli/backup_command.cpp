@@ -1,7 +1,7 @@
 #include "cli/backup_command.hpp"
 
 #include "cli/admin_client.hpp"
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -23,20 +23,17 @@ std::string progress_text(const Json& backup) {
          std::to_string(backup.value("linked", 0U)) + " files unchanged";
 }
 
-int tell(const Answer& answer) {
-  std::fputs(answer.text.c_str(), answer.status == kExitClean ? stdout : stderr);
-  return answer.status;
-}
-
 }  // namespace
 
-int back_up(const BackupCommand& command) {
+int run(const BackupCommand& command) {
+  if (command.what == BackupCommand::What::kRestore) return run(restore(command));
+  if (command.what == BackupCommand::What::kVerify) return run(verify(command));
   constexpr std::chrono::milliseconds kPoll{100};
   constexpr int kPollsALine = 20;
-  const FoundData found = find_data(command.config, command.data);
-  if (found.mistake) return tell(*found.mistake);
+  const FoundData found = find_data(command);
+  if (found.mistake) return run(*found.mistake);
   const auto client = AdminClient::on(found.data);
-  if (!client) return tell(failed_answer(client.error().message));
+  if (!client) return run(failed_answer(client.error().message));
   Json order{{"directory", std::filesystem::absolute(command.directory).native()}};
   if (command.rate) order["rate"] = *command.rate;
   auto backup = client->ask("POST", "/admin/backup", dump_json(order));
@@ -45,9 +42,9 @@ int back_up(const BackupCommand& command) {
     std::this_thread::sleep_for(kPoll);
     backup = client->ask("GET", "/admin/backup");
   }
-  if (!backup) return tell(failed_answer("the backup failed: " + backup.error().message));
+  if (!backup) return run(failed_answer("the backup failed: " + backup.error().message));
   if (backup->value("state", "") != "done")
-    return tell(failed_answer("the backup failed: " + backup->value("reason", "")));
+    return run(failed_answer("the backup failed: " + backup->value("reason", "")));
   std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
   std::fprintf(stdout, "%s\n", backup->value("directory", "").c_str());
   return kExitClean;

@@ -5,11 +5,10 @@
 
 namespace hearth::cli {
 
-// hearth backup: asks the running server for a backup (server/backups.hpp), and waits for its end.
+// hearth backup asks the running server for a backup (server/backups.hpp), and waits for its end.
 // Prints the progress on stderr, and the backup's directory on stdout. The backup goes on in the
 // server if this process ends.
 //   Failure   kExitFailed: no server runs, or the backup failed.
-[[nodiscard]] int back_up(const BackupCommand& command);
 
 // hearth restore: makes a data directory of a backup, or replaces one agent of a data directory by
 // its copy. No server may run there.

@@ -1,6 +1,5 @@
-#include "cli/check_command.hpp"
-
 #include "base/clock.hpp"
+#include "cli/commands.hpp"
 #include "plugins/check/check.hpp"
 #include "plugins/check/check_record.hpp"
 #include "plugins/check/check_report.hpp"
@@ -33,7 +32,7 @@ std::optional<std::string> unknown_id(const CheckCommand& command) {
 
 }  // namespace
 
-int check(const CheckCommand& command) {
+int run(const CheckCommand& command) {
   if (const auto id = unknown_id(command))
     return could_not("no rule or case is called \"" + *id + "\"");
   plugins::CheckOptions options;
@@ -41,7 +40,7 @@ int check(const CheckCommand& command) {
   options.seed = command.seed;
   if (command.options) options.options = *command.options;
   options.methods = command.methods;
-  options.may_call = command.may_call;
+  options.may_call = !command.calls_nothing;
   if (command.older) options.older = *command.older;
   options.excluded = command.excluded;
   options.only = command.only;

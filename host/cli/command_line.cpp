@@ -1,13 +1,18 @@
 #include "cli/command_line.hpp"
 
 #include "cli/admin_options.hpp"
+#include "cli/command_options.hpp"
 #include "cli/project_build.hpp"
-#include "cli/version.hpp"
 #include "config/server_file.hpp"
 #include "config/units.hpp"
 #include "server/supervisor.hpp"
 
+#include <hearth/abi.h>
+
+#include <boost/version.hpp>
+
 #include <algorithm>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -16,171 +21,142 @@
 namespace hearth::cli {
 namespace {
 
-constexpr const char* kPurpose =
-    "Hearth serves stateful agents: long-lived objects, each with a name and its own database.\n"
-    "Clients reach them over WebSocket and HTTP. Their classes are shared libraries in a "
-    "directory.\n";
+using Chosen = std::optional<Command>;
 
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  hearth serve                              serve ./plugins, or the libraries of the install\n"
-    "  hearth serve --plugins build/plugins      serve these, on 127.0.0.1:8787\n"
-    "  hearth serve --config /etc/hearth/hearth.yaml --check-config\n"
-    "  hearth config --config /etc/hearth/hearth.yaml\n"
-    "                                            every setting, and where its value comes from\n"
-    "  hearth new greeter && cd greeter          begin a library of your own\n"
-    "  hearth dev                                build it, serve it, and again at each save\n"
-    "  hearth check build/plugins/greeter.so     does it keep the contract?\n"
-    "  hearth plugins                            the libraries that a running server serves\n"
-    "\n"
-    "An agent is at ws://HOST:PORT/agents/CLASS/NAME, and over HTTP at the same path. The first\n"
-    "request makes it:\n"
-    "  curl -X POST http://127.0.0.1:8787/agents/counter/first\n"
-    "\n"
-    "Exit status: 0 done, 1 could not be done, 2 a mistake in a flag or a configuration file. A\n"
-    "server also has 3 (a library's code did not return) and 4 (a library's code called exit()).\n"
-    "`hearth COMMAND --help` explains a command; see also README.md and config/README.md.";
+// Each text begins behind a line feed.
+constexpr const char* kPurpose = R"(
+Hearth serves stateful agents: long-lived objects, each with a name and its own database.
+Clients reach them over WebSocket and HTTP. Their classes are shared libraries in a directory.
+)";
 
-constexpr const char* kServeNotes =
-    "Prints one line on stdout when clients can connect: `hearth ready: listening on\n"
-    "127.0.0.1:8787`. Logs go to stderr. At SIGTERM or SIGINT running work may finish, clients "
-    "are\n"
-    "told to reconnect, and databases are closed. A second signal ends the server at once.\n"
-    "\n"
-    "With --supervised a server that crashes is restarted at once, and after growing waits if it\n"
-    "keeps crashing: for machines without systemd. The supervisor passes signals on to the "
-    "server.\n"
-    "\n"
-    "A flag wins over the configuration file, and the file over the defaults. Without --config no\n"
-    "server file is read: data, plugins and classes are then the directories of these names in "
-    "the\n"
-    "current directory. Without a directory `plugins`, an installed hearth serves the libraries "
-    "of\n"
-    "the install.";
+constexpr const char* kExamples = R"(
+Examples:
+  hearth serve                              serve ./plugins, or the libraries of the install
+  hearth serve --plugins build/plugins      serve these, on 127.0.0.1:8787
+  hearth serve --config /etc/hearth/hearth.yaml --check-config
+  hearth config --config /etc/hearth/hearth.yaml
+                                            every setting, and where its value comes from
+  hearth new greeter && cd greeter          begin a library of your own
+  hearth dev                                build it, serve it, and again at each save
+  hearth check build/plugins/greeter.so     does it keep the contract?
+  hearth plugins                            the libraries that a running server serves
 
-constexpr const char* kDevNotes =
-    "For a project as `hearth new` writes it. Builds its libraries with cmake (the preset `dev`, "
-    "in\n"
-    "./build), and serves them as `hearth serve --supervised` does. Builds again whenever a "
-    "source,\n"
-    "a CMakeLists.txt or a CMakePresets.json is saved.\n"
-    "\n"
-    "A good build is copied from ./build/plugins to ./build/served, and the server replaces its\n"
-    "libraries while their clients stay connected. If the code does not compile or link, the "
-    "output\n"
-    "says so, and the version before is still served. Class files (./classes) and flags are those\n"
-    "of `hearth serve`.\n"
-    "\n"
-    "Examples:\n"
-    "  hearth new greeter && cd greeter && hearth dev\n"
-    "  hearth dev --listen 127.0.0.1:9000 --log-level debug";
+An agent is at ws://HOST:PORT/agents/CLASS/NAME, and over HTTP at the same path. The first
+request makes it:
+  curl -X POST http://127.0.0.1:8787/agents/counter/first
 
-constexpr const char* kConfigNotes =
-    "Prints the value of each setting that `hearth serve` with the same flags would use: those of\n"
-    "the server, and of each class with a class file. A class without a file has the defaults;\n"
-    "--class prints them for any name. FROM is `default`, the flag, or the file and the line.\n"
-    "Values of a class's `options` may be secret: only their names are printed. Tokens are not\n"
-    "read. config/README.md explains the settings.\n"
-    "\n"
-    "The command reads the files as they are now. A running server has read the server file at "
-    "its\n"
-    "start, and reads class files again when they change. It lowers max_connections and\n"
-    "max_live_agents if the system allows too few open files (server.few_descriptors in its log).\n"
-    "\n"
-    "Examples:\n"
-    "  hearth config                                       the values without any file\n"
-    "  hearth config --config /etc/hearth/hearth.yaml      and with this file\n"
-    "  hearth config --config hearth.yaml --class counter  for one class of agents\n"
-    "  hearth config --config hearth.yaml --json |\n"
-    "    jq '.server.settings[] | select(.from != \"default\")'\n"
-    "\n"
-    "Exit status: 0 printed, 2 the files have mistakes, which are printed with their lines.";
+Exit status: 0 done, 1 could not be done, 2 a mistake in a flag or a configuration file. A
+server also has 3 (a library's code did not return) and 4 (a library's code called exit()).
+`hearth COMMAND --help` explains a command; see also README.md and config/README.md.)";
 
-constexpr const char* kNewNotes =
-    "The project has one source, a test that needs no server, the class's settings, "
-    "CMakeLists.txt\n"
-    "and README.md. It builds against the installed Hearth, or the one of the hearth in PATH.";
+constexpr const char* kServeNotes = R"(
+Prints one line on stdout when clients can connect: `hearth ready: listening on
+127.0.0.1:8787`. Logs go to stderr. At SIGTERM or SIGINT running work may finish, clients are
+told to reconnect, and databases are closed. A second signal ends the server at once.
 
-constexpr const char* kCheckNotes =
-    "First reads the file without running it, then loads it in a child process, and then tries "
-    "some\n"
-    "thirty cases, each in its own child: how the library starts and ends, and what its agents do\n"
-    "with events, results, deadlines and hosts that fail. It finds the methods to call among the\n"
-    "texts of the library. plugin-api/README.md explains it (\"Check your library\").\n"
-    "\n"
-    "Examples:\n"
-    "  hearth check build/plugins/chat-room.so\n"
-    "  hearth check --json --seed $RANDOM chat-room.so > report.json    in the CI of a library\n"
-    "  hearth check --data /var/lib/hearth chat-room.so                 for a server with\n"
-    "                                                                   require_checked\n"
-    "\n"
-    "Exit status: 0 passed, 1 failed, 2 the library could not be tried.";
+With --supervised a server that crashes is restarted at once, and after growing waits if it
+keeps crashing: for machines without systemd. The supervisor passes signals on to the server.
 
-constexpr const char* kQuarantineNotes =
-    "A class whose calls crashed the server more than three times in five minutes is not served "
-    "any\n"
-    "more: its agents keep their data, its clients get 503, other classes are served. A library\n"
-    "with other content is served at once, and so is a class that is released. Both commands ask\n"
-    "the server that runs on the data directory. Without one they work on the directory itself.";
+A flag wins over the configuration file, and the file over the defaults. Without --config no
+server file is read: data, plugins and classes are then the directories of these names in the
+current directory. Without a directory `plugins`, an installed hearth serves the libraries of
+the install.)";
 
-constexpr const char* kAuditNotes =
-    "Each line has the time, the event, the actor, the class and the agent, and details. The "
-    "server\n"
-    "keeps the entries (audit.max_entries, audit.keep), and appends them to audit.file if it is "
-    "set.";
+constexpr const char* kDevNotes = R"(
+For a project as `hearth new` writes it. Builds its libraries with cmake (the preset `dev`, in
+./build), and serves them as `hearth serve --supervised` does. Builds again whenever a source,
+a CMakeLists.txt or a CMakePresets.json is saved.
 
-constexpr const char* kTailNotes =
-    "Goes on until Ctrl-C. It connects again if the server restarts, and says if events were lost\n"
-    "meanwhile. You must be able to read the administrators' token in the data directory.";
+A good build is copied from ./build/plugins to ./build/served, and the server replaces its
+libraries while their clients stay connected. If the code does not compile or link, the output
+says so, and the version before is still served. Class files (./classes) and flags are those
+of `hearth serve`.
 
-constexpr const char* kRepairNotes =
-    "For a stopped server. Reads the file of each agent, and corrects the directory of agents\n"
-    "(host.db): agents that it lacks are listed, and their schedules, queues and interrupted work\n"
-    "are put into the wake index. Run it after you have restored files of agents from a backup, "
-    "or\n"
-    "have lost host.db. It does not change the agents' data.\n"
-    "\n"
-    "If an agent has stored data and its file is gone, the command names the agent and leaves it:\n"
-    "the server answers 503 for it. Restore the file, or accept the loss with --forget-missing: "
-    "the\n"
-    "next client then gets a new agent.\n"
-    "\n"
-    "Exit status: 0 all is in order now, 1 you must decide about something, or the repair failed.";
+Examples:
+  hearth new greeter && cd greeter && hearth dev
+  hearth dev --listen 127.0.0.1:9000 --log-level debug)";
 
-constexpr const char* kBackupNotes =
-    "The server makes a directory below DIR, named by the time, with a copy of each agent and of "
-    "all\n"
-    "else, as they were at one moment, the mark: every write that was acknowledged before is "
-    "there.\n"
-    "Files that have not changed are hard links to the last backup in DIR. Clients go on "
-    "meanwhile.\n"
-    "Prints the new directory. Not in it: libraries, class files and the server file.";
+constexpr const char* kConfigNotes = R"(
+Prints the value of each setting that `hearth serve` with the same flags would use: those of
+the server, and of each class with a class file. A class without a file has the defaults;
+--class prints them for any name. FROM is `default`, the flag, or the file and the line.
+Values of a class's `options` may be secret: only their names are printed. Tokens are not
+read. config/README.md explains the settings.
 
-constexpr const char* kRestoreNotes =
-    "DIR is a backup, or a directory of backups: then the newest. The data directory must not "
-    "exist\n"
-    "or be empty; with --replace the old one stays beside it, as DATA.before-TIME. With --agent "
-    "one\n"
-    "agent gets its copy, in a data directory that no server uses. What work the agents have goes "
-    "on\n"
-    "when a server starts: stop the old one for ever, or the work is done twice.";
+The command reads the files as they are now. A running server has read the server file at its
+start, and reads class files again when they change. It lowers max_connections and
+max_live_agents if the system allows too few open files (server.few_descriptors in its log).
 
-constexpr const char* kVerifyNotes =
-    "DIR is a backup, or a directory of backups: then the newest. Compares each file with what "
-    "was\n"
-    "copied, opens a copy of each database, and says how much work would resume.\n"
-    "\n"
-    "Exit status: 0 the backup is whole, 1 it is not; what is damaged or missing is named.";
+Examples:
+  hearth config                                       the values without any file
+  hearth config --config /etc/hearth/hearth.yaml      and with this file
+  hearth config --config hearth.yaml --class counter  for one class of agents
+  hearth config --config hearth.yaml --json |
+    jq '.server.settings[] | select(.from != "default")'
 
-// Parses the text of an option with a parser of the configuration, so that both have the same form.
-template <class Target, class Parse>
-auto into(Target& target, const char* option, Parse parse) {
-  return [&target, option, parse = std::move(parse)](const std::string& text) {
-    auto value = parse(text);
-    if (!value) throw CLI::ValidationError(option, value.error().message);
-    target = *std::move(value);
-  };
-}
+Exit status: 0 printed, 2 the files have mistakes, which are printed with their lines.)";
+
+constexpr const char* kNewNotes = R"(
+The project has one source, a test that needs no server, the class's settings, CMakeLists.txt
+and README.md. It builds against the installed Hearth, or the one of the hearth in PATH.)";
+
+constexpr const char* kCheckNotes = R"(
+First reads the file without running it, then loads it in a child process, and then tries some
+thirty cases, each in its own child: how the library starts and ends, and what its agents do
+with events, results, deadlines and hosts that fail. It finds the methods to call among the
+texts of the library. plugin-api/README.md explains it ("Check your library").
+
+Examples:
+  hearth check build/plugins/chat-room.so
+  hearth check --json --seed $RANDOM chat-room.so > report.json    in the CI of a library
+  hearth check --data /var/lib/hearth chat-room.so                 for a server with
+                                                                   require_checked
+
+Exit status: 0 passed, 1 failed, 2 the library could not be tried.)";
+
+constexpr const char* kQuarantineNotes = R"(
+A class whose calls crashed the server more than three times in five minutes is not served any
+more: its agents keep their data, its clients get 503, other classes are served. A library
+with other content is served at once, and so is a class that is released. Both commands ask
+the server that runs on the data directory. Without one they work on the directory itself.)";
+
+constexpr const char* kAuditNotes = R"(
+Each line has the time, the event, the actor, the class and the agent, and details. The server
+keeps the entries (audit.max_entries, audit.keep), and appends them to audit.file if it is set.)";
+
+constexpr const char* kTailNotes = R"(
+Goes on until Ctrl-C. It connects again if the server restarts, and says if events were lost
+meanwhile. You must be able to read the administrators' token in the data directory.)";
+
+constexpr const char* kRepairNotes = R"(
+For a stopped server. Reads the file of each agent, and corrects the directory of agents
+(host.db): agents that it lacks are listed, and their schedules, queues and interrupted work
+are put into the wake index. Run it after you have restored files of agents from a backup, or
+have lost host.db. It does not change the agents' data.
+
+If an agent has stored data and its file is gone, the command names the agent and leaves it:
+the server answers 503 for it. Restore the file, or accept the loss with --forget-missing: the
+next client then gets a new agent.
+
+Exit status: 0 all is in order now, 1 you must decide about something, or the repair failed.)";
+
+constexpr const char* kBackupNotes = R"(
+The server makes a directory below DIR, named by the time, with a copy of each agent and of all
+else, as they were at one moment, the mark: every write that was acknowledged before is there.
+Files that have not changed are hard links to the last backup in DIR. Clients go on meanwhile.
+Prints the new directory. Not in it: libraries, class files and the server file.)";
+
+constexpr const char* kRestoreNotes = R"(
+DIR is a backup, or a directory of backups: then the newest. The data directory must not exist
+or be empty; with --replace the old one stays beside it, as DATA.before-TIME. With --agent one
+agent gets its copy, in a data directory that no server uses. What work the agents have goes on
+when a server starts: stop the old one for ever, or the work is done twice.)";
+
+constexpr const char* kVerifyNotes = R"(
+DIR is a backup, or a directory of backups: then the newest. Compares each file with what was
+copied, opens a copy of each database, and says how much work would resume.
+
+Exit status: 0 the backup is whole, 1 it is not; what is damaged or missing is named.)";
 
 Result<unsigned> parse_shards(const std::string& text) {
   const auto count = config::parse_count(text);
@@ -190,6 +166,12 @@ Result<unsigned> parse_shards(const std::string& text) {
                                              text + "\""};
   }
   return static_cast<unsigned>(*count);
+}
+
+Result<std::uint64_t> parse_rate(const std::string& text) {
+  const auto rate = config::parse_size(text);
+  if (rate && *rate != 0) return *rate;
+  return Error{Errc::kInvalidArgument, "expected a size, such as 64MiB"};
 }
 
 // "debug, info or warn"
@@ -213,251 +195,200 @@ auto one_of(const config::Words<T>& words) {
   };
 }
 
-void add_configuration(CLI::App& command, ConfigurationFlags& flags) {
-  command
-      .add_option("--config", flags.config,
-                  "Server file; its `classes` directory holds the class files")
-      ->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--listen", into(flags.listen, "--listen", config::parse_listen_address),
-          "Where clients connect (127.0.0.1:8787); port 0: the system chooses")
-      ->type_name("HOST:PORT");
-  command.add_option("--data", flags.data, "Where databases are kept (data); one server at a time")
-      ->type_name("DIR");
-  command
-      .add_option("--plugins", flags.plugins,
-                  "Directory of libraries (plugins); may be given more than once")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command
-      .add_option_function<std::string>("--shards", into(flags.shards, "--shards", parse_shards),
-                                        "Event loops, each with a thread (one for each core)")
-      ->type_name("N");
-  command
-      .add_option_function<std::string>(
-          "--log-level", into(flags.log_level, "--log-level", one_of(config::log_levels())),
-          listed(config::log_levels()) + " (info)")
-      ->type_name("L");
-  command
-      .add_option_function<std::string>(
-          "--log-format", into(flags.log_format, "--log-format", one_of(config::log_formats())),
-          "human, json, or auto: human on a terminal (auto)")
-      ->type_name("F");
+// What a command's options fill. It lives as long as the command, which chooses it.
+template <class Given>
+Given& given(CommandOptions& command, Chosen& chosen) {
+  const auto made = std::make_shared<Given>();
+  command.chosen([&chosen, made] { chosen = *made; });
+  return *made;
 }
 
-void add_serve(CLI::App& app, ServeCommand& serve) {
-  CLI::App& command = *app.add_subcommand("serve", "Serve agents until SIGTERM or SIGINT");
-  command.footer(kServeNotes);
+void add_configuration(CommandOptions& command, ConfigurationFlags& flags) {
+  command.option("--config", &flags.config, "FILE",
+                 "Server file; its `classes` directory holds the class files");
+  command.option("--listen", flags.listen, config::parse_listen_address, "HOST:PORT",
+                 "Where clients connect (127.0.0.1:8787); port 0: the system chooses");
+  command.option("--data", &flags.data, "DIR",
+                 "Where databases are kept (data); one server at a time");
+  command.list("--plugins", &flags.plugins, "DIR",
+               "Directory of libraries (plugins); may be given more than once");
+  command.option("--shards", flags.shards, parse_shards, "N",
+                 "Event loops, each with a thread (one for each core)");
+  const std::string levels = listed(config::log_levels()) + " (info)";
+  command.option("--log-level", flags.log_level, one_of(config::log_levels()), "L", levels.c_str());
+  command.option("--log-format", flags.log_format, one_of(config::log_formats()), "F",
+                 "human, json, or auto: human on a terminal (auto)");
+}
+
+void add_serve(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "serve", "Serve agents until SIGTERM or SIGINT", kServeNotes);
+  auto& serve = given<ServeCommand>(command, chosen);
   add_configuration(command, serve);
-  command.add_flag("--check-config", serve.check_config,
-                   "Only check the configuration, and print its mistakes");
+  command.flag("--check-config", serve.check_config,
+               "Only check the configuration, and print its mistakes");
   command
-      .add_flag("--supervised", serve.supervised,
-                "Run the server in a child process, and restart it when it crashes")
-      ->disable_flag_override();
+      .flag("--supervised", serve.supervised,
+            "Run the server in a child process, and restart it when it crashes")
+      .disable_flag_override();
   command
-      .add_flag("--show-failures", serve.show_failures,
-                "Show clients the text of every exception (show_failures), as `hearth dev` does")
-      ->disable_flag_override();
-  command.add_option(server::kSupervisorOption, serve.supervisor_descriptor)->group("");  // hidden
+      .flag("--show-failures", serve.show_failures,
+            "Show clients the text of every exception (show_failures), as `hearth dev` does")
+      .disable_flag_override();
+  command.option(server::kSupervisorOption, &serve.supervisor_descriptor, "", "")
+      .group("");  // hidden
 }
 
-void add_dev(CLI::App& app, DevCommand& dev) {
-  CLI::App& command =
-      *app.add_subcommand("dev", "Build your project, serve it, and build again at each save");
-  command.footer(kDevNotes);
-  add_configuration(command, dev);
+void add_dev(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "dev", "Build your project, serve it, and build again at each save",
+                         kDevNotes);
+  add_configuration(command, given<DevCommand>(command, chosen));
 }
 
-void add_config(CLI::App& app, ConfigCommand& config) {
-  CLI::App& command =
-      *app.add_subcommand("config", "Print every setting, and where its value comes from");
-  command.footer(kConfigNotes);
-  command
-      .add_option("--class", config.agent_class,
-                  "Only this class, as it is (ChatRoom) or as URLs spell it (chat-room)")
-      ->type_name("CLASS");
-  command.add_flag("--json", config.json, "As one JSON object");
+void add_config(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "config", "Print every setting, and where its value comes from",
+                         kConfigNotes);
+  auto& config = given<ConfigCommand>(command, chosen);
+  command.option("--class", &config.agent_class, "CLASS",
+                 "Only this class, as it is (ChatRoom) or as URLs spell it (chat-room)");
+  command.flag("--json", config.json, "As one JSON object");
   add_configuration(command, config);
-  using Reference = ConfigCommand::Reference;
-  command
-      .add_option_function<std::string>("--reference",
-                                        [&config](const std::string& of) {
-                                          config.reference = of == "class" ? Reference::kClass
-                                                                           : Reference::kServer;
-                                        })
-      ->check(CLI::IsMember({"server", "class"}))
-      ->group("");  // hidden: for tests/lint/reference.py
+  // Hidden: for tests/lint/reference.py.
+  CLI::Option& reference = command.option("--reference", &config.reference, "", "");
+  CommandOptions::one_of(*reference.group(""), {"server", "class"});
 }
 
-void add_new(CLI::App& app, NewCommand& fresh) {
-  CLI::App& command = *app.add_subcommand("new", "Begin a library of agents of your own");
-  command.footer(kNewNotes);
-  command
-      .add_option(
-          "NAME", fresh.name,
-          "Of the library and its class: lower-case letters, digits and -, such as chat-room")
-      ->required()
-      ->type_name("");
-  command
-      .add_option("--dir", fresh.directory,
-                  "Where to write it (./NAME); must not exist, or be empty")
-      ->type_name("DIR");
+void add_new(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "new", "Begin a library of agents of your own", kNewNotes);
+  auto& fresh = given<NewCommand>(command, chosen);
+  command.operand(
+      "NAME", &fresh.name,
+      "Of the library and its class: lower-case letters, digits and -, such as chat-room");
+  command.option("--dir", &fresh.directory, "DIR",
+                 "Where to write it (./NAME); must not exist, or be empty");
 }
 
-void add_check(CLI::App& app, CheckCommand& check) {
-  CLI::App& command = *app.add_subcommand("check", "Check whether a library keeps the contract");
-  command.footer(kCheckNotes);
-  command.add_option("LIB", check.library, "The library (LIB.so)")->required()->type_name("");
-  command.add_flag("--json", check.json, "The report as one JSON object");
-  command.add_flag("--only-failed", check.only_failed, "Print only what has failed");
-  command
-      .add_option("--data", check.data,
-                  "Data directory of a server: record there that the library has passed")
-      ->type_name("DIR");
-  command.add_option("--seed", check.seed, "Seed of random values (1); repeats a failure")
-      ->type_name("N");
-  command
-      .add_option_function<std::string>(
-          "--time-limit", into(check.time_limit, "--time-limit", config::parse_duration),
-          "Time for one case (10s)")
-      ->type_name("TIME");
-  command.add_option("--options", check.options, "JSON that the agents are made with ({})")
-      ->type_name("JSON");
-  command
-      .add_option("--call", check.methods,
-                  "A method to call, instead of those found; may be given more than once")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command
-      .add_option("--older", check.older,
-                  "The version before: the library must migrate its agents' data")
-      ->type_name("LIB");
-  command.add_flag_callback("--no-calls", [&check] { check.may_call = false; }, "Call no methods");
-  command
-      .add_option("--exclude", check.excluded,
-                  "A rule or case to leave out (E9, T303); may be given more than once")
-      ->type_name("ID")
-      ->allow_extra_args(false);
-  command
-      .add_option("--only", check.only,
-                  "Only this one of the cases T101 to T501; may be given more than once")
-      ->type_name("ID")
-      ->allow_extra_args(false);
+void add_check(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "check", "Check whether a library keeps the contract", kCheckNotes);
+  auto& check = given<CheckCommand>(command, chosen);
+  command.operand("LIB", &check.library, "The library (LIB.so)");
+  command.flag("--json", check.json, "The report as one JSON object");
+  command.flag("--only-failed", check.only_failed, "Print only what has failed");
+  command.option("--data", &check.data, "DIR",
+                 "Data directory of a server: record there that the library has passed");
+  command.option("--seed", &check.seed, "N", "Seed of random values (1); repeats a failure");
+  command.option("--time-limit", check.time_limit, config::parse_duration, "TIME",
+                 "Time for one case (10s)");
+  command.option("--options", &check.options, "JSON", "JSON that the agents are made with ({})");
+  command.list("--call", &check.methods, "NAME",
+               "A method to call, instead of those found; may be given more than once");
+  command.option("--older", &check.older, "LIB",
+                 "The version before: the library must migrate its agents' data");
+  command.flag("--no-calls", check.calls_nothing, "Call no methods");
+  command.list("--exclude", &check.excluded, "ID",
+               "A rule or case to leave out (E9, T303); may be given more than once");
+  command.list("--only", &check.only, "ID",
+               "Only this one of the cases T101 to T501; may be given more than once");
 }
 
-void add_quarantine(CLI::App& app, QuarantineCommand& quarantine) {
-  CLI::App& command = *app.add_subcommand(
-      "quarantine", "Classes that are not served because their code crashed the server too often");
-  command.footer(kQuarantineNotes);
-  command.require_subcommand(1);
-  CLI::App& list = *command.add_subcommand("list", "The classes, since when and why");
-  CLI::App& release =
-      *command.add_subcommand("release", "Serve a class again, at once if a server runs");
-  release.add_option("CLASS", quarantine.release, "As `list` names it")->required()->type_name("");
-  for (CLI::App* const each : {&list, &release}) {
-    each->add_flag("--json", quarantine.json, "As one JSON object");
-    each->add_option("--config", quarantine.config, "Server file, which says where data is kept")
-        ->type_name("FILE");
-    each->add_option("--data", quarantine.data, "Where databases are kept (data)")
-        ->type_name("DIR");
-  }
-}
-
-void add_audit(CLI::App& app, AuditCommand& audit) {
-  CLI::App& command = *app.add_subcommand(
-      "audit", "What was done on a server: agents, libraries, settings, administrators");
-  command.footer(kAuditNotes);
-  command.add_option("-n,--lines", audit.lines, "How many of the last entries (100)")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("N");
-  command.add_flag("-f,--follow", audit.follow, "Also print new entries, until Ctrl-C");
-  command
-      .add_option_function<std::string>("--since",
-                                        into(audit.since, "--since", config::parse_duration),
-                                        "Not older than this, such as 30m or 24h")
-      ->type_name("TIME");
-  command.add_option("--event", audit.event, "Only this event, such as ReloadDone")
-      ->type_name("NAME");
-  command.add_option("--actor", audit.actor, "server, administrator, console, agent or client")
-      ->type_name("ACTOR");
-  command.add_option("--class", audit.agent_class, "Only this class (ChatRoom, chat-room)")
-      ->type_name("CLASS");
-  command.add_option("--agent", audit.agent, "Only the agent of this name")->type_name("NAME");
-  command.add_flag("--json", audit.json, "Each entry as one JSON object");
-  command.add_option("--config", audit.config, "Server file, which says where data is kept")
-      ->type_name("FILE");
-  command.add_option("--data", audit.data, "Data directory of the server (data)")->type_name("DIR");
-}
-
-void add_tail(CLI::App& app, TailCommand& tail) {
-  CLI::App& command =
-      *app.add_subcommand("tail", "The events of a running server's log as they happen");
-  command.footer(kTailNotes);
-  command.add_option("AGENT", tail.agent, "Only this agent, CLASS/NAME, or this CLASS")
-      ->type_name("");
-  command
-      .add_option_function<std::string>("--since",
-                                        into(tail.since, "--since", config::parse_duration),
-                                        "Also the last ones, not older than this, such as 10m")
-      ->type_name("TIME");
-  command.add_option("--trace", tail.trace, "Only what a request with this trace id caused")
-      ->type_name("ID");
-  command.add_option("--level", tail.level, "The finest level (info)")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}))
-      ->type_name("LEVEL");
-  command.add_flag("--json", tail.json, "Each event as one JSON object, as in the log");
-  command.add_option("--config", tail.config, "Server file, which says where data is kept")
-      ->type_name("FILE");
-  command.add_option("--data", tail.data, "Data directory of the server (data)")->type_name("DIR");
-}
-
-void add_repair(CLI::App& app, RepairCommand& repair) {
-  CLI::App& command = *app.add_subcommand(
-      "repair", "Rebuild the directory of agents from their files, while no server runs");
-  command.footer(kRepairNotes);
-  command.add_option("--config", repair.config, "Server file, which says where data is kept")
-      ->type_name("FILE");
-  command.add_option("--data", repair.data, "Where databases are kept (data)")->type_name("DIR");
-  command.add_flag("--forget-missing", repair.forget_missing,
-                   "Forget the agents whose files are gone: their data are lost");
-}
-
-void add_backup(CLI::App& app, BackupCommand& backup) {
-  using What = BackupCommand::What;
-  const auto add = [&](What what, const char* name, const char* purpose, const char* notes,
-                       const char* directory) {
-    CLI::App& command = *app.add_subcommand(name, purpose);
-    command.footer(notes);
-    command.parse_complete_callback([&backup, what] { backup.what = what; });
-    command.add_option("DIR", backup.directory, directory)->required()->type_name("");
-    if (what == What::kVerify) return &command;
-    command.add_option("--config", backup.config, "Server file, which says where data is kept")
-        ->type_name("FILE");
-    command.add_option("--data", backup.data, "Data directory of the server (data)")
-        ->type_name("DIR");
-    return &command;
+void add_quarantine(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(
+      app, "quarantine",
+      "Classes that are not served because their code crashed the server too often",
+      kQuarantineNotes);
+  CommandOptions list = command.part("list", "The classes, since when and why");
+  CommandOptions release = command.part("release", "Serve a class again, at once if a server runs");
+  auto& of_release = given<QuarantineCommand>(release, chosen);
+  release.operand("CLASS", &of_release.release, "As `list` names it");
+  const auto add_common = [](CommandOptions& to, QuarantineCommand& quarantine) {
+    to.flag("--json", quarantine.json, "As one JSON object");
+    to.data(quarantine, "Where databases are kept (data)");
   };
-  add(What::kBackup, "backup", "Copy all data of a running server", kBackupNotes,
-      "Where backups are kept; the server makes it, as its user")
-      ->add_option_function<std::string>(
-          "--rate",
-          [&backup](const std::string& text) {
-            const auto rate = config::parse_size(text);
-            if (!rate || *rate == 0)
-              throw CLI::ValidationError("--rate", "expected a size, such as 64MiB");
-            backup.rate = *rate;
-          },
-          "How much it copies in a second (32MiB)")
-      ->type_name("SIZE");
-  CLI::App& restore = *add(What::kRestore, "restore", "Make a data directory of a backup",
-                           kRestoreNotes, "The backup");
-  restore.add_option("--agent", backup.agent, "Only this one, the class as it is: ChatRoom/lobby")
-      ->type_name("CLASS/NAME");
-  restore.add_flag("--replace", backup.replace, "Keep what is there beside what is restored");
-  add(What::kVerify, "verify", "Check whether a backup is whole, and what it would resume",
-      kVerifyNotes, "The backup");
+  add_common(list, given<QuarantineCommand>(list, chosen));
+  add_common(release, of_release);
+}
+
+void add_audit(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "audit",
+                         "What was done on a server: agents, libraries, settings, administrators",
+                         kAuditNotes);
+  auto& audit = given<AuditCommand>(command, chosen);
+  command.option("-n,--lines", &audit.lines, "N", "How many of the last entries (100)")
+      .check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command.flag("-f,--follow", audit.follow, "Also print new entries, until Ctrl-C");
+  command.option("--since", audit.since, config::parse_duration, "TIME",
+                 "Not older than this, such as 30m or 24h");
+  command.option("--event", &audit.event, "NAME", "Only this event, such as ReloadDone");
+  command.option("--actor", &audit.actor, "ACTOR",
+                 "server, administrator, console, agent or client");
+  command.option("--class", &audit.agent_class, "CLASS", "Only this class (ChatRoom, chat-room)");
+  command.option("--agent", &audit.agent, "NAME", "Only the agent of this name");
+  command.flag("--json", audit.json, "Each entry as one JSON object");
+  command.data(audit);
+}
+
+void add_tail(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "tail", "The events of a running server's log as they happen",
+                         kTailNotes);
+  auto& tail = given<TailCommand>(command, chosen);
+  command.operand("AGENT", &tail.agent, "Only this agent, CLASS/NAME, or this CLASS", false);
+  command.option("--since", tail.since, config::parse_duration, "TIME",
+                 "Also the last ones, not older than this, such as 10m");
+  command.option("--trace", &tail.trace, "ID", "Only what a request with this trace id caused");
+  CommandOptions::one_of(command.option("--level", &tail.level, "LEVEL", "The finest level (info)"),
+                         {"trace", "debug", "info", "warn", "error"});
+  command.flag("--json", tail.json, "Each event as one JSON object, as in the log");
+  command.data(tail);
+}
+
+void add_repair(CLI::App& app, Chosen& chosen) {
+  CommandOptions command(app, "repair",
+                         "Rebuild the directory of agents from their files, while no server runs",
+                         kRepairNotes);
+  auto& repair = given<RepairCommand>(command, chosen);
+  command.data(repair, "Where databases are kept (data)");
+  command.flag("--forget-missing", repair.forget_missing,
+               "Forget the agents whose files are gone: their data are lost");
+}
+
+void add_backup(CLI::App& app, Chosen& chosen) {
+  using What = BackupCommand::What;
+  CommandOptions backup(app, "backup", "Copy all data of a running server", kBackupNotes);
+  auto& of_backup = given<BackupCommand>(backup, chosen);
+  backup.operand("DIR", &of_backup.directory,
+                 "Where backups are kept; the server makes it, as its user");
+  backup.data(of_backup);
+  backup.option("--rate", of_backup.rate, parse_rate, "SIZE",
+                "How much it copies in a second (32MiB)");
+
+  CommandOptions restore(app, "restore", "Make a data directory of a backup", kRestoreNotes);
+  auto& of_restore = given<BackupCommand>(restore, chosen);
+  of_restore.what = What::kRestore;
+  restore.operand("DIR", &of_restore.directory, "The backup");
+  restore.data(of_restore);
+  restore.option("--agent", &of_restore.agent, "CLASS/NAME",
+                 "Only this one, the class as it is: ChatRoom/lobby");
+  restore.flag("--replace", of_restore.replace, "Keep what is there beside what is restored");
+
+  CommandOptions verify(app, "verify", "Check whether a backup is whole, and what it would resume",
+                        kVerifyNotes);
+  auto& of_verify = given<BackupCommand>(verify, chosen);
+  of_verify.what = What::kVerify;
+  verify.operand("DIR", &of_verify.directory, "The backup");
+}
+
+// The version; that of the plugin ABI, which decides whether a library is served; the compiler and
+// libraries of the build.
+std::string version_text() {
+#if defined(__clang__)
+  const std::string compiler = "clang " __clang_version__;
+#else
+  const std::string compiler = "gcc " __VERSION__;
+#endif
+  return "hearth " HEARTH_VERSION "\nplugin ABI " + std::to_string(HEARTH_ABI_MAJOR) + "." +
+         std::to_string(HEARTH_ABI_MINOR) + "\nbuilt with " + compiler + ", Boost " +
+         std::to_string(BOOST_VERSION / 100'000) + "." +
+         std::to_string(BOOST_VERSION / 100 % 1000) + "." + std::to_string(BOOST_VERSION % 100);
 }
 
 // The arguments of the server that serves what `hearth dev` builds.
@@ -479,70 +410,34 @@ Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
 }  // namespace
 
 Command parse_command_line(int argc, const char* const* argv) {
-  CLI::App app(kPurpose, "hearth");
-  app.footer(kExamples);
+  CLI::App app(kPurpose + 1, "hearth");
+  app.footer(kExamples + 1);
   app.get_formatter()->column_width(24);
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Subcommands", "Commands");
   app.set_version_flag("--version", version_text());
-  ServeCommand serve;
-  NewCommand fresh;
-  add_serve(app, serve);
-  DevCommand dev;
-  add_dev(app, dev);
-  ConfigCommand config;
-  add_config(app, config);
-  add_new(app, fresh);
-  QuarantineCommand quarantine;
-  add_quarantine(app, quarantine);
-  AuditCommand audit;
-  add_audit(app, audit);
-  TailCommand tail;
-  add_tail(app, tail);
-  RepairCommand repair;
-  add_repair(app, repair);
-  BackupCommand backup;
-  add_backup(app, backup);
-  CheckCommand check;
-  add_check(app, check);
-  AdminCommand admin;
-  add_admin_commands(app, admin);
+  Chosen chosen;
+  for (const auto add : {add_serve, add_dev, add_config, add_new, add_quarantine, add_audit,
+                         add_tail, add_repair, add_backup, add_check, add_admin_commands})
+    add(app, chosen);
   app.require_subcommand(0, 1);  // `serve plugins` is a mistake, not two commands
-  const CLI::App* const version = app.add_subcommand("version", "Say which version this is");
+  CommandOptions(app, "version", "Say which version this is").chosen([&chosen] {
+    chosen = Answer{kExitClean, version_text() + "\n"};
+  });
   if (argc <= 1) return Answer{kExitBadUsage, app.help()};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& stop) {
     return answer_of(app, stop);
   }
-  if (version->parsed()) return Answer{kExitClean, version_text() + "\n"};
-  if (app.got_subcommand("new")) {
-    if (fresh.directory.empty()) fresh.directory = fresh.name;
-    return fresh;
-  }
-  for (const char* const each :
-       {"console", "plugins", "reload", "methods", "agents", "evict", "destroy", "call", "why",
-        "stuck", "operations", "resolve", "fibers", "schedules", "queue", "sql"}) {
-    if (app.got_subcommand(each)) return admin;
-  }
-  if (app.got_subcommand("quarantine")) return quarantine;
-  if (app.got_subcommand("audit")) return audit;
-  if (app.got_subcommand("tail")) return tail;
-  if (app.got_subcommand("repair")) return repair;
-  for (const char* const each : {"backup", "restore", "verify"}) {
-    if (app.got_subcommand(each)) return backup;
-  }
-  if (app.got_subcommand("check")) return check;
-  if (app.got_subcommand("config")) return config;
-  if (app.got_subcommand("dev")) {
-    dev.child_arguments = served_by_dev(argc, argv);
-    return dev;
-  }
-  if (app.got_subcommand("serve")) {
-    serve.child_arguments = server::unsupervised(argc, argv);
-    return serve;
-  }
-  return Answer{kExitBadUsage, app.help()};
+  if (!chosen) return Answer{kExitBadUsage, app.help()};
+  if (auto* const fresh = std::get_if<NewCommand>(&*chosen); fresh && fresh->directory.empty())
+    fresh->directory = fresh->name;
+  if (auto* const dev = std::get_if<DevCommand>(&*chosen))
+    dev->child_arguments = served_by_dev(argc, argv);
+  if (auto* const serve = std::get_if<ServeCommand>(&*chosen))
+    serve->child_arguments = server::unsupervised(argc, argv);
+  return *std::move(chosen);
 }
 
 }  // namespace hearth::cli

@@ -15,11 +15,15 @@
 
 namespace hearth::cli {
 
-// An absent flag leaves the value to the configuration file, and then to the default.
-struct ConfigurationFlags {
+// Which data directory: `data`, else the one that the server file says.
+struct DataFlags {
   std::optional<std::filesystem::path> config;
-  std::optional<config::ListenAddress> listen;
   std::optional<std::filesystem::path> data;
+};
+
+// An absent flag leaves the value to the configuration file, and then to the default.
+struct ConfigurationFlags : DataFlags {
+  std::optional<config::ListenAddress> listen;
   std::vector<std::filesystem::path> plugins;  // empty: absent; replaces the file's list
   std::optional<unsigned> shards;
   std::optional<LogLevel> log_level;
@@ -44,7 +48,7 @@ struct DevCommand : ConfigurationFlags {
 struct ConfigCommand : ConfigurationFlags {
   std::string agent_class;  // empty: the server, and each class that has a file
   bool json = false;
-  enum class Reference { kNone, kServer, kClass } reference{};  // print this of config/README.md
+  std::string reference;  // "server" or "class": print this of config/README.md
 };
 
 // hearth new
@@ -63,24 +67,20 @@ struct CheckCommand {
   std::chrono::milliseconds time_limit{10'000};  // of one case
   std::optional<std::string> options;            // JSON for create()
   std::vector<std::string> methods;              // to call; empty: those found in the library
-  bool may_call = true;
+  bool calls_nothing = false;
   std::optional<std::filesystem::path> older;  // the version of the library before
   std::vector<std::string> excluded;           // ids
   std::vector<std::string> only;               // ids
 };
 
 // hearth quarantine
-struct QuarantineCommand {
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
+struct QuarantineCommand : DataFlags {
   std::string release;  // a class; empty: list
   bool json = false;
 };
 
 // hearth audit
-struct AuditCommand {
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
+struct AuditCommand : DataFlags {
   unsigned lines = 100;  // of the last entries
   bool follow = false;   // also new entries
   bool json = false;
@@ -92,9 +92,7 @@ struct AuditCommand {
 };
 
 // hearth tail
-struct TailCommand {
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
+struct TailCommand : DataFlags {
   bool json = false;
   std::string agent;  // CLASS/NAME or CLASS; empty: all
   std::string trace;
@@ -103,18 +101,14 @@ struct TailCommand {
 };
 
 // hearth repair
-struct RepairCommand {
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
+struct RepairCommand : DataFlags {
   bool forget_missing = false;
 };
 
 // hearth backup, restore, verify
-struct BackupCommand {
+struct BackupCommand : DataFlags {
   enum class What { kBackup, kRestore, kVerify };
   What what = What::kBackup;
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
   std::filesystem::path directory;
   std::optional<std::uint64_t> rate;  // of backup: bytes a second
   std::string agent;                  // of restore: CLASS/NAME; empty: all
@@ -123,7 +117,7 @@ struct BackupCommand {
 
 // The commands that ask a running server: hearth plugins, reload, methods, agents, evict, destroy,
 // call, operations, resolve, fibers, schedules, queue, sql.
-struct AdminCommand {
+struct AdminCommand : DataFlags {
   enum class What {
     kConsole,
     kPlugins,
@@ -141,8 +135,6 @@ struct AdminCommand {
     kSql
   };
   What what = What::kPlugins;
-  std::optional<std::filesystem::path> config;
-  std::optional<std::filesystem::path> data;
   bool json = false;
   bool all = false;         // of plugins: old versions, too
   bool wait = false;        // of reload: until the agents have moved

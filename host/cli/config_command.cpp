@@ -1,7 +1,6 @@
-#include "cli/config_command.hpp"
-
 #include "api/edge_rules.hpp"
 #include "base/escape.hpp"
+#include "cli/commands.hpp"
 #include "cli/configuration.hpp"
 #include "cli/text_table.hpp"
 #include "config/class_file.hpp"
@@ -151,9 +150,8 @@ Json as_json(const std::vector<Part>& parts) {
 }  // namespace
 
 Answer answer(const ConfigCommand& command) {
-  using Reference = ConfigCommand::Reference;
-  if (command.reference == Reference::kServer) return {kExitClean, config::server_reference()};
-  if (command.reference == Reference::kClass) return {kExitClean, config::class_reference()};
+  if (command.reference == "server") return {kExitClean, config::server_reference()};
+  if (command.reference == "class") return {kExitClean, config::class_reference()};
   const config::LoadResult loaded = load_with_flags(command);
   if (!loaded) return {kExitBadUsage, mistakes_text(loaded.error())};
   std::vector<Part> parts;

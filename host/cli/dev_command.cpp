@@ -1,6 +1,5 @@
-#include "cli/dev_command.hpp"
-
 #include "base/mutex.hpp"
+#include "cli/commands.hpp"
 #include "cli/configuration.hpp"
 #include "cli/project_build.hpp"
 #include "plugins/versions/directory_watcher.hpp"
@@ -175,7 +174,7 @@ void offer_package() {
 
 }  // namespace
 
-int develop(const DevCommand& command) {
+int run(const DevCommand& command) {
   const fs::path directory = fs::current_path();
   if (!fs::exists(directory / "CMakeLists.txt")) {
     say("there is no CMakeLists.txt here; `hearth new greeter && cd greeter` begins a project");

@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/files.hpp"
+#include "cli/commands.hpp"
 #include "protocol/class_segment.hpp"
 
 #include <algorithm>
@@ -18,32 +19,20 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNameBytes = 40;
 
-// Names whose project would not build, or not be served.
-struct TakenName {
-  std::string_view name;
+// Names whose project would not build, or not be served, each with spaces around it.
+struct TakenNames {
+  std::string_view names;
   std::string_view why;
 };
-// In one of CMake's generators or versions, or if a project includes CPack. CMake's other targets
-// (ALL_BUILD, edit_cache ...) do not have the form of a project's name.
-constexpr std::string_view kTargetOfCMake = "CMake has a target of that name";
-constexpr std::string_view kStructInside = "the class would hold a struct of its own name";
-constexpr std::string_view kTypeOfPlugin = "HEARTH_PLUGIN makes a type of that name";
-constexpr std::array kTakenNames = std::to_array<TakenName>({
-    {"all", kTargetOfCMake},
-    {"clean", kTargetOfCMake},
-    {"codegen", kTargetOfCMake},
-    {"depend", kTargetOfCMake},
-    {"help", kTargetOfCMake},
-    {"install", kTargetOfCMake},
-    {"package", kTargetOfCMake},
-    {"preinstall", kTargetOfCMake},
-    {"test", kTargetOfCMake},
-    {"dl", "unit tests are linked with a library of that name"},
-    {"null", "YAML reads that as no name at all"},
-    {"options", kStructInside},
-    {"state", kStructInside},
-    {"hearth-plugin", kTypeOfPlugin},
-    {"hearth-plugin-text", kTypeOfPlugin},
+constexpr std::array kTakenNames = std::to_array<TakenNames>({
+    // In one of CMake's generators or versions, or if a project includes CPack. CMake's other
+    // targets (ALL_BUILD, edit_cache ...) do not have the form of a project's name.
+    {" all clean codegen depend help install package preinstall test ",
+     "CMake has a target of that name"},
+    {" dl ", "unit tests are linked with a library of that name"},
+    {" null ", "YAML reads that as no name at all"},
+    {" options state ", "the class would hold a struct of its own name"},
+    {" hearth-plugin hearth-plugin-text ", "HEARTH_PLUGIN makes a type of that name"},
 });
 
 bool is_lower_or_digit(char c) {
@@ -130,9 +119,11 @@ std::string project_name_problem(std::string_view name) {
     return "expected up to 40 lower-case letters, digits and single hyphens, the first a letter, "
            "such as chat-room";
   }
-  const auto taken = std::ranges::find(kTakenNames, name, &TakenName::name);
-  if (taken != kTakenNames.end())
-    return std::string(taken->why) + "; take another one, such as " + std::string(name) + "-agent";
+  const std::string word = " " + std::string(name) + " ";
+  for (const auto& [names, why] : kTakenNames) {
+    if (names.find(word) != std::string_view::npos)
+      return std::string(why) + "; take another one, such as " + std::string(name) + "-agent";
+  }
   const std::string agent_class = class_name(name);
   const std::string segment = protocol::kebab_case(agent_class);
   if (segment != name) {
@@ -168,7 +159,7 @@ std::string fill_in(std::string_view text, std::string_view name) {
   return result;
 }
 
-Answer make_project(const NewCommand& command) {
+Answer answer(const NewCommand& command) {
   if (const std::string problem = project_name_problem(command.name); !problem.empty()) {
     return refuse(kExitBadUsage, quote_text(command.name, 100) + " cannot be its name: " + problem);
   }

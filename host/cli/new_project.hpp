@@ -1,8 +1,6 @@
 #pragma once
 // hearth new: a project for a library of agents.
 
-#include "cli/command_line.hpp"
-
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,11 +27,5 @@ struct TemplateFile {
 
 // `text` with its placeholders replaced by the names for `name`. Text between other @ signs stays.
 [[nodiscard]] std::string fill_in(std::string_view text, std::string_view name);
-
-// Writes the project and answers with the next steps.
-//   Promises  Changes nothing that exists: the directory must be absent or empty.
-//   Failure   kExitBadUsage: a wrong name, or a directory in use. kExitFailed: the disk refuses;
-//             files that were written stay.
-[[nodiscard]] Answer make_project(const NewCommand& command);
 
 }  // namespace hearth::cli

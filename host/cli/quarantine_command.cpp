@@ -1,8 +1,6 @@
-#include "cli/quarantine_command.hpp"
-
 #include "base/escape.hpp"
 #include "cli/admin_client.hpp"
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "json/json.hpp"
 #include "plugins/versions/version_files.hpp"
@@ -42,15 +40,12 @@ Result<plugins::VersionFacts> readable_facts(const std::filesystem::path& data) 
 
 Answer listed(const QuarantineCommand& command, const Json& answer) {
   if (command.json) return Answer{kExitClean, dump_json(answer) + "\n"};
-  const auto list = answer.find("quarantined");
-  if (list == answer.end() || !list->is_array() || list->empty())
-    return Answer{kExitClean, "no class is in quarantine\n"};
+  const Json& list = list_in(answer, "quarantined");
+  if (list.empty()) return Answer{kExitClean, "no class is in quarantine\n"};
   std::string text;
-  for (const Json& each : *list) {
-    const auto since = each.is_object() ? each.find("since_ms") : each.end();
-    const bool is_known = since != each.end() && since->is_number_integer();
+  for (const Json& each : list) {
     const std::string line = text_member(each, "class") + "  since " +
-                             moment_text(is_known ? since->get<std::int64_t>() : 0) + "  " +
+                             moment_text(number_in(each, "since_ms").value_or(0)) + "  " +
                              text_member(each, "reason") + " in " + text_member(each, "call") +
                              "  " + text_member(each, "library") + "  sha256 " +
                              text_member(each, "sha256");
@@ -76,8 +71,7 @@ std::string fate(const Json& file) {
 
 // The outcome of a release by a server, with the class's libraries.
 Answer released(const QuarantineCommand& command, const Json& answer) {
-  const auto found = answer.find("files");
-  const Json files = found != answer.end() && found->is_array() ? *found : Json::array();
+  const Json& files = list_in(answer, "files");
   bool is_refused = false;
   bool is_served = false;
   for (const Json& file : files) {
@@ -130,7 +124,7 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
 }  // namespace
 
 Answer answer(const QuarantineCommand& command) {
-  const auto [data, mistake] = find_data(command.config, command.data);
+  const auto [data, mistake] = find_data(command);
   if (mistake) return *mistake;
   if (const auto server = server::find_server(data)) {
     const auto client = AdminClient::on(data);

@@ -1,8 +1,6 @@
-#include "cli/repair_command.hpp"
-
 #include "base/clock.hpp"
 #include "base/escape.hpp"
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 #include "runtime/repair.hpp"
 #include "storage/data_directory.hpp"
 
@@ -56,7 +54,7 @@ std::string report_of(const runtime::RepairReport& report) {
 }  // namespace
 
 Answer answer(const RepairCommand& command) {
-  const FoundData found = find_data(command.config, command.data);
+  const FoundData found = find_data(command);
   if (found.mistake) return *found.mistake;
   // Holds the lock: no server can start until the end of this function.
   const auto held = storage::DataDirectory::open(found.data);

@@ -3,8 +3,7 @@
 #include "base/files.hpp"
 #include "base/names.hpp"
 #include "cli/backup_command.hpp"
-#include "cli/data_option.hpp"
-#include "cli/repair_command.hpp"
+#include "cli/commands.hpp"
 #include "server/backup_set.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/data_directory.hpp"
@@ -135,7 +134,7 @@ std::optional<Answer> restore_one(const fs::path& backup, const BackupManifest& 
 Answer restore(const BackupCommand& command) {
   ::umask(077);
   const bool is_one = !command.agent.empty();
-  const FoundData found = find_data(command.config, command.data, is_one);
+  const FoundData found = find_data(command, is_one);
   if (found.mistake) return *found.mistake;
   const auto backup = server::find_backup(command.directory);
   if (!backup) return failed_answer(backup.error().message);

@@ -1,7 +1,6 @@
-#include "cli/serve.hpp"
-
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
+#include "cli/commands.hpp"
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
@@ -158,7 +157,7 @@ int next_signal(server::StopSignals& signals, server::Server& server) {
   return signals.wait();
 }
 
-int run(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
+int serve(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
   server::StopSignals signals;  // before the first thread
   server::claim_descriptors(config, logger);
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
@@ -188,7 +187,7 @@ int run(config::Config config, Logger& logger, server::SupervisedServer& supervi
 
 }  // namespace
 
-int serve(const ServeCommand& command) {
+int run(const ServeCommand& command) {
   if (const auto request = check_stop_request(); request.has_error()) {
     print_line(stderr, "hearth: " + request.error().message);
     return kExitBadUsage;
@@ -208,7 +207,7 @@ int serve(const ServeCommand& command) {
   ::umask(077);
   const auto logger =
       make_queued_stderr_logger(loaded->server.log.level, loaded->server.log.format);
-  return run(*std::move(loaded), *logger, supervised);
+  return serve(*std::move(loaded), *logger, supervised);
 }
 
 }  // namespace hearth::cli

@@ -2,7 +2,7 @@
 
 #include "base/clock.hpp"
 #include "cli/admin_client.hpp"
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "json/json.hpp"
 
@@ -28,24 +28,18 @@ void print(const EventLines::Event& event, bool json) {
   }
 }
 
-int told(const std::string& why) {
-  std::fprintf(stderr, "hearth: %s\n", why.c_str());
-  return kExitFailed;
-}
-
 }  // namespace
 
 std::string tail_target(const TailCommand& command, std::int64_t now_ms) {
   const std::size_t slash = std::min(command.agent.find('/'), command.agent.size());
   const std::string agent_class = command.agent.substr(0, slash);
   const std::string name = slash < command.agent.size() ? command.agent.substr(slash + 1) : "";
-  std::string target = "/admin/events?level=" + command.level;
-  for (const auto& [key, value] : {std::pair("class", agent_class), std::pair("agent", name),
-                                   std::pair("trace", command.trace)}) {
-    if (!value.empty()) target += std::string("&") + key + "=" + url_encoded(value);
-  }
-  if (command.since) target += "&since_ms=" + std::to_string(now_ms - command.since->count());
-  return target;
+  const auto& since = command.since;
+  return with_query("/admin/events?level=" + command.level,
+                    {{"class", agent_class},
+                     {"agent", name},
+                     {"trace", command.trace},
+                     {"since_ms", since ? std::to_string(now_ms - since->count()) : ""}});
 }
 
 std::vector<EventLines::Event> EventLines::add(std::string_view piece) {
@@ -92,12 +86,9 @@ std::string event_text(std::string_view json) {
   return one_line(text);
 }
 
-int tail(const TailCommand& command) {
-  const auto [data, mistake] = find_data(command.config, command.data);
-  if (mistake) {
-    std::fputs(mistake->text.c_str(), stderr);
-    return mistake->status;
-  }
+int run(const TailCommand& command) {
+  const auto [data, mistake] = find_data(command);
+  if (mistake) return run(*mistake);
   const std::string target = tail_target(command, unix_millis(SystemClock().wall_now()));
   EventLines lines;
   bool is_away = false;  // and this was said
@@ -116,7 +107,7 @@ int tail(const TailCommand& command) {
                                        ended.error().code == Errc::kInvalidArgument);
     const bool may_come_back =
         ended || ended.error().code == Errc::kUnavailable || (is_away && !is_refused);
-    if (!may_come_back || (!has_come && !is_away)) return told(ended.error().message);
+    if (!may_come_back || (!has_come && !is_away)) return run(failed_answer(ended.error().message));
     if (has_come || !is_away) std::fputs("hearth: the server has gone; waiting for it\n", stderr);
     is_away = true;
     lines.cut();

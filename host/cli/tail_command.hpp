@@ -37,7 +37,4 @@ class EventLines {
 // An event for people, without a line feed: a line of JSON of the log, whatever its values hold.
 [[nodiscard]] std::string event_text(std::string_view json);
 
-// Returns the exit status, when the server refuses, or does not run at the start.
-[[nodiscard]] int tail(const TailCommand& command);
-
 }  // namespace hearth::cli

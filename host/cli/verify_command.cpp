@@ -1,7 +1,7 @@
 // hearth verify
 #include "base/escape.hpp"
 #include "cli/backup_command.hpp"
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 #include "durable/jobs.hpp"
 #include "server/backup_set.hpp"
 #include "storage/agent_database.hpp"

@@ -1,5 +1,4 @@
-#include "cli/config_command.hpp"
-
+#include "cli/commands.hpp"
 #include "json/json.hpp"
 #include "support/temp_directory.hpp"
 

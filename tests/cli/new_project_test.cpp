@@ -1,6 +1,7 @@
 #include "cli/new_project.hpp"
 
 #include "base/files.hpp"
+#include "cli/commands.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,7 @@ TEST(FillInTest, LeavesOtherSignsAlone) {
 class MakeProjectTest : public ::testing::Test {
  protected:
   Answer make(const std::string& name, const fs::path& directory) {
-    return make_project({.name = name, .directory = directory});
+    return answer(NewCommand{.name = name, .directory = directory});
   }
 
   testing::TempDirectory temporary_;

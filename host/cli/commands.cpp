@@ -1,22 +1,28 @@
-#include "cli/data_option.hpp"
+#include "cli/commands.hpp"
 
 #include "base/escape.hpp"
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 
+#include <cstdio>
 #include <string>
 #include <system_error>
 
 namespace hearth::cli {
 
-FoundData find_data(const std::optional<std::filesystem::path>& config,
-                    const std::optional<std::filesystem::path>& data, bool must_exist) {
+int run(const Answer& answer) {
+  std::FILE* const stream = answer.status == kExitClean ? stdout : stderr;
+  std::fputs(answer.text.c_str(), stream);
+  return answer.status;
+}
+
+FoundData find_data(const DataFlags& flags, bool must_exist) {
   FoundData found;
-  if (data) {
-    found.data = std::filesystem::absolute(*data);
+  if (flags.data) {
+    found.data = std::filesystem::absolute(*flags.data);
   } else {
     // Mistakes in class files must not stop this command.
-    const config::ServerFileResult loaded = config::load_server_file(config);
+    const config::ServerFileResult loaded = config::load_server_file(flags.config);
     if (!loaded) {
       std::string mistakes;
       for (const config::Diagnostic& mistake : loaded.error())
