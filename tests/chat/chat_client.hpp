@@ -33,8 +33,8 @@ inline Json transcript_of(testing::AgentHandle& agent) {
 
 class ChatClient {
  public:
-  explicit ChatClient(testing::AgentHandle& agent, std::string id = {})
-      : client_(agent.connect({}, std::move(id))) {}
+  explicit ChatClient(testing::AgentHandle& agent, std::string id = {}, std::string query = {})
+      : client_(agent.connect(std::move(query), std::move(id))) {}
 
   void send(const Json& frame) { client_.send(to_text(frame)); }
   void ask(const std::string& id, const Json& messages, const Json& more = Json::object()) {

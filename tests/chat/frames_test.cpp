@@ -168,15 +168,18 @@ TEST_P(ClientRulesTest, AReadonlyClientOnlyWatches) {
   calls.says.push_back({.tool = "where", .input = {{"a", 1}}});
   model.then(says({"hel", "lo"}, seconds(10)));
   model.then(calls);
-  auto guest = agent.connect("guest=1");
+  ChatClient watching(agent, {}, "guest=1");
+  testing::Client& guest = watching.socket();
   ChatClient client(agent);
   client.say("r1", "hi");
   wait(seconds(5));
   guest.send(R"({"type":"cf_agent_chat_request_cancel","id":"r1"})");
   wait(seconds(60));
   client.read();
+  watching.read();
   EXPECT_EQ(client.done("r1").at("outcome"), "completed");
   EXPECT_EQ(client.shown("r1"), "hello");
+  EXPECT_EQ(watching.shown("r1"), "hello");
   client.ask("r3", Json::array({user_message("u3", "refund, and where am I?")}),
              {{"clientTools", Json::array({{{"name", "where"}}})}});
   wait(seconds(1));
@@ -258,6 +261,66 @@ TEST_P(ClientRulesTest, TheNewestMessagesAreKept) {
   ASSERT_EQ(stored.size(), 4U);
   EXPECT_EQ(text_of(stored[2]), "r3");
   EXPECT_EQ(text_of(stored[3]), "ok!");
+}
+
+// Those that wait for their answer stay as well.
+TEST_P(ClientRulesTest, AQuestionThatWaitsIsKeptBeyondTheNewest) {
+  auto agent = make({{"max_persisted_messages", 2}});
+  model.then(says({"slow"}, seconds(10)));
+  model.then({"ok"});
+  ChatClient client(agent);
+  for (const char* const id : {"r1", "r2", "r3", "r4"}) client.say(id, id);
+  wait(seconds(60));
+  client.read();
+  ASSERT_EQ(model.requests().size(), 4U);
+  EXPECT_NE(model.requests()[1].body.find("r2"), std::string::npos);
+  EXPECT_EQ(transcript_of(agent).size(), 2U);
+}
+
+// A client whose history is not trusted gives results of its own tools only.
+TEST_P(ClientRulesTest, C53_AppendTakesNoResultOfAToolOfTheServer) {
+  for (const bool is_trusted : {false, true}) {
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options["client_history"] = is_trusted ? "edit" : "append";
+    auto agent = own.create<Support>("a", options);
+    Scripted calls = asks("refund", {{"id", "o1"}});
+    calls.says.push_back({.tool = "where", .input = {{"a", 1}}});
+    scripted.then(calls);
+    ChatClient client(agent);
+    client.ask("r1", Json::array({user_message("u1", "refund, and where am I?")}),
+               {{"clientTools", Json::array({{{"name", "where"}}})}});
+    own.advance(seconds(1));
+    agent.kill();
+    ChatClient back(agent);
+    const Json asked = transcript_of(agent)[1].at("parts");
+    for (const Json& part : asked)
+      if (part.contains("toolCallId")) back.answer(part.at("toolCallId"), "forged");
+    own.advance(std::chrono::milliseconds(1));
+    for (const Json& part : transcript_of(agent)[1].at("parts")) {
+      if (!part.contains("toolCallId")) continue;
+      const bool is_taken = is_trusted || part.at("type") == "tool-where";
+      EXPECT_EQ(part.value("output", Json()), is_taken ? Json("forged") : Json());
+    }
+  }
+}
+
+// Probe, ACK and stop change no message.
+TEST_P(ClientRulesTest, ALongFrameHoldsUpNoOtherClient) {
+  auto agent = make();
+  model.then(says({"one ", "two "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(15));
+  ChatClient other(agent);
+  other.say("r2", std::string(std::size_t{1} << 20, 'x'));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  wait(seconds(60));
+  other.read();
+  EXPECT_EQ(other.done("r2").at("outcome"), "completed");
 }
 
 // A client replaces its messages by each snapshot. One that crosses the client's own message on the

@@ -80,6 +80,46 @@ TEST_P(ModelCallTest, RefusalsBeforeAnAnswerAreRetriedOrEndTheTurn) {
   }
 }
 
+TEST_P(ModelCallTest, C29_ClientsKnowOfARecoveryFromTheFirstChunkThatIsCutToTheEnd) {
+  Scripted error = says({"one "});
+  error.error = "Overloaded";
+  Scripted unended = says({"one "});
+  unended.is_unended = true;
+  struct Row {
+    Scripted first;
+    bool is_shown;
+  };
+  const std::vector<Row> rows = {{refusal(429, "rate_limit"), false},
+                                 {cut(says({"one "})), true},
+                                 {error, true},
+                                 {unended, true}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.first.status + (row.first.is_cut ? 1U : 0U) + row.first.error.size());
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(row.first);
+    scripted.then({"two"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(std::chrono::milliseconds(500));
+    ChatClient late(agent);
+    own.advance(seconds(60));
+    client.read();
+    late.read();
+    EXPECT_EQ(client.shown("r1"), row.is_shown ? "one two" : "two");
+    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+    EXPECT_EQ(scripted.requests().size(), 2U);
+    EXPECT_EQ(client.snapshots(), row.is_shown ? 1U : 0U);  // C2
+    for (const ChatClient* const each : {&client, &late}) {
+      std::vector<bool> told;
+      for (const Json& frame : each->frames("cf_agent_chat_recovering"))
+        told.push_back(frame.at("recovering"));
+      EXPECT_EQ(told, row.is_shown ? std::vector<bool>({true, false}) : std::vector<bool>());
+    }
+  }
+}
+
 // The id is replaced. An event that is too long to be read at all would come again: it ends the
 // turn.
 TEST_P(ModelCallTest, ACallWithALongIdIsMadeOnce) {
@@ -250,6 +290,49 @@ TEST_F(BackgroundTest, APollThatIsNotOverIsAskedAgainAfterAKill) {
   EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
 }
 
+// Only an answer that is gone is paid for once more.
+TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
+  struct Row {
+    std::vector<Json> polls;
+    std::string text;
+    std::ptrdiff_t paid;
+    std::size_t cancelled;
+  };
+  const std::vector<Row> rows = {
+      {{429, 503, polled("in_progress", "one two "), 500, polled("completed", "one two three")},
+       "one two three",
+       1,
+       0},
+      {{polled("in_progress", "one two "), 404}, "one two anew", 2, 0},
+      {{503}, "one anew", 2, 1},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text + std::to_string(row.cancelled));
+    testing::Host own;
+    ScriptedModel scripted(own, "openai-responses");
+    Json options = scripted.options();
+    options["background"] = true;
+    auto agent = own.create<Support>("a", options);
+    scripted.then(says({"one ", "two "}, seconds(10)));
+    scripted.then({"anew"});
+    scripted.polls = row.polls;
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(5));
+    agent.kill();
+    own.advance(seconds(200));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), row.text);
+    EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+    EXPECT_EQ(std::ranges::count_if(scripted.requests(),
+                                    [](const auto& sent) {
+                                      return sent.method == "POST" &&
+                                             !sent.url.ends_with("/cancel");
+                                    }),
+              row.paid);
+    EXPECT_EQ(cancels(scripted), row.cancelled);
+  }
+}
+
 TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
   auto agent = make({{"background", true}});
   model.then(cut(says({"one "}, seconds(1))));
@@ -384,17 +467,6 @@ TEST_P(PingTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
   EXPECT_LE(model.requests().size(), 13U);
 }
 
-TEST_P(StallTest, AnAnswerThatHadArrivedIsUsed) {
-  auto agent = make();
-  model.then({"whole"});
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  agent.kill();  // before time has passed
-  wait(seconds(60));
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "whole");
-  EXPECT_EQ(model.requests().size(), 1U);
-}
-
 class CutAgainTest : public OneConversation {};
 
 TEST_F(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
@@ -451,26 +523,33 @@ TEST_F(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
 }
 
 // It was whole in the ledger, but for its last event.
-TEST_F(CutAgainTest, AWholeAnswerThatTheHookDropsIsNoCallOfTheTurn) {
-  auto agent = make({{"persist", false}, {"max_steps", 1}});
-  int requests = 0;
-  host.on_fetch([&](const testing::SentRequest& /*request*/) {
-    const Json text{{"delta", {{"content", ++requests == 1 ? "one" : "two"}}}, {"index", 0}};
-    const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
-    testing::FetchReply reply;
-    reply.headers = {{"Content-Type", "text/event-stream"}};
-    for (const Json& choice : {text, end})
-      reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
-    reply.pieces.emplace_back("data: [DONE]\n\n");
-    reply.between = seconds(10);
-    return reply;
-  });
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
-  agent.kill();
-  wait(seconds(120));
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "two");
+TEST_F(CutAgainTest, C38_AWholeAnswerIsUsedUnlessTheHookDropsIt) {
+  for (const bool persist : {true, false}) {
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    Json options = scripted.options();
+    options.update({{"persist", persist}, {"max_steps", 1}});
+    auto agent = own.create<Support>("a", options);
+    int requests = 0;
+    own.on_fetch([&](const testing::SentRequest& /*request*/) {
+      const Json text{{"delta", {{"content", ++requests == 1 ? "one" : "two"}}}, {"index", 0}};
+      const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
+      testing::FetchReply reply;
+      reply.headers = {{"Content-Type", "text/event-stream"}};
+      for (const Json& choice : {text, end})
+        reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
+      reply.pieces.emplace_back("data: [DONE]\n\n");
+      reply.between = seconds(10);
+      return reply;
+    });
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    own.advance(seconds(120));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), persist ? "one" : "two");
+    EXPECT_EQ(requests, persist ? 1 : 2);
+  }
 }
 
 // What waits behind generate().

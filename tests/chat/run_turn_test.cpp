@@ -190,6 +190,22 @@ TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
   EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
 }
 
+TEST_P(StableTest, C50_AnApprovalBehindWhichTheTalkWentOnIsAwaited) {
+  auto agent = make();
+  model.then(asks("refund", {{"id", "o1"}}));
+  model.then({"done"});
+  ChatClient client(agent);
+  client.say("r1", "refund");
+  wait(seconds(1));
+  client.say("r2", "and now?");
+  wait(seconds(1));
+  EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
+  EXPECT_EQ(agent.call("is_stable", 0), false);
+  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
+  wait(seconds(10));
+  EXPECT_EQ(agent.call("is_stable", 0), true);
+}
+
 TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
   auto agent = make();
   model.then(says({"one ", "two "}, seconds(10)));

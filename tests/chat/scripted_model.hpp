@@ -27,7 +27,8 @@ struct Said {
 // One answer of the model.
 struct Scripted {
   std::vector<Said> says = {};
-  bool is_cut = false;  // the connection ends behind the last of them
+  bool is_cut = false;      // the connection ends behind the last of them ...
+  bool is_unended = false;  // ... or the body does
   unsigned status = 200;
   std::string error = {};  // the body of a status of 400 or more; of 200 the last event's text
   testing::Headers headers = {};
@@ -66,6 +67,7 @@ class ScriptedModel {
   // Of openai-responses: how long a cancel takes.
   std::chrono::milliseconds cancel_takes{0};
   // Not empty: the rest of a cut answer cannot be streamed, and each poll gives the next of these.
+  // A number is a status.
   std::vector<Json> polls;
 
  private:
@@ -120,10 +122,10 @@ class ScriptedModel {
     testing::FetchReply reply;
     if (!polls.empty()) {
       const bool is_stream = request.url.find("stream=true") != std::string::npos;
-      reply.status = is_stream ? 400 : 200;
       reply.headers.emplace_back("Content-Type", "application/json");
-      reply.body = is_stream ? "{}" : to_text(polls.at(std::min(polled_, polls.size() - 1)));
-      if (!is_stream) ++polled_;
+      const Json answer = is_stream ? Json(400) : polls.at(std::min(polled_++, polls.size() - 1));
+      reply.status = answer.is_number() ? answer.get<unsigned>() : 200;
+      reply.body = answer.is_number() ? "{}" : to_text(answer);
       return reply;
     }
     reply.headers.emplace_back("Content-Type", "text/event-stream");
@@ -145,7 +147,7 @@ class ScriptedModel {
   }
   // True: the answer ends here, before its last event.
   bool ends_early(const Scripted& answer, testing::FetchReply& reply, Json error) {
-    if (!answer.is_cut && answer.error.empty()) return false;
+    if (!answer.is_cut && !answer.is_unended && answer.error.empty()) return false;
     if (!answer.error.empty()) {
       error["error"]["message"] = answer.error;
       lead(error);

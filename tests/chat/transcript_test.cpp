@@ -199,7 +199,7 @@ TEST_F(TranscriptTest, WhatIsRemovedLeavesNothing) {
   EXPECT_TRUE(transcript().remove("a1"));
   EXPECT_TRUE(is_empty());
   transcript().put(message);
-  EXPECT_EQ(transcript().keep_newest(0), 1U);
+  EXPECT_EQ(transcript().keep_newest(0, {}), 1U);
   EXPECT_TRUE(is_empty());
   transcript().put(message);
   transcript().clear();
@@ -210,9 +210,9 @@ TEST_F(TranscriptTest, WhatIsRemovedLeavesNothing) {
 TEST_F(TranscriptTest, TheNewestAreKept) {
   const Json messages = {user("u1", "a"), user("u2", "b"), user("u3", "c")};
   fill(messages);
-  EXPECT_EQ(transcript().keep_newest(4), 0U);
-  EXPECT_EQ(transcript().keep_newest(3), 0U);
-  EXPECT_EQ(transcript().keep_newest(2), 1U);
+  EXPECT_EQ(transcript().keep_newest(4, {}), 0U);
+  EXPECT_EQ(transcript().keep_newest(3, {}), 0U);
+  EXPECT_EQ(transcript().keep_newest(2, {}), 1U);
   EXPECT_EQ(all(), Json({messages[1], messages[2]}));
 }
 

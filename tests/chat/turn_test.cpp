@@ -208,6 +208,18 @@ TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
   }
 }
 
+// Without a usage a call counts as it was reserved.
+TEST_P(BudgetTest, C45_TheOutputOfACallWithoutABoundIsReservedToo) {
+  auto agent = make({{"budget", {{"turn", {{"tokens", 10'000}}}}}});
+  for (int i = 0; i < 5; ++i) model.then(cut(says({"one "})));
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(std::chrono::hours(1));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("body"), "This answer has reached its limit of tokens (10000).");
+  EXPECT_EQ(model.requests().size(), 2U);
+}
+
 TEST_P(BudgetTest, C45_TheNextMessageOfADayThatIsUsedUpIsRefusedUntilTomorrow) {
   auto agent = make({{"budget", {{"day", {{"calls", 1}}}}}});
   model.then({"A cat."});

@@ -3,12 +3,17 @@
 
 #include <hearth/chat/chat_agent.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <list>
 #include <set>
 
 namespace hearth::chat {
 
 inline constexpr const char* kTooManyTurns = "Too many messages wait for an answer.";
+
+// The text of an author, also of another agent's. That of the host may have names and addresses.
+[[nodiscard]] bool is_for_clients(const std::exception& error);
 
 // Events that are handled one after the other, also across their waits.
 class InOrder {
@@ -17,7 +22,9 @@ class InOrder {
 
   class Place {
    public:
-    explicit Place(InOrder& order) : order_(order), at_(order.line_.insert(order.line_.end(), 0)) {}
+    // `client`: the number of a connection; 0: none.
+    explicit Place(InOrder& order, std::uint64_t client = 0)
+        : order_(order), at_(order.line_.insert(order.line_.end(), client)) {}
     ~Place() {
       order_.line_.erase(at_);
       order_.changed_.notify();
@@ -25,10 +32,13 @@ class InOrder {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
     [[nodiscard]] bool is_first() const { return at_ == order_.line_.begin(); }
+    [[nodiscard]] bool is_first_of_client() const {
+      return std::find(order_.line_.begin(), at_, *at_) == at_;
+    }
 
    private:
     InOrder& order_;
-    std::list<int>::iterator at_;
+    std::list<std::uint64_t>::iterator at_;
   };
   [[nodiscard]] Task<void> reach(const Place& place, std::stop_token stop = {}) {
     while (!place.is_first()) co_await changed_.wait(stop);
@@ -36,7 +46,7 @@ class InOrder {
 
  private:
   Signal changed_;
-  std::list<int> line_;
+  std::list<std::uint64_t> line_;
 };
 
 // A message of a client while it is read.
@@ -49,6 +59,13 @@ struct LongMessage {
   std::optional<ClientFrame> frame;
 };
 
+using ToolNames = std::set<std::string, std::less<>>;
+
+struct Prepared {
+  Json messages;
+  std::vector<std::int64_t> hashes;
+};
+
 struct Chat {
   Chat(ChatAgent& owner, ChatOptions given, std::unique_ptr<const Provider> model)
       : agent(owner),
@@ -59,6 +76,7 @@ struct Chat {
         log(owner),
         streams(owner, transcript, turns, log, {}),
         order(owner),
+        own_tools(owner.kv().get<ToolNames>(kToolsKey).value_or(ToolNames())),
         changed(streams.changed()) {}
   Chat(const Chat&) = delete;
   Chat& operator=(const Chat&) = delete;
@@ -77,6 +95,8 @@ struct Chat {
   void show_skipped(const std::vector<TurnInLine>& turns);
   bool cancel(std::string_view id);
   void clear(const std::optional<Connection>& except);
+  // Sanitises messages of a client, the author's hook last, and hashes them.
+  Task<Prepared> prepare(Json messages);
   // Sanitises a message as it is stored.
   // Failure   TurnFailed: the author's hook has failed
   void clean(Json& message);
@@ -114,18 +134,21 @@ struct Chat {
   // Calls on_exhausted, once for a turn.
   Task<void> tell_exhausted(RunningTurn& turn, std::string reason, std::string why);
   Task<bool> settle(RunningTurn& turn);
+  void show_recovering(RunningTurn& turn);
   Task<void> interrupted(Turn& given, Interruption interruption, bool is_of_turn);
   Task<RecoveryChoice> ask_hook(const RunningTurn& turn);
   Task<bool> asks_to_keep_on(const RunningTurn& turn);
   Task<void> rest_until(RunningTurn& turn, Time at);
   RecoveryContext context_of(const RunningTurn& turn);
   Json history_for(const TurnRecord& turn);
+  std::vector<std::string> waiting_ids() const;
   Summary summary_for(const TurnRecord& turn);
 
   // Names of the tools that the clients of this turn have.
   static std::vector<ToolSpec> client_tools(const TurnRecord& turn);
 
   static constexpr const char* kSummaryKey = "hearth.chat.summary";
+  static constexpr const char* kToolsKey = "hearth.chat.tools";
 
   ChatAgent& agent;
   ChatOptions options;
@@ -135,7 +158,8 @@ struct Chat {
   ChunkLog log;
   Streams streams;
   InOrder order;
-  Signal& changed;  // a turn has ended, or has more chunks
+  ToolNames own_tools;  // that a turn has had, with a function of the server
+  Signal& changed;      // a turn has ended, or has more chunks
   RunningTurn* running = nullptr;
   std::multiset<std::string> read_turns;  // whose logs callers of read_turn() read
   bool is_leaving = false;                // the agent leaves memory: no call of the model begins

@@ -119,15 +119,7 @@ std::string ChatAgent::partial_text() const {
 }
 
 bool ChatAgent::has_pending_interaction() const {
-  if (begun().running != nullptr) return false;
-  const std::optional<Json> last = begun().transcript.last();
-  if (!last) return false;
-  for (const Json& part : chat::parts::of(*last)) {
-    const std::string& state = chat::parts::text(part, "state");
-    if (chat::is_tool_part(part) && (state == "input-available" || state == "approval-requested"))
-      return true;
-  }
-  return false;
+  return begun().running == nullptr && begun().transcript.has_pending();
 }
 
 Task<bool> ChatAgent::wait_until_stable(std::chrono::milliseconds timeout) {
@@ -176,14 +168,21 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
   const auto kept = std::make_shared<chat::LongMessage>(std::move(message));
   bool is_frame = false;
   {
-    const chat::InOrder::Place place(begun().order);
-    auto reaching = begun().order.reach(place);
-    co_await std::move(reaching);
-    if (kept->message.is_text() && kept->message.text().size() > kParsedHere) {
+    const chat::InOrder::Place place(begun().order, client.number());
+    const bool is_long = kept->message.is_text() && kept->message.text().size() > kParsedHere;
+    bool may_overtake = false;
+    if (kept->message.is_text() && !is_long) {
+      std::optional<chat::ClientFrame> frame = chat::read_client_frame(kept->message.text());
+      may_overtake = frame && chat::is_urgent(*frame) && place.is_first_of_client();
+      kept->frame = std::move(frame);
+    }
+    if (!may_overtake) {
+      auto reaching = begun().order.reach(place);
+      co_await std::move(reaching);
+    }
+    if (is_long) {
       auto reading = begun().read_long(kept);
       co_await std::move(reading);
-    } else if (kept->message.is_text()) {
-      kept->frame = chat::read_client_frame(kept->message.text());
     }
     std::optional<chat::ClientFrame> frame = std::exchange(kept->frame, {});
     if (frame) {

@@ -20,29 +20,8 @@ std::vector<std::string> trailing_user_ids(const Json& messages) {
   return ids;
 }
 
-// Some call of the message has no result yet.
-bool is_pending(const Json& message) {
-  return std::ranges::any_of(parts::of(message), [](const Json& part) {
-    const std::string& state = parts::text(part, "state");
-    return is_tool_part(part) && !parts::is_true(part, "providerExecuted") &&
-           (state == "input-available" || state == "approval-requested");
-  });
-}
-
 std::string skipped_frame(const std::string& id, const std::vector<std::string>& messages) {
   return response_frame({.id = id, .is_done = true, .message_ids = messages, .outcome = "skipped"});
-}
-
-// Sanitises the messages and hashes them.
-struct Prepared {
-  Json messages;
-  std::vector<std::int64_t> hashes;
-};
-Prepared prepare(Json messages) {
-  for (Json& message : messages) sanitize(message);
-  Prepared prepared{std::move(messages), {}};
-  prepared.hashes = hash_messages(prepared.messages);
-  return prepared;
 }
 
 template <class... Functions>
@@ -73,6 +52,20 @@ void Chat::ask_sanitizer(Json& message) {
 void Chat::clean(Json& message) {
   chat::sanitize(message);
   ask_sanitizer(message);
+}
+
+Task<Prepared> Chat::prepare(Json messages) {
+  auto sanitizing = agent.offload([messages = std::move(messages)]() mutable {
+    for (Json& message : messages) chat::sanitize(message);
+    return std::move(messages);
+  });
+  messages = co_await sanitizing;
+  for (Json& message : messages) ask_sanitizer(message);
+  auto hashing = agent.offload([messages = std::move(messages)]() mutable {
+    std::vector<std::int64_t> hashes = hash_messages(messages);
+    return Prepared{std::move(messages), std::move(hashes)};
+  });
+  co_return co_await hashing;
 }
 
 // ---- the line -----------------------------------------------------------------------------------
@@ -113,7 +106,7 @@ void Chat::clear(const std::optional<Connection>& except) {
   if (running != nullptr) std::exchange(running, nullptr)->stop().request_stop();
   streams.show_clear(except);
   for (const TurnInLine& turn : gone) {
-    if (const auto record = turns.find(turn.id); record && record->incident.attempt > 0)
+    if (const auto record = turns.find(turn.id); record && record->incident.is_shown)
       streams.show_recovering(false, turn.id);
     if (turn.is_running)
       streams.end({.id = turn.id,
@@ -174,11 +167,9 @@ Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
 }
 
 Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
-  for (Json& message : request.messages) ask_sanitizer(message);
   const std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
-  auto preparing = agent.offload(
-      [messages = std::move(request.messages)]() mutable { return prepare(std::move(messages)); });
-  Prepared prepared = co_await preparing;
+  auto preparing = prepare(std::move(request.messages));
+  Prepared prepared = co_await std::move(preparing);
   TurnRequest turn{.id = request.id,
                    .kind = request.is_regenerate ? TurnKind::kRegenerate : TurnKind::kSubmit,
                    .origin_ids = origin_ids,
@@ -208,10 +199,8 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
 }
 
 Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {
-  for (Json& message : frame.messages) ask_sanitizer(message);
-  auto preparing = agent.offload(
-      [messages = std::move(frame.messages)]() mutable { return prepare(std::move(messages)); });
-  Prepared prepared = co_await preparing;
+  auto preparing = prepare(std::move(frame.messages));
+  Prepared prepared = co_await std::move(preparing);
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
                     std::move(sent));
   streams.show_list_of(client);
@@ -286,6 +275,10 @@ void Chat::handle_now(const Connection& client, const ClientFrame& frame) {
           [&](const ToolResult& result) {
             answer(client, result.call, result.auto_continue, result.client_tools,
                    [&](Json& message) {
+                     const Json* const part = parts::find_call(message, result.call);
+                     if (part != nullptr && options.history() == ClientHistory::kAppend &&
+                         own_tools.contains(tool_of(*part)))
+                       return Answer::kLate;  // only the tool itself can give it
                      return result.is_failure ? fail_call(message, result.call, result.error_text)
                                               : answer_call(message, result.call, result.output);
                    });

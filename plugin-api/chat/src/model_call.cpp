@@ -20,6 +20,7 @@ constexpr std::chrono::seconds kStopLimit{10};
 constexpr std::size_t kMaxErrorBody = std::size_t{64} << 10;
 constexpr milliseconds kPollDelay{2'000};
 constexpr int kPolls = 300;  // OpenAI keeps an answer for ten minutes
+constexpr int kLostPolls = 30;
 
 // Makes chunks from the bytes of an answer, without those that the log has.
 class AnswerReader {
@@ -137,16 +138,28 @@ Failure failure_of(const FetchError& error) {
   return {may_pass ? FailureKind::kTransient : FailureKind::kInvalid, error.what()};
 }
 
-// A request to the provider beside the call. Nothing: it has failed.
-Task<std::optional<std::string>> ask_aside(Agent& agent, const ModelCall& call, HttpCall http) {
+// A request to the provider beside the call.
+struct Aside {
+  unsigned status = 0;  // 0: no whole answer has come
+  std::string body = {};
+
+  [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
+  // Asking again would bring no other answer.
+  [[nodiscard]] bool is_final() const {
+    return status >= 400 && status < 500 && status != 408 && status != 409 && status != 425 &&
+           status != 429;
+  }
+};
+Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http) {
+  Aside aside;
   try {
     FetchResponse response = co_await agent.fetch(fetch_request(call, std::move(http)));
-    const std::string body = co_await response.text();
-    if (response.ok()) co_return body;
+    aside.body = co_await response.text();
+    aside.status = response.status();
   } catch (const FetchError& error) {  // the caller has another way
     agent.log.debug("chat: a request beside a call has failed: ", error.what());
   }
-  co_return std::nullopt;
+  co_return aside;
 }
 
 ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
@@ -155,11 +168,11 @@ ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
   return answer;
 }
 
-// A background answer goes on without a connection, and is paid for: a turn that was stopped ends
-// it.
+// A background answer goes on without a connection, and is paid for: a caller that drops it
+// ends it.
 Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& call,
                        const ModelAnswer& answer) {
-  if (!call.is_resumable || !call.stop.stop_requested() || answer.is_whole()) co_return;
+  if (!call.is_resumable || answer.is_whole()) co_return;
   auto stop = provider.follow_up(FollowUp::kStop, answer);
   if (!stop) co_return;
   try {
@@ -206,9 +219,12 @@ class Asking {
       if (call_.is_resumable && !was_stopped) throw;
       reader_.end(error.what());
     }
-    auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
-    co_await std::move(stopping);
-    if (const auto used = reader_.answer().usage().total(); used && *used >= 0)
+    if (watch_->stop.stop_requested()) {
+      auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
+      co_await std::move(stopping);
+    }
+    const auto used = reader_.answer().usage().total();
+    if (used && *used >= 0 && reader_.answer().is_whole())
       attempt.set_cost(static_cast<std::uint64_t>(*used));
     co_return reader_.outcome(watch_->is_stalled);
   }
@@ -297,19 +313,24 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
   if (stored && stored->status >= 400) co_return Probed::not_executed();
   if (stored) reader.feed(stored->body);
-  for (int i = 0; call.is_resumable && i < kPolls && !reader.is_over(); ++i) {
-    if (call.stop.stop_requested()) break;
+  bool is_gone = false;
+  for (int i = 0, lost = 0; call.is_resumable && i < kPolls && lost < kLostPolls; ++i) {
+    if (reader.is_over() || is_gone || call.stop.stop_requested()) break;
     std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
     if (!poll) break;
     auto asking = ask_aside(agent, call, std::move(*poll));
-    const std::optional<std::string> body = co_await std::move(asking);
-    if (!body) break;
-    reader.feed_whole(*body);
-    if (!reader.is_over()) co_await agent.sleep(kPollDelay);
+    const Aside answer = co_await std::move(asking);
+    is_gone = answer.is_final();
+    lost = answer.ok() ? 0 : lost + 1;
+    if (answer.ok()) reader.feed_whole(answer.body);
+    if (!reader.is_over() && !is_gone) co_await agent.sleep(kPollDelay);
   }
+  const bool is_dropped = !reader.is_over() && !is_gone;
   if (!reader.is_over()) reader.end("the server stopped in the middle of the answer");
-  auto stopping = stop_answer(agent, provider, call, reader.answer());
-  co_await std::move(stopping);
+  if (is_dropped) {
+    auto stopping = stop_answer(agent, provider, call, reader.answer());
+    co_await std::move(stopping);
+  }
   co_return Probed::completed(Json(reader.outcome()));
 }
 
@@ -353,9 +374,6 @@ Task<bool> drop_call(Agent& agent, const Provider& provider, ModelCall call, Ope
   const std::optional<PartialAnswer> stored = agent.partial_answer(left.id);
   const bool is_called = left.request && (!stored || stored->status < 400);
   if (stored && is_called && left.kind == kResumableKind) {
-    std::stop_source stop;
-    stop.request_stop();
-    call.stop = stop.get_token();
     call.is_resumable = true;
     const ModelAnswer answer = decoded(provider, *stored);
     auto stopping = stop_answer(agent, provider, call, answer);

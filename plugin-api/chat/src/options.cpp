@@ -49,6 +49,11 @@ std::int64_t ChatOptions::window() const {
   return context_overflow.proactive ? context_overflow.proactive->max_input_tokens : 0;
 }
 
+std::int64_t ChatOptions::usual_output() const {
+  constexpr std::int64_t kTokens = 4'096;
+  return max_output_tokens.value_or(context_tokens > 0 ? context_tokens / 8 : kTokens);
+}
+
 ContextOverflow ChatOptions::overflow() const {
   ContextOverflow overflow = context_overflow;
   if (overflow.proactive && overflow.proactive->max_input_tokens == 0)

@@ -81,6 +81,14 @@ Answer find_asked(Json& message, std::string_view call, bool is_approval, Json*&
 
 }  // namespace
 
+bool is_pending(const Json& message) {
+  return std::ranges::any_of(parts::of(message), [](const Json& part) {
+    const std::string& state = parts::text(part, "state");
+    return is_tool_part(part) && !parts::is_true(part, "providerExecuted") &&
+           (state == "input-available" || state == "approval-requested");
+  });
+}
+
 bool repair(Json& message, const RepairRules& rules) {
   bool is_changed = false;
   for (Json& part : parts::of(message)) {

@@ -36,17 +36,21 @@ Ending ending_of(const std::exception_ptr& thrown, RunningTurn& turn, const Log&
   } catch (const std::exception& error) {
     if (turn.stop().stop_requested()) return {.state = TurnState::kAborted};
     const auto* const failed = dynamic_cast<const TurnFailed*>(&error);
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    const bool is_for_clients =
-        known != nullptr && dynamic_cast<const HostError*>(&error) == nullptr;
-    if (!is_for_clients) log.error("chat: turn ", turn.record().id, " failed: ", error.what());
+    if (!is_for_clients(error))
+      log.error("chat: turn ", turn.record().id, " failed: ", error.what());
     return {.state = TurnState::kError,
-            .text = is_for_clients ? error.what() : kAnswerFailed,
+            .text = is_for_clients(error) ? error.what() : kAnswerFailed,
             .classification = failed == nullptr ? std::string() : failed->reason()};
   }
 }
 
 }  // namespace
+
+bool is_for_clients(const std::exception& error) {
+  if (dynamic_cast<const HostError*>(&error) != nullptr)
+    return dynamic_cast<const CallError*>(&error) != nullptr;
+  return dynamic_cast<const Error*>(&error) != nullptr;
+}
 
 Task<void> Chat::run(std::string id, FiberContext& fiber) {
   bool has_run = false;
@@ -159,9 +163,10 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   }
   if (options.max_persisted_messages)
     transcript.keep_newest(
-        static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)));
+        static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)),
+        waiting_ids());
   if (!turns.end(record.id, state, text, agent.now())) return;
-  if (record.incident.attempt > 0) {
+  if (record.incident.is_shown) {
     streams.show_recovering(false, record.id);
     if (state == TurnState::kCompleted)
       agent.log.event(HEARTH_LOG_INFO, "chat:recovery:completed", "turn=", record.id);
@@ -170,7 +175,7 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   record.error = text;
   // The sender of a message has seen it all, unless something was taken back on the way.
   std::optional<Connection> sender;
-  const bool has_taken_back = record.incident.attempt > 0 || record.plan.overflows > 0;
+  const bool has_taken_back = record.incident.is_shown || record.plan.overflows > 0;
   if (!turn.is_continuation() && !has_taken_back && !record.owner.empty())
     sender = agent.connection(record.owner);
   streams.end(ended_turn(record), sender);
@@ -242,6 +247,7 @@ Task<void> Chat::go_on(Turn& given, FiberContext& fiber) {
   fiber.stash(runs.is_number_integer() ? runs.get<std::int64_t>() + 1 : 1);
   if (!options.recover) throw TurnFailed(options.recovery.terminal_message, "recovery_off");
   const auto awaits = [&] { return awaits_client(turn.message(), client_tools(record)); };
+  if (!awaits()) show_recovering(turn);
   while (!awaits()) {
     auto settling = settle(turn);
     if (co_await std::move(settling)) break;
@@ -304,19 +310,19 @@ Task<void> Chat::interrupted(Turn& given, Interruption interruption, bool is_of_
   if (is_of_turn)
     agent.log.event(HEARTH_LOG_INFO, "chat:recovery:detected", "turn=", record.id,
                     " attempt=", record.incident.attempt);
-  if (interruption.awaits_client && !record.incident.is_exhausted) co_return;
+  if (interruption.awaits_client && record.incident.exhausted.empty()) co_return;
+  if (is_of_turn) show_recovering(turn);
   bool is_wanted = true;
   if (verdict.asks_hook) {
     auto asking = asks_to_keep_on(turn);
     is_wanted = co_await std::move(asking);
     if (turn.stop().stop_requested()) throw TurnStopped();
   }
-  if (verdict.give_up || !is_wanted || record.incident.is_exhausted) {
+  if (verdict.give_up || !is_wanted || !record.incident.exhausted.empty()) {
     auto exhausting = exhaust(turn, verdict.give_up.value_or(GiveUp::kRecoveryAborted));
     co_await std::move(exhausting);
   }
   if (is_of_turn) {
-    streams.show_recovering(true, record.id);
     auto choosing = ask_hook(turn);
     const RecoveryChoice choice = co_await std::move(choosing);
     if (!choice.persist) {
@@ -333,6 +339,12 @@ Task<void> Chat::interrupted(Turn& given, Interruption interruption, bool is_of_
   if (is_of_turn)
     agent.log.event(HEARTH_LOG_INFO, "chat:recovery:attempt", "turn=", record.id,
                     " attempt=", record.incident.attempt);
+}
+
+void Chat::show_recovering(RunningTurn& turn) {
+  if (std::exchange(turn.record().incident.is_shown, true)) return;
+  turn.save();
+  streams.show_recovering(true, turn.record().id);
 }
 
 // An exception of the hook ends the turn.
@@ -359,15 +371,15 @@ Task<bool> Chat::asks_to_keep_on(const RunningTurn& turn) {
 }
 
 Task<void> Chat::exhaust(RunningTurn& turn, GiveUp reason) {
-  const std::string text(reason_text(reason));
-  auto telling = tell_exhausted(turn, text, {});
+  auto telling = tell_exhausted(turn, std::string(reason_text(reason)), {});
   co_await std::move(telling);
-  throw TurnFailed(options.recovery.terminal_message, text);
+  throw TurnFailed(options.recovery.terminal_message, turn.record().incident.exhausted);
 }
 
 Task<void> Chat::tell_exhausted(RunningTurn& turn, std::string reason, std::string why) {
   // Kept by the commit that has what the hook writes before it waits.
-  if (std::exchange(turn.record().incident.is_exhausted, true)) co_return;
+  if (!turn.record().incident.exhausted.empty()) co_return;
+  turn.record().incident.exhausted = reason;
   if (!turns.save(turn.record())) co_return;  // cleared meanwhile
   agent.log.event(HEARTH_LOG_ERROR, "chat:recovery:exhausted", "turn=", turn.record().id,
                   " reason=", reason, why.empty() ? "" : ": ", why);
@@ -425,13 +437,19 @@ Summary Chat::summary_for(const TurnRecord& turn) {
   return {};
 }
 
-// All messages but the answer itself and what waits in the line; the turn's own come last, since
-// others may have come between.
-Json Chat::history_for(const TurnRecord& turn) {
+// The messages that have no answer yet.
+std::vector<std::string> Chat::waiting_ids() const {
   std::vector<std::string> waiting;
   for (const TurnInLine& each : turns.line())
     if (!each.is_running)
       waiting.insert(waiting.end(), each.origin_ids.begin(), each.origin_ids.end());
+  return waiting;
+}
+
+// All messages but the answer itself and what waits in the line; the turn's own come last, since
+// others may have come between.
+Json Chat::history_for(const TurnRecord& turn) {
+  const std::vector<std::string> waiting = waiting_ids();
   const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
     return std::ranges::find(ids, id) != ids.end();
   };
@@ -439,9 +457,8 @@ Json Chat::history_for(const TurnRecord& turn) {
   for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
   std::size_t room = kMaxHistoryBytes;
   if (options.context_tokens > 0) {
-    const std::int64_t answer = options.max_output_tokens.value_or(options.context_tokens / 8);
-    room =
-        static_cast<std::size_t>(std::max<std::int64_t>(options.context_tokens - answer, 256)) * 3;
+    const std::int64_t input = options.context_tokens - options.usual_output();
+    room = static_cast<std::size_t>(std::max<std::int64_t>(input, 256)) * 3;
   }
   Json before = Json::array();
   Json own = Json::array();

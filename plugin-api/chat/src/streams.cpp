@@ -39,7 +39,7 @@ ChatView Streams::view() const {
     if (!record) continue;
     OpenTurn open{turn.id, is_continuation(*record), {}};
     if (open.is_continuation && agent_.connection(record->owner)) open.owner = record->owner;
-    if (turn.is_running && record->incident.attempt > 0) view.recovering = turn.id;
+    if (turn.is_running && record->incident.is_shown) view.recovering = turn.id;
     if (turn.is_running && log_.tally(turn.id).chunks > 0)
       view.streaming = std::move(open);
     else if (open.is_continuation)

@@ -17,9 +17,10 @@ namespace {
 constexpr std::array kTranscriptTables = {
     "CREATE TABLE IF NOT EXISTS chat_messages(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, "
     "role TEXT NOT NULL, hash INTEGER NOT NULL, sent INTEGER NOT NULL, split INTEGER NOT NULL, "
-    "body TEXT NOT NULL)",
+    "pending INTEGER NOT NULL, body TEXT NOT NULL)",
     // With the hashes, so that a list is compared without reading the table.
     "CREATE INDEX IF NOT EXISTS chat_messages_by_id ON chat_messages(id, hash, sent)",
+    "CREATE INDEX IF NOT EXISTS chat_messages_pending ON chat_messages(seq) WHERE pending",
     "CREATE TABLE IF NOT EXISTS chat_pieces(message INTEGER NOT NULL, piece INTEGER NOT NULL, "
     "text TEXT NOT NULL, PRIMARY KEY(message, piece)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS chat_calls(message INTEGER NOT NULL, call TEXT NOT NULL, "
@@ -85,6 +86,12 @@ std::optional<Json> Transcript::find_call(std::string_view call) const {
 std::optional<Json> Transcript::last() const {
   return message_of(agent_.sql("SELECT seq FROM chat_messages ORDER BY seq DESC LIMIT 1")
                         .optional<std::uint64_t>());
+}
+
+bool Transcript::has_pending() const {
+  return agent_.sql("SELECT 1 FROM chat_messages WHERE pending LIMIT 1")
+      .optional<int>()
+      .has_value();
 }
 
 std::size_t Transcript::size() const {
@@ -172,15 +179,17 @@ void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, co
   const std::string_view body = is_split ? std::string_view() : std::string_view(text);
   if (seq) {
     agent_.sql(
-        "UPDATE chat_messages SET role = ?, hash = ?, sent = ?, split = ?, body = ? WHERE seq = ?",
-        role, hashes.stored, hashes.sent, is_split, body, *seq);
+        "UPDATE chat_messages SET role = ?, hash = ?, sent = ?, split = ?, pending = ?, body = ? "
+        "WHERE seq = ?",
+        role, hashes.stored, hashes.sent, is_split, is_pending(message), body, *seq);
     agent_.sql("DELETE FROM chat_pieces WHERE message = ?", *seq);
     agent_.sql("DELETE FROM chat_calls WHERE message = ?", *seq);
   } else {
     const Query added = agent_.sql(
-        "INSERT INTO chat_messages(id, role, hash, sent, split, body) VALUES (?, ?, ?, ?, ?, "
-        "?)",
-        parts::text(message, "id"), role, hashes.stored, hashes.sent, is_split, body);
+        "INSERT INTO chat_messages(id, role, hash, sent, split, pending, body) VALUES (?, ?, ?, ?, "
+        "?, ?, ?)",
+        parts::text(message, "id"), role, hashes.stored, hashes.sent, is_split, is_pending(message),
+        body);
     seq = static_cast<std::uint64_t>(added.last_insert_rowid());
   }
   std::size_t begin = 0;
@@ -218,11 +227,12 @@ void Transcript::clear() {
   agent_.sql("DELETE FROM chat_messages");
 }
 
-std::size_t Transcript::keep_newest(std::size_t count) {
+std::size_t Transcript::keep_newest(std::size_t count, const std::vector<std::string>& kept) {
   const Query gone = agent_.sql(
       "DELETE FROM chat_messages WHERE seq <= (SELECT seq FROM chat_messages ORDER BY seq DESC "
-      "LIMIT 1 OFFSET ?)",
-      count);
+      "LIMIT 1 OFFSET ?) AND seq < COALESCE((SELECT min(seq) FROM chat_messages WHERE id IN "
+      "(SELECT value FROM json_each(?))), 9223372036854775807)",
+      count, Json(kept));
   return static_cast<std::size_t>(gone.changes());
 }
 

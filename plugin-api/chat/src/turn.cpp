@@ -96,6 +96,12 @@ void Turn::chat_tool(std::string name, std::string description, std::string agen
   tool(std::move(added));
 }
 
+void Turn::tool(Tool tool) {
+  if (tool.run && chat_.own_tools.insert(tool.spec.name).second)
+    chat_.agent.kv().put(Chat::kToolsKey, Json(chat_.own_tools));
+  tools_.push_back(std::move(tool));
+}
+
 const Tool* Turn::find_tool(std::string_view name) const {
   const auto found = std::ranges::find(
       tools_, name, [](const Tool& tool) -> std::string_view { return tool.spec.name; });
@@ -160,11 +166,9 @@ Task<void> Turn::run_call(std::string call, const Tool& tool, Json input) {
     chunk = call_error(call, "This call may have been executed; verify before it is repeated.");
   } catch (const Unreadable&) {
     throw;
-  } catch (const Error& error) {
-    chunk = call_error(call, error.what());
   } catch (const std::exception& error) {
-    agent().log.error("chat: the tool ", tool.spec.name, " failed: ", error.what());
-    chunk = call_error(call, "The tool failed.");
+    agent().log.warn("chat: the tool ", tool.spec.name, " failed: ", error.what());
+    chunk = call_error(call, is_for_clients(error) ? error.what() : "The tool failed.");
   }
   std::vector<Json> chunks;
   chunks.push_back(std::move(chunk));
@@ -367,7 +371,7 @@ Task<void> Turn::end_call() {
   if (result.outcome && is_answer)
     take_outcome(*result.outcome);
   else if (result.outcome)
-    settle_call(result.outcome->usage);
+    settle_call(*result.outcome);
   running_.save();
 }
 
@@ -380,7 +384,7 @@ Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
   if (turn.plan.reservation) co_return;
   DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
   const Estimate estimate{estimate_tokens(model_bytes(request.body)),
-                          model_.max_output_tokens.value_or(0)};
+                          model_.max_output_tokens.value_or(chat_.options.usual_output())};
   const Reserved reserved =
       reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
   if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
@@ -400,7 +404,9 @@ void Chat::give_back(TurnRecord& turn) {
   turn.plan.reservation.reset();
 }
 
-void Turn::settle_call(const Usage& usage) {
+// What a provider reports of an answer that was cut is not all of it: the reservation stays.
+void Turn::settle_call(const CallOutcome& outcome) {
+  const Usage usage = outcome.failure.empty() ? outcome.usage : Usage();
   TurnRecord& turn = running_.record();
   if (turn.plan.reservation) {
     DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
@@ -415,7 +421,7 @@ void Turn::settle_call(const Usage& usage) {
 void Turn::take_outcome(const CallOutcome& outcome) {
   TurnRecord& turn = running_.record();
   CallPlan& plan = turn.plan;
-  settle_call(outcome.usage);
+  settle_call(outcome);
   plan.usage = outcome.usage;
   const bool has_gone_on = !plan.open_text.empty();  // what was said before stays
   plan.is_cut = false;
@@ -540,7 +546,7 @@ Task<std::string> Turn::summarise(const Compaction& compaction) {
     };
     auto calling = call_now(model_call(std::move(request)), take);
     CallResult result = co_await std::move(calling);
-    if (result.outcome) settle_call(result.outcome->usage);
+    if (result.outcome) settle_call(*result.outcome);
     running_.save();
     if (stop_token().stop_requested()) throw TurnStopped();
     if (result.outcome && result.outcome->failure.empty()) co_return text;

@@ -59,6 +59,9 @@ struct RepairRules {
   std::function<std::optional<Json>(const Json& part)> replace;
 };
 
+// Some call of the message has no result yet.
+[[nodiscard]] bool is_pending(const Json& message);
+
 // Gives each tool call that no client can answer any more a result, and each tool part an input
 // that is an object: JSON text of an object is read, any other value becomes {}.
 // An approval that has not been asked, and one that is answered in the last message, stay.

@@ -34,7 +34,7 @@ struct ChatOptions {
   bool recover = true;  // false: an interrupted turn ends, and one whose call failed
   RecoveryConfig recovery;
   std::int64_t stall_timeout_ms = 0;    // no chunk comes for so long: as a cut; 0: off
-  std::string client_history = "edit";  // or append: clients only add messages of users
+  std::string client_history = "edit";  // or append: clients add messages of users alone
   std::string concurrency = "queue";    // or latest, merge, drop, debounce
   std::int64_t debounce_ms = 750;
   std::optional<std::int64_t> max_persisted_messages;  // the newest are kept
@@ -47,6 +47,8 @@ struct ChatOptions {
   [[nodiscard]] LineConfig line() const;
   [[nodiscard]] ModelOptions model_options() const;
   [[nodiscard]] std::int64_t window() const;  // in tokens; 0: unknown
+  // The tokens that a call is taken to give where max_output_tokens does not say so.
+  [[nodiscard]] std::int64_t usual_output() const;
   [[nodiscard]] ContextOverflow overflow() const;
 };
 

@@ -46,9 +46,10 @@ struct Incident {
   std::int64_t not_before_ms = 0;  // the attempt that was promised last
   std::int64_t progress = 0;       // the turn's counters at the last interruption ...
   std::int64_t first_work = 0;     // ... and at the first one
-  bool is_exhausted = false;       // on_exhausted has been called
+  bool is_shown = false;           // clients know that the turn recovers
+  std::string exhausted = {};      // with this reason on_exhausted has been called
   HEARTH_FIELDS(attempt, failed_calls, first_seen_ms, last_counted_ms, last_progress_ms,
-                not_before_ms, progress, first_work, is_exhausted)
+                not_before_ms, progress, first_work, is_shown, exhausted)
 };
 
 enum class Trigger : std::uint8_t {

@@ -4,10 +4,10 @@
 //
 // Messages  JSON values without a fault (message_fault), sanitised by the caller. They are stored
 //           as their to_text(), of at most kMaxMessageBytes, and given back as they are.
-// Stored    chat_messages(seq, id, role, hash, sent, split, body): `hash` is that of the text, and
-//           `sent` that of the text as a client has last sent it in a long frame. A text over
-//           kPieceBytes is in chat_pieces, and `body` is empty. chat_calls has the tool calls of
-//           each message, and what reconcile() finds it by. SQL may read them.
+// Stored    chat_messages(seq, id, role, hash, sent, split, pending, body): `hash` is that of the
+//           text, and `sent` that of the text as a client has last sent it in a long frame. A text
+//           over kPieceBytes is in chat_pieces, and `body` is empty. chat_calls has the tool calls
+//           of each message, and what reconcile() finds it by. SQL may read them.
 // Promises  Written with the running turn, as all SQL. A message keeps its place.
 // Threads, lifetime  A member of the agent, whose constructor makes the tables.
 // Failure   SqlError
@@ -62,6 +62,7 @@ class Transcript {
   // The newest message with this tool call: providers use an id again.
   [[nodiscard]] std::optional<Json> find_call(std::string_view call) const;
   [[nodiscard]] std::optional<Json> last() const;
+  [[nodiscard]] bool has_pending() const;  // a message with is_pending()
   [[nodiscard]] std::size_t size() const;
   // The last messages, in their order, as many as fit, and at least one. Their model_bytes() are
   // counted, and of their texts kMaxHistoryBytes at most.
@@ -98,8 +99,9 @@ class Transcript {
   // False: there is no such message.
   bool remove(std::string_view id);
   void clear();
-  // Removes the oldest until `count` are left. Gives how many were removed.
-  std::size_t keep_newest(std::size_t count);
+  // Removes the oldest until `count` are left, but none from the first of `kept` on. Gives how many
+  // were removed.
+  std::size_t keep_newest(std::size_t count, const std::vector<std::string>& kept);
 
  private:
   struct Hashes {

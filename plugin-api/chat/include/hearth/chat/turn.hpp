@@ -68,7 +68,7 @@ class Turn {
   void system(std::string text) { system_ = std::move(text); }
   // Those of the class's file, to be changed.
   [[nodiscard]] ModelOptions& model() noexcept { return model_; }
-  void tool(Tool tool) { tools_.push_back(std::move(tool)); }
+  void tool(Tool tool);
   // A member function of the agent, see tool.hpp.
   template <class Class, class Result, class... Parameters>
   void tool(std::string name, std::string description, Effect effect,
@@ -130,7 +130,7 @@ class Turn {
   // A call that was interrupted has its reservation; one of another purpose is ended. `purpose`: of
   // ModelCall
   [[nodiscard]] Task<void> reserve_call(const HttpCall& request, std::string purpose);
-  void settle_call(const Usage& usage);
+  void settle_call(const CallOutcome& outcome);
   void take_outcome(const CallOutcome& outcome);
   [[nodiscard]] Task<bool> compact(std::string_view reason);
   void take_back_step();  // of a call that was cut

@@ -86,6 +86,12 @@ struct Refusal {
 using ClientFrame = std::variant<ChatRequest, SetMessages, ClearChat, CancelRequest, ResumeRequest,
                                  ResumeAck, ToolResult, ToolApproval, Refusal>;
 
+// Frames that need not wait for those of other clients: they change no message.
+[[nodiscard]] inline bool is_urgent(const ClientFrame& frame) {
+  return std::holds_alternative<CancelRequest>(frame) ||
+         std::holds_alternative<ResumeRequest>(frame) || std::holds_alternative<ResumeAck>(frame);
+}
+
 // Nothing: the text is no frame of a client of the chat; it may be one for another part of the
 // agent. This is also so for a request whose method is not POST.
 //
