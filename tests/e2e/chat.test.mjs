@@ -271,6 +271,7 @@ for (const provider of providers) {
       await tab.act("stop");
       await tab.is(() => window.noted.some(({ turn }) => turn));
       await model.until(({ event }) => event === "disconnect", again);
+      assert.deepEqual((await tab.turns()).map(({ outcome }) => outcome), ["aborted"]);
       await tab.send("Last");
       await tab.shows(`user: ${name}`, `assistant: ${words(4)}`, /user: Next(\nassistant: )?/, "user: Last", `assistant: ${words(5)}`);
     });
@@ -506,6 +507,8 @@ describe("useAgentChat", () => {
       await each.is((wanted) => document.getElementById("transcript").textContent.split("\n").sort().join() === wanted, lines.join());
       await each.rests();
       assert.ok((await each.turns()).every(({ outcome }) => outcome === "completed"));
+      const ids = each.responses().map(({ id }) => id).filter((id, i, all) => id !== all[i - 1]);
+      assert.equal(ids.length, 2, "frames of two turns are mixed");
     }
     assert.equal((await stored(server, name)).length, 4);
   });
@@ -518,6 +521,8 @@ describe("useAgentChat", () => {
     for (const each of [tab, other]) await each.shows(`user: ${name}`, new RegExp(`assistant: ${words(4)}`));
     await other.send("Second");
     await other.is(() => window.noted.some(({ turn }) => turn?.outcome === "skipped"));
+    const skipped = other.frames.entries.findIndex(({ outcome }) => outcome === "skipped");
+    assert.equal(other.frames.entries[skipped - 1].type, "cf_agent_chat_messages");
     await model.release(name);
     await tab.is(() => window.noted.some(({ turn }) => turn));
     for (const each of [tab, other]) {
