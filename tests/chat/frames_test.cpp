@@ -277,6 +277,29 @@ TEST_P(ClientRulesTest, AQuestionThatWaitsIsKeptBeyondTheNewest) {
   EXPECT_EQ(transcript_of(agent).size(), 2U);
 }
 
+TEST_P(ClientRulesTest, C5_TheEndNamesTheMessagesOfItsTurn) {
+  Scripted refused;
+  refused.status = 401;
+  refused.error = "{}";
+  const std::vector<std::pair<Scripted, std::string>> rows = {
+      {says({"ok"}), "completed"}, {refused, "error"}, {says({"ok"}, seconds(10)), "aborted"}};
+  for (const auto& [answer, outcome] : rows) {
+    SCOPED_TRACE(outcome);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(answer);
+    ChatClient client(agent);
+    client.ask("r1", Json::array({user_message("u1", "hi"), user_message("u2", "there")}));
+    own.advance(seconds(1));
+    if (outcome == "aborted") client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+    own.advance(seconds(1));
+    client.read();
+    EXPECT_EQ(client.done("r1").at("outcome"), outcome);
+    EXPECT_EQ(client.done("r1").at("messageIds"), Json::array({"u1", "u2"}));
+  }
+}
+
 // A client whose history is not trusted gives results of its own tools only.
 TEST_P(ClientRulesTest, C53_AppendTakesNoResultOfAToolOfTheServer) {
   for (const bool is_trusted : {false, true}) {

@@ -249,22 +249,27 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
       scripted.then(answer);
       ChatClient client(agent);
       client.say("r1", "count");
-      bool is_cancelled = false;
+      bool is_stopped = false;
       for (const Act& act : row.acts) {
         do_to(own, agent, act);
-        is_cancelled = is_cancelled || act.what == std::string("cancel_fibers");
+        const std::string what = act.what;
+        is_stopped =
+            is_stopped || what == "cancel_fibers" || what == "stop" || what == "mark as stopping";
       }
       own.advance(seconds(300));
       EXPECT_EQ(agent.call("is_stable", 0), true);
       EXPECT_EQ(agent.call("unsettled"), 0);
       EXPECT_EQ(agent.sql("SELECT id FROM chat_turns WHERE ended IS NULL"), Json::array());
+      if (is_stopped)
+        EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"),
+                  Json::array({Json::array({"aborted"})}));
+      agent.kill();
+      own.advance(seconds(300));
       const auto cancels = std::ranges::count_if(scripted.requests(), [](const auto& sent) {
         return sent.url.ends_with("/resp_1/cancel");
       });
-      if (is_cancelled)
-        EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"),
-                  Json::array({Json::array({"aborted"})}));
       EXPECT_EQ(cancels, is_background ? 1 : 0);
+      EXPECT_EQ(scripted.requests().size(), is_background ? 2U : 1U) << "nothing brings it back";
     }
   }
 }

@@ -258,27 +258,47 @@ TEST_P(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
   EXPECT_EQ(model.requests().size(), 19U);
 }
 
-TEST_P(RecoveryOfTurnsTest, APendingApprovalCostsNothingOverTwentyRestarts) {
-  auto agent = make();
-  model.then(asks("refund", {{"id", "o1"}}));
-  model.then({"done"});
-  {
+// Also while another tool still runs.
+TEST_P(RecoveryOfTurnsTest, C43_WhatWaitsForAClientCostsNothingOverTwentyRestarts) {
+  const Scripted approval = asks("refund", {{"id", "o1"}});
+  Scripted beside = approval;
+  beside.says.push_back({.tool = "find", .input = {{"id", "o2"}}});
+  for (const Scripted& calls : {approval, asks("where", {{"a", 1}}), beside}) {
+    const bool is_client_tool = calls.says[0].tool == "where";
+    SCOPED_TRACE(calls.says.back().tool);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(calls);
+    scripted.then({"done"});
+    {
+      ChatClient client(agent);
+      client.ask("r1", Json::array({user_message("u1", "refund")}),
+                 {{"clientTools", Json::array({{{"name", "where"}}})}});
+      own.advance(seconds(1));
+    }
+    for (int i = 0; i < 20; ++i) {
+      agent.kill();
+      own.advance(calls.says.size() > 1 ? seconds(1) : seconds(600));
+      agent.wake();
+    }
+    own.advance(seconds(10));
+    EXPECT_EQ(agent.call("is_stable", 0), false);
     ChatClient client(agent);
-    client.say("r1", "refund");
-    wait(seconds(1));
+    const Json asked = transcript_of(agent)[1].at("parts");
+    for (const Json& part : asked) {
+      if (!part.contains("toolCallId") || part.contains("output")) continue;
+      if (is_client_tool)
+        client.answer(part.at("toolCallId"), "here");
+      else
+        client.approve(part.at("toolCallId"), true);
+    }
+    own.advance(seconds(2));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
+    EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
+    EXPECT_EQ(agent.call("is_stable", 0), true);
+    EXPECT_EQ(scripted.requests().size(), 2U);
   }
-  for (int i = 0; i < 20; ++i) {
-    agent.kill();
-    wait(std::chrono::minutes(10));
-    agent.wake();
-  }
-  EXPECT_EQ(agent.call("is_stable", 0), false);
-  ChatClient client(agent);
-  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), true);
-  wait(seconds(2));
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
-  EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
-  EXPECT_EQ(agent.call("is_stable", 0), true);
 }
 
 TEST_P(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {

@@ -106,6 +106,9 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
     sender.say(id, "hi");
     if (has_queued) sender.say("r3", "and");
     wait(seconds(1));
+    ChatClient fresh(agent);
+    fresh.read();
+    EXPECT_EQ(fresh.frames("cf_agent_stream_pending").size(), 1U);
     late.resume();
     late.read();
     EXPECT_EQ(late.frames("cf_agent_stream_pending").size(), has_queued ? 2U : 1U);
@@ -113,6 +116,8 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
       sender.send({{"type", "cf_agent_chat_request_cancel"}, {"id", turn}});
     wait(seconds(1));
     late.read();
+    fresh.read();
+    EXPECT_EQ(fresh.frames("cf_agent_stream_resume_none").size(), 1U);
     EXPECT_EQ(late.frames("cf_agent_stream_resume_none").size(), has_queued ? 2U : 1U);
   }
   EXPECT_TRUE(late.frames("cf_agent_stream_resuming").empty());
