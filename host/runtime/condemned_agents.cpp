@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/agent_context.hpp"
+#include "storage/copy_mark.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -51,6 +52,10 @@ std::vector<storage::AgentKey> CondemnedAgents::below(const storage::AgentKey& k
     return each.name.starts_with(prefix);
   });
   return found;
+}
+
+bool CondemnedAgents::may_remove_files(const storage::AgentKey& key) const {
+  return data_.copy_mark().may_remove(key);
 }
 
 std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {

@@ -53,9 +53,7 @@ class CondemnedAgents {
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
   // False: a backup copies the files first, early.
-  [[nodiscard]] bool may_remove_files(const storage::AgentKey& key) const {
-    return data_.copy_mark().may_remove(key);
-  }
+  [[nodiscard]] bool may_remove_files(const storage::AgentKey& key) const;
   // Removes the files of a condemned agent that is not in memory. Returns what went wrong, or "".
   [[nodiscard]] std::string remove_files(const storage::AgentKey& key) const;
 

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "storage/agent_database.hpp"
+#include "storage/copy_mark.hpp"
 #include "storage/wal_format.hpp"
 
 #include <sys/resource.h>

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/file_descriptor.hpp"
 #include "storage/connection.hpp"
+#include "storage/copy_mark.hpp"
 #include "storage/directory.hpp"
 
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/stop_point.hpp"
 #include "storage/agent_schema.hpp"
+#include "storage/copy_mark.hpp"
 #include "storage/data_format.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"

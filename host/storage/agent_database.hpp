@@ -4,7 +4,6 @@
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/connection.hpp"
-#include "storage/copy_mark.hpp"
 #include "storage/kept_statements.hpp"
 #include "storage/sync_service.hpp"
 
@@ -17,6 +16,8 @@
 #include <string_view>
 
 namespace hearth::storage {
+
+class CopyMark;
 
 struct AgentDatabaseOptions {
   // Page cache, in pages of 4 KiB. Grows as needed; release_memory() frees it.

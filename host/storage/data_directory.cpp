@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/sha256.hpp"
 #include "storage/agent_database.hpp"
+#include "storage/copy_mark.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -167,7 +168,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
 }
 
 DataDirectory::DataDirectory(std::filesystem::path path, int lock) noexcept
-    : path_(std::move(path)), lock_(lock) {}
+    : path_(std::move(path)), lock_(lock), copy_mark_(std::make_unique<CopyMark>()) {}
 
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept
     : path_(std::move(other.path_)),

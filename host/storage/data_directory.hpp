@@ -3,7 +3,6 @@
 
 #include "base/error.hpp"
 #include "storage/agent_key.hpp"
-#include "storage/copy_mark.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +13,8 @@
 #include <string>
 
 namespace hearth::storage {
+
+class CopyMark;
 
 // data/
 //   lock                               locked with flock() while the server runs; has its process
@@ -130,7 +131,7 @@ class DataDirectory {
     std::atomic<bool> is_full = false;
   };
   std::unique_ptr<Watch> watch_ = std::make_unique<Watch>();
-  std::unique_ptr<CopyMark> copy_mark_ = std::make_unique<CopyMark>();
+  std::unique_ptr<CopyMark> copy_mark_;
 };
 
 }  // namespace hearth::storage

@@ -3,6 +3,7 @@
 #include "runtime/destructions.hpp"
 
 #include "fakes.hpp"
+#include "storage/copy_mark.hpp"
 #include "support/fake_sync_calls.hpp"
 #include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
