@@ -6,7 +6,6 @@
 #include "storage/agent_key.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace hearth::api {
@@ -40,14 +39,8 @@ std::string name_of_key(std::string_view written) {
 }
 
 Result<AgentPageRequest> read_stuck_page(std::string_view query) {
-  AgentPageRequest request;
-  if (auto read = read_words(query, {{"class", &request.agent_class}, {"after", &request.after}});
-      read.has_error())
-    return read.error();
-  const auto limit = page_limit(query);
-  if (!limit) return limit.error();
-  request.limit = *limit;
-  return request;
+  QueryReader in(query);
+  return in.result(AgentPageRequest{in.word("class"), in.word("after"), in.limit()});
 }
 
 Result<AgentPageRequest> read_agent_page(std::string_view query) {
@@ -60,53 +53,37 @@ Result<AgentPageRequest> read_agent_page(std::string_view query) {
 }
 
 Result<OperationQuery> read_operation_query(std::string_view text) {
-  OperationQuery query;
-  std::string states;
-  if (auto read = read_words(text, {{"class", &query.agent_class},
-                                    {"agent", &query.agent},
-                                    {"kind", &query.kind},
-                                    {"state", &states},
-                                    {"after", &query.after}});
-      read.has_error())
-    return read.error();
-  if (!query.agent.empty() && query.agent_class.empty())
+  QueryReader in(text);
+  OperationQuery query{.agent_class = in.word("class"),
+                       .agent = in.word("agent"),
+                       .kind = in.word("kind"),
+                       .states = words_in(in.word("state")),
+                       .begun_before_ms = {},
+                       .after = in.word("after")};
+  if (!in.wrong() && !query.agent.empty() && query.agent_class.empty())
     return Error{Errc::kInvalidArgument, "name the class of the agent, too"};
   query.agent = name_of_key(query.agent);
-  query.states = words_in(states);
-  auto before = number_in(text, "begun_before_ms", 0, std::numeric_limits<std::int64_t>::max());
-  if (!before) return before.error();
-  query.begun_before_ms = *before;
-  const auto limit = page_limit(text);
-  if (!limit) return limit.error();
-  query.limit = *limit;
-  return query;
+  query.begun_before_ms = in.number("begun_before_ms");
+  query.limit = in.limit();
+  return in.result(std::move(query));
 }
 
 Result<storage::AuditQuery> read_audit_query(std::string_view text) {
+  QueryReader in(text);
   storage::AuditQuery query;
-  if (auto read = read_words(text, {{"event", &query.event},
-                                    {"actor", &query.actor},
-                                    {"class", &query.agent_class},
-                                    {"agent", &query.agent}});
-      read.has_error())
-    return read.error();
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const auto after = number_in(text, "after", 0, kMost);
-  if (!after) return after.error();
-  query.after = after->value_or(0);
-  const auto limit = page_limit(text);
-  if (!limit) return limit.error();
-  const auto last = number_in(text, "last", 1, kMaxPage);
-  if (!last) return last.error();
-  query.newest = last->has_value();
-  query.limit = static_cast<std::size_t>(last->value_or(static_cast<std::int64_t>(*limit)));
-  for (const auto& [key, moment] :
-       {std::pair("since_ms", &query.since_ms), std::pair("until_ms", &query.until_ms)}) {
-    auto given = number_in(text, key, 0, kMost);
-    if (!given) return given.error();
-    *moment = *given;
+  query.event = in.word("event");
+  query.actor = in.word("actor");
+  query.agent_class = in.word("class");
+  query.agent = in.word("agent");
+  query.after = in.number("after").value_or(0);
+  query.limit = in.limit();
+  if (const auto last = in.number("last", 1, kMaxPage)) {
+    query.newest = true;
+    query.limit = static_cast<std::size_t>(*last);
   }
-  return query;
+  query.since_ms = in.number("since_ms");
+  query.until_ms = in.number("until_ms");
+  return in.result(std::move(query));
 }
 
 Result<std::string> read_named_class(const std::string& body) {
@@ -125,15 +102,8 @@ Result<std::string> read_named_class(const std::string& body) {
 }
 
 Result<WorkQuery> read_work_query(std::string_view text) {
-  WorkQuery query;
-  if (auto read = read_words(
-          text, {{"kind", &query.kind}, {"state", &query.state}, {"after", &query.after}});
-      read.has_error())
-    return read.error();
-  const auto limit = page_limit(text);
-  if (!limit) return limit.error();
-  query.limit = *limit;
-  return query;
+  QueryReader in(text);
+  return in.result(WorkQuery{in.word("kind"), in.word("state"), in.word("after"), in.limit()});
 }
 
 Result<WorkChange> read_work_change(const std::string& body) {

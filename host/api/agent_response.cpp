@@ -1,6 +1,5 @@
 #include "api/agent_response.hpp"
 
-#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 #include "base/http_token.hpp"
 

@@ -14,7 +14,7 @@ namespace hearth::api {
 // is streamed. If the agent succeeded, status and headers are the agent's, else the status is
 // http_status() of the error.
 //
-// Failure   The client reads what api/failure_text.hpp says. After the first part the client cannot
+// Failure   The client reads what api/http_errors.hpp says. After the first part the client cannot
 //           get a text: the connection is cut, so that the client sees that the answer is
 //           incomplete, and the text is logged (http.agent_failed). If the client leaves while an
 //           answer is streamed, emit() reports it to the agent.

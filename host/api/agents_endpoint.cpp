@@ -2,11 +2,9 @@
 
 #include "api/agent_response.hpp"
 #include "api/agent_socket.hpp"
-#include "api/class_page.hpp"
-#include "api/expiring_socket.hpp"
 #include "api/http_errors.hpp"
-#include "api/new_agents.hpp"
 #include "api/request_body.hpp"
+#include "api/sub_agent_gate.hpp"
 #include "base/escape.hpp"
 #include "base/secret.hpp"
 #include "protocol/agent_address.hpp"

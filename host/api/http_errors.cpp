@@ -1,5 +1,6 @@
 #include "api/http_errors.hpp"
 
+#include "json/json_text.hpp"
 #include "protocol/http_error.hpp"
 
 namespace hearth::api {
@@ -32,6 +33,24 @@ net::HttpResponse error_answer(int status, std::string_view code, std::string_vi
   if (status == 503) response.headers.push_back({"Retry-After", "1"});
   response.body = protocol::http_error_body(code, message);
   return response;
+}
+
+net::HttpResponse methods_answer(std::string_view segment, std::string_view methods) {
+  net::HttpResponse response;
+  response.headers.push_back({"Content-Type", "application/json"});
+  response.body = R"({"class":)";
+  append_json_string(response.body, segment);
+  response.body += R"(,"methods":)";
+  response.body += methods;
+  response.body += '}';
+  return response;
+}
+
+std::string FailureText::of(const Error& error) const {
+  if (error.code != Errc::kPlugin || shows_all_) return error.message;
+  if (span_.is_none()) return "the method failed";
+  // Of a traceparent: 00-TRACE-SPAN-FLAGS.
+  return "the method failed (trace " + span_.text().substr(3, 32) + ")";
 }
 
 }  // namespace hearth::api

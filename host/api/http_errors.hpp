@@ -1,9 +1,11 @@
 #pragma once
-// Errors as HTTP responses.
+// Errors and lists of methods as HTTP responses.
 
 #include "base/error.hpp"
 #include "net/http.hpp"
+#include "runtime/call_sink.hpp"
 
+#include <string>
 #include <string_view>
 
 namespace hearth::api {
@@ -19,5 +21,30 @@ namespace hearth::api {
 // Answers {"error":{"code":...,"message":...}}, both escaped. A 503 also has Retry-After: 1.
 [[nodiscard]] net::HttpResponse error_answer(int status, std::string_view code,
                                              std::string_view message);
+
+// Answers {"class":segment,"methods":[...]}. `methods`: JSON of runtime::AgentClass::methods().
+[[nodiscard]] net::HttpResponse methods_answer(std::string_view segment, std::string_view methods);
+
+// The text of a failed event, for a client.
+//
+// The texts of a failure inside the agent's code (kPlugin) are for its author: the runtime logs
+// them, and clients read "the method failed" and under which trace the log has it. The author's
+// errors with any other code, and those of the host, are for clients.
+//
+// Before begun(), the code has not run for this event, and there is no trace.
+class FailureText {
+ public:
+  // `shows_all`: the class shows clients all texts (ClassSettings::show_failures).
+  void begun(const extensions::Span& span, bool shows_all) {
+    span_ = span;
+    shows_all_ = shows_all;
+  }
+  [[nodiscard]] std::string of(const Error& error) const;
+  [[nodiscard]] const extensions::Span& span() const { return span_; }
+
+ private:
+  extensions::Span span_;
+  bool shows_all_ = false;
+};
 
 }  // namespace hearth::api

@@ -1,6 +1,5 @@
 #include "api/object_answer.hpp"
 
-#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 #include "json/json.hpp"
 #include "protocol/object_address.hpp"

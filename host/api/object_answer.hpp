@@ -37,7 +37,7 @@ namespace hearth::api {
 //   kInternal                 500 internal
 //   kUnavailable, kClosing, kCancelled   503 sandbox_unavailable
 //   kTimeout                  504 call_timeout
-// The text of a failure inside the object's code is as api/failure_text.hpp says.
+// The text of a failure inside the object's code is as api/http_errors.hpp says.
 [[nodiscard]] net::HttpResponse object_error(const Error& error);
 
 // The same for a call that ran. A limit that its method has met is not retryable: the method would

@@ -23,29 +23,23 @@ Error wrong_request(std::string_view why) {
 }  // namespace
 
 Result<ObjectPageRequest> read_object_page(std::string_view query) {
+  QueryReader in(query);
   ObjectPageRequest request;
-  std::string status;
-  if (const auto read = read_words(
-          query,
-          {{"class", &request.agent_class}, {"cursor", &request.after}, {"status", &status}});
-      !read)
-    return read.error();
+  request.agent_class = in.word("class");
+  request.after = in.word("cursor");
+  std::string status = in.word("status");
   std::ranges::transform(status, status.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (!status.empty() && status != "active" && status != "hibernating")
+  if (!in.wrong() && !status.empty() && status != "active" && status != "hibernating")
     return wrong_request("`status` must be Active or Hibernating");
   if (!status.empty()) request.is_active = status == "active";
-  const auto limit = page_limit(query);
-  if (!limit) return limit.error();
-  request.limit = *limit;
-  return request;
+  request.limit = in.limit();
+  return in.result(std::move(request));
 }
 
 Result<PageRequest> read_page(std::string_view query, std::string_view cursor) {
-  const auto limit = page_limit(query);
-  if (!limit) return limit.error();
-  PageRequest request{.after = {}, .limit = *limit};
-  if (const auto read = read_words(query, {{cursor, &request.after}}); !read) return read.error();
-  return request;
+  QueryReader in(query);
+  const std::size_t limit = in.limit();
+  return in.result(PageRequest{.after = in.word(cursor), .limit = limit});
 }
 
 Result<NewObject> read_new_object(std::string_view text, std::size_t max_name_bytes) {

@@ -1,7 +1,7 @@
 #include "api/objects_endpoint.hpp"
 
-#include "api/new_agents.hpp"
 #include "api/object_answer.hpp"
+#include "api/sub_agent_gate.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
 #include "json/json.hpp"

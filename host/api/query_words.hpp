@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,18 +29,6 @@ inline Result<std::optional<std::string>> value_in(std::string_view query, std::
   return value;
 }
 
-// The values of several keys; "" for an absent one.
-inline Result<void> read_words(
-    std::string_view query,
-    std::initializer_list<std::pair<std::string_view, std::string*>> words) {
-  for (const auto& [key, word] : words) {
-    auto value = value_in(query, key, kMaxValueBytes);
-    if (!value) return value.error();
-    *word = std::move(*value).value_or("");
-  }
-  return {};
-}
-
 // A whole number of a query, if it is there.
 inline Result<std::optional<std::int64_t>> number_in(std::string_view query, std::string_view key,
                                                      std::int64_t least, std::int64_t most) {
@@ -60,12 +48,42 @@ inline Result<std::optional<std::int64_t>> number_in(std::string_view query, std
 // Items of a page.
 inline constexpr std::int64_t kMaxPage = 1000;
 
-// The `limit` of a page.
-inline Result<std::size_t> page_limit(std::string_view query) {
-  constexpr std::int64_t kByDefault = 100;
-  const auto limit = number_in(query, "limit", 1, kMaxPage);
-  if (!limit) return limit.error();
-  return static_cast<std::size_t>(limit->value_or(kByDefault));
-}
+// Reads the values of a query one after the other.
+class QueryReader {
+ public:
+  explicit QueryReader(std::string_view query) : query_(query) {}
+
+  // "" for an absent one.
+  std::string word(std::string_view key) {
+    return taken(value_in(query_, key, kMaxValueBytes)).value_or("");
+  }
+  std::optional<std::int64_t> number(std::string_view key, std::int64_t least = 0,
+                                     std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    return taken(number_in(query_, key, least, most));
+  }
+  // The `limit` of a page.
+  std::size_t limit() {
+    return static_cast<std::size_t>(number("limit", 1, kMaxPage).value_or(100));
+  }
+
+  // `request`, which was made of the values, or what is wrong with the first wrong one.
+  template <class Request>
+  [[nodiscard]] Result<Request> result(Request request) const {
+    if (wrong_) return *wrong_;
+    return request;
+  }
+  [[nodiscard]] const std::optional<Error>& wrong() const { return wrong_; }
+
+ private:
+  template <class Value>
+  Value taken(Result<Value> value) {
+    if (value) return *std::move(value);
+    if (!wrong_) wrong_ = value.error();
+    return {};
+  }
+
+  const std::string_view query_;
+  std::optional<Error> wrong_;
+};
 
 }  // namespace hearth::api

@@ -1,9 +1,9 @@
 #include "api/sub_agent_gate.hpp"
 
 #include "api/agent_socket.hpp"
-#include "api/failure_text.hpp"
 #include "api/http_errors.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -156,6 +156,25 @@ std::shared_ptr<net::WebSocketListener> open_gated_socket(
   };
   ask_gates(shard, loop, std::move(gates), std::move(question), std::move(decided));
   return listener;
+}
+
+bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                    const storage::AgentKey& key) {
+  if (address == nullptr) return false;
+  try {
+    return !shard.exists(key) && !address->may_make_agent();
+  } catch (const StorageError&) {  // agent boundary
+    return false;
+  }
+}
+
+bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                    const std::vector<Gate>& way, const storage::AgentKey& key) {
+  return std::ranges::any_of(way,
+                             [&shard, address](const Gate& gate) {
+                               return makes_too_many(shard, address, gate.above);
+                             }) ||
+         makes_too_many(shard, address, key);
 }
 
 }  // namespace hearth::api

@@ -1,5 +1,6 @@
 #pragma once
-// Whether the agents above a sub-agent let a client through to it.
+// What a client must pass on its way to an agent: the agents above a sub-agent, and the limit on
+// agents that the clients of one address may make (net/http.hpp, ClientAddress).
 
 #include "base/close_codes.hpp"
 #include "net/http.hpp"
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::api {
@@ -55,5 +57,19 @@ void ask_gates(runtime::Shard& shard, runtime::ShardLoop& loop, std::vector<Gate
     runtime::Shard& shard, runtime::ShardLoop& loop, const std::shared_ptr<net::WebSocket>& socket,
     std::vector<Gate> gates, std::string segment, runtime::ConnectRequest request,
     std::function<bool()> is_withdrawn);
+
+// The noun for too_many_response() and too_many_reason().
+inline constexpr std::string_view kNewAgents = "new agents";
+
+// If the agent does not exist, counts it for the client's address. True: the address has made too
+// many. False if the directory of agents cannot be read: then the runtime reports that. `address`:
+// null if no address is limited.
+//   Threads  The loop of `shard`.
+[[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                                  const storage::AgentKey& key);
+// The same for an agent and those on the way to it. The agents that do not exist are counted before
+// the first one is asked, because an agent that is asked exists from then on.
+[[nodiscard]] bool makes_too_many(runtime::Shard& shard, const net::ClientAddress* address,
+                                  const std::vector<Gate>& way, const storage::AgentKey& key);
 
 }  // namespace hearth::api

@@ -411,8 +411,8 @@ AdminOutput show_operations(const Asker& asker) {
 // Adds the result that the command gives. False: it is not JSON.
 bool add_result(const AdminCommand& command, Json& to) {
   if (command.result.empty()) return true;
-  auto result = parse_client_json(command.result);
-  if (result) to["result"] = *std::move(result);
+  const auto result = parse_client_json(command.result);
+  if (result) to["result"] = *result;
   return result.has_value();
 }
 

@@ -5,6 +5,7 @@
 #include "json/json.hpp"
 #include "plugins/versions/version_files.hpp"
 #include "plugins/versions/version_ledger.hpp"
+#include "server/admin_desk.hpp"
 #include "server/server_record.hpp"
 #include "storage/data_directory.hpp"
 
@@ -15,21 +16,6 @@ namespace hearth::cli {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 4096;
-
-// In the form of the server's list.
-Json list_of(const plugins::VersionFacts& facts) {
-  Json list = Json::array();
-  for (const plugins::ClassFacts& each : facts.classes) {
-    if (!each.is_quarantined) continue;
-    list.push_back({{"class", each.agent_class},
-                    {"library", each.library},
-                    {"sha256", each.sha256},
-                    {"reason", each.reason},
-                    {"call", each.call},
-                    {"since_ms", each.since_ms}});
-  }
-  return {{"quarantined", std::move(list)}};
-}
 
 // Reads the facts without changing anything.
 Result<plugins::VersionFacts> readable_facts(const std::filesystem::path& data) {
@@ -132,9 +118,10 @@ Answer answer(const QuarantineCommand& command) {
     return ask(command, *client);
   }
   if (!command.release.empty()) return release(command, data);
-  const auto facts = readable_facts(data);
+  auto facts = readable_facts(data);
   if (!facts) return failed_answer(facts.error().message);
-  return listed(command, list_of(*facts));
+  std::erase_if(facts->classes, [](const auto& each) { return !each.is_quarantined; });
+  return listed(command, server::quarantine_json(facts->classes));
 }
 
 }  // namespace hearth::cli

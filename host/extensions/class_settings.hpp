@@ -94,7 +94,7 @@ struct ClassSettings {
     return {.auth = auth, .cors = cors, .list_methods = list_methods};
   }
 
-  // Whether clients read the text of every failure (api/failure_text.hpp).
+  // Whether clients read the text of every failure (api/http_errors.hpp).
   bool show_failures = false;
 
   Durability durability = Durability::kProcess;

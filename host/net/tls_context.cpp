@@ -140,9 +140,7 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const {
   SSL_CTX_free(context);
 }
 
-TlsContext::TlsContext(bool is_client)
-    : context_(SSL_CTX_new(is_client ? TLS_client_method() : TLS_server_method())),
-      is_client_(is_client) {
+TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_server_method())) {
   HEARTH_ASSERT(context_ != nullptr, "OpenSSL makes no context");
   SSL_CTX* const context = context_.get();
   SSL_CTX_set_mode(context, kModes);
@@ -159,23 +157,17 @@ TlsContext::TlsContext(bool is_client)
                       SSL_CTX_set_ciphersuites(context, kSuites) == 1 &&
                       SSL_CTX_set1_groups_list(context, kGroups) == 1;
   HEARTH_ASSERT(is_set, "OpenSSL does not know our ciphers");
-  if (!is_client) SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& options) {
   // Not make_shared, which cannot call the private constructor.
-  std::shared_ptr<TlsContext> fresh(new TlsContext(false));
+  std::shared_ptr<TlsContext> fresh(new TlsContext());
   ERR_clear_error();
   const Result<void> used = fresh->use(options);
   ERR_clear_error();
   if (!used) return used.error();
   return std::shared_ptr<const TlsContext>(std::move(fresh));
-}
-
-std::shared_ptr<const TlsContext> TlsContext::for_own_server() {
-  std::shared_ptr<TlsContext> fresh(new TlsContext(true));
-  SSL_CTX_set_verify(fresh->get(), SSL_VERIFY_NONE, nullptr);
-  return fresh;
 }
 
 Result<void> TlsContext::use(const TlsOptions& options) {

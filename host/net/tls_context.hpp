@@ -32,15 +32,11 @@ class TlsContext {
   //             the key's file. kInvalidArgument: no PEM, a key that is encrypted, belongs to
   //             another certificate or is too weak. Otherwise the error of read_file().
   [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> load(const TlsOptions& options);
-  // For a client of a server on this machine that it knows by other means: it does not check the
-  // server's certificate.
-  [[nodiscard]] static std::shared_ptr<const TlsContext> for_own_server();
 
   // When the certificate expires.
   [[nodiscard]] std::chrono::system_clock::time_point not_after() const { return not_after_; }
   // SHA-256 of the certificate, in hexadecimal.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
-  [[nodiscard]] bool is_client() const { return is_client_; }
   // For TlsSession.
   [[nodiscard]] ssl_ctx_st* get() const { return context_.get(); }
 
@@ -49,13 +45,12 @@ class TlsContext {
     void operator()(ssl_ctx_st* context) const;
   };
 
-  explicit TlsContext(bool is_client);
+  TlsContext();
   Result<void> use(const TlsOptions& options);
 
   std::unique_ptr<ssl_ctx_st, Free> context_;
   std::chrono::system_clock::time_point not_after_{};
   std::string fingerprint_;
-  const bool is_client_;
 };
 
 }  // namespace hearth::net

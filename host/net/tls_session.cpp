@@ -88,11 +88,7 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, int descriptor
   BIO_set_data(bio, &wire_);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // owns it from here on
-  if (context_->is_client()) {
-    SSL_set_connect_state(ssl_.get());
-  } else {
-    SSL_set_accept_state(ssl_.get());
-  }
+  SSL_set_accept_state(ssl_.get());
 }
 
 TlsSession::~TlsSession() = default;

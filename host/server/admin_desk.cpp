@@ -1,7 +1,7 @@
 #include "server/admin_desk.hpp"
 
 #include "api/admin_requests.hpp"
-#include "api/class_page.hpp"
+#include "api/http_errors.hpp"
 #include "base/escape.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/shard_questions.hpp"
@@ -105,6 +105,19 @@ DefinitionDesk::Served names_of(const runtime::ClassRegistry& classes) {
 
 }  // namespace
 
+Json quarantine_json(const std::vector<plugins::ClassFacts>& quarantined) {
+  Json held = Json::array();
+  for (const plugins::ClassFacts& each : quarantined) {
+    held.push_back({{"class", each.agent_class},
+                    {"library", each.library},
+                    {"sha256", each.sha256},
+                    {"reason", each.reason},
+                    {"call", each.call},
+                    {"since_ms", each.since_ms}});
+  }
+  return {{"quarantined", std::move(held)}};
+}
+
 AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
                      const storage::DataDirectory& data, plugins::VersionLedger& ledger,
                      AuditLog& audit, Logger& logger, const config::ServerConfig& server,
@@ -130,30 +143,22 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
           logger) {}
 
 void AdminDesk::add_routes(std::vector<api::Route>& rows) {
-  const auto add = [&rows](std::string_view method, std::string_view pattern,
-                           std::string_view summary, std::function<void(const RouteCall&)> answer,
-                           api::RouteShape shape) {
-    rows.push_back(
-        {method, pattern, api::Access::kAdministrator, summary, std::move(answer), shape});
-  };
-  const auto at_once = [this](void (AdminDesk::*work)(const RouteCall&)) {
-    return [this, work](const RouteCall& call) { (this->*work)(call); };
-  };
+  const auto add = row_adder(rows);
   add("GET", "/admin/plugins", "The libraries that are served, and the files that are not.",
       on_desk(desk_, *this, &AdminDesk::plugins), {.answer = "PluginList"});
   add("POST", "/admin/plugins/reload", "Looks at the libraries and the class files.",
-      at_once(&AdminDesk::reload), {.body = "NamedClass", .answer = "ReloadedFiles"});
+      at_once(*this, &AdminDesk::reload), {.body = "NamedClass", .answer = "ReloadedFiles"});
   add("GET", "/admin/generations", "All versions of libraries that are loaded.",
       on_desk(desk_, *this, &AdminDesk::generations), {.answer = "GenerationList"});
   add("GET", "/admin/classes", "The classes that are served.",
       on_desk(desk_, *this, &AdminDesk::classes), {.answer = "ClassList"});
   add("GET", "/admin/classes/{class}/methods", "The methods of a class.",
-      at_once(&AdminDesk::methods), {.answer = "MethodList"});
+      at_once(*this, &AdminDesk::methods), {.answer = "MethodList"});
   add("GET", "/admin/quarantine", "The classes that crashed the server too often.",
-      at_once(&AdminDesk::quarantined), {.answer = "QuarantineList"});
-  add("POST", "/admin/quarantine/release", "Serves a class again.", at_once(&AdminDesk::release),
-      {.body = "NamedClass", .answer = "Released"});
-  add("GET", "/admin/audit", "A page of the audit log.", at_once(&AdminDesk::audit),
+      at_once(*this, &AdminDesk::quarantined), {.answer = "QuarantineList"});
+  add("POST", "/admin/quarantine/release", "Serves a class again.",
+      at_once(*this, &AdminDesk::release), {.body = "NamedClass", .answer = "Released"});
+  add("GET", "/admin/audit", "A page of the audit log.", at_once(*this, &AdminDesk::audit),
       {.query = "after limit last event actor class agent since_ms until_ms",
        .answer = "AuditPage"});
   data_desk_.add_routes(rows);
@@ -250,16 +255,7 @@ void AdminDesk::reload_files(const std::string& agent_class,
 // ---- quarantine ---------------------------------------------------------------------------------
 
 void AdminDesk::quarantined(const RouteCall& call) {
-  Json held = Json::array();
-  for (const plugins::ClassFacts& each : ledger_.quarantined()) {
-    held.push_back({{"class", each.agent_class},
-                    {"library", each.library},
-                    {"sha256", each.sha256},
-                    {"reason", each.reason},
-                    {"call", each.call},
-                    {"since_ms", each.since_ms}});
-  }
-  respond(call, Json{{"quarantined", std::move(held)}});
+  respond(call, quarantine_json(ledger_.quarantined()));
 }
 
 std::size_t AdminDesk::count_quarantined() const {
@@ -317,10 +313,8 @@ void AdminDesk::serve_again(const std::vector<plugins::ClassFacts>& released,
 
 Result<Json> AdminDesk::classes(const RouteCall& /*call*/) {
   using Counts = std::map<std::string, std::size_t>;
-  Questions<Counts> questions(shard_patience_);
-  for (unsigned index = 0; index < runtime_.shard_count(); ++index)
-    questions.ask(runtime_, index, [](runtime::Shard& shard) { return shard.live_by_class(); });
-  const auto all = questions.wait();
+  const auto all = ask_all(runtime_, shard_patience_,
+                           [](runtime::Shard& shard) { return shard.live_by_class(); });
   if (!all) return no_loop();
   Counts live;
   for (const Counts& counts : *all) {

@@ -25,26 +25,18 @@
 
 namespace hearth::server {
 
-// The rows of /admin, and those of /objects/definitions. The bodies; agent_desk.hpp has those of
-// agents and operations:
-//
-//  /admin/plugins                  {"plugins":[...],"refused":[...],"moving":[...],
-//                                  "settings":[...]}: the files that are served, oldest first, and
-//                                  those that are not; the classes whose agents still move to
-//                                  another version or other settings; settings that are not proven
-//                                  yet
-//  /admin/plugins/reload           {"files":[...]}; body: nothing, or {"class":"..."}. Answers when
-//                                  the files were read and tried. Agents may still be moving then
-//  /admin/generations              {"generations":[...]}: all versions that are loaded
-//  /admin/classes                  {"classes":[...]}
-//  /admin/classes/{class}/methods  {"class","methods":[...]}, as GET /agents/{class}
-//  /admin/quarantine               {"quarantined":[...]}: classes of versions that are not served
-//                                  because they crashed the server too often, oldest first
-//  /admin/quarantine/release       {"released":"...","files":[...]}; body: {"class":"..."}. Serves
-//                                  the class again at once, as if it had never crashed
-//  /admin/backup                   as Backups says
-//  /admin/audit                    {"entries":[...],"next":ID}, in the order of ids. Has every
-//                                  entry that was recorded before the request
+// {"quarantined":[...]}
+[[nodiscard]] Json quarantine_json(const std::vector<plugins::ClassFacts>& quarantined);
+
+// The rows of /admin, and those of /objects/definitions. add_routes() has the paths;
+// openapi_schemas.cpp has the bodies. Beyond them:
+//  - /admin/plugins: `plugins` are the files that are served, oldest first, `refused` those that
+//    are not; `moving` are classes whose agents still move to another version or other settings;
+//    `settings` are not proven yet.
+//  - .../reload: body: nothing, or {"class":"..."}. Answers when the files were read and tried.
+//    Agents may still be moving then.
+//  - .../release serves the class again at once, as if it had never crashed.
+//  - /admin/audit has every entry that was recorded before the request, in the order of ids.
 //
 // HEAD is answered like GET. Errors are {"error":{"code","message"}}.
 //

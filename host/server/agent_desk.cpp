@@ -45,11 +45,9 @@ api::AgentName named(const api::RouteCall& call) {
 }  // namespace
 
 void AgentDesk::add_routes(std::vector<api::Route>& rows) {
-  const auto add = [&](std::string_view method, std::string_view pattern, std::string_view summary,
-                       Result<Json> (AgentDesk::*work)(const api::RouteCall&),
-                       api::RouteShape shape) {
-    rows.push_back({method, pattern, api::Access::kAdministrator, summary,
-                    on_desk(desk_, *this, work), shape});
+  const auto row = row_adder(rows);
+  const auto add = [&](auto method, auto pattern, auto summary, auto work, api::RouteShape shape) {
+    row(method, pattern, summary, on_desk(desk_, *this, work), shape);
   };
   add("GET", "/admin/agents", "A page of the agents of a class.", &AgentDesk::list,
       {.query = "class after limit", .answer = "AgentPage"});
@@ -115,14 +113,11 @@ Result<Json> AgentDesk::list(const api::RouteCall& call) {
   std::map<std::string, std::optional<std::int64_t>> found;  // when each was created
   for (const auto& entry : desk_.directory().list(*name, request->after, at_most))
     found[entry.key.name] = entry.created_at_ms;
-  Questions<std::vector<std::string>> questions(shard_patience_);
-  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
-    questions.ask(runtime_, index,
-                  [name = *name, after = request->after, at_most](runtime::Shard& shard) {
-                    return shard.names_in_memory(name, after, at_most);
-                  });
-  }
-  const auto in_memory = questions.wait();
+  const auto in_memory =
+      ask_all(runtime_, shard_patience_,
+              [name = *name, after = request->after, at_most](runtime::Shard& shard) {
+                return shard.names_in_memory(name, after, at_most);
+              });
   if (!in_memory) return no_loop();
   for (const auto& names : *in_memory) {
     for (const std::string& each : names) found.try_emplace(each);
@@ -172,8 +167,8 @@ Result<Json> AgentDesk::stuck(const api::RouteCall& call) {
     if (!name) return name.error();
     agent_class = *std::move(name);
   }
-  return StuckAgents(runtime_, desk_.directory(), waits_)
-      .page(*request, agent_class, std::chrono::steady_clock::now() + shard_patience_);
+  return stuck_page(runtime_, desk_.directory(), waits_, *request, agent_class,
+                    std::chrono::steady_clock::now() + shard_patience_);
 }
 
 std::size_t AgentDesk::count_stuck() {
@@ -183,8 +178,8 @@ std::size_t AgentDesk::count_stuck() {
     desk_.run([this] {
       const auto until = std::chrono::steady_clock::now() + shard_patience_;
       const auto page =
-          StuckAgents(runtime_, desk_.directory(), waits_)
-              .page({.agent_class = {}, .after = {}, .limit = StuckAgents::kMostLooks}, {}, until);
+          stuck_page(runtime_, desk_.directory(), waits_,
+                     {.agent_class = {}, .after = {}, .limit = kMostStuckLooks}, {}, until);
       if (!page) return;
       // A look that was cut short has not seen all of them.
       const std::size_t seen = page->at("agents").size();
@@ -198,9 +193,7 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   log("admin.evict", call);
   const auto key = target(call);
   if (!key) return key.error();
-  const auto state = ask_one<runtime::AgentState>(
-      runtime_, runtime_.shard_index(*key), shard_patience_,
-      [key = *key](runtime::Shard& shard) { return shard.evict(key); });
+  const auto state = end_instance(*key);
   if (!state) return no_loop();
   const bool leaves =
       *state == runtime::AgentState::kLive || *state == runtime::AgentState::kWaking;
@@ -208,26 +201,19 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
   return Json{{"evicted", leaves}, {"state", state_word(*state)}};
 }
 
-void AgentDesk::end_instance(const storage::AgentKey& key) {
-  (void)ask_one<runtime::AgentState>(runtime_, runtime_.shard_index(key), shard_patience_,
-                                     [key](runtime::Shard& shard) { return shard.evict(key); });
+std::optional<runtime::AgentState> AgentDesk::end_instance(const storage::AgentKey& key) {
+  return ask_home(runtime_, key, shard_patience_,
+                  [key](runtime::Shard& shard) { return shard.evict(key); });
 }
 
 Result<Json> AgentDesk::destroy(const api::RouteCall& call) {
   log("admin.destroy", call);
   const auto key = target(call);
   if (!key) return key.error();
-  const auto destroyed =
-      ask_one<Result<void>>(runtime_, runtime_.shard_index(*key), shard_patience_,
-                            [key = *key](runtime::Shard& shard) { return shard.destroy(key); });
-  if (!destroyed) return no_loop();
-  if (!*destroyed) return destroyed->error();
+  const auto destroyed = destroy_agent(runtime_, *key, shard_patience_);
+  if (!destroyed) return destroyed.error();
   record("admin.destroyed", *key, call);
-  if (!runtime_.sync_directory()) {
-    return Error{Errc::kInternal,
-                 "the agent is being destroyed, but a loss of power may bring it back: the "
-                 "directory of agents could not be synced"};
-  }
+  if (const auto synced = sync_end(runtime_, "agent"); !synced) return synced.error();
   return Json{{"destroyed", true}};
 }
 
@@ -260,8 +246,8 @@ Result<Json> AgentDesk::list_operations(const api::RouteCall& call) {
     if (!name) return name.error();
     its_class = *std::move(name);
   }
-  return OperationPages(runtime_, desk_.directory())
-      .page(*query, its_class, agent, std::chrono::steady_clock::now() + shard_patience_);
+  return operation_page(runtime_, desk_.directory(), *query, its_class, agent,
+                        std::chrono::steady_clock::now() + shard_patience_);
 }
 
 Result<Json> AgentDesk::visit(const storage::AgentKey& key,

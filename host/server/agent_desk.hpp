@@ -17,27 +17,15 @@
 
 namespace hearth::server {
 
-//  GET /admin/agents?class=&after=&limit=   {"class","agents":[...],"next":"..." or null}: a page
-//                                           in byte order of the names; `next` is the `after` of
-//                                           the next one
-//  GET /admin/agents/{class}/{name}         one agent; the name as lists print it, with the slashes
-//                                           of a sub-agent's path
-//  GET .../{name}/why                       what it does or waits for: why_json(). A cold agent is
-//                                           opened as for its operations, and not woken
-//  GET /admin/stuck?class=&after=&limit=    a page of StuckAgents
-//  POST .../{name}/evict                    {"evicted":true or false,"state":"..."}: it leaves
-//                                           memory when its on_evict has returned; its clients
-//                                           stay connected. `state`: the one it was in. An agent
-//                                           that was cold, or was leaving already, is left alone
-//  DELETE .../{name}                        {"destroyed":true}: all data of the agent are deleted,
-//                                           and its clients closed
-//  GET /admin/operations                    {"operations":[...],"skipped":[...],"next":"..." or
-//    ?class=&agent=&kind=&state=            null}: a page of the operations that OperationQuery
-//    &begun_before_ms=&limit=&after=        describes. `state`: words with commas between them.
-//                                           `skipped`: agents that could not be read now
-//  .../operations/{class}/{name}/{id}       one of them, with its arguments and result
-//  POST .../{id}/resolve                    the record after the change; 409: the operation is in
-//                                           progress, or is settled
+// add_routes() has the paths; openapi_schemas.cpp has the bodies. Beyond them:
+//  - Pages of agents are in byte order of the names; `next` is the `after` of the next one. A path
+//    has the name as lists print it, with the slashes of a sub-agent's path.
+//  - .../why opens a cold agent as for its operations, and does not wake it.
+//  - .../evict: the agent leaves memory when its on_evict has returned; its clients stay connected.
+//    `state`: the one it was in. One that was cold, or was leaving already, is left alone.
+//  - GET /admin/operations: as OperationQuery; `state` has words with commas between them;
+//    `skipped` are agents that could not be read now. .../resolve answers the record after the
+//    change; 409: the operation is in progress, or is settled.
 //
 // A name is the part of the agent's own URL, percent-encoded as it is there; `after` is such a
 // name, encoded once more. Requests for operations run no code of the agent in order to answer. But
@@ -60,8 +48,8 @@ class AgentDesk {
 
   void add_routes(std::vector<api::Route>& rows);
 
-  // The agents of StuckAgents, at most kMostLooks of them, as of the last look. Looks again on the
-  // desk's thread, at most once in kLookEvery. Any thread.
+  // The agents of stuck_page(), at most kMostStuckLooks of them, as of the last look. Looks again
+  // on the desk's thread, at most once in kLookEvery. Any thread.
   [[nodiscard]] std::size_t count_stuck();
   static constexpr std::chrono::minutes kLookEvery{5};
 
@@ -75,8 +63,8 @@ class AgentDesk {
       const storage::AgentKey& key,
       std::function<Result<std::string>(extensions::AgentContext&)> work,
       std::function<void()> on_success = nullptr);
-  // An instance in memory is evicted.
-  void end_instance(const storage::AgentKey& key);
+  // An instance in memory is evicted. The state it was in; absent: its loop does not answer.
+  std::optional<runtime::AgentState> end_instance(const storage::AgentKey& key);
 
  private:
   // ---- on the desk's thread ----

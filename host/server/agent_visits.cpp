@@ -3,49 +3,55 @@
 #include "protocol/class_segment.hpp"
 
 #include <future>
-#include <memory>
 #include <utility>
 
 namespace hearth::server {
 namespace {
 
-// The result of a visit, for a thread that waits.
-class AwaitedVisit final : public runtime::CallSink {
+class VisitSink final : public runtime::CallSink {
  public:
-  explicit AwaitedVisit(std::function<void()> on_success) : on_success_(std::move(on_success)) {}
-  ~AwaitedVisit() override {
-    if (!is_told_) answer_.set_value(Error{Errc::kClosing, "the server is shutting down"});
+  explicit VisitSink(Visited told) : told_(std::move(told)) {}
+  ~VisitSink() override {
+    if (told_) told_(Error{Errc::kClosing, "the server is shutting down"});
   }
-  [[nodiscard]] std::future<Result<std::string>> answer() { return answer_.get_future(); }
   void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
   void finish(const runtime::ResponseHead& /*head*/,
               const Result<std::string_view>& outcome) override {
-    is_told_ = true;
-    if (outcome.has_error()) return answer_.set_value(outcome.error());
-    if (on_success_) on_success_();
-    answer_.set_value(std::string(*outcome));
+    const auto told = std::exchange(told_, nullptr);
+    if (outcome.has_error()) return told(outcome.error());
+    told(std::string(*outcome));
   }
 
  private:
-  std::function<void()> on_success_;
-  std::promise<Result<std::string>> answer_;
-  bool is_told_ = false;
+  Visited told_;
 };
 
 }  // namespace
 
-Result<std::string> visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
-                                std::function<Result<std::string>(extensions::AgentContext&)> work,
-                                std::chrono::steady_clock::time_point until,
-                                std::function<void()> on_success) {
+std::shared_ptr<runtime::CallSink> visit_sink(Visited told) {
+  return std::make_shared<VisitSink>(std::move(told));
+}
+
+void visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key, VisitWork work,
+                 Visited told) {
   const unsigned index = runtime.shard_index(key);
-  auto sink = std::make_shared<AwaitedVisit>(std::move(on_success));
-  std::future<Result<std::string>> answer = sink->answer();
-  runtime.loop(index).post([&shard = runtime.shard(index), key,
-                            segment = protocol::kebab_case(key.agent_class), work = std::move(work),
-                            sink = std::move(sink)]() mutable {
-    shard.visit(key, segment, {.work = std::move(work), .sink = std::move(sink)});
+  runtime.loop(index).post([&shard = runtime.shard(index), key, work = std::move(work),
+                            sink = visit_sink(std::move(told))] {
+    shard.visit(key, protocol::kebab_case(key.agent_class), {.work = work, .sink = sink});
   });
+}
+
+Result<std::string> visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
+                                VisitWork work, std::chrono::steady_clock::time_point until,
+                                std::function<void()> on_success) {
+  // Shared: the shard may answer when the wait is over.
+  const auto told = std::make_shared<std::promise<Result<std::string>>>();
+  std::future<Result<std::string>> answer = told->get_future();
+  visit_agent(runtime, key, std::move(work),
+              [told, on_success = std::move(on_success)](const Result<std::string>& outcome) {
+                if (outcome && on_success) on_success();
+                told->set_value(outcome);
+              });
   if (answer.wait_until(until) == std::future_status::ready) return answer.get();
   return Error{Errc::kUnavailable,
                "the agent, or the event loop that it lives on, does not answer"};

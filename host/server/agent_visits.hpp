@@ -1,5 +1,5 @@
 #pragma once
-// Visits of agents (runtime/agent_visit.hpp), for threads that may wait.
+// Visits of agents (runtime/agent_visit.hpp).
 
 #include "base/error.hpp"
 #include "runtime/agent_visit.hpp"
@@ -8,20 +8,32 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace hearth::server {
 
-// Runs `work` on the agent's shard and returns its result.
+using VisitWork = std::function<Result<std::string>(extensions::AgentContext&)>;
+using Visited = std::function<void(const Result<std::string>&)>;
+
+// For the result of a visit. `told` gets it once, on the agent's shard; kClosing: the server stops.
+[[nodiscard]] std::shared_ptr<runtime::CallSink> visit_sink(Visited told);
+
+// Runs `work` on the agent's shard; `told` as visit_sink() says. Without a work it waits until the
+// agent is not in memory, and its files are gone if it was destroyed.
+void visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key, VisitWork work,
+                 Visited told);
+
+// The same for a thread that may wait: returns the result.
 //
 // `on_success` is called on the shard when the work has succeeded and its writes are as durable as
 // the class asks: before this returns, or later if the visit takes place later.
 //
 // Failure  kUnavailable: the shard or the agent does not answer before `until`; the visit may still
 //          take place later. kClosing: the server stops. And the errors of the visit.
-[[nodiscard]] Result<std::string> visit_agent(
-    runtime::Runtime& runtime, const storage::AgentKey& key,
-    std::function<Result<std::string>(extensions::AgentContext&)> work,
-    std::chrono::steady_clock::time_point until, std::function<void()> on_success = nullptr);
+[[nodiscard]] Result<std::string> visit_agent(runtime::Runtime& runtime,
+                                              const storage::AgentKey& key, VisitWork work,
+                                              std::chrono::steady_clock::time_point until,
+                                              std::function<void()> on_success = nullptr);
 
 }  // namespace hearth::server

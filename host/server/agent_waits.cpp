@@ -85,10 +85,9 @@ AgentWaits::Seen AgentWaits::look(const storage::AgentKey& key,
     runtime::Shard::Standing standing{};
     std::vector<Wait> waits{};
   };
-  const auto there = ask_one<OnShard>(
-      parts_.runtime, parts_.runtime.shard_index(key), kLoopPatience, [key](runtime::Shard& shard) {
-        return OnShard{.standing = shard.standing(key), .waits = shard.waits(key)};
-      });
+  const auto there = ask_home(parts_.runtime, key, kLoopPatience, [key](runtime::Shard& shard) {
+    return OnShard{.standing = shard.standing(key), .waits = shard.waits(key)};
+  });
   Seen seen{.key = key, .state = "unknown"};
   if (!there) {
     seen.waits = {who_holds_up(key)};

@@ -1,31 +1,18 @@
 #include "server/audit_file.hpp"
 
 #include "json/json.hpp"
+#include "protocol/rfc3339.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
 namespace hearth::server {
 namespace {
-
-// 2026-11-24T12:00:00.000Z
-std::string utc_text(std::int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  char text[40] = "";
-  if (::gmtime_r(&seconds, &parts) == nullptr) return text;
-  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  (void)std::snprintf(text + length, sizeof text - length, ".%03dZ",
-                      static_cast<int>(unix_ms % 1000));
-  return text;
-}
 
 // 0, or the error number.
 int write_whole(int descriptor, std::string_view text) {
@@ -50,7 +37,7 @@ bool lacks_line_feed(int descriptor) {
 
 std::string audit_line(const storage::AuditEntry& entry) {
   Json line{{"id", entry.id},
-            {"at", utc_text(entry.at_ms)},
+            {"at", protocol::rfc3339(entry.at_ms)},
             {"event", entry.event},
             {"actor", entry.actor}};
   if (!entry.agent_class.empty()) line["class"] = entry.agent_class;

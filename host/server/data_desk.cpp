@@ -11,11 +11,9 @@
 namespace hearth::server {
 
 void DataDesk::add_routes(std::vector<api::Route>& rows) {
-  const auto add = [&](std::string_view method, std::string_view pattern, std::string_view summary,
-                       Result<Json> (DataDesk::*work)(const api::RouteCall&),
-                       api::RouteShape shape) {
-    rows.push_back({method, pattern, api::Access::kAdministrator, summary,
-                    on_desk(desk_, *this, work), shape});
+  const auto row = row_adder(rows);
+  const auto add = [&](auto method, auto pattern, auto summary, auto work, api::RouteShape shape) {
+    row(method, pattern, summary, on_desk(desk_, *this, work), shape);
   };
   add("POST", "/admin/agents/{class}/{name...}/work/{kind}/{id}/{action}",
       "Changes a fiber, a schedule or an item of an agent's queue.", &DataDesk::change,

@@ -15,6 +15,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace hearth::server {
 
@@ -60,6 +62,23 @@ class Desk {
   std::optional<storage::Directory> directory_;  // only the thread; opened on first use
   runtime::BlockingPool pool_;                   // last: its jobs use the fields above
 };
+
+// Adds rows with `access`, or with the one that a row gives.
+inline auto row_adder(std::vector<api::Route>& rows,
+                      api::Access access = api::Access::kAdministrator) {
+  return
+      [&rows, access](std::string_view method, std::string_view pattern, std::string_view summary,
+                      std::function<void(const api::RouteCall&)> answer, api::RouteShape shape,
+                      std::optional<api::Access> its = std::nullopt) {
+        rows.push_back({method, pattern, its.value_or(access), summary, std::move(answer), shape});
+      };
+}
+
+// Answers a row at once.
+template <class Owner>
+auto at_once(Owner& owner, void (Owner::*work)(const api::RouteCall&)) {
+  return [&owner, work](const api::RouteCall& call) { (owner.*work)(call); };
+}
 
 // Answers a row of /admin with the result of `work`, which runs on the desk's thread.
 template <class Owner>

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace hearth::server {
@@ -28,24 +27,17 @@ Result<LogLevel> level_of(std::string_view word) {
 }
 
 Result<EventFilter> read_filter(std::string_view query) {
+  api::QueryReader in(query);
   EventFilter filter;
-  std::string level;
-  std::string agent_class;
-  if (auto read = api::read_words(query, {{"class", &agent_class},
-                                          {"agent", &filter.agent},
-                                          {"trace", &filter.trace},
-                                          {"level", &level}});
-      read.has_error())
-    return read.error();
-  const auto found = level_of(level);
-  if (!found) return found.error();
-  filter.level = *found;
+  const std::string agent_class = in.word("class");
+  filter.agent = api::name_of_key(in.word("agent"));
+  filter.trace = in.word("trace");
+  const auto level = level_of(in.word("level"));
+  if (!in.wrong() && !level) return level.error();
+  if (level) filter.level = *level;
   if (!agent_class.empty()) filter.segment = protocol::kebab_case(agent_class);
-  filter.agent = api::name_of_key(filter.agent);
-  auto since = api::number_in(query, "since_ms", 0, std::numeric_limits<std::int64_t>::max());
-  if (!since) return since.error();
-  filter.since_ms = *since;
-  return filter;
+  filter.since_ms = in.number("since_ms");
+  return in.result(std::move(filter));
 }
 
 net::HttpResponse stream_head() {

@@ -1,7 +1,7 @@
 #include "server/object_desk.hpp"
 
-#include "api/new_agents.hpp"
 #include "api/object_answer.hpp"
+#include "api/sub_agent_gate.hpp"
 #include "extensions/alarms.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/kv_storage.hpp"
@@ -9,6 +9,7 @@
 #include "protocol/class_segment.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/rfc3339.hpp"
+#include "server/agent_visits.hpp"
 #include "server/shard_questions.hpp"
 
 #include <utility>
@@ -39,29 +40,8 @@ std::string actor_of(const RouteCall& call) {
   return "client " + call.exchange->request().peer;
 }
 
-// Told the result of a visit once.
-using Told = std::function<void(const Result<std::string>&)>;
-
-class VisitAnswer final : public runtime::CallSink {
- public:
-  explicit VisitAnswer(Told told) : told_(std::move(told)) {}
-  ~VisitAnswer() override {
-    if (told_) told_(Error{Errc::kClosing, "the server is shutting down"});
-  }
-  void part(const runtime::ResponseHead& /*head*/, std::string_view /*body*/) override {}
-  void finish(const runtime::ResponseHead& /*head*/,
-              const Result<std::string_view>& outcome) override {
-    const auto told = std::exchange(told_, nullptr);
-    if (outcome.has_error()) return told(outcome.error());
-    told(std::string(*outcome));
-  }
-
- private:
-  Told told_;
-};
-
 // Passes a success to `done`; a failure is the answer.
-Told or_refuse(const RouteCall& call, std::function<void(const std::string&)> done) {
+Visited or_refuse(const RouteCall& call, std::function<void(const std::string&)> done) {
   return [call, done = std::move(done)](const Result<std::string>& outcome) {
     if (!outcome) return refuse_object(call, outcome.error());
     done(*outcome);
@@ -125,14 +105,7 @@ ObjectDesk::ObjectDesk(runtime::Runtime& runtime, const storage::DataDirectory& 
       desk_(data, logger, "object.storage_failed", api::object_refusal) {}
 
 void ObjectDesk::add_routes(std::vector<api::Route>& rows) {
-  const auto add = [&rows](std::string_view method, std::string_view pattern,
-                           std::string_view summary, std::function<void(const RouteCall&)> answer,
-                           api::RouteShape shape, api::Access access = api::Access::kObjectsOwner) {
-    rows.push_back({method, pattern, access, summary, std::move(answer), shape});
-  };
-  const auto at_once = [this](void (ObjectDesk::*work)(const RouteCall&)) {
-    return [this, work](const RouteCall& call) { (this->*work)(call); };
-  };
+  const auto add = row_adder(rows, api::Access::kObjectsOwner);
   const auto with_target = [this](void (ObjectDesk::*work)(const RouteCall&, const Target&)) {
     return [this, work](const RouteCall& call) {
       on_target(call, [this, work, call](const Target& target) { (this->*work)(call, target); });
@@ -143,16 +116,18 @@ void ObjectDesk::add_routes(std::vector<api::Route>& rows) {
   constexpr std::string_view kAlarms = "/objects/{class}/{id}/alarms";
   constexpr api::RouteShape kObject{.answer = "ObjectAnswer"};
   constexpr api::RouteShape kStored{.query = "after limit", .answer = "ObjectAnswer"};
-  add("GET", "/objects", "A page of the objects.", at_once(&ObjectDesk::list),
+  add("GET", "/objects", "A page of the objects.", at_once(*this, &ObjectDesk::list),
       {.query = "class status limit cursor", .answer = "ObjectPage"});
-  add("POST", "/objects", "Makes an object.", at_once(&ObjectDesk::create),
+  add("POST", "/objects", "Makes an object.", at_once(*this, &ObjectDesk::create),
       {.body = "NewObject", .status = 201, .answer = "ObjectAnswer"});
-  add("GET", kByUuid, "An object by its own id.", at_once(&ObjectDesk::show), kStored);
+  add("GET", kByUuid, "An object by its own id.", at_once(*this, &ObjectDesk::show), kStored);
   add("PATCH", kByUuid, "Changes the storage of an object, by its own id.",
-      at_once(&ObjectDesk::patch_by_uuid), {.body = "StoragePatch", .answer = "ObjectAnswer"});
+      at_once(*this, &ObjectDesk::patch_by_uuid),
+      {.body = "StoragePatch", .answer = "ObjectAnswer"});
   add("DELETE", kByUuid, "Destroys an object and its data, by its own id.",
       with_target(&ObjectDesk::remove), kObject);
-  add("GET", kOne, "An object, with a page of its storage.", at_once(&ObjectDesk::show), kStored);
+  add("GET", kOne, "An object, with a page of its storage.", at_once(*this, &ObjectDesk::show),
+      kStored);
   add("DELETE", kOne, "Destroys an object and its data.", with_target(&ObjectDesk::remove),
       kObject);
   add("POST", "/objects/{class}/{id}/hibernate", "Evicts an object from memory.",
@@ -161,15 +136,16 @@ void ObjectDesk::add_routes(std::vector<api::Route>& rows) {
       "Answers when all writes of the object are durable.", with_target(&ObjectDesk::checkpoint),
       kObject);
   add("PATCH", "/objects/{class}/{id}/storage",
-      "Changes the storage of an object by a JSON merge patch.", at_once(&ObjectDesk::patch),
+      "Changes the storage of an object by a JSON merge patch.", at_once(*this, &ObjectDesk::patch),
       {.body = "MergePatch", .answer = "Done"});
   add("POST", kAlarms, "Sets an alarm: a call of a method at a time.",
-      at_once(&ObjectDesk::set_alarm), {.body = "NewAlarm", .status = 201, .answer = "AlarmAnswer"},
+      at_once(*this, &ObjectDesk::set_alarm),
+      {.body = "NewAlarm", .status = 201, .answer = "AlarmAnswer"}, api::Access::kUser);
+  add("GET", kAlarms, "A page of the alarms of an object.",
+      at_once(*this, &ObjectDesk::list_alarms), {.query = "limit cursor", .answer = "AlarmPage"},
       api::Access::kUser);
-  add("GET", kAlarms, "A page of the alarms of an object.", at_once(&ObjectDesk::list_alarms),
-      {.query = "limit cursor", .answer = "AlarmPage"}, api::Access::kUser);
   add("DELETE", "/objects/{class}/{id}/alarms/{alarm}", "Removes an alarm.",
-      at_once(&ObjectDesk::cancel_alarm), {.answer = "Done"}, api::Access::kUser);
+      at_once(*this, &ObjectDesk::cancel_alarm), {.answer = "Done"}, api::Access::kUser);
 }
 
 // ---- which object -------------------------------------------------------------------------------
@@ -183,7 +159,7 @@ std::optional<std::string> ObjectDesk::class_name(std::string_view given) {
   return std::nullopt;
 }
 
-std::optional<ObjectDesk::Target> ObjectDesk::find(const RouteCall& call) {
+std::optional<storage::ObjectEntry> ObjectDesk::find(const RouteCall& call) {
   std::optional<storage::ObjectEntry> entry;
   if (call.values.size() == 1) {
     entry = desk_.directory().object(call.values[0]);
@@ -200,9 +176,8 @@ std::optional<ObjectDesk::Target> ObjectDesk::find(const RouteCall& call) {
     }
     entry = desk_.directory().object(storage::AgentKey{*std::move(its_class), *std::move(name)});
   }
-  if (entry) return Target{*entry, protocol::kebab_case(entry->key.agent_class)};
-  refuse_object(call, no_object());
-  return std::nullopt;
+  if (!entry) refuse_object(call, no_object());
+  return entry;
 }
 
 void ObjectDesk::on_target(const RouteCall& call, std::function<void(const Target&)> work) {
@@ -290,10 +265,10 @@ void ObjectDesk::create(const RouteCall& call) {
     auto shown = view(call, *entry);
     if (!shown) return;
     if (object.patch.empty()) return respond_data(call.exchange, *shown, 201);
-    visit(entry->key, served->segment, patch_with(object.patch),
-          or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
-            respond_data(exchange, shown, 201);
-          }));
+    visit_agent(runtime_, entry->key, patch_with(object.patch),
+                or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
+                  respond_data(exchange, shown, 201);
+                }));
   });
 }
 
@@ -306,9 +281,8 @@ Result<storage::ObjectEntry> ObjectDesk::made(const runtime::ServedClass& served
       return good.error();
   }
   const storage::AgentKey key{std::string(served.agent_class->name()), object.name};
-  const auto is_new =
-      ask_one<Result<bool>>(runtime_, runtime_.shard_index(key), kShardPatience,
-                            [key](runtime::Shard& shard) { return shard.create_object(key); });
+  const auto is_new = ask_home(runtime_, key, kShardPatience,
+                               [key](runtime::Shard& shard) { return shard.create_object(key); });
   if (!is_new) return no_loop();
   if (!*is_new) return is_new->error();
   if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
@@ -324,10 +298,10 @@ void ObjectDesk::show(const RouteCall& call) {
 
 void ObjectDesk::show_page(const RouteCall& call, const api::PageRequest& page) {
   on_target(call, [this, call, page](const Target& target) {
-    auto shown = view(call, target.entry);
+    auto shown = view(call, target);
     if (!shown) return;
-    visit(
-        target.entry.key, target.segment,
+    visit_agent(
+        runtime_, target.key,
         [page](extensions::AgentContext& agent) {
           return extensions::storage_page(agent, page.after, page.limit);
         },
@@ -342,64 +316,45 @@ void ObjectDesk::show_page(const RouteCall& call, const api::PageRequest& page) 
 }
 
 void ObjectDesk::remove(const RouteCall& call, const Target& target) {
-  const auto shown = view(call, target.entry);
+  const auto shown = view(call, target);
   if (!shown) return;
-  const storage::AgentKey& key = target.entry.key;
-  if (const auto destroyed = destroy(key); !destroyed)
-    return refuse_object(call, destroyed.error());
+  const storage::AgentKey& key = target.key;
+  Result<void> destroyed = destroy_agent(runtime_, key, kShardPatience);
+  if (destroyed) destroyed = sync_end(runtime_, "object");
+  if (!destroyed) return refuse_object(call, destroyed.error());
   record("admin.object_removed", call, key);
   // Its files are gone when the visit ends, which finds no object.
-  visit(key, target.segment, {},
-        [exchange = call.exchange, shown = *shown](const auto&) { respond_data(exchange, shown); });
-}
-
-Result<void> ObjectDesk::destroy(const storage::AgentKey& key) {
-  const auto destroyed =
-      ask_one<Result<void>>(runtime_, runtime_.shard_index(key), kShardPatience,
-                            [key](runtime::Shard& shard) { return shard.destroy(key); });
-  if (!destroyed) return no_loop();
-  if (!*destroyed) return destroyed->error();
-  if (runtime_.sync_directory()) return {};
-  return Error{Errc::kInternal,
-               "the object is being destroyed, but a loss of power may bring it back: the "
-               "directory of agents could not be synced"};
+  visit_agent(runtime_, key, {}, [exchange = call.exchange, shown = *shown](const auto&) {
+    respond_data(exchange, shown);
+  });
 }
 
 void ObjectDesk::hibernate(const RouteCall& call, const Target& target) {
-  auto shown = view(call, target.entry);
+  auto shown = view(call, target);
   if (!shown) return;
-  const storage::AgentKey& key = target.entry.key;
+  const storage::AgentKey& key = target.key;
   const unsigned index = runtime_.shard_index(key);
   runtime_.loop(index).post([&shard = runtime_.shard(index), key] { shard.evict(key); });
   record("admin.object_hibernated", call, key);
   (*shown)["status"] = "Hibernating";
-  visit(key, target.segment, {},
-        or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
-          respond_data(exchange, shown);
-        }));
+  visit_agent(runtime_, key, {},
+              or_refuse(call, [exchange = call.exchange, shown = *std::move(shown)](const auto&) {
+                respond_data(exchange, shown);
+              }));
 }
 
 // ---- storage ------------------------------------------------------------------------------------
 
-void ObjectDesk::visit(const storage::AgentKey& key, const std::string& segment, Visit work,
-                       Told told) {
-  const unsigned index = runtime_.shard_index(key);
-  runtime_.loop(index).post([&shard = runtime_.shard(index), key, segment, work = std::move(work),
-                             sink = std::make_shared<VisitAnswer>(std::move(told))] {
-    shard.visit(key, segment, {.work = work, .sink = sink});
-  });
-}
-
 // The writes of each call are durable before its answer: a later visit finds them durable.
 void ObjectDesk::checkpoint(const RouteCall& call, const Target& target) {
   const auto nothing = [](extensions::AgentContext&) -> Result<std::string> { return {""}; };
-  visit(target.entry.key, target.segment, nothing,
-        or_refuse(call, [this, call, key = target.entry.key](const auto&) {
-          record("admin.object_checkpointed", call, key);
-          on_target(call, [this, call](const Target& now) {
-            if (const auto shown = view(call, now.entry)) respond_data(call.exchange, *shown);
-          });
-        }));
+  visit_agent(runtime_, target.key, nothing,
+              or_refuse(call, [this, call, key = target.key](const auto&) {
+                record("admin.object_checkpointed", call, key);
+                on_target(call, [this, call](const Target& now) {
+                  if (const auto shown = view(call, now)) respond_data(call.exchange, *shown);
+                });
+              }));
 }
 
 void ObjectDesk::patch(const RouteCall& call) {
@@ -417,11 +372,11 @@ void ObjectDesk::patch_by_uuid(const RouteCall& call) {
 void ObjectDesk::store(const RouteCall& call, std::string patch, Done done) {
   on_target(call, [this, call, patch = std::move(patch),
                    done = std::move(done)](const Target& target) {
-    visit(target.entry.key, target.segment, patch_with(patch),
-          or_refuse(call, [this, call, done, key = target.entry.key](const std::string& stored) {
-            record("admin.object_patched", call, key);
-            done(stored);
-          }));
+    visit_agent(runtime_, target.key, patch_with(patch),
+                or_refuse(call, [this, call, done, key = target.key](const std::string& stored) {
+                  record("admin.object_patched", call, key);
+                  done(stored);
+                }));
   });
 }
 
@@ -433,16 +388,15 @@ void ObjectDesk::record(std::string_view event, const RouteCall& call,
 
 // ---- alarms -------------------------------------------------------------------------------------
 
-void ObjectDesk::visit_for_user(const RouteCall& call, Gate may_visit, Visit work, Done done) {
+void ObjectDesk::visit_for_user(const RouteCall& call, Gate may_visit, VisitWork work, Done done) {
   const unsigned index = runtime_.shard_index(call.object.key);
-  runtime_.loop(index).post(
-      [&shard = runtime_.shard(index), object = call.object, may_visit = std::move(may_visit),
-       work = std::move(work),
-       sink = std::make_shared<VisitAnswer>(or_refuse(call, std::move(done)))] {
-        if (const auto fine = may_visit(shard, object.key); fine.has_error())
-          return sink->finish({}, fine.error());
-        shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
-      });
+  runtime_.loop(index).post([&shard = runtime_.shard(index), object = call.object,
+                             may_visit = std::move(may_visit), work = std::move(work),
+                             sink = visit_sink(or_refuse(call, std::move(done)))] {
+    if (const auto fine = may_visit(shard, object.key); fine.has_error())
+      return sink->finish({}, fine.error());
+    shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
+  });
 }
 
 // Any client may set alarms: so their audit entries are limited like those of agents.

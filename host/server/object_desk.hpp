@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "json/json.hpp"
 #include "runtime/runtime.hpp"
+#include "server/agent_visits.hpp"
 #include "server/desk.hpp"
 
 #include <chrono>
@@ -19,24 +20,11 @@
 
 namespace hearth::server {
 
-// For administrators, and for requests with the key of objects:
-//  GET    /objects?class=&status=&limit=&cursor=   a page, with "next":"..." or null beside "data".
-//                                                  A page may have fewer than `limit`
-//  POST   /objects                                 201; 409 object_exists; a class that cannot have
-//                                                  objects now is refused as in calls
-//  GET, DELETE /objects/{uuid}                     an object by its own id
-//  PATCH  /objects/{uuid}                          body: {"storage": a JSON merge patch}
-//  GET    /objects/{class}/{id}?after=&limit=      the object, with a page of its storage
-//  DELETE /objects/{class}/{id}                    deletes all data of the object: later requests
-//                                                  reach a new one
-//  POST   /objects/{class}/{id}/hibernate          it leaves memory; a call in progress is cut off
-//  POST   /objects/{class}/{id}/checkpoint         all that it has written is durable
-//  PATCH  /objects/{class}/{id}/storage            body: a JSON merge patch (RFC 7396)
-// For users, as calls are:
-//  POST   /objects/{class}/{id}/alarms             201
-//  GET    /objects/{class}/{id}/alarms?limit=&cursor=   {"alarms":[...],"next":"..." or null}. A
-//                                                  page may have fewer: it ends after some 1 MiB
-//  DELETE /objects/{class}/{id}/alarms/{alarm}
+// add_routes() has the paths; openapi_schemas.cpp has the bodies. Beyond them:
+//  - A page may have fewer items than its `limit`; a page of alarms ends after some 1 MiB.
+//  - A class that cannot have objects now is refused as in calls. 409 object_exists.
+//  - After a DELETE later requests reach a new object. Hibernating cuts a call in progress off.
+//  - A patch is a JSON merge patch (RFC 7396).
 //
 // An object: {"id","class","object_id","status","sandbox_name","created_at","last_active",
 // "storage"?,"storage_next"?}. `id` is its own, `object_id` is the {id} of its path, decoded.
@@ -61,14 +49,9 @@ class ObjectDesk {
   void stop() { desk_.stop(); }
 
  private:
-  using Visit = std::function<Result<std::string>(extensions::AgentContext&)>;
   using Done = std::function<void(const std::string&)>;  // not called after a failure
-  using Told = std::function<void(const Result<std::string>&)>;
   // The object that a path names. A later object of the same name is another target.
-  struct Target {
-    storage::ObjectEntry entry;
-    std::string segment;
-  };
+  using Target = storage::ObjectEntry;
 
   void list(const api::RouteCall& call);
   void create(const api::RouteCall& call);
@@ -88,12 +71,9 @@ class ObjectDesk {
   void show_page(const api::RouteCall& call, const api::PageRequest& page);
   // Stores a merge patch.
   void store(const api::RouteCall& call, std::string patch, Done done);
-  // Runs `work` on the object's loop, with the object opened. Without a work it waits until the
-  // object is not in memory, and its files are gone if it was destroyed.
-  void visit(const storage::AgentKey& key, const std::string& segment, Visit work, Told told);
-  // The same for a user. `may_visit` runs first: it makes sure that the object exists.
+  // Visits the object for a user. `may_visit` runs first: it makes sure that the object exists.
   using Gate = std::function<Result<void>(runtime::Shard&, const storage::AgentKey&)>;
-  void visit_for_user(const api::RouteCall& call, Gate may_visit, Visit work, Done done);
+  void visit_for_user(const api::RouteCall& call, Gate may_visit, VisitWork work, Done done);
   void record(std::string_view event, const api::RouteCall& call, const storage::AgentKey& key);
   void record_alarm(std::string_view event, const api::RouteCall& call, std::string_view what,
                     std::string_view value);
@@ -113,7 +93,6 @@ class ObjectDesk {
                                                           const std::string& agent_class);
   [[nodiscard]] Result<storage::ObjectEntry> made(const runtime::ServedClass& served,
                                                   const api::NewObject& object);
-  [[nodiscard]] Result<void> destroy(const storage::AgentKey& key);
 
   runtime::Runtime& runtime_;
   const api::Readiness& readiness_;

@@ -92,8 +92,7 @@ std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
   if (agent) return {*agent};
   std::vector<storage::AgentKey> keys;
   if (!cursor.id.empty()) keys.push_back(cursor.key);
-  for (auto& each :
-       directory.with_operations(agent_class, cursor.key, OperationPages::kMostAgents + 1))
+  for (auto& each : directory.with_operations(agent_class, cursor.key, kMostAgentsOfAPage + 1))
     keys.push_back(std::move(each));
   return keys;
 }
@@ -114,9 +113,10 @@ auto list_behind(const durable::OperationFilter& fits, std::string kind, std::st
 
 }  // namespace
 
-Result<Json> OperationPages::page(const api::OperationQuery& query, const std::string& agent_class,
-                                  const std::optional<storage::AgentKey>& agent,
-                                  std::chrono::steady_clock::time_point until) {
+Result<Json> operation_page(runtime::Runtime& runtime, storage::Directory& directory,
+                            const api::OperationQuery& query, const std::string& agent_class,
+                            const std::optional<storage::AgentKey>& agent,
+                            std::chrono::steady_clock::time_point until) {
   auto filter = filter_of(query, agent.has_value());
   if (!filter) return filter.error();
   const auto cursor = read_cursor(query.after);
@@ -129,8 +129,8 @@ Result<Json> OperationPages::page(const api::OperationQuery& query, const std::s
                 {"next", next.empty() ? Json() : Json(next)}};
   };
   std::string behind = cursor->id;
-  const auto keys = agents_of(directory_, agent_class, agent, *cursor);
-  const std::size_t most = std::min(keys.size(), kMostAgents);
+  const auto keys = agents_of(directory, agent_class, agent, *cursor);
+  const std::size_t most = std::min(keys.size(), kMostAgentsOfAPage);
   const auto is_late = [until] { return std::chrono::steady_clock::now() >= until; };
   std::size_t place = 0;
   bool is_first = true;  // visit of this page
@@ -142,8 +142,7 @@ Result<Json> OperationPages::page(const api::OperationQuery& query, const std::s
     const storage::AgentKey& key = keys[place];
     if (!is_first && is_late()) return page(so_far());
     filter->limit = query.limit - operations.size();
-    const auto records =
-        visit_agent(runtime_, key, list_behind(*filter, query.kind, behind), until);
+    const auto records = visit_agent(runtime, key, list_behind(*filter, query.kind, behind), until);
     if (!records) {
       // It may have had too little time: the next page begins with it.
       if (!is_first && is_late()) return page(so_far());

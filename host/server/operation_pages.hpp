@@ -14,31 +14,24 @@
 
 namespace hearth::server {
 
-// page() visits agents one after the other, in byte order of class and name. It visits only agents
-// that the wake index marks: they may have unsettled operations. Cold agents are opened without
-// their code.
+inline constexpr std::size_t kMostAgentsOfAPage = 200;
+
+// Visits agents one after the other, in byte order of class and name. It visits only agents that
+// the wake index marks: they may have unsettled operations. Cold agents are opened without their
+// code.
 //
-// Bounded    A page ends after `limit` operations, kMostAgents agents, or at `until`. If the first
-//            agent of a page does not answer in time, it is skipped. Any other such agent is the
-//            first of the next page, which waits for it again.
-// Threads    One that may wait.  Lifetime  The constructor's arguments outlive it.
-class OperationPages {
- public:
-  static constexpr std::size_t kMostAgents = 200;
-
-  OperationPages(runtime::Runtime& runtime, storage::Directory& directory)
-      : runtime_(runtime), directory_(directory) {}
-
-  // `agent_class`: the class's own name, or "". `agent`: the only one to look at.
-  // {"operations":[...],"skipped":[...],"next":"..." or null}
-  // Failure  kInvalidArgument: a state, the cursor.
-  [[nodiscard]] Result<Json> page(const api::OperationQuery& query, const std::string& agent_class,
-                                  const std::optional<storage::AgentKey>& agent,
-                                  std::chrono::steady_clock::time_point until);
-
- private:
-  runtime::Runtime& runtime_;
-  storage::Directory& directory_;
-};
+// `agent_class`: the class's own name, or "". `agent`: the only one to look at.
+// {"operations":[...],"skipped":[...],"next":"..." or null}
+//
+// Bounded    A page ends after `limit` operations, kMostAgentsOfAPage agents, or at `until`. If the
+//            first agent of a page does not answer in time, it is skipped. Any other such agent is
+//            the first of the next page, which waits for it again.
+// Threads    One that may wait.
+// Failure    kInvalidArgument: a state, the cursor.
+[[nodiscard]] Result<Json> operation_page(runtime::Runtime& runtime, storage::Directory& directory,
+                                          const api::OperationQuery& query,
+                                          const std::string& agent_class,
+                                          const std::optional<storage::AgentKey>& agent,
+                                          std::chrono::steady_clock::time_point until);
 
 }  // namespace hearth::server

@@ -33,11 +33,11 @@
 #include "server/event_stream.hpp"
 #include "server/expected_classes.hpp"
 #include "server/object_desk.hpp"
+#include "server/outbound_port.hpp"
 #include "server/served_certificate.hpp"
 #include "server/server_metrics.hpp"
 #include "server/server_record.hpp"
 #include "server/watched_files.hpp"
-#include "server/ways_out.hpp"
 #include "storage/data_directory.hpp"
 
 #include <unistd.h>

@@ -74,38 +74,39 @@ ServerMetrics::ServerMetrics(Metrics& metrics, const Logger& logger, const Clock
   watches_.push_back(metrics.watch_gauge("hearth_build_info", "What this server is; always 1.",
                                          [] { return 1.0; },
                                          {{"version", HEARTH_VERSION}, {"abi", abi}}));
-  watches_.push_back(metrics.watch_gauge(
-      "hearth_uptime_seconds", "Since the server was started.",
-      [&clock, start = clock.steady_now()] {
-        return std::chrono::duration<double>(clock.steady_now() - start).count();
-      }));
-  watches_.push_back(metrics.watch_gauge("hearth_process_resident_memory_bytes",
-                                         "Memory of the process that is in RAM.", resident_bytes));
-  watches_.push_back(metrics.watch_gauge("hearth_process_open_descriptors",
-                                         "Open files and sockets.", open_descriptors));
-  watches_.push_back(metrics.watch_gauge("hearth_process_max_descriptors",
-                                         "How many may be open at once.", most_descriptors));
-  watches_.push_back(metrics.watch_counter("hearth_process_cpu_seconds_total",
-                                           "Processor time, of all threads.", cpu_seconds));
-  watches_.push_back(metrics.watch_counter(
-      "hearth_log_lost_bytes_total", "Bytes of log lines that could not be written.",
-      [&logger] { return static_cast<double>(logger.dropped().bytes); }));
-  watches_.push_back(metrics.watch_counter(
-      "hearth_log_lines_dropped_total", "Lines of the log that could not be written.",
-      [&logger] { return static_cast<double>(logger.dropped().lines); }));
+  const auto gauge = [&](const char* name, const char* help, auto read) {
+    watches_.push_back(metrics.watch_gauge(name, help, read));
+  };
+  const auto counter = [&](const char* name, const char* help, auto read) {
+    watches_.push_back(metrics.watch_counter(name, help, read));
+  };
+  gauge("hearth_uptime_seconds", "Since the server was started.",
+        [&clock, start = clock.steady_now()] {
+          return std::chrono::duration<double>(clock.steady_now() - start).count();
+        });
+  gauge("hearth_process_resident_memory_bytes", "Memory of the process that is in RAM.",
+        resident_bytes);
+  gauge("hearth_process_open_descriptors", "Open files and sockets.", open_descriptors);
+  gauge("hearth_process_max_descriptors", "How many may be open at once.", most_descriptors);
+  counter("hearth_process_cpu_seconds_total", "Processor time, of all threads.", cpu_seconds);
+  counter("hearth_log_lost_bytes_total", "Bytes of log lines that could not be written.",
+          [&logger] { return static_cast<double>(logger.dropped().bytes); });
+  counter("hearth_log_lines_dropped_total", "Lines of the log that could not be written.",
+          [&logger] { return static_cast<double>(logger.dropped().lines); });
 }
 
 std::vector<Metrics::Watch> watch_storage(Metrics& metrics, const storage::DataDirectory& data) {
   std::vector<Metrics::Watch> figures;
-  figures.push_back(
-      metrics.watch_gauge("hearth_storage_free_bytes", "Room on the disk of the data directory.",
-                          [&data] { return static_cast<double>(space_of(data).available); }));
-  figures.push_back(
-      metrics.watch_gauge("hearth_storage_size_bytes", "Size of the disk of the data directory.",
-                          [&data] { return static_cast<double>(space_of(data).capacity); }));
-  figures.push_back(metrics.watch_gauge("hearth_storage_full",
-                                        "1 while no write of an agent is taken, for want of room.",
-                                        [&data] { return data.has_room() ? 0.0 : 1.0; }));
+  const auto gauge = [&](const char* name, const char* help, auto read) {
+    figures.push_back(metrics.watch_gauge(name, help, [&data, read] { return read(data); }));
+  };
+  using Data = storage::DataDirectory;
+  gauge("hearth_storage_free_bytes", "Room on the disk of the data directory.",
+        [](const Data& its) { return static_cast<double>(space_of(its).available); });
+  gauge("hearth_storage_size_bytes", "Size of the disk of the data directory.",
+        [](const Data& its) { return static_cast<double>(space_of(its).capacity); });
+  gauge("hearth_storage_full", "1 while no write of an agent is taken, for want of room.",
+        [](const Data& its) { return its.has_room() ? 0.0 : 1.0; });
   return figures;
 }
 

@@ -41,27 +41,17 @@ bool is_trusted(const std::filesystem::path& file) {
 
 // Whether some process holds the lock of PublishedRecord. Takes no lock itself.
 bool is_held(const std::filesystem::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (descriptor < 0) return false;
+  const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct flock lock = whole_file(F_RDLCK);
-  const bool held = ::fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-  ::close(descriptor);
-  return held;
+  return opened.is_open() && ::fcntl(opened.get(), F_OFD_GETLK, &lock) == 0 &&
+         lock.l_type != F_UNLCK;
 }
 
 }  // namespace
 
-PublishedRecord::PublishedRecord(std::filesystem::path file, int lock)
-    : file_(std::move(file)), lock_(lock) {}
-
-PublishedRecord::PublishedRecord(PublishedRecord&& other) noexcept
-    : file_(std::move(other.file_)), lock_(std::exchange(other.lock_, -1)) {}
-
 PublishedRecord::~PublishedRecord() {
-  if (lock_ < 0) return;
   std::error_code ignored;  // if the file stays, it is not locked any more
-  std::filesystem::remove(file_, ignored);
-  ::close(lock_);
+  if (lock_.is_open()) std::filesystem::remove(file_, ignored);
 }
 
 Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& data,
@@ -74,15 +64,12 @@ Result<PublishedRecord> PublishedRecord::publish(const std::filesystem::path& da
   const auto written =
       write_file_atomically(file, dump_json(json) + "\n", std::filesystem::perms{0600});
   if (!written) return written.error();
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  FileDescriptor opened(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   struct flock lock = whole_file(F_WRLCK);
-  if (descriptor < 0 || ::fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
-    const int error = errno;
-    if (descriptor >= 0) ::close(descriptor);
+  if (!opened.is_open() || ::fcntl(opened.get(), F_OFD_SETLK, &lock) != 0)
     return Error{Errc::kInternal, "cannot lock " + show_name(file.native()) + ": " +
-                                      std::generic_category().message(error)};
-  }
-  return PublishedRecord(std::move(file), descriptor);
+                                      std::generic_category().message(errno)};
+  return PublishedRecord(std::move(file), std::move(opened));
 }
 
 Result<ServerRecord> find_server(const std::filesystem::path& data) {
@@ -99,23 +86,19 @@ Result<ServerRecord> find_server(const std::filesystem::path& data) {
     return text.error();
   }
   if (!is_held(file)) return no_server(data);
-  const auto json = parse_json(*text);
-  Error wrong{Errc::kInvalidArgument, show_name(file.native()) + " is not what a server writes"};
-  if (!json || !json->is_object()) return wrong;
-  ServerRecord record;
-  const auto address = json->find("address");
-  const auto token_file = json->find("token_file");
-  const auto pid = json->find("pid");
-  if (address == json->end() || !address->is_string()) return wrong;
-  if (token_file == json->end() || !token_file->is_string()) return wrong;
-  const auto tls = json->find("tls");
-  if (tls == json->end() || !tls->is_boolean()) return wrong;
-  if (pid == json->end() || !pid->is_number_integer()) return wrong;
-  record.address = address->get<std::string>();
-  record.token_file = token_file->get<std::string>();
-  record.tls = tls->get<bool>();
-  record.pid = pid->get<std::int64_t>();
-  return record;
+  auto json = parse_json(*text);
+  const auto is = [&json](const char* name, Json::value_t type) {
+    const auto found = json->find(name);
+    return found != json->end() && found->type() == type;
+  };
+  using enum Json::value_t;
+  if (!json || !json->is_object() || !is("address", string) || !is("token_file", string) ||
+      !is("tls", boolean) || !is("pid", number_unsigned))
+    return Error{Errc::kInvalidArgument, show_name(file.native()) + " is not what a server writes"};
+  return ServerRecord{.address = (*json)["address"].get<std::string>(),
+                      .token_file = (*json)["token_file"].get<std::string>(),
+                      .pid = (*json)["pid"].get<std::int64_t>(),
+                      .tls = (*json)["tls"].get<bool>()};
 }
 
 }  // namespace hearth::server

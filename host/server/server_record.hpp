@@ -2,10 +2,12 @@
 // <data>/server.json: the address of the server that runs on a data directory, for commands.
 
 #include "base/error.hpp"
+#include "base/file_descriptor.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace hearth::server {
 
@@ -26,15 +28,16 @@ class PublishedRecord {
   //   Failure  kUnavailable: the disk is full. Otherwise the system's error.
   [[nodiscard]] static Result<PublishedRecord> publish(const std::filesystem::path& data,
                                                        const ServerRecord& record);
-  PublishedRecord(PublishedRecord&& other) noexcept;
+  PublishedRecord(PublishedRecord&& other) noexcept = default;
   PublishedRecord& operator=(PublishedRecord&&) = delete;
   ~PublishedRecord();
 
  private:
-  PublishedRecord(std::filesystem::path file, int lock);
+  PublishedRecord(std::filesystem::path file, FileDescriptor lock)
+      : file_(std::move(file)), lock_(std::move(lock)) {}
 
   std::filesystem::path file_;
-  int lock_;  // descriptor that holds the lock; -1 after being moved from
+  FileDescriptor lock_;
 };
 
 // The server that runs on the directory.

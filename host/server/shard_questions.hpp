@@ -11,6 +11,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,6 +64,40 @@ std::optional<T> ask_one(runtime::Runtime& runtime, unsigned shard,
   auto answer = questions.wait();
   if (!answer) return std::nullopt;
   return std::move(answer->front());
+}
+
+// Asks the shard that an agent lives on.
+template <class Question>
+auto ask_home(runtime::Runtime& runtime, const storage::AgentKey& key,
+              std::chrono::milliseconds patience, Question question) {
+  using Answer = std::invoke_result_t<Question, runtime::Shard&>;
+  return ask_one<Answer>(runtime, runtime.shard_index(key), patience, std::move(question));
+}
+
+// Asks all shards.
+template <class Question>
+auto ask_all(runtime::Runtime& runtime, std::chrono::milliseconds patience,
+             const Question& question) {
+  Questions<std::invoke_result_t<Question, runtime::Shard&>> questions(patience);
+  for (unsigned index = 0; index < runtime.shard_count(); ++index)
+    questions.ask(runtime, index, question);
+  return questions.wait();
+}
+
+// Destroys an agent for ever.
+inline Result<void> destroy_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
+                                  std::chrono::milliseconds patience) {
+  const auto destroyed =
+      ask_home(runtime, key, patience, [key](runtime::Shard& shard) { return shard.destroy(key); });
+  return destroyed ? *destroyed : no_loop();
+}
+
+// Brings that to the device. `what`: "agent" or "object".
+inline Result<void> sync_end(runtime::Runtime& runtime, std::string_view what) {
+  if (runtime.sync_directory()) return {};
+  return Error{Errc::kInternal, "the " + std::string(what) +
+                                    " is being destroyed, but a loss of power may bring it back: "
+                                    "the directory of agents could not be synced"};
 }
 
 // What the shards know of these agents, in their order. kUnavailable: a shard does not answer.

@@ -1,6 +1,7 @@
 #include "server/stuck_agents.hpp"
 
 #include "base/clock.hpp"
+#include "extensions/wait.hpp"
 #include "server/shard_questions.hpp"
 #include "server/why.hpp"
 
@@ -26,15 +27,15 @@ std::optional<AgentKey> read_stuck_cursor(const std::string& text) {
   return AgentKey{text.substr(0, slash), text.substr(slash + 1)};
 }
 
-}  // namespace
-
-std::set<AgentKey> StuckAgents::candidates(
-    const std::string& agent_class, const AgentKey& after,
-    const std::function<bool(const extensions::Wait&)>& is_urgent, Json& skipped) {
+// Those to look at. A shard that does not answer has agents that wait for it: `skipped` says so.
+std::set<AgentKey> candidates(runtime::Runtime& runtime, storage::Directory& directory,
+                              const std::string& agent_class, const AgentKey& after,
+                              const std::function<bool(const extensions::Wait&)>& is_urgent,
+                              Json& skipped) {
   std::set<AgentKey> keys;
-  for (unsigned index = 0; index < runtime_.shard_count(); ++index) {
+  for (unsigned index = 0; index < runtime.shard_count(); ++index) {
     const auto hints =
-        ask_one<StuckKeys>(runtime_, index, AgentWaits::kLoopPatience,
+        ask_one<StuckKeys>(runtime, index, AgentWaits::kLoopPatience,
                            [is_urgent](runtime::Shard& shard) { return shard.waiting(is_urgent); });
     if (!hints)
       skipped.push_back({{"class", nullptr}, {"agent", nullptr}, {"reason", no_loop().message}});
@@ -44,13 +45,17 @@ std::set<AgentKey> StuckAgents::candidates(
   }
   if (agent_class.empty()) return keys;
   const std::string from = after.agent_class == agent_class ? after.name : std::string();
-  for (auto& entry : directory_.list(agent_class, from, kMostLooks + 1))
+  for (auto& entry : directory.list(agent_class, from, kMostStuckLooks + 1))
     keys.insert(std::move(entry.key));
   return keys;
 }
 
-Result<Json> StuckAgents::page(const api::AgentPageRequest& request, const std::string& agent_class,
-                               std::chrono::steady_clock::time_point until) {
+}  // namespace
+
+Result<Json> stuck_page(runtime::Runtime& runtime, storage::Directory& directory,
+                        const AgentWaits& waits, const api::AgentPageRequest& request,
+                        const std::string& agent_class,
+                        std::chrono::steady_clock::time_point until) {
   const auto after = read_stuck_cursor(request.after);
   if (!after) return Error{Errc::kInvalidArgument, "after is the `next` of a page"};
   const std::int64_t now_ms = unix_millis(SystemClock().wall_now());
@@ -58,16 +63,18 @@ Result<Json> StuckAgents::page(const api::AgentPageRequest& request, const std::
     return urgency_of(wait, now_ms) != Urgency::kNone;
   };
   Json skipped = Json::array();
-  const std::set<AgentKey> keys = candidates(agent_class, *after, is_urgent, skipped);
+  const std::set<AgentKey> keys =
+      candidates(runtime, directory, agent_class, *after, is_urgent, skipped);
   Json stuck = Json::array();
   std::size_t looks = 0;
   const AgentKey* last = nullptr;
   for (const AgentKey& key : keys) {
     const auto now = std::chrono::steady_clock::now();
-    if (stuck.size() >= request.limit || looks >= kMostLooks || (looks > 0 && now >= until)) break;
+    if (stuck.size() >= request.limit || looks >= kMostStuckLooks || (looks > 0 && now >= until))
+      break;
     ++looks;
     last = &key;
-    AgentWaits::Seen seen = waits_.look(key, std::min(until, now + AgentWaits::kLoopPatience));
+    AgentWaits::Seen seen = waits.look(key, std::min(until, now + AgentWaits::kLoopPatience));
     const bool is_stuck = std::ranges::any_of(seen.waits, is_urgent);
     if (!is_stuck && !seen.not_seen.empty()) {
       skipped.push_back(

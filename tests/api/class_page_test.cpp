@@ -1,7 +1,6 @@
 // The list of a class's methods at /agents/{class}.
-#include "api/class_page.hpp"
-
 #include "api/api_fixture.hpp"
+#include "api/http_errors.hpp"
 
 namespace hearth::api::testing {
 namespace {

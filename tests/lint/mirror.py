@@ -12,7 +12,6 @@ import tempfile
 TESTED_ELSEWHERE = {
     "api/object_lookup": "tests/api/who_may_connect_test.cpp",
     "api/request_body": "tests/process/request_body_test.cpp",
-    "api/new_agents": "tests/process/edge_test.cpp",
     "chat/answer": "tests/chat/provider_test.cpp",
     "chat/anthropic_messages": "tests/chat/provider_test.cpp",
     "chat/chat_completions": "tests/chat/provider_test.cpp",
@@ -49,7 +48,6 @@ TESTED_ELSEWHERE = {
     "extensions/durable_work_recovery": "tests/runtime/live_agent_managed_test.cpp",
     "extensions/types": "tests/extensions/connections_test.cpp",
     "api/edge_rules": "tests/api/who_may_connect_test.cpp",
-    "api/expiring_socket": "tests/api/who_may_connect_test.cpp",
     "testhost/body_upload": "tests/plugin-api/request_body_test.cpp",
     "testhost/http_replies": "tests/plugin-api/fetch_test.cpp",
     "testhost/lent_bytes": "tests/plugin-api/mock_host_test.cpp",
@@ -121,7 +119,6 @@ TESTED_ELSEWHERE = {
     "server/containment": "tests/process/containment_test.cpp",
     "server/stop_signals": "tests/process/start_stop_test.cpp",
     "server/supervisor": "tests/process/supervised_test.cpp",
-    "server/ways_out": "tests/process/fetch_test.cpp",
     "storage/plugin_sql_values": "tests/storage/plugin_sql_test.cpp",
     "storage/single_owner_vfs": "tests/storage/agent_database_memory_test.cpp",
 }

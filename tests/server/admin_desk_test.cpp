@@ -155,7 +155,7 @@ TEST_F(AdminDeskTest, OperationsArePagedThroughTheLedgersOfAllAgents) {
 // A page ends after so many agents, also if none of them has a matching operation.
 TEST_F(AdminDeskTest, APageOfOperationsEndsAfterSoManyAgents) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < OperationPages::kMostAgents + 2; ++i)
+  for (std::size_t i = 0; i < kMostAgentsOfAPage + 2; ++i)
     names.push_back("a" + std::to_string(1000 + i));
   leave_unknown_at(config_.server.data, names);
   leave_unknown_at(config_.server.data, {"z"}, "refund");
