@@ -42,7 +42,6 @@ class Exchange {
     add_header("Connection: close");
     set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
     set(CURLOPT_PROXY, "");
-    set(CURLOPT_NOSIGNAL, 1L);
     // The lock on the server's record proves which server answers (PublishedRecord). So the
     // certificate, which has the name for clients, is not checked.
     set(CURLOPT_SSL_VERIFYPEER, 0L);
