@@ -18,15 +18,6 @@ void Fibers::follow(std::int64_t jump_ms) {
   if (jobs_.exists()) jobs_.shift(JobKind::kFiber, jump_ms);
 }
 
-std::optional<Job> Fibers::first_waiting() const {
-  return jobs_.first_due(JobKind::kFiber);
-}
-
-std::optional<std::int64_t> Fibers::first_moment() {
-  const auto job = first_waiting();
-  return job ? job->due_at_ms : std::nullopt;
-}
-
 std::optional<Job> Fibers::next_to_offer() const {
   if (!line_.due()) return std::nullopt;
   for (; !plan_.empty(); plan_.pop_front()) {
@@ -34,7 +25,7 @@ std::optional<Job> Fibers::next_to_offer() const {
     if (job && job->state == JobState::kWaiting && job->due_at_ms && *job->due_at_ms <= until_ms())
       return job;
   }
-  return first_waiting();
+  return jobs_.first_due(JobKind::kFiber);
 }
 
 std::string Fibers::next_due_id() const {

@@ -300,7 +300,9 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
 
  private:
   // ---- LinePolicy ----
-  std::optional<std::int64_t> first_moment() override;
+  std::optional<std::int64_t> first_moment() override {
+    return jobs_.first_moment(JobKind::kFiber);
+  }
   std::optional<Job> next_due() override { return next_to_offer(); }
   [[nodiscard]] std::string_view why_given_up(const Job& job) const override;
   // Settles the fiber as dead.
@@ -338,7 +340,6 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   FiberChange change_of(Job job);
 
   // ---- recovery ----
-  [[nodiscard]] std::optional<Job> first_waiting() const;
   [[nodiscard]] std::optional<Job> next_to_offer() const;
   [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;
   // Rows whose moment on disk is not later than this are due.

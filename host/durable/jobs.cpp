@@ -221,6 +221,11 @@ std::optional<Job> Jobs::first_due(JobKind kind, const std::function<bool(const 
   return found;
 }
 
+std::optional<std::int64_t> Jobs::first_moment(JobKind kind) {
+  const auto job = first_due(kind);
+  return job ? job->due_at_ms : std::nullopt;
+}
+
 bool Jobs::has_any(JobKind kind) {
   return number("SELECT 1 FROM cf_agents_jobs WHERE kind = +? LIMIT 1", std::array{number_of(kind)})
       .has_value();

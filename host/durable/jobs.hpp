@@ -169,6 +169,8 @@ class Jobs {
   // The waiting job with the smallest due_at, of those that fit if `fits` is given.
   [[nodiscard]] std::optional<Job> first_due(JobKind kind,
                                              const std::function<bool(const Job&)>& fits = {});
+  // Its time.
+  [[nodiscard]] std::optional<std::int64_t> first_moment(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind);
   [[nodiscard]] bool has_any(JobKind kind, JobState state);
   // The last process has crashed in a job that an earlier instance had claimed: its try was no

@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 #include "json/json.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -82,15 +83,15 @@ Result<std::int64_t> first_time(const ScheduleRequest& request, const ScheduleRo
 
 // Equal only for requests that are alike. The times of one-shot schedules are not compared.
 std::string likeness_of(const ScheduleRow& row, const Json& payload) {
-  std::string text(to_string(row.type));
+  std::string text = row.type.value_or("");
   const auto add = [&text](std::string_view part) {
     text += '\0';
     text += part;
   };
-  add(row.callback);
+  add(row.name);
   add(row.cron);
   add(row.time_zone);
-  add(row.type == ScheduleType::kInterval ? std::to_string(row.length_ms) : "");
+  add(row.is(ScheduleType::kInterval) ? std::to_string(row.length_ms) : "");
   add(dump_json(payload));  // members in one order, no blanks
   return sha256_hex(text);
 }
@@ -103,7 +104,7 @@ bool is_idempotent(const ScheduleRequest& request) {
 }
 
 Result<Recurrence> recurrence_of(const ScheduleRow& row, const ScheduleSettings& settings) {
-  if (row.type == ScheduleType::kCron)
+  if (row.is(ScheduleType::kCron))
     return Recurrence::cron(row.cron, row.time_zone, settings.find_zone);
   return Recurrence::every(row.length_ms, row.scheduled_for);
 }
@@ -122,26 +123,26 @@ Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
   if (!payload) return invalid("the payload is no JSON: " + payload.error().message);
 
   ScheduleRow row;
-  row.type = request.type;
-  row.callback = request.callback;
+  row.type = to_string(request.type);
+  row.name = request.callback;
   row.fixed_rate = request.fixed_rate;
   row.retry = *retry;
   row.misfire = request.misfire;
   row.misfire_limit = request.misfire_limit == 0 ? kDefaultMisfireLimit : request.misfire_limit;
   row.overlap = request.overlap;
-  if (row.type == ScheduleType::kCron) {
+  if (row.is(ScheduleType::kCron)) {
     row.cron = tidy(request.cron);
     row.time_zone = request.time_zone.empty() ? "UTC" : request.time_zone;
   }
-  if (row.type == ScheduleType::kDelay || row.type == ScheduleType::kInterval)
+  if (row.is(ScheduleType::kDelay) || row.is(ScheduleType::kInterval))
     row.length_ms = request.when_ms;
   const Result<std::int64_t> time = first_time(request, row, settings, now_ms);
   if (!time) return time.error();
-  row.time = *time;
+  row.next_at_ms = std::max<std::int64_t>(*time, 1);  // 0 means never
   row.scheduled_for = *time;
-  row.set_at = now_ms;
-  row.created_at = now_ms;
-  row.likeness = likeness_of(row, *payload);
+  row.set_at_ms = now_ms;
+  row.created_at_ms = now_ms;
+  row.key = likeness_of(row, *payload);
   return row;
 }
 

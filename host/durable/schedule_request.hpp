@@ -10,7 +10,8 @@
 
 namespace hearth::durable {
 
-// The row for a request that came at `now_ms`, without its id and seq. It is first due at row.time.
+// The row for a request that came at `now_ms`, without its id and seq. It is first due at its
+// next_at_ms.
 //
 // Failure   kInvalidArgument: a value has no meaning or is out of range; the message says which.
 //           kLimitExceeded: the payload is too large. kUnavailable: this machine has no time zones.

@@ -1,7 +1,5 @@
 // The runs of schedules: how they begin and end. Other members: schedules.cpp.
-#include "base/assert.hpp"
 #include "durable/back_off.hpp"
-#include "durable/schedule_record.hpp"
 #include "durable/schedule_request.hpp"
 #include "durable/schedules.hpp"
 
@@ -12,7 +10,7 @@ namespace hearth::durable {
 namespace {
 
 constexpr std::int64_t kTooLate = 60'000;  // for misfire "skip"
-constexpr std::uint64_t kCrowd = 10;       // one-shot rows of one callback, due at once
+constexpr std::int64_t kCrowd = 10;        // one-shot rows of one callback, due at once
 // The wait before the next attempt when the class lacks the callback, or time zones cannot be read.
 constexpr std::chrono::milliseconds kMissingBase{10'000};
 constexpr std::chrono::milliseconds kMissingCap{3'600'000};
@@ -39,8 +37,7 @@ std::optional<std::int64_t> following(const ScheduleRow& row, const Recurrence& 
 
 void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t count,
                      std::string reason) {
-  notes_.push_back(
-      Note{row.parent.empty() ? row.id : row.parent, row.callback, what, count, std::move(reason)});
+  notes_.push_back(Note{row.schedule_id(), row.name, what, count, std::move(reason)});
 }
 
 // ---- what begins --------------------------------------------------------------------------------
@@ -55,24 +52,15 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   const std::int64_t now = now_ms();
   const std::int64_t late = std::max<std::int64_t>(0, now - row->scheduled_for);
   ScheduleRun run;
-  run.run = ++last_run_;
-  run.id = row->parent.empty() ? row->id : row->parent;
+  run.run = row->run;
+  run.id = row->schedule_id();
   run.row = row->seq;
-  run.callback = row->callback;
+  run.callback = row->name;
   run.body = run_body(*row, table_.payload(row->seq), late);
   run.attempt = row->attempts + 1;
   run.late_ms = late;
   run.missed = row->missed;
-  running_.emplace(run.run, Run{row->id, now});
   return run;
-}
-
-std::optional<ScheduleRow> Schedules::next_due() {
-  const std::optional<Job> due = table_.first_due();
-  if (!due) return std::nullopt;
-  std::optional<ScheduleRow> row = table_.find(due->seq);
-  HEARTH_ASSERT(row, "a schedule is due, and has no row");
-  return row;
 }
 
 void Schedules::give_up(ScheduleRow& row, std::string_view why) {
@@ -82,12 +70,12 @@ void Schedules::give_up(ScheduleRow& row, std::string_view why) {
 bool Schedules::admit(ScheduleRow& row) {
   const std::int64_t now = now_ms();
   if (row.over) {
-    set_next_after_run(row, row.set_at, now);
+    set_next_after_run(row, row.set_at_ms, now);
     return false;
   }
   if (!row.owed && !may_run(row, now)) return false;
   if (row.owed && row.begun_at == 0 && !row.is_one_shot()) {
-    if (const Result<void> reckoned = reckon_absence(row, row.set_at, now); !reckoned) {
+    if (const Result<void> reckoned = reckon_absence(row, row.set_at_ms, now); !reckoned) {
       put_off(row, reckoned.error(), now);
       return false;
     }
@@ -105,9 +93,9 @@ void Schedules::note_crowds(std::int64_t now) {
   }
   if (crowded_) return;
   crowded_ = true;
-  for (ScheduleTable::Crowd& crowd : table_.crowds(now, kCrowd)) {
-    notes_.push_back(
-        Note{std::move(crowd.id), std::move(crowd.callback), Note::What::kManyDue, crowd.rows});
+  for (auto& [callback, crowd] : table_.crowds(now, kCrowd)) {
+    notes_.push_back(Note{std::move(crowd.id), std::move(callback), Note::What::kManyDue,
+                          static_cast<std::uint64_t>(crowd.rows)});
   }
 }
 
@@ -160,11 +148,11 @@ void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
     child.id = make_uuid(random_);
     child.parent = row.id;
     child.owed = true;
-    child.attempts = 0;
-    child.interruptions = child.fatal_attempts = 0;
-    child.running = 0;
-    child.begun_at = 0;
-    child.created_at = child.set_at = now;
+    child.attempts = child.interruptions = child.fatal_attempts = 0;
+    child.claims = child.failures = child.missing = child.running = 0;
+    child.begun_at = child.catch_up_until = 0;
+    child.last_error.reset();
+    child.created_at_ms = child.set_at_ms = now;
     insert(child, table_.payload(row.seq));
   } else {
     note(row, Note::What::kOverlapped, 1);
@@ -181,8 +169,9 @@ void Schedules::claim(ScheduleRow& row) {
   if (row.begun_at == 0) row.begun_at = now_ms();
   ++row.interruptions;  // ended() resets it
   store(row);
-  if (row.parent.empty()) return;
-  if (std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent))) {
+  row.run = ++last_run_;
+  row.began_ms = steady_ms();
+  if (std::optional<ScheduleRow> parent = parent_of(row)) {
     ++parent->running;
     store(*parent);
   }
@@ -192,15 +181,15 @@ void Schedules::claim(ScheduleRow& row) {
 
 void Schedules::die(ScheduleRow& row, std::string reason) {
   note(row, Note::What::kDead, 1, reason);
-  if (!row.parent.empty()) {  // the author sees only the schedule: that is dead
-    std::optional<ScheduleRow> parent = table_.find(std::string_view(row.parent));
+  if (row.parent) {  // the author sees only the schedule: that is dead
+    std::optional<ScheduleRow> parent = parent_of(row);
     remove(row);
     if (!parent) return;
     row = std::move(*parent);
   }
   row.dead = true;
   row.over = false;
-  row.time.reset();
+  row.next_at_ms = 0;
   row.last_error = std::move(reason);
   store(row);
 }
@@ -211,7 +200,7 @@ void Schedules::put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
   note(row, Note::What::kPutOff, 1, why.message);
   ++row.missing;
   row.last_error = why.message;
-  row.time = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
+  row.next_at_ms = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
   store(row);
 }
 
@@ -227,8 +216,8 @@ void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::
   row.owed = false;
   row.over = false;
   row.begun_at = 0;
-  row.set_at = now;
-  row.time = at;
+  row.set_at_ms = now;
+  row.next_at_ms = at.value_or(0);
   if (at) {
     row.scheduled_for = *at;
     return;
@@ -256,7 +245,7 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
   if (!recurrence) {
     row.owed = false;
     row.over = true;
-    row.set_at = ended_at;
+    row.set_at_ms = ended_at;
     return die_or_put_off(row, recurrence.error(), now);
   }
   if (row.over) {
@@ -264,7 +253,7 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
     row.last_error.reset();
   }
   if (catch_up(row, *recurrence, ended_at)) return store(row);
-  if (row.type == ScheduleType::kInterval && !row.fixed_rate) {
+  if (row.is(ScheduleType::kInterval) && !row.fixed_rate) {
     set_next(row, ended_at + row.length_ms, ended_at);
     return store(row);
   }
@@ -285,58 +274,57 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
 
 ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::string_view error) {
   line_.follow_clock();
-  const auto found = running_.find(number);
-  if (found == running_.end()) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
-  const Run run = std::move(found->second);
-  running_.erase(found);
-  const std::optional<ScheduleRow> claimed = line_.take(run.row_id);
-  std::optional<ScheduleRow> row;
-  if (claimed) row = row_of(*claimed);
-  if (!row) return ScheduleEnd{run.row_id, {}, ScheduleEnd::Next::kCancelled};
+  const auto found = std::ranges::find_if(
+      line_.claimed(), [number](const auto& each) { return each.second.run == number; });
+  if (found == line_.claimed().end()) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
+  const ScheduleRow claimed = *line_.take(found->first);
+  std::optional<ScheduleRow> row = table_.row(claimed.id);
+  if (!row) return ScheduleEnd{claimed.id, {}, ScheduleEnd::Next::kCancelled};
+  const std::int64_t began = now_ms() - (steady_ms() - claimed.began_ms);
   row->running = 0;
   row->interruptions = 0;
   if (outcome == RunOutcome::kDone) row->fatal_attempts = 0;
-  if (row->parent.empty()) {
-    row->last_run = run.began_ms;
+  if (!row->parent) {
+    row->last_run = began;
     return end_run(*row, outcome, error);
   }
-  std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
+  std::optional<ScheduleRow> parent = parent_of(*row);
   if (!parent) {
     remove(*row);
-    return ScheduleEnd{row->parent, row->callback, ScheduleEnd::Next::kCancelled};
+    return ScheduleEnd{*row->parent, row->name, ScheduleEnd::Next::kCancelled};
   }
-  parent->last_run = run.began_ms;
+  parent->last_run = began;
   parent->running = std::max(0, parent->running - 1);
   return end_child(*row, *parent, outcome, error);
 }
 
 ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error) {
   const std::int64_t now = now_ms();
-  ScheduleEnd end{row.id, row.callback, ScheduleEnd::Next::kWaiting};
+  ScheduleEnd end{row.id, row.name, ScheduleEnd::Next::kWaiting};
   if (outcome == RunOutcome::kMissing) {
     ++row.missing;
     row.last_error = error.empty() ? std::string("the class has no such callback")
                                    : std::string(error.substr(0, kMaxJobErrorBytes));
-    row.set_at = now;
-    row.time = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
+    row.set_at_ms = now;
+    row.next_at_ms = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
     row.owed = row.is_one_shot();
     row.begun_at = 0;
     store(row);
     end.next = ScheduleEnd::Next::kMissing;
-    end.next_ms = *row.time;
+    end.next_ms = row.next_at_ms;
     return end;
   }
-  ++row.runs;
+  ++row.claims;
   row.missing = 0;
   row.last_error.reset();
   if (outcome != RunOutcome::kDone) {
     note_failure(row, error);
     if (outcome == RunOutcome::kFailed && ++row.attempts < row.retry.max_attempts) {
-      row.set_at = now;
-      row.time = now + retry_wait(row.retry, row.attempts, random_).count();
+      row.set_at_ms = now;
+      row.next_at_ms = now + retry_wait(row.retry, row.attempts, random_).count();
       store(row);
       end.next = ScheduleEnd::Next::kRetry;
-      end.next_ms = *row.time;
+      end.next_ms = row.next_at_ms;
       return end;
     }
   }
@@ -346,7 +334,7 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
     return end;
   }
   set_next_after_run(row, now, now);
-  end.next_ms = row.time.value_or(0);
+  end.next_ms = row.next_at_ms;
   return end;
 }
 
@@ -357,7 +345,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
     remove(child);
     if (parent.dead) {
       store(parent);
-      return ScheduleEnd{parent.id, parent.callback, ScheduleEnd::Next::kMissing};
+      return ScheduleEnd{parent.id, parent.name, ScheduleEnd::Next::kMissing};
     }
     parent.scheduled_for = std::min(parent.scheduled_for, child.scheduled_for);
     parent.attempts = 0;
@@ -367,7 +355,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
     store(parent);
     return end;
   }
-  ++parent.runs;
+  ++parent.claims;
   parent.missing = 0;
   if (!parent.dead) parent.last_error.reset();  // of a dead one: the reason of its death
   if (outcome != RunOutcome::kDone) note_failure(parent, error);
@@ -375,7 +363,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
   end.id = parent.id;
   if (end.next == ScheduleEnd::Next::kGone) {
     end.next = ScheduleEnd::Next::kWaiting;
-    end.next_ms = parent.time.value_or(0);
+    end.next_ms = parent.next_at_ms;
   }
   store(parent);
   return end;
@@ -384,17 +372,15 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
 void Schedules::interrupt_on_purpose() {
   going_ = true;
   line_.give_back_all();
-  running_.clear();
 }
 
 void Schedules::give_back(ScheduleRow& claimed) {
-  std::optional<ScheduleRow> row = row_of(claimed);
+  std::optional<ScheduleRow> row = table_.row(claimed.id);
   if (!row) return;
   row->running = 0;
   row->interruptions = std::max(0, row->interruptions - 1);
   store(*row);
-  if (row->parent.empty()) return;
-  std::optional<ScheduleRow> parent = table_.find(std::string_view(row->parent));
+  std::optional<ScheduleRow> parent = parent_of(*row);
   if (!parent) return;
   parent->running = 0;
   store(*parent);

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "durable/time_zone.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +20,16 @@ enum class Idempotent : std::uint32_t { kByType = 0, kYes = 1, kNo = 2 };
 enum class Misfire : std::uint32_t { kOnce = 0, kSkip = 1, kAll = 2 };
 enum class Overlap : std::uint32_t { kSkip = 0, kQueue = 1, kAllow = 2 };
 
-// As in records: "delay", "at", "cron", "interval".
-std::string_view to_string(ScheduleType type) noexcept;
-std::optional<ScheduleType> schedule_type(std::string_view word) noexcept;
-// "once", "skip", "all".
-std::string_view to_string(Misfire misfire) noexcept;
-// "skip", "queue", "allow".
-std::string_view to_string(Overlap overlap) noexcept;
+// As in records.
+[[nodiscard]] constexpr std::string_view to_string(ScheduleType type) {
+  return std::array{"", "delay", "at", "cron", "interval"}.at(static_cast<std::size_t>(type));
+}
+[[nodiscard]] constexpr std::string_view to_string(Misfire misfire) {
+  return std::array{"once", "skip", "all"}.at(static_cast<std::size_t>(misfire));
+}
+[[nodiscard]] constexpr std::string_view to_string(Overlap overlap) {
+  return std::array{"skip", "queue", "allow"}.at(static_cast<std::size_t>(overlap));
+}
 
 // An agent's request. The views are borrowed for the call. checked_schedule() checks the fields.
 struct ScheduleRequest {

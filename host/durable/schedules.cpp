@@ -1,7 +1,6 @@
 // Schedules: the agent's requests, and how rows follow the clock. Runs: schedule_runs.cpp.
 #include "durable/schedules.hpp"
 
-#include "durable/schedule_record.hpp"
 #include "durable/schedule_request.hpp"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Rando
 
 void Schedules::load() {
   for (ScheduleRow& row : table_.load()) {
-    ++(row.parent.empty() ? size_ : children_);
+    ++(row.parent ? children_ : size_);
     take_up(row);
   }
 }
@@ -46,26 +45,19 @@ void Schedules::store(ScheduleRow& row) {
 
 void Schedules::insert(ScheduleRow& row, std::string_view payload) {
   table_.insert(row, payload);
-  ++(row.parent.empty() ? size_ : children_);
+  ++(row.parent ? children_ : size_);
   line_.changed();
 }
 
 void Schedules::remove(const ScheduleRow& row) {
   table_.erase(row.seq);
-  std::size_t& count = row.parent.empty() ? size_ : children_;
+  std::size_t& count = row.parent ? children_ : size_;
   if (count > 0) --count;
   line_.changed();
 }
 
-std::optional<std::int64_t> Schedules::first_moment() {
-  const std::optional<Job> first = table_.first_due();
-  return first ? first->due_at_ms : std::nullopt;
-}
-
-std::optional<ScheduleRow> Schedules::row_of(const ScheduleRow& claimed) {
-  std::optional<ScheduleRow> row = table_.find(claimed.seq);
-  if (row && row->id != claimed.id) row.reset();
-  return row;
+std::optional<ScheduleRow> Schedules::parent_of(const ScheduleRow& row) {
+  return row.parent ? table_.find(*row.parent) : std::nullopt;
 }
 
 std::string Schedules::record_of(const ScheduleRow& row) {
@@ -76,10 +68,10 @@ std::string Schedules::record_of(const ScheduleRow& row) {
 
 // Bounds the wait of a row that waits for a length of time: the clock was set back meanwhile.
 void Schedules::bound_wait(ScheduleRow& row, std::int64_t now) {
-  const std::int64_t latest = now + std::max<std::int64_t>(0, row.time.value_or(0) - row.set_at);
-  if (!row.time || *row.time <= latest) return;
-  row.time = latest;
-  row.scheduled_for = std::min(row.scheduled_for, *row.time);
+  const std::int64_t latest = now + std::max<std::int64_t>(0, row.next_at_ms - row.set_at_ms);
+  if (row.next_at_ms <= latest) return;
+  row.next_at_ms = latest;
+  row.scheduled_for = std::min(row.scheduled_for, latest);
 }
 
 // Finds the time of a cron row again: the clock was set back from `last` to `now` while it waited.
@@ -87,8 +79,7 @@ void Schedules::reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t no
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) return;  // reported when the row is due
   const auto at = recurrence->next(recurrence->search_from(last, now));
-  if (!at || !row.time || *at >= *row.time) return;
-  row.time = row.scheduled_for = *at;
+  if (at && *at < row.next_at_ms) row.next_at_ms = row.scheduled_for = *at;
 }
 
 // An occurrence is owed that no instance could run from `from` to `now`. Other occurrences in this
@@ -117,29 +108,29 @@ void Schedules::take_up(ScheduleRow& row) {
   bool changed = false;
   if (row.running > 0) {  // in an earlier instance
     row.running = 0;
-    if (row.time && !row.may_overlap()) {
+    if (row.next_at_ms != 0 && !row.may_overlap()) {
       const std::int64_t wait = line_.wait_after_cut(row, random_).count();
-      row.time = wait > 0 ? now + wait : std::min(*row.time, now);
-      row.set_at = now;
+      row.next_at_ms = wait > 0 ? now + wait : std::min(row.next_at_ms, now);
+      row.set_at_ms = now;
     }
     changed = true;
   }
-  if (row.missing > 0 && row.time && *row.time > now) {  // the class may have the callback now
-    row.time = now;
+  if (row.missing > 0 && row.next_at_ms > now) {  // the class may have the callback now
+    row.next_at_ms = now;
     changed = true;
   }
-  if (row.set_at > now) {
+  if (row.set_at_ms > now) {
     if (row.waits_a_length()) {
       bound_wait(row, now);
-    } else if (row.type == ScheduleType::kCron) {
-      reckon_anew(row, row.set_at, now);
+    } else if (row.is(ScheduleType::kCron)) {
+      reckon_anew(row, row.set_at_ms, now);
     }
-    row.set_at = now;
+    row.set_at_ms = now;
     changed = true;
   }
   if (row.begun_at != 0 && !row.is_one_shot() && !row.over) {
     const bool reckoned = reckon_absence(row, row.begun_at, now).has_value();
-    row.set_at = reckoned ? now : std::min(row.begun_at, now);  // else admit() tries again
+    row.set_at_ms = reckoned ? now : std::min(row.begun_at, now);  // else admit() tries again
     row.begun_at = 0;
     changed = true;
   }
@@ -148,15 +139,17 @@ void Schedules::take_up(ScheduleRow& row) {
 
 void Schedules::follow(std::int64_t jump_ms) {
   if (size_ + children_ == 0) return;
-  table_.shift(jump_ms);
-  for (auto& [number, run] : running_) run.began_ms += jump_ms;
   const std::int64_t now = now_ms();
   for (ScheduleRow& row : table_.load()) {
     const bool claimed = row.running > 0 && !row.may_overlap();
-    if (jump_ms < 0 && row.type == ScheduleType::kCron && !row.waits_a_length() && !claimed) {
+    if (row.waits_a_length()) {
+      row.shift(jump_ms);
+    } else if (jump_ms < 0 && row.is(ScheduleType::kCron) && !claimed) {
       reckon_anew(row, now - jump_ms, now);
-      store(row);
+    } else {
+      continue;
     }
+    store(row);
   }
 }
 
@@ -167,15 +160,11 @@ Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
   Result<ScheduleRow> checked = checked_schedule(request, settings_, now_ms());
   if (!checked) return checked.error();
   ScheduleRow& row = *checked;
-  if (is_idempotent(request)) {
-    if (const auto seq = table_.find_alike(row.likeness)) {
-      const auto found = table_.find(*seq);
-      if (found) return Created{record_of(*found), found->id, false};
-    }
-  }
   std::optional<ScheduleRow> dead;
   if (is_idempotent(request)) {
-    if (const auto seq = table_.find_dead(row.likeness)) dead = table_.find(*seq);
+    if (const auto found = table_.find_alike(*row.key, false))
+      return Created{record_of(*found), found->id, false};
+    dead = table_.find_alike(*row.key, true);
   }
   if (size() - (dead ? 1 : 0) >= settings_.max_schedules) {
     return Error{Errc::kLimitExceeded,
@@ -202,10 +191,8 @@ std::string Schedules::list(const ScheduleFilter& filter) {
   ScheduleFilter bounded = filter;
   bounded.limit = std::clamp<std::size_t>(filter.limit, 1, kMaxListed);
   std::string out = "[";
-  for (const std::int64_t seq : table_.list(bounded)) {
-    const auto row = table_.find(seq);
-    if (!row) continue;
-    const std::string record = record_of(*row);
+  for (const ScheduleRow& row : table_.list(bounded)) {
+    const std::string record = record_of(row);
     if (out.size() > 1) {
       if (out.size() + record.size() > kMaxListBytes) break;
       out += ',';
@@ -218,12 +205,8 @@ std::string Schedules::list(const ScheduleFilter& filter) {
 Result<void> Schedules::cancel(std::string_view id) {
   const auto row = table_.find(id);
   if (!row) return no_such_schedule();
-  std::vector<ScheduleRow> gone;
-  for (const std::int64_t seq : table_.children(row->id)) {
-    if (auto child = table_.find(seq)) gone.push_back(std::move(*child));
-  }
-  gone.push_back(*row);
-  for (const ScheduleRow& each : gone) remove(each);
+  for (const ScheduleRow& child : table_.children(row->id)) remove(child);
+  remove(*row);
   return {};
 }
 
@@ -232,11 +215,9 @@ Result<void> Schedules::pause(std::string_view id, bool paused) {
   if (!row) return no_such_schedule();
   row->paused = paused;
   store(*row);
-  for (const std::int64_t seq : table_.children(row->id)) {
-    auto child = table_.find(seq);
-    if (!child) continue;
-    child->paused = paused;
-    store(*child);
+  for (ScheduleRow& child : table_.children(row->id)) {
+    child.paused = paused;
+    store(child);
   }
   return {};
 }
@@ -252,11 +233,11 @@ Result<void> Schedules::retry(std::string_view id) {
   row->interruptions = row->fatal_attempts = 0;
   row->failures = 0;
   row->last_error.reset();
-  const std::int64_t ended_at = row->set_at;  // if it is over
-  row->set_at = now_ms();
-  row->time = row->set_at;
+  const std::int64_t ended_at = row->set_at_ms;  // if it is over
+  row->set_at_ms = now_ms();
+  row->next_at_ms = row->set_at_ms;
   if (row->over) {  // the run is done; due now is only the search for the next time
-    row->set_at = ended_at;
+    row->set_at_ms = ended_at;
     store(*row);
     return {};
   }
@@ -288,14 +269,14 @@ bool Schedules::due() const {
 
 Wake Schedules::wake() const {
   Wake wake;
-  wake.working = !running_.empty();
+  wake.working = !line_.claimed().empty();
   // If max_running run, the end of a run begins the next due row.
   if (!line_.full()) wake.at_ms = line_.moment();
   return wake;
 }
 
 std::size_t Schedules::running() const {
-  return running_.size();
+  return line_.claimed().size();
 }
 
 std::size_t Schedules::size() const {

@@ -12,9 +12,9 @@
 #include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -113,14 +113,9 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  struct Run {
-    std::string row_id;
-    std::int64_t began_ms = 0;
-  };
-
   // ---- LinePolicy ----
-  std::optional<std::int64_t> first_moment() override;
-  std::optional<ScheduleRow> next_due() override;
+  std::optional<std::int64_t> first_moment() override { return table_.first_moment(); }
+  std::optional<ScheduleRow> next_due() override { return table_.first_due(); }
   void give_up(ScheduleRow& row, std::string_view why) override;
   // If runs may overlap, each run gets a row of its own, which is due next, and the schedule goes
   // on to its next time.
@@ -130,13 +125,18 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   void follow(std::int64_t jump_ms) override;
 
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
+  [[nodiscard]] std::int64_t steady_ms() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               clock_.steady_now().time_since_epoch())
+        .count();
+  }
 
   // ---- the rows and what is known of them ----
   void store(ScheduleRow& row);
   void insert(ScheduleRow& row, std::string_view payload);
   void remove(const ScheduleRow& row);
-  // The row as it is on disk now. Nothing: it was removed while it ran.
-  [[nodiscard]] std::optional<ScheduleRow> row_of(const ScheduleRow& claimed);
+  // Nothing: it is no run of a schedule that exists.
+  [[nodiscard]] std::optional<ScheduleRow> parent_of(const ScheduleRow& row);
   std::string record_of(const ScheduleRow& row);
   void note(const ScheduleRow& row, Note::What what, std::uint64_t count, std::string reason = {});
   void die(ScheduleRow& row, std::string reason);
@@ -165,10 +165,9 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   Random& random_;
   const ScheduleSettings settings_;
 
-  std::size_t size_ = 0;      // schedules
-  std::size_t children_ = 0;  // rows of overlapping runs
-  JobLine<ScheduleRow> line_;
-  std::map<std::uint64_t, Run> running_;  // also runs whose row was removed meanwhile
+  std::size_t size_ = 0;       // schedules
+  std::size_t children_ = 0;   // rows of overlapping runs
+  JobLine<ScheduleRow> line_;  // claimed: also runs whose row was removed meanwhile
   std::uint64_t last_run_ = 0;
   bool going_ = false;    // interrupt_on_purpose() was called
   bool crowded_ = false;  // many rows are due at once, and a note says so

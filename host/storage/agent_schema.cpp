@@ -45,7 +45,8 @@ constexpr std::array kJobTables = {
     "WHERE lane IS NOT NULL AND ended_at IS NULL",
     // The order of a list of schedules.
     "CREATE INDEX IF NOT EXISTS cf_agents_jobs_time ON "
-    "cf_agents_jobs(coalesce(next_at, 9223372036854775807)) WHERE kind = 3 AND parent IS NULL",
+    "cf_agents_jobs(coalesce(nullif(next_at, 0), 9223372036854775807)) WHERE kind = 3 AND parent "
+    "IS NULL",
     "CREATE TRIGGER IF NOT EXISTS cf_agents_jobs_gone AFTER DELETE ON cf_agents_jobs BEGIN "
     "DELETE FROM cf_agents_job_documents WHERE job = old.seq; END",
 };
@@ -77,7 +78,7 @@ constexpr std::array kJobViews = {
     "FROM cf_agents_jobs f WHERE kind = 2",
 
     "CREATE VIEW IF NOT EXISTS cf_agents_schedules AS SELECT seq, id, parent, name AS callback, type, "
-    "next_at AS time, iif(type = 'delay', length_ms, NULL) AS delay_ms, "
+    "nullif(next_at, 0) AS time, iif(type = 'delay', length_ms, NULL) AS delay_ms, "
     "iif(type = 'interval', length_ms, NULL) AS interval_ms, cron, time_zone, fixed_rate, "
     "key AS likeness, max_attempts AS retry_max_attempts, retry_base AS retry_base_ms, "
     "retry_cap AS retry_max_ms, misfire, misfire_limit, overlap, paused, dead, missing, running, "

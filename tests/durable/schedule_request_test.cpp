@@ -31,12 +31,12 @@ std::string request_refusal(const ScheduleRequest& request, Errc code = Errc::kI
 }
 
 std::string likeness(const ScheduleRequest& request) {
-  return checked_schedule(request, ScheduleSettings{}, kNow)->likeness;
+  return checked_schedule(request, ScheduleSettings{}, kNow)->key.value_or("");
 }
 
 TEST(ScheduleRequestTest, TheFirstTimeIsReckonedByType) {
   const auto time = [](const ScheduleRequest& request) {
-    return checked_schedule(request, ScheduleSettings{}, kNow)->time;
+    return checked_schedule(request, ScheduleSettings{}, kNow)->next_at_ms;
   };
   EXPECT_EQ(time(of(ScheduleType::kDelay, 0)), kNow);
   EXPECT_EQ(time(of(ScheduleType::kDelay, 1'500)), kNow + 1'500);

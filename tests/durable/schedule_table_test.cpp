@@ -1,5 +1,6 @@
 #include "durable/schedule_table.hpp"
 
+#include "json/json.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace hearth::durable {
 namespace {
 
-using RowIds = std::vector<std::int64_t>;
+using RowIds = std::vector<std::string>;
 
 class ScheduleTableTest : public ::testing::Test {
  protected:
@@ -21,18 +22,24 @@ class ScheduleTableTest : public ::testing::Test {
                                                          storage::AgentKey{"Clock", "a"});
     table_ = std::make_unique<ScheduleTable>(*database_);
   }
-  ScheduleRow insert(std::string id, std::optional<std::int64_t> time = 100) {
+  ScheduleRow insert(std::string id, std::int64_t time = 100) {
     ScheduleRow row;
     row.id = std::move(id);
-    row.callback = "tick";
-    row.type = ScheduleType::kDelay;
-    row.time = time;
+    row.name = "tick";
+    row.type = "delay";
+    row.next_at_ms = time;
     row.length_ms = 50;
-    row.likeness = "like " + row.id;
+    row.key = "like " + row.id;
     row.scheduled_for = 100;
-    row.created_at = row.set_at = 50;
+    row.created_at_ms = row.set_at_ms = 50;
     table_->insert(row, "[1]");
     return row;
+  }
+
+  static RowIds ids(const std::vector<ScheduleRow>& rows) {
+    RowIds ids;
+    for (const ScheduleRow& row : rows) ids.push_back(row.id);
+    return ids;
   }
 
   hearth::testing::TempDirectory directory_;
@@ -43,9 +50,7 @@ class ScheduleTableTest : public ::testing::Test {
 TEST_F(ScheduleTableTest, ReadingMakesNoTable) {
   EXPECT_TRUE(table_->load().empty());
   EXPECT_FALSE(table_->find("x"));
-  EXPECT_FALSE(table_->find(1));
-  EXPECT_FALSE(table_->find_alike("x"));
-  EXPECT_FALSE(table_->find_dead("x"));
+  EXPECT_FALSE(table_->find_alike("x", false));
   EXPECT_TRUE(table_->children("x").empty());
   EXPECT_TRUE(table_->list({}).empty());
   EXPECT_TRUE(table_->crowds(1, 1).empty());
@@ -53,72 +58,60 @@ TEST_F(ScheduleTableTest, ReadingMakesNoTable) {
 }
 
 TEST_F(ScheduleTableTest, ARowComesBackAsItWasWritten) {
-  ScheduleRow row;
-  row.id = "i";
-  row.callback = "c";
-  row.type = ScheduleType::kCron;
-  row.time = 1'700'000'000'123;
+  ScheduleRow row = insert("i");
   row.cron = "* * * * *";
   row.time_zone = "Europe/Berlin";
-  row.likeness = "l";
-  row.retry = {7, std::chrono::milliseconds(11), std::chrono::milliseconds(13)};
   row.misfire = Misfire::kAll;
-  row.misfire_limit = 17;
   row.overlap = Overlap::kAllow;
-  row.scheduled_for = 19;
-  row.created_at = 23;
-  row.set_at = 29;
-  table_->insert(row, R"({"a":1})");
-  row.time.reset();
-  row.paused = row.dead = row.owed = true;
-  row.missing = 31;
-  row.running = 37;
-  row.scheduled_for = 41;
+  row.fixed_rate = row.paused = row.dead = row.over = true;
+  std::int64_t next = 30;
+  for (std::int64_t* const each :
+       {&row.length_ms, &row.scheduled_for, &row.begun_at, &row.catch_up_until, &row.set_at_ms})
+    *each = ++next;
+  row.last_run = 43;
+  for (int* const each :
+       {&row.missing, &row.running, &row.attempts, &row.interruptions, &row.claims, &row.failures})
+    *each = static_cast<int>(++next);
   row.missed = 43;
-  row.attempts = 47;
-  row.interruptions = 53;
-  row.begun_at = 57;
-  row.catch_up_until = 59;
-  row.set_at = 61;
-  row.runs = 67;
-  row.failures = 71;
-  row.last_run = 73;
+  row.misfire_limit = 17;
+  row.next_at_ms = 0;
   row.last_error = "e";
   table_->update(row);
   database_->commit();
   open();
   const auto back = table_->find("i");
   ASSERT_TRUE(back);
-  EXPECT_EQ(back->seq, row.seq);
-  EXPECT_EQ(back->parent, "");
-  EXPECT_EQ(back->callback, "c");
-  EXPECT_EQ(back->type, ScheduleType::kCron);
-  EXPECT_EQ(back->time, std::nullopt);
-  EXPECT_EQ(back->length_ms, 0);
-  EXPECT_EQ(back->cron, row.cron);
-  EXPECT_EQ(back->time_zone, row.time_zone);
-  EXPECT_FALSE(back->fixed_rate);
-  EXPECT_EQ(back->likeness, "l");
-  EXPECT_EQ(back->retry, row.retry);
-  EXPECT_EQ(back->misfire, Misfire::kAll);
-  EXPECT_EQ(back->misfire_limit, 17U);
-  EXPECT_EQ(back->overlap, Overlap::kAllow);
-  EXPECT_TRUE(back->paused && back->dead && back->owed);
-  EXPECT_EQ(back->missing, 31);
+  EXPECT_EQ(schedule_record(*back, "[1]"), schedule_record(row, table_->payload(back->seq)));
+  EXPECT_EQ(run_body(*back, "1", 2), run_body(row, "1", 2));
+  EXPECT_EQ(*back->key, "like i");
+  EXPECT_EQ(back->type, "delay");
+  EXPECT_TRUE(back->paused && back->dead && back->over && !back->owed && back->fixed_rate);
+  EXPECT_EQ(back->length_ms, 31);
+  EXPECT_EQ(back->scheduled_for, 32);
+  EXPECT_EQ(back->begun_at, 33);
+  EXPECT_EQ(back->catch_up_until, 34);
+  EXPECT_EQ(back->last_run, 43);
+  EXPECT_EQ(back->set_at_ms, 35);
+  EXPECT_EQ(back->missing, 36);
   EXPECT_EQ(back->running, 37);
-  EXPECT_EQ(back->scheduled_for, 41);
-  EXPECT_EQ(back->missed, 43U);
-  EXPECT_EQ(back->attempts, 47);
-  EXPECT_EQ(back->interruptions, 53);
-  EXPECT_EQ(back->begun_at, 57);
-  EXPECT_EQ(back->catch_up_until, 59);
-  EXPECT_EQ(back->set_at, 61);
-  EXPECT_EQ(back->created_at, 23);
-  EXPECT_EQ(back->runs, 67);
-  EXPECT_EQ(back->failures, 71);
-  EXPECT_EQ(back->last_run, 73);
-  EXPECT_EQ(back->last_error, "e");
-  EXPECT_EQ(table_->payload(back->seq), R"({"a":1})");
+  EXPECT_EQ(back->interruptions, 39);
+  EXPECT_EQ(back->created_at_ms, 50);
+}
+
+TEST_F(ScheduleTableTest, TheViewShowsARow) {
+  ScheduleRow row = insert("i");
+  row.paused = row.over = true;
+  row.misfire = Misfire::kAll;
+  row.scheduled_for = 41;
+  table_->update(row);
+  storage::Statement select(
+      database_->connection(),
+      "SELECT json_array(time, delay_ms, interval_ms, cron, time_zone, fixed_rate, misfire, "
+      "misfire_limit, overlap, paused, missing, running, scheduled_for, owed, missed, begun_at, "
+      "catch_up_until, last_run, typeof(scheduled_for)) FROM cf_agents_schedules");
+  storage::Rows rows = select.query();
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.text(0), R"([100,50,null,null,null,0,2,0,0,1,0,0,41,2,0,0,0,null,"integer"])");
 }
 
 TEST_F(ScheduleTableTest, RowsAreNumberedInTheOrderOfCreation) {
@@ -137,11 +130,11 @@ TEST_F(ScheduleTableTest, ARunOfAScheduleIsFoundByItsParentAlone) {
   child.id = "c";
   child.parent = "p";
   table_->insert(child, "null");
-  EXPECT_EQ(table_->children("p"), RowIds{child.seq});
+  EXPECT_EQ(ids(table_->children("p")), RowIds{child.id});
   EXPECT_FALSE(table_->find("c"));
-  EXPECT_TRUE(table_->find(child.seq));
+  EXPECT_TRUE(table_->row("c"));
   EXPECT_EQ(table_->list({}).size(), 2U);
-  EXPECT_EQ(table_->find_alike("like free"), 2) << "its parent, not the run";
+  EXPECT_EQ(table_->find_alike("like free", false)->id, "free") << "its parent, not the run";
 }
 
 // Agents choose the ids of their fibers. A fiber may have the id of the schedule that began it, and
@@ -159,32 +152,17 @@ TEST_F(ScheduleTableTest, FibersBelowAFiberThatIsNamedAfterAScheduleAreLeftAlone
   EXPECT_EQ(jobs.find(JobKind::kFiber, "f")->parent, id);
 }
 
-TEST_F(ScheduleTableTest, ARunningOneShotRowIsNotAlike) {
+TEST_F(ScheduleTableTest, ARunningOneShotIsNotAlikeAndADeadRowOnlyAsADeadOne) {
   ScheduleRow row = insert("a");
-  EXPECT_EQ(table_->find_alike("like a"), row.seq);
+  const auto alike = [&](bool dead) { return table_->find_alike("like a", dead).has_value(); };
+  EXPECT_TRUE(alike(false) && !alike(true));
   row.running = 1;
   table_->update(row);
-  EXPECT_EQ(table_->find_alike("like a"), std::nullopt);
-  EXPECT_EQ(table_->find_alike("like b"), std::nullopt);
-}
-
-TEST_F(ScheduleTableTest, ADeadRowIsNotAlikeAndFoundAsADeadOne) {
-  ScheduleRow row = insert("a");
-  EXPECT_EQ(table_->find_dead("like a"), std::nullopt);
+  EXPECT_FALSE(alike(false) || alike(true));
   row.dead = true;
   table_->update(row);
-  EXPECT_EQ(table_->find_alike("like a"), std::nullopt);
-  EXPECT_EQ(table_->find_dead("like a"), row.seq);
-  EXPECT_EQ(table_->find_dead("like b"), std::nullopt);
-}
-
-TEST_F(ScheduleTableTest, ThatARowsOccurrenceIsOverComesBackAndIsNotThatItIsOwed) {
-  ScheduleRow row = insert("a");
-  EXPECT_FALSE(table_->find("a")->over || table_->find("a")->owed);
-  row.over = true;
-  table_->update(row);
-  EXPECT_TRUE(table_->find("a")->over);
-  EXPECT_FALSE(table_->find("a")->owed);
+  EXPECT_TRUE(!alike(false) && alike(true));
+  EXPECT_FALSE(table_->find_alike("like b", true));
 }
 
 TEST_F(ScheduleTableTest, RunsAreHandedOverToAnotherSchedule) {
@@ -195,43 +173,40 @@ TEST_F(ScheduleTableTest, RunsAreHandedOverToAnotherSchedule) {
   child.parent = "p";
   table_->insert(child, "null");
   table_->hand_over_children("p", "q");
-  EXPECT_EQ(table_->children("p"), RowIds{});
-  EXPECT_EQ(table_->children("q"), RowIds{child.seq});
+  EXPECT_EQ(ids(table_->children("p")), RowIds{});
+  EXPECT_EQ(ids(table_->children("q")), RowIds{child.id});
 }
 
 TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {
-  const auto never = insert("never", std::nullopt);
+  const auto never = insert("never", 0);
   const auto late = insert("late", 300);
   const auto soon = insert("soon", 200);
   const auto also = insert("also", 200);
-  EXPECT_EQ(table_->list({}), (RowIds{soon.seq, also.seq, late.seq, never.seq}));
+  EXPECT_EQ(ids(table_->list({})), (RowIds{soon.id, also.id, late.id, never.id}));
   ScheduleFilter filter;
   filter.after = "soon";
-  EXPECT_EQ(table_->list(filter), (RowIds{also.seq, late.seq, never.seq}));
+  EXPECT_EQ(ids(table_->list(filter)), (RowIds{also.id, late.id, never.id}));
   filter.after = "never";
-  EXPECT_EQ(table_->list(filter), RowIds{});
+  EXPECT_EQ(ids(table_->list(filter)), RowIds{});
   filter = {};
   filter.until_ms = 300;
-  EXPECT_EQ(table_->list(filter), (RowIds{soon.seq, also.seq}));
+  EXPECT_EQ(ids(table_->list(filter)), (RowIds{soon.id, also.id}));
 }
 
-TEST_F(ScheduleTableTest, AShiftMovesWhatWaitsForALength) {
+TEST_F(ScheduleTableTest, AShiftMovesTheTimesThatThereAre) {
   ScheduleRow delay = insert("delay");
-  ScheduleRow at = insert("at");
-  at.type = ScheduleType::kAt;
-  at.id = "dated";
-  table_->insert(at, "null");
-  ScheduleRow again = at;
-  again.id = "tried again";
-  table_->insert(again, "null");
+  delay.shift(-30);
+  EXPECT_EQ(delay.next_at_ms, 70);
+  EXPECT_EQ(delay.scheduled_for, 70);
+  EXPECT_EQ(delay.begun_at, 0);
+  ScheduleRow again = insert("tried again");
+  again.type = "at";
+  EXPECT_FALSE(again.waits_a_length());
   again.attempts = 1;
-  table_->update(again);
-  table_->shift(-30);
-  EXPECT_EQ(table_->find("delay")->time, 70);
-  EXPECT_EQ(table_->find("delay")->scheduled_for, 70);
-  EXPECT_EQ(table_->find("dated")->time, 100);
-  EXPECT_EQ(table_->find("tried again")->time, 70);
-  EXPECT_EQ(table_->find("tried again")->scheduled_for, 100);
+  EXPECT_TRUE(again.waits_a_length());
+  again.shift(-30);
+  EXPECT_EQ(again.next_at_ms, 70);
+  EXPECT_EQ(again.scheduled_for, 100);
 }
 
 TEST_F(ScheduleTableTest, ACrowdIsManyDueOneShotRowsOfOneCallback) {
@@ -240,8 +215,8 @@ TEST_F(ScheduleTableTest, ACrowdIsManyDueOneShotRowsOfOneCallback) {
   EXPECT_TRUE(table_->crowds(100, 4).empty());
   const auto crowds = table_->crowds(100, 3);
   ASSERT_EQ(crowds.size(), 1U);
-  EXPECT_EQ(crowds[0].callback, "tick");
-  EXPECT_EQ(crowds[0].rows, 3U);
+  EXPECT_EQ(crowds[0].first, "tick");
+  EXPECT_EQ(crowds[0].second.rows, 3);
 }
 
 TEST_F(ScheduleTableTest, WritesWaitForTheCommitAndEraseErases) {
@@ -253,6 +228,62 @@ TEST_F(ScheduleTableTest, WritesWaitForTheCommitAndEraseErases) {
   table_->erase(table_->find("b")->seq);
   EXPECT_FALSE(table_->find("b"));
   EXPECT_TRUE(table_->load().empty());
+}
+
+TEST(ScheduleRowTest, TheStateIsTheFirstThatHolds) {
+  ScheduleRow row;
+  EXPECT_EQ(row.state_word(), "waiting");
+  row.missing = 2;
+  EXPECT_EQ(row.state_word(), "missing");
+  row.paused = true;
+  EXPECT_EQ(row.state_word(), "paused");
+  row.dead = true;
+  EXPECT_EQ(row.state_word(), "dead");
+  row.running = 1;
+  EXPECT_EQ(row.state_word(), "running");
+}
+
+TEST(ScheduleRowTest, OnlyWhatBelongsToTheTypeIsTold) {
+  ScheduleRow row;
+  const auto has = [&row](const char* name) {
+    return parse_json(schedule_record(row, "null"))->contains(name);
+  };
+  row.type = to_string(ScheduleType::kDelay);
+  EXPECT_TRUE(has("delay_ms"));
+  EXPECT_FALSE(has("interval_ms") || has("cron") || has("time_zone"));
+  row.type = to_string(ScheduleType::kAt);
+  EXPECT_FALSE(has("delay_ms") || has("interval_ms") || has("cron"));
+  row.type = to_string(ScheduleType::kInterval);
+  EXPECT_TRUE(has("interval_ms"));
+  row.type = to_string(ScheduleType::kCron);
+  EXPECT_TRUE(has("cron") && has("time_zone"));
+}
+
+TEST(ScheduleRowTest, AnyTextMakesValidJson) {
+  ScheduleRow row;
+  row.type = to_string(ScheduleType::kAt);
+  row.name = "say \"hi\"\n";
+  row.last_error = "\xff\x01";
+  const auto record = parse_json(schedule_record(row, R"({"deep":[1,2]})"));
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ((*record)["callback"], row.name);
+  EXPECT_EQ((*record)["payload"]["deep"][1], 2);
+  ASSERT_TRUE(parse_json(run_body(row, "[]", 0)).has_value());
+}
+
+TEST(ScheduleRowTest, ARunBearsTheNameOfItsSchedule) {
+  ScheduleRow row;
+  row.type = to_string(ScheduleType::kCron);
+  row.id = "run";
+  EXPECT_EQ((*parse_json(run_body(row, "1", 5)))["id"], "run");
+  row.parent = "schedule";
+  row.attempts = 2;
+  row.missed = 9;
+  const Json body = *parse_json(run_body(row, "1", 5));
+  EXPECT_EQ(body["id"], "schedule");
+  EXPECT_EQ(body["attempt"], 3);
+  EXPECT_EQ(body["missed"], 9);
+  EXPECT_EQ(body["late_ms"], 5);
 }
 
 }  // namespace

@@ -18,13 +18,5 @@ TEST(ScheduleTypesTest, TheWordsAreThoseOfRecords) {
   EXPECT_EQ(to_string(Overlap::kAllow), "allow");
 }
 
-TEST(ScheduleTypesTest, ATypeIsFoundByItsWord) {
-  for (const ScheduleType type :
-       {ScheduleType::kDelay, ScheduleType::kAt, ScheduleType::kCron, ScheduleType::kInterval})
-    EXPECT_EQ(schedule_type(to_string(type)), type);
-  EXPECT_EQ(schedule_type(""), std::nullopt);
-  EXPECT_EQ(schedule_type("delayed"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace hearth::durable
