@@ -23,9 +23,10 @@ std::string place_of(const Job& job) {
          std::to_string(job.seq);
 }
 
-// Empty: before all alarms.
+constexpr AlarmPlace kBeforeAll{-1, 0, 0};
+
 std::optional<AlarmPlace> read_place(std::string_view text) {
-  AlarmPlace place{-1, 0, 0};
+  AlarmPlace place = kBeforeAll;
   if (text.empty()) return place;
   for (std::size_t i = 0; i < place.size(); ++i) {
     const auto [end, problem] =
@@ -45,7 +46,11 @@ std::optional<AlarmPlace> read_place(std::string_view text) {
 Alarms::Alarms(storage::AgentDatabase& database, const Clock& clock, Random& random,
                AlarmSettings settings, int max_crashes)
     : CountedJobs(database, clock, random,
-                  {.kind = JobKind::kAlarm, .at_once = kMostRunning, .max_crashes = max_crashes}),
+                  {.kind = JobKind::kAlarm,
+                   .noun = "alarm",
+                   .at_once = kMostRunning,
+                   .most_dead = kMostDead},
+                  max_crashes),
       settings_(settings) {}
 
 std::optional<Job> Alarms::waiting_of(std::string_view method) {
@@ -65,7 +70,7 @@ Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   if (!before && jobs().count_bound(JobKind::kAlarm) >= settings_.max_alarms && is_full())
     return Error{Errc::kLimitExceeded,
                  "an agent has at most " + std::to_string(settings_.max_alarms) + " alarms"};
-  if (before) CountedJobs::remove(*before);
+  if (before) remove(*before);
   Job job;
   job.id = make_uuid(random());
   job.name = request.method;
@@ -86,7 +91,7 @@ std::string Alarms::record_json(const Job& job) {
   JsonObjectText json;
   json.text("id", job.id)
       .text("method", job.name)
-      .json("args", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
+      .json("args", input_of(job, "[]"))
       .number("fire_at", job.next_at_ms)
       .text("state", state_of(job))
       .number("attempts", job.claims)
@@ -95,21 +100,21 @@ std::string Alarms::record_json(const Job& job) {
 }
 
 std::string Alarms::list() {
-  RecordPage all(SIZE_MAX, SIZE_MAX);
-  jobs().each("WHERE kind = 6 ORDER BY dead, next_at, seq", {},
-              [&](const Job& job) { return all.add(record_json(job)); });
-  return all.take();
+  return read(kBeforeAll, SIZE_MAX, SIZE_MAX).records;
 }
 
 Result<Alarms::Page> Alarms::page(std::string_view after, std::size_t limit) {
   const auto last = read_place(after);
   if (!last) return Error{Errc::kInvalidArgument, "the cursor is not from a page of alarms"};
-  RecordPage records(limit, kMaxPageBytes);
+  return read(*last, limit, kMaxPageBytes);
+}
+
+Alarms::Page Alarms::read(const AlarmPlace& place, std::size_t limit, std::size_t most_bytes) {
+  RecordPage records(limit, most_bytes);
   std::string here;
   std::string next;
   jobs().each("WHERE kind = 6 AND (dead, next_at, seq) > (?1, ?2, ?3) ORDER BY dead, next_at, seq",
-              std::array{Param((*last)[0]), Param((*last)[1]), Param((*last)[2])},
-              [&](const Job& job) {
+              std::array{Param(place[0]), Param(place[1]), Param(place[2])}, [&](const Job& job) {
                 if (records.full()) {
                   next = here;
                   return false;
@@ -121,44 +126,12 @@ Result<Alarms::Page> Alarms::page(std::string_view after, std::size_t limit) {
   return Page{records.take(), std::move(next)};
 }
 
-Result<void> Alarms::remove(std::string_view id) {
-  const auto job = jobs().exists() ? jobs().find(JobKind::kAlarm, id) : std::nullopt;
-  if (!job) return Error{Errc::kNotFound, "no alarm has this id"};
-  CountedJobs::remove(*job);
-  return {};
-}
-
-// ---- delivery -----------------------------------------------------------------------------------
-
-std::chrono::milliseconds Alarms::wait_after(int failures) const {
-  constexpr int kMostDoublings = 20;
-  return settings_.retry_base * (1 << std::clamp(failures - 1, 0, kMostDoublings));
-}
-
-void Alarms::bury(Job& job, std::string_view why) {
-  CountedJobs::bury(job, why);
-  jobs().run(
-      "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
-      "WHERE kind = 6 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?1)",
-      std::array{Param(static_cast<std::int64_t>(kMostDead))});
-}
-
-std::optional<AlarmDelivery> Alarms::begin_next() {
-  const std::optional<Job> job = begin();
-  if (!job) return std::nullopt;
-  return AlarmDelivery{job->id, job->seq, job->name,
-                       jobs().document(job->seq, JobPart::kInput).value_or("[]")};
-}
-
-TryEnd Alarms::ended(std::string_view id, TryOutcome outcome, std::string_view error) {
-  return end(id, outcome, error).next;
-}
-
-// Another alarm of the method was set while this one ran: it takes the place of a retry.
-std::optional<std::int64_t> Alarms::failed(Job& job) {
-  ++job.failures;
+// If another alarm of the method was set while this one ran, it takes the place of a retry.
+std::optional<std::int64_t> Alarms::next_after_failure(const Job& job) {
   if (job.failures >= settings_.max_attempts || waiting_of(job.name)) return std::nullopt;
-  return now_ms() + wait_after(job.failures).count();
+  constexpr int kMostDoublings = 20;
+  return now_ms() +
+         (settings_.retry_base * (1 << std::clamp(job.failures - 1, 0, kMostDoublings))).count();
 }
 
 }  // namespace hearth::durable

@@ -28,13 +28,6 @@ struct AlarmRequest {
   std::int64_t at_ms = 0;  // Unix time; a past time: now
 };
 
-struct AlarmDelivery {
-  std::string id;
-  std::int64_t row = 0;
-  std::string method;
-  std::string arguments;
-};
-
 struct AlarmSettings {
   std::size_t max_alarms = 100;  // of one agent, without dead ones
   int max_attempts = 3;
@@ -94,20 +87,13 @@ class Alarms final : public CountedJobs {
     std::string next;     // empty: there are no more
   };
   Result<Page> page(std::string_view after, std::size_t limit);
-  Result<void> remove(std::string_view id);  // kNotFound
-
-  // The next due alarm, claimed. Nothing: none is due, or kMostRunning run.
-  std::optional<AlarmDelivery> begin_next();
-  [[nodiscard]] bool runs(std::string_view id) const { return line().is_claimed(id); }
-  // The call has ended. `error`: why, if it is not done.
-  TryEnd ended(std::string_view id, TryOutcome outcome, std::string_view error = {});
 
  private:
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
-  [[nodiscard]] std::chrono::milliseconds wait_after(int failures) const;
-  [[nodiscard]] std::string record_json(const Job& job);
-  std::optional<std::int64_t> failed(Job& job) override;
-  void bury(Job& job, std::string_view why) override;
+  // The records behind a place, as page().
+  Page read(const std::array<std::int64_t, 3>& place, std::size_t limit, std::size_t most_bytes);
+  [[nodiscard]] std::string record_json(const Job& job) override;
+  std::optional<std::int64_t> next_after_failure(const Job& job) override;
 
   const AlarmSettings settings_;
 };

@@ -1,5 +1,8 @@
 #include "durable/counted_jobs.hpp"
 
+#include "durable/back_off.hpp"
+#include "durable/record_page.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -7,28 +10,35 @@ namespace hearth::durable {
 
 using storage::Param;
 
+namespace {
+
+Error no_such(const Kind& kind, std::string_view which) {
+  return Error{Errc::kNotFound, "no " + std::string(kind.noun) + " has " + std::string(which)};
+}
+
+}  // namespace
+
 CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, Random& random,
-                         const TryRules& rules)
+                         const Kind& kind, int max_crashes)
     : jobs_(database),
       clock_(clock),
       random_(random),
-      rules_(rules),
-      line_(clock, *this, rules.at_once, ClockRule::kSetBack, rules.max_crashes),
-      count_(jobs_, rules.kind) {}
+      kind_(kind),
+      line_(clock, *this, kind.at_once, ClockRule::kSetBack, max_crashes),
+      count_(jobs_, kind.kind) {}
 
 void CountedJobs::load() {
   if (!jobs_.exists()) return;
   pace_cut_off();
-  jobs_.release(rules_.kind, now_ms());
-  jobs_.restart_waits(rules_.kind, now_ms());
+  jobs_.release(kind_.kind, now_ms());
+  jobs_.restart_waits(kind_.kind, now_ms());
   line_.changed();
 }
 
 // An earlier instance's tries that did not end: the next ones wait.
 void CountedJobs::pace_cut_off() {
-  if (!jobs_.has_any(rules_.kind, JobState::kClaimed)) return;
-  for (Job& job : jobs_.all("WHERE kind = +?1 AND state = 1",
-                            std::array{Param(static_cast<std::int64_t>(rules_.kind))})) {
+  if (!jobs_.has_any(kind_.kind, JobState::kClaimed)) return;
+  for (Job& job : jobs_.all("WHERE kind = +?1 AND state = 1", std::array{Param(number())})) {
     const auto wait = line_.wait_after_cut(job, random_);
     if (wait.count() == 0) continue;
     job.set_at_ms = now_ms();
@@ -37,45 +47,36 @@ void CountedJobs::pace_cut_off() {
   }
 }
 
-void CountedJobs::close() {
-  line_.close();
-}
-
-void CountedJobs::interrupt_on_purpose() {
-  line_.give_back_all();
-}
-
 // ---- rows and lanes -----------------------------------------------------------------------------
 
 bool CountedJobs::is_held_back(const Job& job) const {
-  if (rules_.lane == Lane::kNone) return false;
+  if (kind_.lane == Lane::kNone) return false;
   return std::ranges::any_of(line_.claimed(), [&](const auto& claimed) {
-    return rules_.lane == Lane::kKind || claimed.second.key == job.key;
+    return kind_.lane == Lane::kKind || claimed.second.key == job.key;
   });
 }
 
 std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& key) {
   static_assert(kFirstOfNextVersion == 8'100'000'000'000, "the texts say so");
-  const auto kind = static_cast<std::int64_t>(rules_.kind);
-  if (rules_.lane == Lane::kKey)
+  if (kind_.lane == Lane::kKey)
     return jobs_.first(
         "WHERE key = ?1 AND kind = +?2 AND +state < 2 AND coalesce(due_at, 0) < 8100000000000 "
         "ORDER BY seq LIMIT 1",
-        std::array{storage::nullable(key), Param(kind)});
+        std::array{storage::nullable(key), Param(number())});
   // Neighbours in the index: the one that is claimed, the one that is due, those behind it.
   for (const std::string_view where :
        {std::string_view("WHERE kind = +?1 AND state = 1 LIMIT 1"),
         std::string_view("WHERE kind = +?1 AND state = 0 AND due_at < 8100000000000 LIMIT 1"),
         std::string_view(
             "WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1")}) {
-    if (auto job = jobs_.first(where, std::array{Param(kind)})) return job;
+    if (auto job = jobs_.first(where, std::array{Param(number())})) return job;
   }
   return std::nullopt;
 }
 
 void CountedJobs::promote(const std::optional<std::string>& key) {
   line_.changed();
-  if (rules_.lane == Lane::kNone) return;
+  if (kind_.lane == Lane::kNone) return;
   std::optional<Job> job = first_of_lane(key);
   if (!job || job->state != JobState::kWaiting || job->due_at_ms) return;
   job->wait(now_ms());
@@ -85,8 +86,8 @@ void CountedJobs::promote(const std::optional<std::string>& key) {
 
 void CountedJobs::insert(Job& job, std::string_view input) {
   line_.follow_clock();  // before its own time, which is of the clock as it is now
-  job.kind = rules_.kind;
-  const bool is_first = rules_.lane == Lane::kNone || !first_of_lane(job.key);
+  job.kind = kind_.kind;
+  const bool is_first = kind_.lane == Lane::kNone || !first_of_lane(job.key);
   if (is_first) job.wait(now_ms());
   jobs_.insert(job);
   if (!input.empty()) jobs_.put(job.seq, JobPart::kInput, input);
@@ -100,6 +101,40 @@ void CountedJobs::remove(const Job& job) {
   promote(job.key);
 }
 
+Result<void> CountedJobs::remove(std::string_view id) {
+  const auto job = find(id);
+  if (!job) return no_such(kind_, "this id");
+  remove(*job);
+  return {};
+}
+
+Result<std::string> CountedJobs::get(std::string_view id) {
+  const auto job = find(id);
+  if (!job) return no_such(kind_, "this id");
+  return record_json(*job);
+}
+
+Result<std::int64_t> CountedJobs::place_after(std::string_view id) {
+  if (id.empty()) return std::int64_t{0};
+  const auto last = find(id);
+  if (!last) return no_such(kind_, "the id `after`");
+  return last->seq;
+}
+
+Result<std::string> CountedJobs::list(std::string_view after, std::size_t limit) {
+  const auto place = place_after(after);
+  if (!place) return place.error();
+  RecordPage page(limit);
+  jobs_.each("WHERE kind = +?1 AND seq > ?2 ORDER BY seq",
+             std::array{Param(number()), Param(*place)},
+             [&](const Job& job) { return page.add(record_json(job)); });
+  return page.take();
+}
+
+std::string CountedJobs::input_of(const Job& job, std::string_view if_none) {
+  return jobs_.document(job.seq, JobPart::kInput).value_or(std::string(if_none));
+}
+
 std::string_view CountedJobs::state_of(const Job& job) const {
   if (job.dead) return "dead";
   return line_.is_claimed(job.id) ? "running" : "waiting";
@@ -111,13 +146,20 @@ std::optional<std::string> CountedJobs::last_error(const Job& job) {
 
 // ---- tries --------------------------------------------------------------------------------------
 
+std::optional<Begun> CountedJobs::begin_next() {
+  std::optional<Job> job = line_.claim();
+  if (!job) return std::nullopt;
+  std::string input = input_of(*job, "");
+  return Begun{*std::move(job), std::move(input)};
+}
+
 std::optional<std::int64_t> CountedJobs::first_moment() {
   const std::optional<Job> first = next_due();
   return first ? first->due_at_ms : std::nullopt;
 }
 
 std::optional<Job> CountedJobs::next_due() {
-  return jobs_.first_due(rules_.kind, [this](const Job& job) { return !is_held_back(job); });
+  return jobs_.first_due(kind_.kind, [this](const Job& job) { return !is_held_back(job); });
 }
 
 void CountedJobs::give_up(Job& job, std::string_view why) {
@@ -133,7 +175,7 @@ void CountedJobs::claim(Job& job) {
 }
 
 std::optional<Job> CountedJobs::claimed_row(std::string_view id) {
-  auto row = jobs_.find(rules_.kind, id);
+  auto row = jobs_.find(kind_.kind, id);
   if (row && row->state != JobState::kClaimed) row.reset();
   return row;
 }
@@ -148,12 +190,8 @@ void CountedJobs::give_back(Job& job) {
   jobs_.update(*row);
 }
 
-void CountedJobs::follow(std::int64_t jump_ms) {
-  jobs_.shift(rules_.kind, jump_ms);
-}
-
-TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
-                          std::optional<std::string_view> error) {
+TryEnded CountedJobs::ended(std::string_view id, TryOutcome outcome,
+                            std::optional<std::string_view> error) {
   line_.follow_clock();
   const std::optional<Job> begun = line_.take(id);
   if (!begun) return {TryEnd::kRemoved};
@@ -179,7 +217,8 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
     line_.changed();
     return {TryEnd::kWaitsForCode};
   }
-  const std::optional<std::int64_t> next = failed(*job);
+  ++job->failures;
+  const std::optional<std::int64_t> next = next_after_failure(*job);
   if (!next || outcome == TryOutcome::kHopeless) {
     give_up(*job, error.value_or(""));
     return {TryEnd::kDead};
@@ -192,12 +231,22 @@ TryEnded CountedJobs::end(std::string_view id, TryOutcome outcome,
   return {TryEnd::kRetry, *next};
 }
 
+std::optional<std::int64_t> CountedJobs::next_after_failure(const Job& job) {
+  return now_ms() + back_off(job.failures, kFirstWait, kLongestWait, random_).count();
+}
+
 void CountedJobs::bury(Job& job, std::string_view why) {
+  if (kind_.most_dead == 0) return jobs_.erase(job.seq);
   job.state = JobState::kDead;
   job.due_at_ms.reset();
   job.dead = true;
   jobs_.put(job.seq, JobPart::kLastError, why.substr(0, kMaxJobErrorBytes));
   jobs_.update(job);
+  if (kind_.most_dead == SIZE_MAX) return;
+  jobs_.run(
+      "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
+      "WHERE kind = +?1 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?2)",
+      std::array{Param(number()), Param(static_cast<std::int64_t>(kind_.most_dead))});
 }
 
 }  // namespace hearth::durable

@@ -2,6 +2,7 @@
 // What most kinds of jobs share: lines, lanes, tries that are counted, and how a try ends.
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "durable/job_count.hpp"
 #include "durable/job_line.hpp"
@@ -28,19 +29,18 @@ enum class Lane {
   kKey    // the jobs of the kind with the same Job::key
 };
 
-// How the tries of one kind are made.
-struct TryRules {
+// What a kind has of its own.
+struct Kind {
   JobKind kind{};
+  std::string_view noun;  // in messages: "no item has this id"
   Lane lane = Lane::kNone;
-  std::size_t at_once = 1;         // tries in progress
-  int max_crashes = kMostCrashes;  // as JobLine
+  std::size_t at_once = 1;           // tries in progress
+  std::size_t most_dead = SIZE_MAX;  // dead jobs that stay; the oldest beyond are removed
 };
 
-enum class TryOutcome {
-  kDone,
-  kFailed,
-  kHopeless,   // failed, and no further try could end better
-  kNeedsCode,  // this version of the class cannot do it
+// A job whose try has begun.
+struct Begun : Job {
+  std::string input;  // empty: none
 };
 
 enum class TryEnd {
@@ -58,9 +58,9 @@ struct TryEnded {
   friend bool operator==(const TryEnded&, const TryEnded&) = default;
 };
 
-// begin() adds one to Job::claims (all tries) and one to Job::interruptions. end() sets
+// begin_next() adds one to Job::claims (all tries) and one to Job::interruptions. ended() sets
 // interruptions to 0, and a success Job::fatal_attempts too. An interruption on purpose takes one
-// from both of the first. A kind overrides what differs.
+// from both of the first.
 //
 // A job that waits for code is due at kNextVersion, and holds back no job of its lane. The load()
 // of the next instance makes it due.
@@ -73,49 +73,62 @@ struct TryEnded {
 // Threads, Durable, Failure   As Jobs.
 class CountedJobs : public WorkPart, protected LinePolicy<Job> {
  public:
+  // `max_crashes`: as JobLine.
   CountedJobs(storage::AgentDatabase& database, const Clock& clock, Random& random,
-              const TryRules& rules);
+              const Kind& kind, int max_crashes);
+  virtual ~CountedJobs() = default;
+  CountedJobs(const CountedJobs&) = delete;
+  CountedJobs& operator=(const CountedJobs&) = delete;
 
   // Takes over the rows of an earlier instance: what it had claimed waits again. No wait is longer
   // than it was when it began, even if the clock was set back since. Once, before any other member.
   void load();
-  void close() final;
-  void interrupt_on_purpose() final;
+  void close() final { line_.close(); }
+  void interrupt_on_purpose() final { line_.give_back_all(); }
   [[nodiscard]] bool due() const final { return line_.due(); }
   // Working: a try is in progress, or due. at_ms: when the next one is due.
   [[nodiscard]] Wake wake() const final { return line_.wake(); }
+
+  // ---- rows ----
+  [[nodiscard]] std::optional<Job> find(std::string_view id) { return jobs_.find(kind_.kind, id); }
+  // A new job. It gets its seq, and is due at Job::next_at_ms if it is the first of its lane.
+  void insert(Job& job, std::string_view input);
+  // The row goes, and the next job of its lane has its turn. A try in progress goes on, and its end
+  // is then kRemoved.
+  void remove(const Job& job);
+  Result<void> remove(std::string_view id);      // kNotFound
+  Result<std::string> get(std::string_view id);  // kNotFound
+  // A JSON array in the order of insertion. A page ends after 4 MiB: only an empty page is the
+  // last. kNotFound: no job has the id `after`.
+  Result<std::string> list(std::string_view after, std::size_t limit);
+
+  // ---- tries ----
+  // The next job that is due, claimed. Nothing: none is due, or at_once tries are in progress.
+  std::optional<Begun> begin_next();
+  // The try of this job has ended. JobPart::kLastError gets `error` if it has failed; without an
+  // error it stays as it is. kRemoved also if the try was interrupted on purpose.
+  TryEnded ended(std::string_view id, TryOutcome outcome,
+                 std::optional<std::string_view> error = std::nullopt);
+  [[nodiscard]] bool runs(std::string_view id) const { return line_.is_claimed(id); }
   // The jobs that were given up since the last call, for too many tries without an end.
   std::vector<GivenUp> take_given_up() { return line_.take_given_up(); }
 
  protected:
-  ~CountedJobs() = default;
-
   // ---- what a kind decides ----
-  // A try has failed: counts it. When the next one begins; nothing: the job is dead.
-  [[nodiscard]] virtual std::optional<std::int64_t> failed(Job& job) = 0;
-  // Makes the job dead. JobPart::kLastError gets `why`.
-  virtual void bury(Job& job, std::string_view why);
-  std::optional<Job> next_due() final;
-  void give_up(Job& job, std::string_view why) final;
-  void follow(std::int64_t jump_ms) final;
+  // A try has failed, and Job::failures has counted it. When the next one begins; nothing: the job
+  // is dead. By default it waits as back_off() says, without an end.
+  [[nodiscard]] virtual std::optional<std::int64_t> next_after_failure(const Job& job);
+  [[nodiscard]] virtual std::string record_json(const Job& /*job*/) { return "{}"; }
 
   // ---- for the kind ----
-  // A new job. It gets its seq, and is due at Job::next_at_ms if it is the first of its lane.
-  void insert(Job& job, std::string_view input);
-  // The row goes, and the next job of its lane has its turn. A try in progress goes on.
-  void remove(const Job& job);
-  // The next job that is due, claimed.
-  std::optional<Job> begin() { return line_.claim(); }
-  // The try of this job has ended. JobPart::kLastError gets `error` if it has failed; without an
-  // error it stays as it is.
-  TryEnded end(std::string_view id, TryOutcome outcome, std::optional<std::string_view> error);
+  [[nodiscard]] Result<std::int64_t> place_after(std::string_view id);  // its seq; 0: no id
   // The claimed row as it is on disk now; nothing: it was removed, or is not claimed any more.
   [[nodiscard]] std::optional<Job> claimed_row(std::string_view id);
   // Rows of the lane were written: the first one that waits has its turn.
   void promote(const std::optional<std::string>& key);
+  [[nodiscard]] std::string input_of(const Job& job, std::string_view if_none);
 
   [[nodiscard]] Jobs& jobs() { return jobs_; }
-  [[nodiscard]] JobLine<Job>& line() { return line_; }
   [[nodiscard]] const JobLine<Job>& line() const { return line_; }
   [[nodiscard]] JobCount& count() { return count_; }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
@@ -127,9 +140,14 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
 
  private:
   std::optional<std::int64_t> first_moment() override;
+  std::optional<Job> next_due() override;
+  void give_up(Job& job, std::string_view why) override;
   void claim(Job& job) override;
   void give_back(Job& job) override;
+  void follow(std::int64_t jump_ms) override { jobs_.shift(kind_.kind, jump_ms); }
   void pace_cut_off();
+  void bury(Job& job, std::string_view why);
+  [[nodiscard]] std::int64_t number() const { return static_cast<std::int64_t>(kind_.kind); }
   // A job of its lane is in progress, perhaps one whose row was removed.
   [[nodiscard]] bool is_held_back(const Job& job) const;
   // The first job of the lane that is not dead.
@@ -138,7 +156,7 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   Jobs jobs_;
   const Clock& clock_;
   Random& random_;
-  const TryRules rules_;
+  const Kind kind_;
   JobLine<Job> line_;
   JobCount count_;
 };

@@ -1,5 +1,5 @@
-// The recovery of fibers: which are offered, and what their hooks make of them. Other members:
-// fibers.cpp.
+// The recovery of fibers: which are offered, and what their hooks make of them; and the tellings of
+// their ends. Other members: fibers.cpp.
 #include "base/assert.hpp"
 #include "durable/fiber_counts.hpp"
 #include "durable/fibers.hpp"
@@ -149,6 +149,41 @@ Wake Fibers::wake() const {
   for (const auto& [id, job] : line_.claimed())
     wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
   return wake;
+}
+
+// ---- telling ------------------------------------------------------------------------------------
+
+void Fibers::tell(const std::string& id) {
+  Job job;
+  job.id = id;
+  job.key = id;
+  job.created_at_ms = now_ms();
+  tellings_.insert(job, {});
+}
+
+// The end of a telling in progress has no effect then.
+void Fibers::tell_no_more(const std::string& id) {
+  if (const auto job = tellings_.find(id)) tellings_.remove(*job);
+}
+
+std::optional<FiberChange> Fibers::next_untold() {
+  const std::optional<Job> telling = tellings_.begin_next();
+  if (!telling) return std::nullopt;
+  auto job = table_.find(telling->id);
+  HEARTH_ASSERT(job, "a telling has no row of its fiber");
+  FiberChange change = change_of(*std::move(job));
+  change.row = telling->seq;
+  return change;
+}
+
+void Fibers::told(std::string_view id, bool heard) {
+  const TryOutcome outcome = heard ? TryOutcome::kDone : TryOutcome::kFailed;
+  if (tellings_.ended(id, outcome).next != TryEnd::kDone) return;
+  auto job = table_.find(id);
+  if (!job) return;
+  if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
+  if (job->status == "error" && (!job->dead || job->is_brief())) job->keep = "failed";
+  jobs_.update(*job);
 }
 
 }  // namespace hearth::durable

@@ -44,7 +44,13 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
       clock_(clock),
       random_(random),
       settings_(settings),
-      tellings_(database, clock, random, settings.max_crashes),
+      tellings_(database, clock, random,
+                {.kind = JobKind::kTelling,
+                 .noun = "telling",
+                 .lane = Lane::kKey,
+                 .at_once = kMostTelling,
+                 .most_dead = 0},
+                settings.max_crashes),
       count_(jobs_, JobKind::kFiber),
       line_(clock, *this, JobLine<Job>::kUnbounded, ClockRule::kSetBack, settings.max_crashes) {}
 
@@ -398,7 +404,7 @@ FiberChange Fibers::settle_alone(Job job, const FiberOutcome& outcome, bool dead
   FiberChange change{job.id, job.seq, outcome.status, record_json(record)};
   // Only now, for the values above may be too large for the memory that is left.
   if (had_ended) {
-    tellings_.drop(job.id);
+    tell_no_more(job.id);
   } else {
     forget(job.id);
   }
@@ -415,7 +421,7 @@ FiberChange Fibers::settle_alone(Job job, const FiberOutcome& outcome, bool dead
     if (!waits_for_decision(job)) remove_children(job.id);
     table_.put_outcome(job.seq, outcome);
     write(job);
-    if (!goes) tellings_.add(job.id);
+    if (!goes) tell(job.id);
   }
   table_.pass_lane(job.lane, now_ms());
   line_.changed();
@@ -452,7 +458,7 @@ void Fibers::forget(const std::string& id) {
 
 void Fibers::erase(const Job& job) {
   jobs_.erase(job.seq);
-  if (job.ended_at_ms && (job.dead || !job.is_brief())) tellings_.drop(job.id);
+  if (job.ended_at_ms && (job.dead || !job.is_brief())) tell_no_more(job.id);
   remove_children(job.id);
   line_.changed();
   count_.removed(1);
@@ -488,7 +494,7 @@ Result<void> Fibers::retry(std::string_view id, Decides who) {
   if (job.has_error()) return job.error();
   if (!may_decide(*job, who))
     return Error{Errc::kNotFound, "this fiber is neither interrupted nor dead"};
-  tellings_.drop(job->id);
+  tell_no_more(job->id);
   for (const JobPart part :
        {JobPart::kResult, JobPart::kError, JobPart::kLastError, JobPart::kPassed, JobPart::kReason})
     jobs_.put(job->seq, part, std::nullopt);
@@ -570,27 +576,6 @@ bool Fibers::sweep() {
     }
   }
   return erased > 0;
-}
-
-// ---- telling ------------------------------------------------------------------------------------
-
-std::optional<FiberChange> Fibers::next_untold() {
-  const std::optional<Job> telling = tellings_.begin_next();
-  if (!telling) return std::nullopt;
-  auto job = table_.find(telling->id);
-  HEARTH_ASSERT(job, "a telling has no row of its fiber");
-  FiberChange change = change_of(*std::move(job));
-  change.row = telling->seq;
-  return change;
-}
-
-void Fibers::told(std::string_view id, bool heard) {
-  if (!tellings_.ended(id, heard)) return;
-  auto job = table_.find(id);
-  if (!job) return;
-  if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
-  if (job->status == "error" && (!job->dead || job->is_brief())) job->keep = "failed";
-  jobs_.update(*job);
 }
 
 }  // namespace hearth::durable

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "durable/back_off.hpp"
+#include "durable/counted_jobs.hpp"
 #include "durable/fiber_counts.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/fiber_request.hpp"
@@ -14,7 +15,6 @@
 #include "durable/job_count.hpp"
 #include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
-#include "durable/tellings.hpp"
 #include "durable/wake.hpp"
 #include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
@@ -164,6 +164,8 @@ struct LeftOver {
 // Bounded         In memory: running and recovering fibers. A list ends at 4 MiB.
 class Fibers final : public WorkPart, private LinePolicy<Job> {
  public:
+  static constexpr std::size_t kMostTelling = 8;  // at once
+
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          const FiberSettings& settings);
 
@@ -249,9 +251,9 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   [[nodiscard]] std::vector<TurnNews> standing_turns() { return turns_.standing(); }
 
   // ---- telling: the event kFiberSettled ----
-  [[nodiscard]] Tellings& tellings() { return tellings_; }
+  [[nodiscard]] CountedJobs& tellings() { return tellings_; }
   // The next due record that is to be told, claimed. Nothing: none is due, or
-  // Tellings::kMostTelling are in progress.
+  // kMostTelling are in progress.
   std::optional<FiberChange> next_untold();
   // The telling has ended. `heard` false: it is repeated.
   void told(std::string_view id, bool heard);
@@ -334,6 +336,8 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   void abort_inner(FiberChange& outer, const FiberOutcome& outcome);
   // Forgets what is in memory.
   void forget(const std::string& id);
+  void tell(const std::string& id);
+  void tell_no_more(const std::string& id);
   void erase(const Job& job);
   void remove_children(std::string_view parent);
   FiberRecord record_of(Job job);
@@ -352,7 +356,10 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   const Clock& clock_;
   Random& random_;
   const FiberSettings settings_;
-  Tellings tellings_;
+  // A telling has the id of its fiber, and is its key too: if a fiber ends once more while its
+  // telling is in progress, the next telling begins when that one has ended. One that is given up
+  // leaves no row.
+  CountedJobs tellings_;
   JobCount count_;
   JobLine<Job> line_;                                        // claimed: the recovering fibers
   std::map<FiberHandle, Job> running_;                       // as on disk, like those in line_

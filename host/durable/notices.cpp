@@ -2,10 +2,8 @@
 
 #include "base/assert.hpp"
 #include "durable/back_off.hpp"
-#include "durable/record_page.hpp"
 #include "json/json_object_text.hpp"
 
-#include <array>
 #include <utility>
 
 namespace hearth::durable {
@@ -31,9 +29,10 @@ Notices::Notices(storage::AgentDatabase& database, const Clock& clock, Random& r
                  int max_crashes)
     : CountedJobs(database, clock, random,
                   {.kind = JobKind::kNotice,
+                   .noun = "notification",
                    .lane = Lane::kKey,
-                   .at_once = kMostRunning,
-                   .max_crashes = max_crashes}) {}
+                   .at_once = kMostRunning},
+                  max_crashes) {}
 
 // ---- for the agent's code -----------------------------------------------------------------------
 
@@ -58,7 +57,7 @@ std::string Notices::record_json(const Job& job) {
       .text("class", agent_class)
       .text("name", name)
       .text("method", job.name)
-      .json("arguments", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
+      .json("arguments", input_of(job, "[]"))
       .text("state", state_of(job))
       .number("created_at", job.created_at_ms)
       .number("attempts", job.claims)
@@ -66,50 +65,22 @@ std::string Notices::record_json(const Job& job) {
   return json.take();
 }
 
-Result<std::string> Notices::list(std::string_view after, std::size_t limit) {
-  std::int64_t behind = 0;
-  if (!after.empty()) {
-    const auto last = jobs().find(JobKind::kNotice, after);
-    if (!last) return Error{Errc::kNotFound, "no notification has the id `after`"};
-    behind = last->seq;
-  }
-  RecordPage page(limit);
-  jobs().each("WHERE kind = 5 AND seq > ?1 ORDER BY seq", std::array{Param(behind)},
-              [&](const Job& job) { return page.add(record_json(job)); });
-  return page.take();
-}
-
-Result<void> Notices::remove(std::string_view id) {
-  const auto job = jobs().find(JobKind::kNotice, id);
-  if (!job) return Error{Errc::kNotFound, "no notification has this id"};
-  CountedJobs::remove(*job);
-  return {};
-}
-
-// ---- delivery -----------------------------------------------------------------------------------
-
-std::optional<NoticeDelivery> Notices::begin_next() {
-  std::optional<Job> job = begin();
+std::optional<NoticeDelivery> Notices::next_delivery() {
+  std::optional<Begun> job = begin_next();
   if (!job) return std::nullopt;
   const auto [agent_class, name] = callee_in(*job);
   NoticeDelivery delivery;
   delivery.row = job->seq;
-  delivery.notice = {std::string(agent_class), std::string(name), job->name,
-                     jobs().document(job->seq, JobPart::kInput).value_or("[]"),
+  delivery.notice = {std::string(agent_class), std::string(name), job->name, std::move(job->input),
                      jobs().document(job->seq, JobPart::kMetadata).value_or("")};
   delivery.id = std::move(job->id);
   return delivery;
 }
 
-TryEnd Notices::ended(std::string_view id, const NoticeOutcome& outcome) {
-  return end(id, outcome.delivered ? TryOutcome::kDone : TryOutcome::kFailed, outcome.error).next;
-}
-
-std::optional<std::int64_t> Notices::failed(Job& job) {
-  ++job.failures;
+std::optional<std::int64_t> Notices::next_after_failure(const Job& job) {
   if (now_ms() - job.created_at_ms >= std::chrono::milliseconds(kGiveUpAfter).count())
     return std::nullopt;
-  return now_ms() + back_off(job.failures, kFirstWait, kLongestWait, random()).count();
+  return CountedJobs::next_after_failure(job);
 }
 
 }  // namespace hearth::durable

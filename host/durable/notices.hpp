@@ -45,7 +45,7 @@ struct NoticeOutcome {
 };
 
 // state      what is on disk              leaves it by
-// waiting    the row; due_at if it is     begin_next() when its time has come
+// waiting    the row; due_at if it is     next_delivery() when its time has come
 //            the first for its callee
 // running    the row, claimed             ended(); a crash -> waiting, interruption counted, or
 //                                         dead after too many; the end of the instance on purpose
@@ -63,7 +63,7 @@ struct NoticeOutcome {
 // P4: a notification that fails kGiveUpAfter its push() or later is dead.
 //
 // Durable    Methods write into the agent's implicit transaction. The caller commits: after
-//            begin_next() before the delivery, with the turn for the others.
+//            next_delivery() before the delivery, with the turn for the others.
 // Savepoints  No member may be called while a savepoint of the agent's code is open.
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
@@ -78,19 +78,13 @@ class Notices final : public CountedJobs {
 
   // The notification's id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);
-  // A JSON array, as in hearth/ext/call.h; a page ends after 4 MiB. kNotFound: no notification has
-  // the id `after`.
-  Result<std::string> list(std::string_view after, std::size_t limit);
-  Result<void> remove(std::string_view id);  // kNotFound
-
-  // The next notification to deliver, claimed. Nothing: none is due, or kMostRunning are in
-  // progress.
-  std::optional<NoticeDelivery> begin_next();
-  TryEnd ended(std::string_view id, const NoticeOutcome& outcome);
+  // The next notification to deliver, claimed.
+  std::optional<NoticeDelivery> next_delivery();
 
  private:
-  [[nodiscard]] std::string record_json(const Job& job);
-  std::optional<std::int64_t> failed(Job& job) override;
+  // As in hearth/ext/call.h.
+  [[nodiscard]] std::string record_json(const Job& job) override;
+  std::optional<std::int64_t> next_after_failure(const Job& job) override;
 };
 
 }  // namespace hearth::durable

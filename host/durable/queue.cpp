@@ -26,10 +26,6 @@ Error refused(const char* why) {
   return Error{Errc::kInvalidArgument, why};
 }
 
-Error not_found(const char* what) {
-  return Error{Errc::kNotFound, what};
-}
-
 // Whether the payload is an object whose member has this value.
 bool has_member(std::string_view payload, const QueueFilter& filter) {
   std::array<WantedMember, 1> wanted{{{filter.member, {}}}};
@@ -58,14 +54,9 @@ std::array<Param, 5> params_of(const Query& query) {
 
 Queue::Queue(storage::AgentDatabase& database, const Clock& clock, Random& random,
              QueueSettings settings, int max_crashes)
-    : CountedJobs(
-          database, clock, random,
-          {.kind = JobKind::kItem, .lane = Lane::kKind, .at_once = 1, .max_crashes = max_crashes}),
+    : CountedJobs(database, clock, random,
+                  {.kind = JobKind::kItem, .noun = "item", .lane = Lane::kKind}, max_crashes),
       settings_(settings) {}
-
-std::string Queue::payload_of(const Job& job) {
-  return jobs().document(job.seq, JobPart::kInput).value_or("null");
-}
 
 // ---- for the agent's code -----------------------------------------------------------------------
 
@@ -96,12 +87,6 @@ Result<Queue::Pushed> Queue::push(const QueueRequest& request) {
   return Pushed{std::move(record), std::move(job.id)};
 }
 
-Result<std::string> Queue::get(std::string_view id) {
-  const auto job = jobs().find(JobKind::kItem, id);
-  if (!job) return not_found("no item has this id");
-  return record_json(*job);
-}
-
 std::string Queue::record_json(const Job& job) {
   const std::string_view state = state_of(job);
   const bool waits = state == "waiting" && job.next_at_ms > 0;
@@ -112,7 +97,7 @@ std::string Queue::record_json(const Job& job) {
   JsonObjectText json;
   json.text("id", job.id)
       .text("callback", job.name)
-      .json("payload", payload_of(job))
+      .json("payload", input_of(job, "null"))
       .text("state", state)
       .number("created_at", job.created_at_ms)
       .number("attempts", job.claims)
@@ -153,24 +138,15 @@ Result<std::string> Queue::list(const QueueFilter& filter) {
   if (query.has_error()) return query.error();
   if (filter.limit > kMostItemsListed) return refused("a page has at most 1,000 items");
   const std::size_t limit = filter.limit == 0 ? kItemsListedByDefault : filter.limit;
-  if (!filter.after.empty()) {
-    const auto last = jobs().find(JobKind::kItem, filter.after);
-    if (!last) return not_found("no item has the id `after`");
-    query->after = last->seq;
-  }
+  const auto place = place_after(filter.after);
+  if (!place) return place.error();
+  query->after = *place;
   RecordPage page(limit);
   jobs().each(kItems, params_of(*query), [&](const Job& job) {
-    if (!filter.member.empty() && !has_member(payload_of(job), filter)) return true;
+    if (!filter.member.empty() && !has_member(input_of(job, "null"), filter)) return true;
     return page.add(record_json(job));
   });
   return page.take();
-}
-
-Result<void> Queue::remove(std::string_view id) {
-  const auto job = jobs().find(JobKind::kItem, id);
-  if (!job) return not_found("no item has this id");
-  CountedJobs::remove(*job);
-  return {};
 }
 
 Result<std::uint64_t> Queue::remove_all(const QueueFilter& filter) {
@@ -199,7 +175,7 @@ std::uint64_t Queue::remove_matching(Query query, const QueueFilter& filter) {
     found.clear();
     jobs().each(kItems, params_of(query), [&](const Job& job) {
       query.after = job.seq;
-      if (has_member(payload_of(job), filter)) found.push_back(job.seq);
+      if (has_member(input_of(job, "null"), filter)) found.push_back(job.seq);
       return found.size() < kRemovedAtOnce;
     });
     for (const std::int64_t seq : found) jobs().erase(seq);
@@ -209,8 +185,8 @@ std::uint64_t Queue::remove_matching(Query query, const QueueFilter& filter) {
 }
 
 Result<void> Queue::retry(std::string_view id) {
-  const auto job = jobs().find(JobKind::kItem, id);
-  if (!job || !job->dead) return not_found("no dead letter has this id");
+  const auto job = find(id);
+  if (!job || !job->dead) return Error{Errc::kNotFound, "no dead letter has this id"};
   const std::int64_t end = jobs().number("SELECT max(seq) + 1 FROM cf_agents_jobs", {}).value_or(1);
   const std::array params{Param(job->seq), Param(end)};
   jobs().run(
@@ -224,35 +200,16 @@ Result<void> Queue::retry(std::string_view id) {
 
 // ---- delivery -----------------------------------------------------------------------------------
 
-std::optional<QueueDelivery> Queue::begin_next() {
-  std::optional<Job> job = begin();
-  if (!job) return std::nullopt;
-  QueueDelivery delivery;
-  delivery.row = job->seq;
-  delivery.attempt = job->claims;
-  delivery.body = JsonObjectText()
-                      .text("id", job->id)
-                      .json("payload", payload_of(*job))
-                      .number("created_at", job->created_at_ms)
-                      .number("attempt", job->claims)
-                      .take();
-  delivery.id = std::move(job->id);
-  delivery.callback = std::move(job->name);
-  return delivery;
+std::string Queue::body_of(const Begun& item) {
+  return JsonObjectText()
+      .text("id", item.id)
+      .json("payload", item.input.empty() ? "null" : std::string_view(item.input))
+      .number("created_at", item.created_at_ms)
+      .number("attempt", item.claims)
+      .take();
 }
 
-TryEnded Queue::ended(bool done, bool missing, std::string_view error, bool is_final) {
-  if (line().claimed().empty()) return {TryEnd::kRemoved};
-  const std::string id = line().claimed().begin()->first;
-  const TryOutcome outcome = done       ? TryOutcome::kDone
-                             : missing  ? TryOutcome::kNeedsCode
-                             : is_final ? TryOutcome::kHopeless
-                                        : TryOutcome::kFailed;
-  return end(id, outcome, error);
-}
-
-std::optional<std::int64_t> Queue::failed(Job& job) {
-  ++job.failures;
+std::optional<std::int64_t> Queue::next_after_failure(const Job& job) {
   if (job.failures >= job.retry.max_attempts) return std::nullopt;
   return now_ms() + retry_wait(job.retry, job.failures, random()).count();
 }

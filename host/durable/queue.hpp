@@ -43,15 +43,6 @@ struct QueueSettings {
   std::size_t max_payload_bytes = std::size_t{1} << 20;
 };
 
-// An item to deliver.
-struct QueueDelivery {
-  std::string id;
-  std::int64_t row = 0;
-  std::string callback;
-  std::string body;  // of HEARTH_EVENT_QUEUE_ITEM
-  int attempt = 1;
-};
-
 // state      what is on disk                    leaves it by
 // waiting    the row, next_at                   begin_next() when it is the first and its time has
 //                                               come
@@ -91,25 +82,16 @@ class Queue final : public CountedJobs {
   };
   // kInvalidArgument, kLimitExceeded.
   Result<Pushed> push(const QueueRequest& request);
-  Result<std::string> get(std::string_view id);  // kNotFound
   // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page can end
   // before its limit, after 4 MiB: only an empty page is the last.
   Result<std::string> list(const QueueFilter& filter);
-  // A delivery of the item that runs goes on; its end is then kRemoved. kNotFound.
-  Result<void> remove(std::string_view id);
   // Removes all that match. The number of removed items.
   Result<std::uint64_t> remove_all(const QueueFilter& filter);
   // Moves a dead letter to the end of the queue. kNotFound: no dead letter has this id.
   Result<void> retry(std::string_view id);
 
-  // The item to deliver now, claimed. Nothing: an item runs, none waits, or the time of the first
-  // has not come. An item with too many crashes becomes dead, and the next one is
-  // taken.
-  std::optional<QueueDelivery> begin_next();
-  // The delivery has ended. `missing`: this version of the class has no such callback, or cannot
-  // read the payload. `error`: a text for logs and records, empty when done. `is_final`: no retry
-  // can end better. kRemoved also if the delivery was interrupted on purpose.
-  TryEnded ended(bool done, bool missing, std::string_view error, bool is_final = false);
+  // The body of HEARTH_EVENT_QUEUE_ITEM.
+  [[nodiscard]] static std::string body_of(const Begun& item);
 
  private:
   // Which rows to visit; a field that is not set excludes none.
@@ -124,9 +106,8 @@ class Queue final : public CountedJobs {
   Result<Query> query_of(const QueueFilter& filter);
   std::uint64_t remove_all_of(const Query& query);
   std::uint64_t remove_matching(Query query, const QueueFilter& filter);
-  [[nodiscard]] std::string record_json(const Job& job);
-  [[nodiscard]] std::string payload_of(const Job& job);
-  std::optional<std::int64_t> failed(Job& job) override;
+  [[nodiscard]] std::string record_json(const Job& job) override;
+  std::optional<std::int64_t> next_after_failure(const Job& job) override;
 
   const QueueSettings settings_;
 };

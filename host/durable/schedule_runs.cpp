@@ -272,7 +272,7 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
   store(row);
 }
 
-ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::string_view error) {
+ScheduleEnd Schedules::ended(std::uint64_t number, TryOutcome outcome, std::string_view error) {
   line_.follow_clock();
   const auto found = std::ranges::find_if(
       line_.claimed(), [number](const auto& each) { return each.second.run == number; });
@@ -283,7 +283,7 @@ ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::stri
   const std::int64_t began = now_ms() - (steady_ms() - claimed.began_ms);
   row->running = 0;
   row->interruptions = 0;
-  if (outcome == RunOutcome::kDone) row->fatal_attempts = 0;
+  if (outcome == TryOutcome::kDone) row->fatal_attempts = 0;
   if (!row->parent) {
     row->last_run = began;
     return end_run(*row, outcome, error);
@@ -298,10 +298,10 @@ ScheduleEnd Schedules::ended(std::uint64_t number, RunOutcome outcome, std::stri
   return end_child(*row, *parent, outcome, error);
 }
 
-ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error) {
+ScheduleEnd Schedules::end_run(ScheduleRow& row, TryOutcome outcome, std::string_view error) {
   const std::int64_t now = now_ms();
   ScheduleEnd end{row.id, row.name, ScheduleEnd::Next::kWaiting};
-  if (outcome == RunOutcome::kMissing) {
+  if (outcome == TryOutcome::kNeedsCode) {
     ++row.missing;
     row.last_error = error.empty() ? std::string("the class has no such callback")
                                    : std::string(error.substr(0, kMaxJobErrorBytes));
@@ -317,9 +317,9 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
   ++row.claims;
   row.missing = 0;
   row.last_error.reset();
-  if (outcome != RunOutcome::kDone) {
+  if (outcome != TryOutcome::kDone) {
     note_failure(row, error);
-    if (outcome == RunOutcome::kFailed && ++row.attempts < row.retry.max_attempts) {
+    if (outcome == TryOutcome::kFailed && ++row.attempts < row.retry.max_attempts) {
       row.set_at_ms = now;
       row.next_at_ms = now + retry_wait(row.retry, row.attempts, random_).count();
       store(row);
@@ -338,9 +338,9 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, RunOutcome outcome, std::string
   return end;
 }
 
-ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
+ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, TryOutcome outcome,
                                  std::string_view error) {
-  if (outcome == RunOutcome::kMissing) {
+  if (outcome == TryOutcome::kNeedsCode) {
     // The schedule waits for its callback, beginning with the occurrence that did not find it.
     remove(child);
     if (parent.dead) {
@@ -358,7 +358,7 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, RunOut
   ++parent.claims;
   parent.missing = 0;
   if (!parent.dead) parent.last_error.reset();  // of a dead one: the reason of its death
-  if (outcome != RunOutcome::kDone) note_failure(parent, error);
+  if (outcome != TryOutcome::kDone) note_failure(parent, error);
   ScheduleEnd end = end_run(child, outcome, error);
   end.id = parent.id;
   if (end.next == ScheduleEnd::Next::kGone) {

@@ -80,9 +80,6 @@ struct ScheduleRun {
   std::uint32_t missed = 0;
 };
 
-// kFinal: failed, and no retry can end better. kMissing: this version of the class cannot do it.
-enum class RunOutcome { kDone, kFailed, kFinal, kMissing };
-
 // The state of a schedule after a run, for logs and counts.
 struct ScheduleEnd {
   std::string id;

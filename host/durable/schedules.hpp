@@ -90,7 +90,7 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   // The next due run, claimed. Nothing: none is due, or max_running run.
   std::optional<ScheduleRun> begin_due();
   // A run of begin_due() has ended. `error`: a text for logs and records, cut to 4 KiB.
-  ScheduleEnd ended(std::uint64_t run, RunOutcome outcome, std::string_view error);
+  ScheduleEnd ended(std::uint64_t run, TryOutcome outcome, std::string_view error);
   // The instance ends on purpose: interrupts the runs, which do not count as tries. No run begins
   // any more, and wake() is then for the next instance.
   void interrupt_on_purpose() override;
@@ -156,8 +156,8 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   void set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now);
   bool catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now);
   void set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now);
-  ScheduleEnd end_run(ScheduleRow& row, RunOutcome outcome, std::string_view error);
-  ScheduleEnd end_child(ScheduleRow& child, ScheduleRow& parent, RunOutcome outcome,
+  ScheduleEnd end_run(ScheduleRow& row, TryOutcome outcome, std::string_view error);
+  ScheduleEnd end_child(ScheduleRow& child, ScheduleRow& parent, TryOutcome outcome,
                         std::string_view error);
 
   mutable ScheduleTable table_;

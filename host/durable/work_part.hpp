@@ -5,6 +5,14 @@
 
 namespace hearth::durable {
 
+// How the agent's code has ended a try.
+enum class TryOutcome {
+  kDone,
+  kFailed,
+  kHopeless,   // failed, and no further try could end better
+  kNeedsCode,  // this version of the class cannot do it
+};
+
 // Threads    The agent's shard.  Failure  StorageError.
 class WorkPart {
  public:

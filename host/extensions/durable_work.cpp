@@ -35,6 +35,18 @@ bool needs_code(const Result<std::string_view>& outcome) {
   return is_missing(outcome) || has_code(outcome, Errc::kUnreadable);
 }
 
+durable::TryOutcome how_ended(const Result<std::string_view>& outcome) {
+  using durable::TryOutcome;
+  if (outcome) return TryOutcome::kDone;
+  if (needs_code(outcome)) return TryOutcome::kNeedsCode;
+  return has_code(outcome, Errc::kFinal) ? TryOutcome::kHopeless : TryOutcome::kFailed;
+}
+
+// What the code is missing; `name`: of the callback.
+std::string missing_text(const std::string& name, const Result<std::string_view>& outcome) {
+  return is_missing(outcome) ? name : name + ": " + error_text(outcome);
+}
+
 std::string name_in(std::string_view record) {
   std::array wanted = {WantedMember{"name", {}}};
   // The record's values may be nested as deep as is allowed: one more level is too deep.
@@ -224,11 +236,12 @@ std::optional<DueWork> DurableWork::next_item() {
   report_notes();
   if (!item) return std::nullopt;
   stop_point("queue.claim.written");
+  std::string body = durable::Queue::body_of(*item);
   return DueWork{.kind = EventKind::kQueueItem,
                  .id = std::move(item->id),
-                 .row = item->row,
-                 .name = std::move(item->callback),
-                 .body = std::move(item->body),
+                 .row = item->seq,
+                 .name = std::move(item->name),
+                 .body = std::move(body),
                  .timeout = settings_.queue.timeout,
                  .step = std::nullopt};
 }
@@ -335,22 +348,17 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
 }
 
 void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>& outcome) {
-  using durable::RunOutcome;
   using Next = durable::ScheduleEnd::Next;
-  const RunOutcome how = outcome                           ? RunOutcome::kDone
-                         : needs_code(outcome)             ? RunOutcome::kMissing
-                         : has_code(outcome, Errc::kFinal) ? RunOutcome::kFinal
-                                                           : RunOutcome::kFailed;
   note_unreadable(outcome);
-  const durable::ScheduleEnd end = schedules_->ended(work.run, how, error_text(outcome));
+  const durable::ScheduleEnd end =
+      schedules_->ended(work.run, how_ended(outcome), error_text(outcome));
   stop_point("schedule.end.written");
   stops_.add("schedule.end.committed");
   if (end.next == Next::kMissing) {
-    report(DurableEvent::kScheduleMissingCallback, work.id,
-           is_missing(outcome) ? work.name : work.name + ": " + error_text(outcome));
+    report(DurableEvent::kScheduleMissingCallback, work.id, missing_text(work.name, outcome));
   } else if (end.next == Next::kRetry) {
     report(DurableEvent::kScheduleRetry, work.id, error_text(outcome));
-  } else if (how != RunOutcome::kDone) {
+  } else if (!outcome) {
     report(DurableEvent::kScheduleError, work.id, error_text(outcome));
   }
   report_notes();
@@ -359,15 +367,13 @@ void DurableWork::run_ended(const DueWork& work, const Result<std::string_view>&
 void DurableWork::item_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   using Next = durable::TryEnd;
   note_unreadable(outcome);
-  const durable::TryEnded end = queue_->ended(outcome.has_value(), needs_code(outcome),
-                                              error_text(outcome), has_code(outcome, Errc::kFinal));
+  const Next end = queue_->ended(work.id, how_ended(outcome), error_text(outcome)).next;
   stop_point("queue.end.written");
   stops_.add("queue.end.committed");
-  if (end.next == Next::kRetry) report(DurableEvent::kQueueRetry, work.id, error_text(outcome));
-  if (end.next == Next::kWaitsForCode)
-    report(DurableEvent::kQueueMissingCallback, work.id,
-           is_missing(outcome) ? work.name : work.name + ": " + error_text(outcome));
-  if (end.next == Next::kDead) {
+  if (end == Next::kRetry) report(DurableEvent::kQueueRetry, work.id, error_text(outcome));
+  if (end == Next::kWaitsForCode)
+    report(DurableEvent::kQueueMissingCallback, work.id, missing_text(work.name, outcome));
+  if (end == Next::kDead) {
     report(DurableEvent::kQueueError, work.id, error_text(outcome));
     report(DurableEvent::kQueueDead, work.id, error_text(outcome));
   }
@@ -382,17 +388,16 @@ std::optional<durable::NoticeDelivery> DurableWork::next_alarm() {
   auto alarm = alarms_->begin_next();
   report_notes();
   if (!alarm) return std::nullopt;
-  durable::NoticeDelivery delivery;
-  delivery.id = std::move(alarm->id);
-  delivery.row = alarm->row;
-  delivery.is_alarm = true;
-  delivery.notice = {.agent_class = agent_.agent_class,
-                     .name = agent_.name,
-                     .method = std::move(alarm->method),
-                     .arguments = std::move(alarm->arguments),
-                     .trace = {}};
-  delivery.timeout = settings_.object_call_timeout;
-  return delivery;
+  return durable::NoticeDelivery{
+      .id = std::move(alarm->id),
+      .row = alarm->seq,
+      .notice = {.agent_class = agent_.agent_class,
+                 .name = agent_.name,
+                 .method = std::move(alarm->name),
+                 .arguments = alarm->input.empty() ? "[]" : std::move(alarm->input),
+                 .trace = {}},
+      .is_alarm = true,
+      .timeout = settings_.object_call_timeout};
 }
 
 void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome& outcome) {
@@ -404,7 +409,7 @@ void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome&
                                   : outcome.needs_code ? durable::TryOutcome::kNeedsCode
                                   : outcome.is_final   ? durable::TryOutcome::kHopeless
                                                        : durable::TryOutcome::kFailed;
-  const Next next = alarms_->ended(id, how, error);
+  const Next next = alarms_->ended(id, how, error).next;
   stop_point("alarm.end.written");
   stops_.add("alarm.end.committed");
   if (next == Next::kDone) report(DurableEvent::kAlarmDone, id);
@@ -415,7 +420,7 @@ void DurableWork::alarm_ended(std::string_view id, const durable::NoticeOutcome&
 
 std::optional<durable::NoticeDelivery> DurableWork::next_notification() {
   if (!notices_) return std::nullopt;
-  auto notice = notices_->begin_next();
+  auto notice = notices_->next_delivery();
   report_notes();
   if (!notice) return notice;
   stop_point("notice.claim.written");
@@ -435,7 +440,8 @@ void DurableWork::notice_ended(std::string_view id, const durable::NoticeOutcome
   if (alarms_ && alarms_->runs(id)) return alarm_ended(id, outcome);
   if (!notices_) return;  // it was an alarm that was removed meanwhile
   using Next = durable::TryEnd;
-  const Next next = notices_->ended(id, outcome);
+  const auto how = outcome.delivered ? durable::TryOutcome::kDone : durable::TryOutcome::kFailed;
+  const Next next = notices_->ended(id, how, outcome.error).next;
   stop_point("notice.end.written");
   stops_.add("notice.end.committed");
   if (next == Next::kRetry) report(DurableEvent::kNotifyRetry, id, outcome.error);

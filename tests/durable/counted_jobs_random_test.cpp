@@ -58,7 +58,7 @@ class NoticeLanes final : public LaneKind {
     return next ? next->id : std::string();
   }
   TryEnd end(const std::string& id, bool done) override {
-    return notices_.ended(id, {done, done ? "" : "away"});
+    return notices_.ended(id, done ? TryOutcome::kDone : TryOutcome::kFailed, "away").next;
   }
   void remove(const std::string& id) override { ASSERT_TRUE(notices_.remove(id)); }
 
@@ -82,8 +82,8 @@ class QueueLane final : public LaneKind {
     const auto next = queue_.begin_next();
     return next ? next->id : std::string();
   }
-  TryEnd end(const std::string& /*id*/, bool done) override {
-    return queue_.ended(done, false, done ? "" : "bad").next;
+  TryEnd end(const std::string& id, bool done) override {
+    return queue_.ended(id, done ? TryOutcome::kDone : TryOutcome::kFailed, "bad").next;
   }
   void remove(const std::string& id) override { ASSERT_TRUE(queue_.remove(id)); }
 

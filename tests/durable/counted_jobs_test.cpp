@@ -215,11 +215,18 @@ class CountedJobsClockTest : public ::testing::Test {
   }
   Queue& open_queue() { return open(queue_, QueueSettings{}); }
   Alarms& open_alarms() { return open(alarms_, AlarmSettings{}); }
+  bool begin(Queue& queue) {
+    const auto item = queue.begin_next();
+    if (item) id_ = item->id;
+    return item.has_value();
+  }
+  TryEnd end(Queue& queue, TryOutcome how) { return queue.ended(id_, how, "failed").next; }
 
   World world_;
   std::optional<Queue> queue_;
   std::optional<Alarms> alarms_;
   std::optional<Notices> notices_;
+  std::string id_;  // of the item that began last
 };
 
 TEST_F(CountedJobsClockTest, AnAlarmThatIsSetAfterwardsRingsAtItsTime) {
@@ -248,7 +255,7 @@ TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
   const auto alarm = alarms.begin_next();
   ASSERT_TRUE(alarm);
   set_back();
-  EXPECT_EQ(alarms.ended(alarm->id, TryOutcome::kFailed, "failed"), TryEnd::kRetry);
+  EXPECT_EQ(alarms.ended(alarm->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
   set_back();
   world_.clock.advance(milliseconds(1'000));
@@ -256,21 +263,21 @@ TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
 
   Queue& queue = open_queue();
   ASSERT_TRUE(queue.push({.callback = "c", .retry_base_ms = 60'000, .retry_max_ms = 60'000}));
-  ASSERT_TRUE(queue.begin_next());
+  ASSERT_TRUE(begin(queue));
   set_back();
-  EXPECT_EQ(queue.ended(false, false, "failed").next, TryEnd::kRetry);
-  EXPECT_FALSE(queue.begin_next());
+  EXPECT_EQ(end(queue, TryOutcome::kFailed), TryEnd::kRetry);
+  EXPECT_FALSE(begin(queue));
 }
 
 TEST_F(CountedJobsClockTest, WhatStandsBehindTheFirstOfALaneDoesNotWaitForTheJump) {
   Queue& queue = open_queue();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue.push({.callback = "c"}));
-  ASSERT_TRUE(queue.begin_next());
+  ASSERT_TRUE(begin(queue));
   set_back();
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(queue.ended(true, false, "").next, TryEnd::kDone);
+    EXPECT_EQ(end(queue, TryOutcome::kDone), TryEnd::kDone);
     EXPECT_TRUE(queue.wake().working);
-    EXPECT_TRUE(queue.begin_next());
+    EXPECT_TRUE(begin(queue));
   }
   Notices& notices = open(notices_);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(notices.push({"Room", "a", "note", "[]", ""}));
@@ -278,7 +285,7 @@ TEST_F(CountedJobsClockTest, WhatStandsBehindTheFirstOfALaneDoesNotWaitForTheJum
   for (int i = 0; i < 3; ++i) {
     const auto notice = notices.begin_next();
     ASSERT_TRUE(notice) << i;
-    EXPECT_EQ(notices.ended(notice->id, {true, ""}), TryEnd::kDone);
+    EXPECT_EQ(notices.ended(notice->id, TryOutcome::kDone).next, TryEnd::kDone);
   }
 }
 
@@ -288,17 +295,17 @@ TEST_F(CountedJobsClockTest, AnInstanceThatStartsAfterwardsWaitsForNoLaneEither)
   world_.database->commit();
   set_back();
   queue = &open_queue();
-  ASSERT_TRUE(queue->begin_next());
-  EXPECT_EQ(queue->ended(true, false, "").next, TryEnd::kDone);
-  EXPECT_TRUE(queue->begin_next());
+  ASSERT_TRUE(begin(*queue));
+  EXPECT_EQ(end(*queue, TryOutcome::kDone), TryEnd::kDone);
+  EXPECT_TRUE(begin(*queue));
 }
 
 TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
   Queue& queue = open_queue();
   ASSERT_TRUE(queue.push({.callback = "c"}));
-  ASSERT_TRUE(queue.begin_next());
+  ASSERT_TRUE(begin(queue));
   set_back();
-  EXPECT_FALSE(queue.begin_next());
+  EXPECT_FALSE(begin(queue));
   queue.interrupt_on_purpose();
   EXPECT_TRUE(queue.wake().working);
 }
@@ -306,10 +313,10 @@ TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
 TEST_F(CountedJobsClockTest, ARetryThatWasInterruptedOnPurposeIsDueAtOnce) {
   Queue& queue = open_queue();
   ASSERT_TRUE(queue.push({.callback = "c"}));
-  ASSERT_TRUE(queue.begin_next());
-  EXPECT_EQ(queue.ended(false, false, "failed").next, TryEnd::kRetry);
+  ASSERT_TRUE(begin(queue));
+  EXPECT_EQ(end(queue, TryOutcome::kFailed), TryEnd::kRetry);
   world_.clock.advance(hours(1));
-  ASSERT_TRUE(queue.begin_next());
+  ASSERT_TRUE(begin(queue));
   set_back();
   set_back();
   queue.interrupt_on_purpose();
@@ -322,7 +329,7 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
   ASSERT_TRUE(alarms->set({"later", "[]", now() + 7'200'000}));
   const auto alarm = alarms->begin_next();
   ASSERT_TRUE(alarm);
-  EXPECT_EQ(alarms->ended(alarm->id, TryOutcome::kFailed, "failed"), TryEnd::kRetry);
+  EXPECT_EQ(alarms->ended(alarm->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   world_.database->commit();
   set_back();
   alarms = &open_alarms();
@@ -337,7 +344,7 @@ TEST_F(CountedJobsClockTest, ANotificationsRetryWaitsNoLongerIfTheAgentWasColdMe
   ASSERT_TRUE(notices->push({"Room", "a", "note", "[]", ""}));
   const auto notice = notices->begin_next();
   ASSERT_TRUE(notice);
-  EXPECT_EQ(notices->ended(notice->id, {false, "failed"}), TryEnd::kRetry);
+  EXPECT_EQ(notices->ended(notice->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   world_.database->commit();
   const std::int64_t wait = *notices->wake().at_ms - now();
   world_.clock.set_wall(world_.clock.wall_now() - hours(48));
@@ -370,14 +377,14 @@ TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
   Queue* queue = &open_queue();
   const auto item = queue->push({.callback = "a"});
   ASSERT_TRUE(queue->push({.callback = "b"}));
-  ASSERT_TRUE(queue->begin_next());
+  ASSERT_TRUE(begin(*queue));
   ASSERT_TRUE(queue->remove(item->id));
-  EXPECT_FALSE(queue->begin_next());
+  EXPECT_FALSE(begin(*queue));
   world_.database->commit();
   queue = &open_queue();
   EXPECT_TRUE(queue->wake().working);
   ASSERT_TRUE(queue->push({.callback = "c"}));
-  EXPECT_EQ(queue->begin_next()->callback, "b");
+  EXPECT_EQ(queue->begin_next()->name, "b");
 
   Notices* notices = &open(notices_);
   const auto notice = notices->push({"Room", "a", "1", "[]", ""});
@@ -388,7 +395,7 @@ TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
   world_.database->commit();
   notices = &open(notices_);
   EXPECT_TRUE(notices->wake().working);
-  EXPECT_EQ(notices->begin_next()->notice.method, "2");
+  EXPECT_EQ(notices->begin_next()->name, "2");
 }
 
 // ---- storage that fails -------------------------------------------------------------------------
@@ -429,7 +436,7 @@ TEST_F(CountedJobsClockTest, AReadThatFailedOnceBeginsNothingEarlyAndHidesNothin
   Queue& queue = open_queue();
   fail_a_look(queue);
   ASSERT_TRUE(queue.push({.callback = "a"}));
-  EXPECT_TRUE(queue.begin_next());
+  EXPECT_TRUE(begin(queue));
 }
 
 }  // namespace

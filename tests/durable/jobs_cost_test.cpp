@@ -91,8 +91,14 @@ std::vector<Cost> costs_with(int jobs) {
   });
   measure("claim a fiber", [&] { return fibers.begin_recovery().has_value(); });
   measure("wake time after it", [&] { return fibers.wake().at_ms.has_value(); });
-  measure("claim an item", [&] { return queue.begin_next().has_value(); });
-  measure("end of an item", [&] { return queue.ended(true, false, "").next == TryEnd::kDone; });
+  std::string item;
+  measure("claim an item", [&] {
+    const auto next = queue.begin_next();
+    item = next ? next->id : "";
+    return next.has_value();
+  });
+  measure("end of an item",
+          [&] { return queue.ended(item, TryOutcome::kDone).next == TryEnd::kDone; });
   measure("claim a run", [&] { return schedules.begin_due().has_value(); });
   measure("wake time of schedules", [&] { return schedules.wake().at_ms.has_value(); });
   measure("list 5 records", [&] { return fibers.list({.limit = 5}).has_value(); });
@@ -118,7 +124,8 @@ std::vector<Cost> costs_with(int jobs) {
     notice = next ? next->id : "";
     return next.has_value();
   });
-  measure("end of a notice", [&] { return notices.ended(notice, {true, ""}) == TryEnd::kDone; });
+  measure("end of a notice",
+          [&] { return notices.ended(notice, TryOutcome::kDone).next == TryEnd::kDone; });
   measure("list 5 notices", [&] { return notices.list("", 5).has_value(); });
   measure("push a notice",
           [&] { return notices.push({"ChatRoom", "new", "note", "[1]", ""}).has_value(); });

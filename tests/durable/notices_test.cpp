@@ -45,14 +45,15 @@ class NoticesTest : public ::testing::Test {
   }
   // "name method" of the next one, claimed; empty: none.
   std::string begin() {
-    const auto next = notices_->begin_next();
+    const auto next = notices_->next_delivery();
     database_->commit();
     if (!next) return {};
     id_ = next->id;
     return next->notice.name + " " + next->notice.method;
   }
   TryEnd end(bool delivered) {
-    const TryEnd next = notices_->ended(id_, {delivered, delivered ? "" : "away"});
+    const auto outcome = delivered ? TryOutcome::kDone : TryOutcome::kFailed;
+    const TryEnd next = notices_->ended(id_, outcome, "away").next;
     database_->commit();
     return next;
   }
@@ -116,16 +117,6 @@ TEST_F(NoticesTest, P3_OneThatEndsTheServerAgainAndAgainIsDead) {
   clock_.advance(minutes(7));
   EXPECT_EQ(begin(), "a 2") << "it holds nothing back";
   EXPECT_EQ(notices_->take_given_up().size(), 1U);
-}
-
-TEST_F(NoticesTest, AnEvictionInItsMiddleCountsForNothing) {
-  push("a");
-  for (int evictions = 0; evictions < kMostInterruptions + 5; ++evictions) {
-    EXPECT_EQ(begin(), "a note");
-    notices_->interrupt_on_purpose();
-    database_->commit();
-    crash();
-  }
 }
 
 TEST_F(NoticesTest, P4_AfterADayItIsGivenUp) {

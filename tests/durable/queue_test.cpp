@@ -68,18 +68,19 @@ class QueueTest : public ::testing::Test {
   std::string push_once(std::string_view callback) {
     return push(QueueRequest{.callback = callback, .max_attempts = 1});
   }
-  std::optional<QueueDelivery> begin() {
+  std::optional<Begun> begin() {
     auto delivery = queue_->begin_next();
+    if (delivery) id_ = delivery->id;
     database_->commit();
     return delivery;
   }
   TryEnded done() {
-    const TryEnded end = queue_->ended(true, false, "");
+    const TryEnded end = queue_->ended(id_, TryOutcome::kDone);
     database_->commit();
     return end;
   }
   TryEnded fails(std::string_view error = "no") {
-    const TryEnded end = queue_->ended(false, false, error);
+    const TryEnded end = queue_->ended(id_, TryOutcome::kFailed, error);
     database_->commit();
     return end;
   }
@@ -87,7 +88,7 @@ class QueueTest : public ::testing::Test {
   std::string drain() {
     std::string callbacks;
     while (const auto delivery = begin()) {
-      callbacks += delivery->callback + " ";
+      callbacks += delivery->name + " ";
       done();
     }
     return callbacks;
@@ -110,6 +111,7 @@ class QueueTest : public ::testing::Test {
   int max_crashes_ = kMostCrashes;
   std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Queue> queue_;
+  std::string id_;  // of the item that began last
 };
 
 TEST_F(QueueTest, AnItemIsDeliveredWithWhatWasPushed) {
@@ -125,9 +127,9 @@ TEST_F(QueueTest, AnItemIsDeliveredWithWhatWasPushed) {
   const auto delivery = begin();
   ASSERT_TRUE(delivery);
   EXPECT_EQ(delivery->id, pushed->id);
-  EXPECT_EQ(delivery->callback, "mail");
-  EXPECT_EQ(delivery->attempt, 1);
-  const Json body = *parse_json(delivery->body);
+  EXPECT_EQ(delivery->name, "mail");
+  EXPECT_EQ(delivery->claims, 1);
+  const Json body = *parse_json(Queue::body_of(*delivery));
   EXPECT_EQ(body["id"], pushed->id);
   EXPECT_EQ(body["payload"], Json::parse(R"({"to":"Ada"})"));
   EXPECT_EQ(body["created_at"], unix_millis(clock_.wall_now()));
@@ -148,7 +150,7 @@ TEST_F(QueueTest, ADoneItemIsGone) {
 
 TEST_F(QueueTest, P1_ItemsComeOneAfterTheOtherInTheOrderOfTheirPush) {
   for (const char* callback : {"a", "b", "c"}) push(callback);
-  EXPECT_EQ(begin()->callback, "a");
+  EXPECT_EQ(begin()->name, "a");
   EXPECT_FALSE(begin()) << "one at a time";
   EXPECT_FALSE(queue_->due());
   push("d");
@@ -166,7 +168,7 @@ TEST_F(QueueTest, P1_TheOrderHoldsOverRestarts) {
   }
   std::string seen;
   while (const auto delivery = begin()) {
-    seen += delivery->callback + " ";
+    seen += delivery->name + " ";
     done();
     crash();
   }
@@ -184,15 +186,15 @@ TEST_F(QueueTest, P1_AnItemThatWaitsToBeTriedAgainHoldsBackThoseBehindIt) {
     EXPECT_EQ(queue_->wake().at_ms, end.next_ms);
   }
   clock_.advance(seconds(3));
-  EXPECT_EQ(begin()->callback, "a");
+  EXPECT_EQ(begin()->name, "a");
   done();
-  EXPECT_EQ(begin()->callback, "b");
+  EXPECT_EQ(begin()->name, "b");
 }
 
 TEST_F(QueueTest, AFailingItemIsTriedAgainUntilItIsDone) {
   const std::string id = push("a");
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    EXPECT_EQ(begin()->attempt, attempt);
+    EXPECT_EQ(begin()->claims, attempt);
     EXPECT_EQ(fails("busy").next, TryEnd::kRetry);
     EXPECT_EQ(get(id)["last_error"], "busy");
     EXPECT_EQ(get(id)["attempts"], attempt);
@@ -200,7 +202,7 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainUntilItIsDone) {
     crash();
     clock_.advance(seconds(3));
   }
-  EXPECT_EQ(begin()->attempt, 3);
+  EXPECT_EQ(begin()->claims, 3);
   EXPECT_EQ(done().next, TryEnd::kDone);
 }
 
@@ -257,7 +259,8 @@ TEST_F(QueueTest, WhatThisVersionCannotDoWaitsForAnotherOneAndHoldsBackNone) {
   push("b");
   for (int life = 0; life < 3; ++life) {
     ASSERT_TRUE(begin());
-    EXPECT_EQ(queue_->ended(false, true, "no such callback").next, TryEnd::kWaitsForCode);
+    EXPECT_EQ(queue_->ended(id_, TryOutcome::kNeedsCode, "no such callback").next,
+              TryEnd::kWaitsForCode);
     push("c");
     EXPECT_EQ(drain(), life == 0 ? "b c " : "c ");
     clock_.advance(std::chrono::hours(1'000));
@@ -275,7 +278,7 @@ TEST_F(QueueTest, WhatThisVersionCannotDoWaitsForAnotherOneAndHoldsBackNone) {
 TEST_F(QueueTest, P4_AFinalFailureIsADeadLetterAtOnce) {
   const std::string id = push("charge");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(queue_->ended(false, false, "refused", true).next, TryEnd::kDead);
+  EXPECT_EQ(queue_->ended(id_, TryOutcome::kHopeless, "refused").next, TryEnd::kDead);
   EXPECT_EQ(get(id)["state"], "dead");
   EXPECT_EQ(get(id)["last_error"], "refused");
 }
@@ -312,7 +315,7 @@ TEST_F(QueueTest, ACrashLosesNothingAndTheRestIsDeliveredWithoutAsking) {
   crash();  // in the middle of a
   EXPECT_TRUE(queue_->due());
   EXPECT_TRUE(queue_->wake().working);
-  EXPECT_EQ(begin()->attempt, 2);
+  EXPECT_EQ(begin()->claims, 2);
   done();
   EXPECT_EQ(drain(), "b c ");
 }
@@ -320,9 +323,9 @@ TEST_F(QueueTest, ACrashLosesNothingAndTheRestIsDeliveredWithoutAsking) {
 TEST_F(QueueTest, P2_AnEndThatWasNotCommittedIsNoEnd) {
   push("a");
   ASSERT_TRUE(begin());
-  EXPECT_EQ(queue_->ended(true, false, "").next, TryEnd::kDone);
+  EXPECT_EQ(queue_->ended(id_, TryOutcome::kDone).next, TryEnd::kDone);
   crash();
-  EXPECT_EQ(begin()->callback, "a");
+  EXPECT_EQ(begin()->name, "a");
 }
 
 TEST_F(QueueTest, P3_AnItemThatCrashesTheProcessWaitsLongerEachTimeAndDiesInTheEnd) {
@@ -344,7 +347,7 @@ TEST_F(QueueTest, P3_AnItemThatCrashesTheProcessWaitsLongerEachTimeAndDiesInTheE
   ASSERT_TRUE(begin());
   crash_in_its_work();
   EXPECT_TRUE(queue_->take_given_up().empty());
-  EXPECT_EQ(begin()->callback, "good");
+  EXPECT_EQ(begin()->name, "good");
   EXPECT_EQ(queue_->take_given_up().at(0).id, id);
   EXPECT_TRUE(queue_->take_given_up().empty()) << "it is told once";
   crash();
@@ -380,7 +383,7 @@ TEST_F(QueueTest, InterruptionsOnPurposeDoNotCount) {
   for (int restart = 0; restart < 20; ++restart) {
     const auto delivery = begin();
     ASSERT_TRUE(delivery) << restart << ": at once, and alive";
-    EXPECT_EQ(delivery->attempt, 1);
+    EXPECT_EQ(delivery->claims, 1);
     queue_->interrupt_on_purpose();
     database_->commit();
     EXPECT_TRUE(queue_->wake().working) << "it goes on with the next instance";
@@ -540,8 +543,9 @@ TEST_F(QueueTest, AHundredThousandItemsCostNoMemory) {
   queue_.emplace(*database_, clock_, random_, settings_);
   queue_->load();
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(queue_->begin_next());
-    ASSERT_EQ(queue_->ended(true, false, "").next, TryEnd::kDone);
+    const auto item = queue_->begin_next();
+    ASSERT_TRUE(item);
+    ASSERT_EQ(queue_->ended(item->id, TryOutcome::kDone).next, TryEnd::kDone);
     ASSERT_TRUE(queue_->push({.callback = "b"}));
   }
   const std::size_t after = ::mallinfo2().uordblks;

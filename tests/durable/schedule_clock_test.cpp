@@ -77,7 +77,7 @@ TEST_F(ScheduleClockTest, P4_AWaitForTheNextTryKeepsItsLength) {
   request.retry_base_ms = 1'000'000;
   request.retry_max_ms = 1'000'000;
   create(request);
-  const std::int64_t wait = end(*begin(), RunOutcome::kFailed).next_ms - now();
+  const std::int64_t wait = end(*begin(), TryOutcome::kFailed).next_ms - now();
   ASSERT_GT(wait, 1'000);
   set_wall_by(hours(-5));
   EXPECT_FALSE(begin());

@@ -230,7 +230,7 @@ TEST_F(ScheduleMisfireTest, OverlapQueueAlsoSeesWhatCameBetweenTries) {
   request.overlap = Overlap::kQueue;
   create(request);
   clock_.advance(minutes(1));
-  end(*begin(), RunOutcome::kFailed);
+  end(*begin(), TryOutcome::kFailed);
   clock_.advance(minutes(1));
   const auto second_try = begin();
   ASSERT_TRUE(second_try);
@@ -259,7 +259,7 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
   EXPECT_EQ(schedules_->wake().at_ms, now() + 60'000) << "its next time comes whatever runs";
   end(runs[1]);
   EXPECT_EQ(state(created.id), "running");
-  const ScheduleEnd failed = end(runs[0], RunOutcome::kFailed, "oh");
+  const ScheduleEnd failed = end(runs[0], TryOutcome::kFailed, "oh");
   EXPECT_EQ(failed.next, Next::kRetry);
   EXPECT_EQ(failed.id, created.id);
   EXPECT_EQ(end(runs[2]).next, Next::kWaiting);
@@ -301,7 +301,7 @@ TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
   const auto created = create(request);
   clock_.advance(seconds(1));
   const auto first = begin();
-  end(*first, RunOutcome::kFailed);
+  end(*first, TryOutcome::kFailed);
   ASSERT_TRUE(schedules_->pause(created.id, true));
   clock_.advance(seconds(5));
   EXPECT_FALSE(begin()) << "neither the next nor the second try";
@@ -326,7 +326,7 @@ TEST_F(ScheduleMisfireTest, OverlappingRunsThatPileUpAreLeftOut) {
   create(request);
   for (int i = 0; i < 10; ++i) {
     clock_.advance(seconds(1));
-    if (const auto run = begin()) end(*run, RunOutcome::kFailed);
+    if (const auto run = begin()) end(*run, TryOutcome::kFailed);
   }
   EXPECT_EQ(notes(What::kOverlapped), 8U) << "two wait for their second try";
 }
@@ -372,7 +372,7 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunWithoutACallbackMakesTheScheduleMiss
   const auto created = create(request);
   clock_.advance(minutes(1));
   const std::int64_t due = now();
-  EXPECT_EQ(end(*begin(), RunOutcome::kMissing).next, Next::kMissing);
+  EXPECT_EQ(end(*begin(), TryOutcome::kNeedsCode).next, Next::kMissing);
   EXPECT_EQ(state(created.id), "missing");
   crash();
   const auto run = begin();

@@ -51,7 +51,7 @@ TEST_F(ScheduleRunsTest, NothingBeginsEarly) {
 TEST_F(ScheduleRunsTest, P2_AOneShotRowGoesInTheTransactionThatReportsItsRun) {
   const auto created = create(delay(0));
   const auto run = begin();
-  EXPECT_EQ(schedules_->ended(run->run, RunOutcome::kDone, "").next, Next::kGone);
+  EXPECT_EQ(schedules_->ended(run->run, TryOutcome::kDone, "").next, Next::kGone);
   crash();  // before the commit
   EXPECT_EQ(schedules_->size(), 1U);
   const auto again = begin();
@@ -68,7 +68,7 @@ TEST_F(ScheduleRunsTest, P3_ARecurringRowGetsItsNextTimeInTheTransactionThatRepo
   const std::int64_t due = now();
   auto run = begin();
   clock_.advance(milliseconds(300));
-  const ScheduleEnd ended = schedules_->ended(run->run, RunOutcome::kDone, "");
+  const ScheduleEnd ended = schedules_->ended(run->run, TryOutcome::kDone, "");
   EXPECT_EQ(ended.next, Next::kWaiting);
   EXPECT_EQ(ended.next_ms, now() + 1'000) << "counted from the end of the run";
   crash();
@@ -150,7 +150,7 @@ TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
   auto run = begin();
   EXPECT_EQ(state(created.id), "running");
   clock_.advance(milliseconds(20));
-  end(*run, RunOutcome::kFailed, "no \"coffee\"");
+  end(*run, TryOutcome::kFailed, "no \"coffee\"");
   Json seen = record(created.id);
   EXPECT_EQ(seen["last_run"], began);
   EXPECT_EQ(seen["last_error"], "no \"coffee\"");
@@ -170,7 +170,7 @@ TEST_F(ScheduleRunsTest, AnErrorOfAnyBytesAndLengthIsKeptShort) {
   request.max_attempts = 1;
   const auto created = create(request);
   clock_.advance(seconds(1));
-  end(*begin(), RunOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
+  end(*begin(), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
   EXPECT_LE(record(created.id)["last_error"].get<std::string>().size(), 4'200U);
 }
 
@@ -198,7 +198,7 @@ TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
     ASSERT_TRUE(run);
     ASSERT_TRUE(schedules_->cancel(created.id));
     const auto other = create(delay(60'000));  // may take its place in the table
-    EXPECT_EQ(end(*run, RunOutcome::kFailed).next, Next::kCancelled);
+    EXPECT_EQ(end(*run, TryOutcome::kFailed).next, Next::kCancelled);
     EXPECT_EQ(state(other.id), "waiting");
     ASSERT_TRUE(schedules_->cancel(other.id));
     EXPECT_EQ(schedules_->size(), 0U);
@@ -218,7 +218,7 @@ TEST_F(ScheduleRunsTest, ARunIsTriedAgainUntilItSucceeds) {
     ASSERT_TRUE(run);
     EXPECT_EQ(run->attempt, attempt);
     EXPECT_EQ(body(*run)["scheduled_for"], due);
-    const ScheduleEnd ended = end(*run, RunOutcome::kFailed);
+    const ScheduleEnd ended = end(*run, TryOutcome::kFailed);
     EXPECT_EQ(ended.next, Next::kRetry);
     EXPECT_LT(ended.next_ms - now(), 100 << attempt) << "full jitter, below the doubled base";
     EXPECT_EQ(schedules_->wake().at_ms, ended.next_ms);
@@ -237,7 +237,7 @@ TEST_F(ScheduleRunsTest, AnyErrorIsTriedAgainAndThenTheOneShotRowGoes) {
     for (int attempt = 1; attempt <= 3; ++attempt) {
       const auto run = begin();
       ASSERT_TRUE(run) << error;
-      EXPECT_EQ(end(*run, RunOutcome::kFailed, error).next,
+      EXPECT_EQ(end(*run, TryOutcome::kFailed, error).next,
                 attempt < 3 ? Next::kRetry : Next::kGone);
       clock_.advance(seconds(3));
     }
@@ -247,10 +247,10 @@ TEST_F(ScheduleRunsTest, AnyErrorIsTriedAgainAndThenTheOneShotRowGoes) {
 
 TEST_F(ScheduleRunsTest, AFinalFailureEndsTheOccurrenceAndNotTheSchedule) {
   create(delay(0));
-  EXPECT_EQ(end(*begin(), RunOutcome::kFinal, "refused").next, Next::kGone);
+  EXPECT_EQ(end(*begin(), TryOutcome::kHopeless, "refused").next, Next::kGone);
   const auto created = create(every(1'000));
   clock_.advance(seconds(1));
-  EXPECT_EQ(end(*begin(), RunOutcome::kFinal, "refused").next, Next::kWaiting);
+  EXPECT_EQ(end(*begin(), TryOutcome::kHopeless, "refused").next, Next::kWaiting);
   EXPECT_FALSE(begin());
   clock_.advance(seconds(1));
   EXPECT_TRUE(begin());
@@ -264,7 +264,7 @@ TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
       const auto run = begin();
       ASSERT_TRUE(run);
       EXPECT_EQ(run->attempt, attempt) << "each occurrence has all its tries";
-      EXPECT_EQ(end(*run, RunOutcome::kFailed).next, attempt < 3 ? Next::kRetry : Next::kWaiting);
+      EXPECT_EQ(end(*run, TryOutcome::kFailed).next, attempt < 3 ? Next::kRetry : Next::kWaiting);
       if (attempt < 3) clock_.advance(milliseconds(*schedules_->wake().at_ms - now()));
     }
   }
@@ -340,10 +340,10 @@ TEST_F(ScheduleRunsTest, FailuresAreNoInterruptions) {
   request.max_attempts = 10;
   create(request);
   for (int attempt = 1; attempt < 10; ++attempt) {
-    EXPECT_EQ(end(*begin(), RunOutcome::kFailed).next, Next::kRetry);
+    EXPECT_EQ(end(*begin(), TryOutcome::kFailed).next, Next::kRetry);
     clock_.advance(seconds(3));
   }
-  EXPECT_EQ(end(*begin(), RunOutcome::kFailed).next, Next::kGone);
+  EXPECT_EQ(end(*begin(), TryOutcome::kFailed).next, Next::kGone);
   EXPECT_EQ(notes(What::kDead), 0U);
 }
 
@@ -379,7 +379,7 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
   ScheduleRequest request = delay(0);
   request.max_attempts = 2;
   const auto created = create(request);
-  end(*begin(), RunOutcome::kFailed);
+  end(*begin(), TryOutcome::kFailed);
   for (int failure = 0; failure < 5; ++failure) {
     clock_.advance(seconds(2));
     ASSERT_TRUE(begin());
@@ -388,7 +388,7 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
   clock_.advance(seconds(2));
   const auto last = begin();
   EXPECT_EQ(last->attempt, 2) << "the tries are what they were";
-  EXPECT_EQ(end(*last, RunOutcome::kFailed).next, Next::kGone);
+  EXPECT_EQ(end(*last, TryOutcome::kFailed).next, Next::kGone);
 }
 
 // ---- missing callbacks --------------------------------------------------------------------------
@@ -400,7 +400,7 @@ TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
     const auto run = begin();
     ASSERT_TRUE(run) << round;
     EXPECT_EQ(run->attempt, 1) << "it was never tried";
-    const ScheduleEnd ended = end(*run, RunOutcome::kMissing);
+    const ScheduleEnd ended = end(*run, TryOutcome::kNeedsCode);
     EXPECT_EQ(ended.next, Next::kMissing);
     EXPECT_EQ(state(once.id), "missing");
     const std::int64_t wait = ended.next_ms - now();
@@ -409,7 +409,7 @@ TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
     EXPECT_FALSE(begin());
     clock_.advance(milliseconds(wait));
   }
-  end(*begin(), RunOutcome::kMissing);
+  end(*begin(), TryOutcome::kNeedsCode);
   EXPECT_EQ(record(once.id)["runs"], 0);
   EXPECT_FALSE(record(once.id)["last_error"].is_null());
   crash();
@@ -420,7 +420,7 @@ TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
 TEST_F(ScheduleRunsTest, AMissingCallbackOfARecurringRowStandsForWhatItMissed) {
   const auto created = create(cron("0 * * * *"));
   clock_.advance(hours(1));
-  end(*begin(), RunOutcome::kMissing);
+  end(*begin(), TryOutcome::kNeedsCode);
   clock_.advance(milliseconds(hours(5)));
   const auto run = begin();
   ASSERT_TRUE(run);
@@ -433,7 +433,7 @@ TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
   ScheduleRequest request = delay(0);
   request.misfire = Misfire::kSkip;
   create(request);
-  end(*begin(), RunOutcome::kMissing);
+  end(*begin(), TryOutcome::kNeedsCode);
   clock_.advance(hours(48));
   EXPECT_TRUE(begin());
 }

@@ -57,7 +57,7 @@ class SchedulesFixture : public ::testing::Test {
     database_->commit();
     return run;
   }
-  ScheduleEnd end(const ScheduleRun& run, RunOutcome outcome = RunOutcome::kDone,
+  ScheduleEnd end(const ScheduleRun& run, TryOutcome outcome = TryOutcome::kDone,
                   std::string_view error = "it broke") {
     const ScheduleEnd ended = schedules_->ended(run.run, outcome, error);
     database_->commit();

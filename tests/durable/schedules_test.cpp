@@ -360,7 +360,7 @@ TEST_F(SchedulesTest, AHitGivesWhatIsPausedMissingOrDeadToo) {
   EXPECT_EQ(state(interval.id), "paused");
   ASSERT_TRUE(schedules_->pause(interval.id, false));
   clock_.advance(seconds(1));
-  end(*begin(), RunOutcome::kMissing);
+  end(*begin(), TryOutcome::kNeedsCode);
   EXPECT_EQ(create(every(1'000)).id, interval.id);
   EXPECT_EQ(state(interval.id), "missing");
 }
@@ -438,7 +438,7 @@ TEST_F(SchedulesTest, PauseLetsARunInProgressGoOnToItsEnd) {
 TEST_F(SchedulesTest, RetryIsForTheMissingAndTheDead) {
   const auto waiting = create(delay(0));
   EXPECT_EQ(schedules_->retry(waiting.id).error().code, Errc::kNotFound);
-  end(*begin(), RunOutcome::kMissing);
+  end(*begin(), TryOutcome::kNeedsCode);
   EXPECT_FALSE(begin());
   ASSERT_TRUE(schedules_->retry(waiting.id));
   EXPECT_EQ(state(waiting.id), "waiting");

@@ -1,6 +1,6 @@
 // The kill matrix: a server is killed at each named place of durable work (base/stop_point.hpp) and
 // restarted. No client asks for the agent. Then everything must be as the headers promise
-// (durable/fibers.hpp, tellings.hpp, schedules.hpp, queue.hpp).
+// (durable/fibers.hpp, schedules.hpp, queue.hpp).
 //
 // A walk has four steps. The last one writes no checkpoint: its row and the end of the fiber are
 // one commit. A note, which a schedule or the queue takes, has one step: its row and the end of the

@@ -12,9 +12,9 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-class TellingsTest : public FibersFixture {
+class FibersTellingTest : public FibersFixture {
  protected:
-  TellingsTest() { settle(start("a").fiber, FiberStatus::kCompleted, "1"); }
+  FibersTellingTest() { settle(start("a").fiber, FiberStatus::kCompleted, "1"); }
 
   // Tells, if there is something to tell, and kills the process. Returns whether it has told.
   bool tell_and_crash() {
@@ -25,7 +25,7 @@ class TellingsTest : public FibersFixture {
   }
 };
 
-TEST_F(TellingsTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
+TEST_F(FibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
   int times = 0;
   for (int i = 0; i < kMostInterruptions + 5; ++i) {
     times += tell_and_crash() ? 1 : 0;
@@ -39,17 +39,7 @@ TEST_F(TellingsTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
   EXPECT_EQ(*fibers_->remove({}), 1U);
 }
 
-TEST_F(TellingsTest, WhatIsGivenUpIsNamedOnce) {
-  for (int i = 0; i < kMostInterruptions; ++i) {
-    EXPECT_TRUE(tell_and_crash());
-    clock_.advance(hours(1));
-  }
-  EXPECT_FALSE(fibers_->next_untold());
-  EXPECT_EQ(fibers_->tellings().take_given_up().at(0).id, "a");
-  EXPECT_TRUE(fibers_->tellings().take_given_up().empty());
-}
-
-TEST_F(TellingsTest, ATellingThatEndsBreaksTheRowOfCrashes) {
+TEST_F(FibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   for (int i = 0; i < kMostInterruptions * 2; ++i) {
     if (i % 5 == 4) {
       ASSERT_TRUE(fibers_->next_untold());
@@ -63,17 +53,7 @@ TEST_F(TellingsTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   }
 }
 
-TEST_F(TellingsTest, AnInterruptionOnPurposeCountsForNothing) {
-  for (int i = 0; i < kMostInterruptions * 2; ++i) {
-    ASSERT_TRUE(fibers_->next_untold()) << i;
-    fibers_->tellings().interrupt_on_purpose();
-    database_->commit();
-    crash();
-  }
-  EXPECT_EQ(count("SELECT tell_interruptions FROM cf_agents_fibers"), 0);
-}
-
-TEST_F(TellingsTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone) {
+TEST_F(FibersTellingTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone) {
   settle(start("b").fiber, FiberStatus::kCompleted, "1");
   ASSERT_TRUE(fibers_->next_untold());
   ASSERT_TRUE(fibers_->next_untold());
