@@ -25,7 +25,7 @@ namespace hearth::cli {
 
 // hearth verify: compares each file of a backup with the manifest, and opens a copy of each
 // database: its structure (integrity_check), its format, and whose it is. Says what would resume.
-// The backup is only read. Works beside it, in `.verifying`.
+// The backup is only read. Works beside it, in a directory `.verifying-...`.
 //   Failure   kExitFailed: something is damaged or missing, and is named; or there is no backup.
 [[nodiscard]] Answer verify(const BackupCommand& command);
 

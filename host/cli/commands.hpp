@@ -8,6 +8,11 @@
 #include <optional>
 #include <string>
 
+namespace hearth::storage {
+struct AgentKey;
+class DataDirectory;
+}  // namespace hearth::storage
+
 namespace hearth::cli {
 
 // hearth serve: runs the server until a signal stops it, or only checks its configuration.
@@ -81,6 +86,11 @@ namespace hearth::cli {
 
 // Prints the answer, and returns its status.
 int run(const Answer& answer);
+
+// As answer(RepairCommand), for a data directory that is held. `restored`: an agent that is not
+// being destroyed any more, or null. Also StorageError.
+[[nodiscard]] Answer repaired(const storage::DataDirectory& held, bool forget_missing,
+                              const storage::AgentKey* restored);
 
 // The data directory that the flags mean. It exists, if it must.
 //   Failure  `mistake`, the command's answer: a mistake in the server file, or there is no such

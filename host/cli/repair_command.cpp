@@ -53,6 +53,14 @@ std::string report_of(const runtime::RepairReport& report) {
 
 }  // namespace
 
+Answer repaired(const storage::DataDirectory& held, bool forget_missing,
+                const storage::AgentKey* restored) {
+  const runtime::RepairReport report =
+      runtime::repair(held, forget_missing, SystemClock(), restored);
+  const bool is_whole = report.missing.empty() && report.damaged.empty();
+  return Answer{is_whole ? kExitClean : kExitFailed, report_of(report)};
+}
+
 Answer answer(const RepairCommand& command) {
   const FoundData found = find_data(command);
   if (found.mistake) return *found.mistake;
@@ -60,10 +68,7 @@ Answer answer(const RepairCommand& command) {
   const auto held = storage::DataDirectory::open(found.data);
   if (!held) return failed_answer(held.error().message);
   try {
-    const runtime::RepairReport report =
-        runtime::repair(*held, command.forget_missing, SystemClock());
-    const bool is_whole = report.missing.empty() && report.damaged.empty();
-    return Answer{is_whole ? kExitClean : kExitFailed, report_of(report)};
+    return repaired(*held, command.forget_missing, nullptr);
   } catch (const StorageError& failure) {
     return failed_answer(failure.what());
   }

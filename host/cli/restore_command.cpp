@@ -14,7 +14,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,11 +27,13 @@ using server::BackupManifest;
 using storage::AgentKey;
 using storage::DataDirectory;
 
-// Puts `fresh` in the place of `path`, at once; what was there stays as `path`.before-TIME. A kill
-// leaves `fresh` or the old one under that name, never neither.
-void put_in_place(const fs::path& fresh, const fs::path& path) {
-  const fs::path beside =
-      path.native() + ".before-" + std::to_string(unix_millis(SystemClock().wall_now()));
+std::string name_beside(const fs::path& path) {
+  return path.native() + ".before-" + std::to_string(unix_millis(SystemClock().wall_now()));
+}
+
+// Puts `fresh` in the place of `path`, at once; what was there is `beside` then. A kill leaves
+// `fresh` or the old one under that name, never neither.
+void put_in_place(const fs::path& fresh, const fs::path& path, const std::string& beside) {
   fs::rename(fresh, beside);
   if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != ENOENT)
@@ -55,20 +56,18 @@ Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const
       is_empty ? Result<DataDirectory>(Error{Errc::kNotFound, {}}) : DataDirectory::open(target);
   if (!is_empty && !old) return failed_answer(old.error().message);
   const fs::path fresh = target.native() + ".restoring";
-  {
-    const auto held = DataDirectory::open(fresh);  // one restore at a time
-    if (!held) return failed_answer(held.error().message);
-    for (const auto& each : fs::directory_iterator(fresh)) {  // of one that was killed
-      if (each.path().filename() != "lock") fs::remove_all(each.path());
-    }
-    for (const BackupFile& file : manifest.files)
-      server::copy_checked(backup, file, fresh / file.path);
-    server::sync_file_system(fresh);
+  const auto held = DataDirectory::open(fresh);  // one restore at a time
+  if (!held) return failed_answer(held.error().message);
+  for (const auto& each : fs::directory_iterator(fresh)) {  // of one that was killed
+    if (each.path().filename() != "lock") fs::remove_all(each.path());
   }
+  for (const BackupFile& file : manifest.files)
+    server::copy_checked(backup, file, fresh / file.path);
+  server::sync_file_system(fresh);
   if (is_empty) {
     fs::rename(fresh, target);  // also over an empty directory
   } else {
-    put_in_place(fresh, target);
+    put_in_place(fresh, target, name_beside(target));
   }
   server::sync_file_system(target);
   return {kExitClean, "restored " + std::to_string(manifest.agents) + " agents of " +
@@ -94,9 +93,11 @@ bool copy_one(const fs::path& backup, const BackupManifest& manifest, const std:
   return is_found;
 }
 
-// Nothing: it is there, but not in the directory of agents.
-std::optional<Answer> restore_one(const fs::path& backup, const BackupManifest& manifest,
-                                  const fs::path& data, const BackupCommand& command) {
+// A kill leaves the old file, or the copy; run again then, it does what is left to do. The files of
+// operations come first and one by one: the old ones stay, since one of the same operation is not
+// older than its copy, and the others disturb nothing.
+Answer restore_one(const fs::path& backup, const BackupManifest& manifest, const fs::path& data,
+                   const BackupCommand& command) {
   const std::size_t slash = command.agent.find('/');
   const AgentKey key{command.agent.substr(0, slash),
                      slash == std::string::npos ? std::string() : command.agent.substr(slash + 1)};
@@ -105,8 +106,11 @@ std::optional<Answer> restore_one(const fs::path& backup, const BackupManifest& 
   const auto held = DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);
   const fs::path file = held->agent_path(key);
-  if (is_there(file) && !command.replace)
-    return failed_answer("the agent exists. Keep its file beside the restored one with --replace");
+  if (is_there(file) && !command.replace) {
+    return failed_answer(
+        "the agent exists. Keep its file beside the restored one with --replace, also to go on "
+        "after a restore that was interrupted");
+  }
   const fs::path fresh = held->path() / ".restoring";
   fs::remove_all(fresh);
   const fs::path copy = fresh / "agent";
@@ -115,18 +119,30 @@ std::optional<Answer> restore_one(const fs::path& backup, const BackupManifest& 
   // Closing it leaves one file, so that one rename replaces the agent.
   storage::AgentDatabase(copy.native() + ".db", key, {.must_exist = true}).close();
   server::sync_file_system(fresh);
-  try {  // the same for the old one; a damaged one is replaced
+  const std::string beside = name_beside(file);
+  const fs::path wal = file.native() + "-wal";
+  const std::string kept_wal = beside + "-wal";  // SQLite removes the WAL of a damaged file
+  if (is_there(wal)) fs::create_hard_link(wal, kept_wal);
+  try {  // the same for the old one
     if (is_there(file)) storage::AgentDatabase(file, key).close();
+    fs::remove(kept_wal);
   } catch (const StorageError& failure) {
-    std::fprintf(stderr, "hearth: the file that is replaced is damaged: %s\n", failure.what());
-    fs::remove(file.native() + "-wal");
+    std::fprintf(stderr, "hearth: the file that is replaced keeps its WAL: %s\n", failure.what());
+    fs::remove(wal);
   }
-  fs::create_directories(file.parent_path());
   const fs::path files = storage::AgentDatabase::files_beside(file);
-  if (is_there(copy.native() + ".files")) put_in_place(copy.native() + ".files", files);
-  put_in_place(copy.native() + ".db", file);
+  server::make_private_parents(file);
+  std::error_code none;
+  for (const auto& each : fs::directory_iterator(copy.native() + ".files", none)) {
+    const fs::path to = files / each.path().filename();
+    server::make_private_parents(to);
+    if (!is_there(to)) fs::rename(each, to);
+  }
+  put_in_place(copy.native() + ".db", file, beside);
   fs::remove_all(fresh);
-  return std::nullopt;
+  Answer listed = repaired(*held, false, &key);
+  listed.text.insert(0, "restored " + command.agent + " of " + backup.native() + "\n");
+  return listed;
 }
 
 }  // namespace
@@ -146,13 +162,8 @@ Answer restore(const BackupCommand& command) {
   if (::stat(data.c_str(), &status) == 0 && status.st_uid != ::geteuid())
     return failed_answer("restore as the user that " + data.native() + " belongs to: sudo -u");
   try {
-    if (!is_one) return restore_all(*backup, *manifest, data, command.replace);
-    if (auto failed = restore_one(*backup, *manifest, data, command)) return *std::move(failed);
-    RepairCommand repair;
-    repair.data = data;
-    Answer listed = answer(repair);
-    listed.text.insert(0, "restored " + command.agent + " of " + backup->native() + "\n");
-    return listed;
+    return is_one ? restore_one(*backup, *manifest, data, command)
+                  : restore_all(*backup, *manifest, data, command.replace);
   } catch (const StorageError& failure) {
     return failed_answer(failure.what());
   } catch (const fs::filesystem_error& failure) {

@@ -11,11 +11,18 @@
 #include "storage/directory.hpp"
 #include "storage/statement.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace hearth::cli {
@@ -37,8 +44,12 @@ constexpr std::array<std::pair<JobKind, std::string_view>, 5> kKindsOfWork{
 class Verification {
  public:
   Verification(const fs::path& backup, const BackupManifest& manifest)
-      : backup_(backup), manifest_(manifest), scratch_(backup.parent_path() / ".verifying") {
-    fs::remove_all(scratch_);
+      : backup_(backup), manifest_(manifest) {
+    std::string scratch = backup.parent_path() / ".verifying-XXXXXX";
+    if (::mkdtemp(scratch.data()) == nullptr)
+      throw StorageError("make " + scratch + ": " + std::generic_category().message(errno));
+    scratch_ = scratch;
+    for (const BackupFile& each : manifest_.files) files_.emplace(each.path, &each);
   }
   ~Verification() {
     std::error_code ignored;
@@ -48,18 +59,17 @@ class Verification {
   Verification& operator=(const Verification&) = delete;
 
   Answer run() {
-    for (const BackupFile& each : manifest_.files) paths_.insert(each.path);
-    for (const BackupFile& each : manifest_.files) {
+    for (const auto& [path, file] : files_) {  // sorted: host.db comes after the agents
       try {
-        check(each);
+        check(*file);
       } catch (const StorageError& failure) {
-        name_damage(each.path, failure.what());
+        name_damage(path, failure.what());
       } catch (const fs::filesystem_error& failure) {
-        name_damage(each.path, failure.what());
+        name_damage(path, failure.what());
       }
       fs::remove_all(scratch_);
     }
-    if (!paths_.contains("host.db")) name_damage("host.db", "it is missing");
+    if (!files_.contains("host.db")) name_damage("host.db", "it is missing");
     std::string text = damage_ + std::to_string(manifest_.files.size()) + " files, " +
                        std::to_string(agents_) + " agents. Would resume: ";
     for (std::size_t i = 0; i < kKindsOfWork.size(); ++i)
@@ -80,12 +90,8 @@ class Verification {
     const fs::path copy = scratch_ / file.path;
     server::copy_checked(backup_, file, copy);
     if (copy.extension() != ".db") return;  // a WAL is checked with its database
-    const std::string wal = file.path + "-wal";
-    if (paths_.contains(wal)) {
-      for (const BackupFile& each : manifest_.files) {
-        if (each.path == wal) server::copy_checked(backup_, each, copy.native() + "-wal");
-      }
-    }
+    if (const auto wal = files_.find(file.path + "-wal"); wal != files_.end())
+      server::copy_checked(backup_, *wal->second, copy.native() + "-wal");
     if (file.path.starts_with("agents/")) return check_agent(file.path, copy);
     storage::Connection opened(copy, {});
     check_structure(opened.handle());
@@ -102,7 +108,7 @@ class Verification {
 
   void check_agent(const std::string& path, const fs::path& copy) {
     const auto key = storage::AgentDatabase::owner_of(copy);
-    if (!key) return;  // it had stored nothing yet
+    if (!key) return void(empty_.insert(path));
     storage::AgentDatabase database(copy, *key, {.must_exist = true});
     check_structure(database.connection());
     if (storage::DataDirectory::agent_path_below({}, *key) != path)
@@ -136,7 +142,7 @@ class Verification {
            page = directory.list(agent_class, after, kPage)) {
         for (const auto& [key, created_at_ms] : page) {
           const std::string path = storage::DataDirectory::agent_path_below({}, key).native();
-          if (!paths_.contains(path) && !condemned.contains(key) &&
+          if ((!files_.contains(path) || empty_.contains(path)) && !condemned.contains(key) &&
               directory.kept(key) != storage::Kept::kUnknown)
             name_damage(path, "it is missing: " + key.agent_class + " " + key.name);
         }
@@ -147,8 +153,9 @@ class Verification {
 
   const fs::path backup_;
   const BackupManifest& manifest_;
-  const fs::path scratch_;
-  std::set<std::string, std::less<>> paths_;
+  fs::path scratch_;
+  std::map<std::string, const BackupFile*> files_;
+  std::set<std::string> empty_;  // agents' files without data
   std::string damage_;
   std::size_t agents_ = 0;
   std::array<std::int64_t, kKindsOfWork.size()> work_{};
@@ -163,7 +170,7 @@ Answer verify(const BackupCommand& command) {
   if (!manifest) return failed_answer(manifest.error().message);
   try {
     return Verification(fs::absolute(*backup), *manifest).run();
-  } catch (const fs::filesystem_error& failure) {  // of `.verifying`
+  } catch (const std::exception& failure) {  // StorageError, filesystem_error: of `.verifying-...`
     return failed_answer(failure.what());
   }
 }

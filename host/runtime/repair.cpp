@@ -39,12 +39,18 @@ class SilentLogger final : public Logger {
 
 class Repair {
  public:
-  Repair(const storage::DataDirectory& data, const Clock& clock)
+  Repair(const storage::DataDirectory& data, const Clock& clock, const AgentKey* restored)
       : data_(data), clock_(clock), directory_(open_directory()) {
     directory_.empty_wal();
     for (storage::WakeEntry& each : directory_.wakes())
       known_wakes_[std::move(each.key)] = {each.working, each.at_ms, each.unknown_operations};
-    for (AgentKey& each : directory_.condemned()) condemned_.insert(std::move(each));
+    for (AgentKey& each : directory_.condemned()) {
+      if (restored != nullptr && each == *restored) {
+        directory_.forget_condemned(each);
+      } else {
+        condemned_.insert(std::move(each));
+      }
+    }
   }
 
   // Once.
@@ -186,8 +192,9 @@ class Repair {
 
 }  // namespace
 
-RepairReport repair(const storage::DataDirectory& data, bool forget_missing, const Clock& clock) {
-  return Repair(data, clock).run(forget_missing);
+RepairReport repair(const storage::DataDirectory& data, bool forget_missing, const Clock& clock,
+                    const AgentKey* restored) {
+  return Repair(data, clock, restored).run(forget_missing);
 }
 
 }  // namespace hearth::runtime

@@ -42,11 +42,11 @@ struct RepairReport {
 //                 removes it.
 //
 // P1: So an agent may wake without need.
-// P3: Agents that are being destroyed are left to the server.
+// P3: Agents that are being destroyed are left to the server, except `restored`: it is listed.
 //
 // Bounded   Memory: the keys of all agents.  Threads  Any. Blocks: about 0.4 ms an agent.
 // Failure   StorageError: a file cannot be read, written or synced. Calling it again continues.
 [[nodiscard]] RepairReport repair(const storage::DataDirectory& data, bool forget_missing,
-                                  const Clock& clock);
+                                  const Clock& clock, const storage::AgentKey* restored = nullptr);
 
 }  // namespace hearth::runtime

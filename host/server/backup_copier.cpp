@@ -1,6 +1,5 @@
 #include "server/backup_copier.hpp"
 
-#include "base/files.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/copy_mark.hpp"
 #include "storage/wal_format.hpp"
@@ -33,12 +32,6 @@ constexpr const char* kSmallDirectories[] = {"definitions", "trials", "checked"}
 
 constexpr std::uint64_t kWholeFile = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t size_or_none(const fs::path& file) {
-  std::error_code failure;
-  const std::uintmax_t bytes = fs::file_size(file, failure);
-  return failure ? 0 : bytes;
-}
-
 }  // namespace
 
 BackupCopier::BackupCopier(const storage::DataDirectory& data, fs::path to, const fs::path& last,
@@ -61,10 +54,11 @@ void BackupCopier::run() {
   ::setpriority(PRIO_PROCESS, 0, kBackupNiceness);  // of this thread
   next_ = std::chrono::steady_clock::now();
   // First, because they are not held as they were at the mark.
-  for (const char* const each : kSmallFiles) {
-    if (is_there(data_.path() / each)) copy(data_.path() / each);
-  }
+  for (const char* const each : kSmallFiles) copy(data_.path() / each);
   for (const char* const each : kSmallDirectories) copy_all_below(data_.path() / each);
+  for (const auto& each : fs::directory_iterator(to_ / kRawCopies))
+    copy(each.path(), each.path().filename());
+  fs::remove_all(to_ / kRawCopies);
   while (const auto key = data_.copy_mark().next()) {
     copy_agent(*key);
     ++progress_.done;
@@ -73,7 +67,6 @@ void BackupCopier::run() {
 
 void BackupCopier::copy_agent(const storage::AgentKey& key) {
   const fs::path file = data_.agent_path(key);
-  if (!is_there(file)) return;  // it has stored nothing yet
   copy(file);
   copy_wal(file.native() + "-wal");
   copy_all_below(storage::AgentDatabase::files_beside(file));
@@ -83,40 +76,44 @@ void BackupCopier::copy_agent(const storage::AgentKey& key) {
 // the first commit since the mark was known is made again.
 void BackupCopier::copy_wal(const fs::path& wal) {
   storage::CopyMark& mark = data_.copy_mark();
+  const std::string path = wal.lexically_relative(data_.path());
   const std::size_t before = files_.size();
   auto pages = mark.pages();
   for (;;) {
     constexpr std::uint64_t kOne = storage::kWalFrameHeaderBytes + storage::kPageBytes;
-    if (pages != 0 && is_there(wal))
-      copy(wal, pages ? storage::kWalHeaderBytes + static_cast<std::uint64_t>(*pages) * kOne
-                      : kWholeFile);
+    if (pages != 0)
+      copy(wal, path,
+           pages ? storage::kWalHeaderBytes + static_cast<std::uint64_t>(*pages) * kOne
+                 : kWholeFile);
     const auto now = mark.pages();
     if (now == pages) return;
     pages = now;
-    if (files_.size() > before) fs::remove(to_ / files_.back().path);
+    if (files_.size() > before) fs::remove(to_ / path);
     files_.resize(before);
   }
 }
 
 void BackupCopier::copy_all_below(const fs::path& directory) {
   std::error_code failure;
-  for (fs::recursive_directory_iterator each(directory, failure), end; !failure && each != end;
+  for (fs::directory_iterator each(directory, failure), end; !failure && each != end;
        each.increment(failure)) {
-    if (!each->is_regular_file(failure)) continue;
-    try {
+    std::error_code gone;
+    if (each->symlink_status(gone).type() == fs::file_type::directory) {
+      copy_all_below(each->path());
+    } else {
       copy(each->path());
-    } catch (const StorageError&) {
-      if (is_there(each->path())) throw;  // otherwise it was removed, with what it belongs to
     }
   }
   if (failure && failure != std::errc::no_such_file_or_directory)
     throw StorageError("read " + directory.native() + ": " + failure.message());
 }
 
-void BackupCopier::copy(const fs::path& file, std::uint64_t limit) {
-  const std::string path = file.lexically_relative(data_.path()).native();
-  const bool is_whole = limit == kWholeFile;
-  const std::string source = is_whole ? source_of(file) : std::string();
+void BackupCopier::copy(const fs::path& file) {
+  copy(file, file.lexically_relative(data_.path()));
+}
+
+void BackupCopier::copy(const fs::path& file, const std::string& path, std::uint64_t limit) {
+  const std::string source = limit == kWholeFile ? source_of(file) : std::string();
   const auto last = last_files_.find(path);
   if (last != last_files_.end() && !source.empty() && last->second.source == source &&
       link(last->second, to_ / path)) {
@@ -124,22 +121,24 @@ void BackupCopier::copy(const fs::path& file, std::uint64_t limit) {
     files_.push_back(last->second);
     return;
   }
-  BackupFile copied =
-      copy_bytes(file, to_ / path, limit, [this](std::size_t bytes) { pace(bytes); });
+  BackupFile copied;
+  try {
+    copied = copy_bytes(file, to_ / path, limit, [this](std::size_t bytes) { pace(bytes); });
+  } catch (const SourceIsGone&) {
+    return;
+  }
   copied.path = path;
   copied.source = source;
   progress_.bytes += copied.bytes;
-  if (last != last_files_.end() && last->second.sha256 == copied.sha256) {
-    const fs::path linked = (to_ / path).native() + "~";
-    if (link(last->second, linked)) fs::rename(linked, to_ / path);
-  }
   files_.push_back(std::move(copied));
 }
 
 bool BackupCopier::link(const BackupFile& file, const fs::path& target) const {
   make_private_parents(target);
   const fs::path from = last_ / file.path;
-  if (size_or_none(from) != file.bytes || ::link(from.c_str(), target.c_str()) != 0) return false;
+  std::error_code failure;
+  if (fs::file_size(from, failure) != file.bytes || ::link(from.c_str(), target.c_str()) != 0)
+    return false;
   ++progress_.linked;
   return true;
 }

@@ -24,6 +24,10 @@ struct BackupProgress {
   std::atomic<bool> must_stop = false;
 };
 
+// In the backup: copies of databases that other connections use, made by SQLite. The copier copies
+// them again, with their digests and at its rate.
+inline constexpr const char* kRawCopies = ".raw";
+
 // Threads    One of its own. It uses no SQLite, starts no thread and sends nothing to a loop,
 //            because a loop's descriptors are not open there: see run().
 // Failure    StorageError.
@@ -33,7 +37,7 @@ class BackupCopier {
   BackupCopier(const storage::DataDirectory& data, std::filesystem::path to,
                const std::filesystem::path& last, std::uint64_t rate, BackupProgress& progress);
 
-  // Copies the agents of CopyMark, and the small files that belong to none.
+  // Copies the agents of CopyMark, kRawCopies, and the small files that belong to no agent.
   //
   // The calling thread leaves the process's table of descriptors for one of its own. When a process
   // closes any descriptor of a file, it loses its locks on the file, those of a live agent's
@@ -46,8 +50,10 @@ class BackupCopier {
   void copy_agent(const storage::AgentKey& key);
   void copy_wal(const std::filesystem::path& wal);
   void copy_all_below(const std::filesystem::path& directory);
-  void copy(const std::filesystem::path& file,
+  // A file that is gone is none: it was removed, with what it belongs to.
+  void copy(const std::filesystem::path& file, const std::string& path,
             std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
+  void copy(const std::filesystem::path& file);
   [[nodiscard]] bool link(const BackupFile& file, const std::filesystem::path& target) const;
   void pace(std::size_t bytes);
 

@@ -4,7 +4,6 @@
 #include "base/file_descriptor.hpp"
 #include "base/files.hpp"
 #include "base/sha256.hpp"
-#include "json/json.hpp"
 #include "storage/data_format.hpp"
 
 #include <fcntl.h>
@@ -14,7 +13,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <optional>
+#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -24,23 +24,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxManifest = std::size_t{1} << 30;
 constexpr std::size_t kCopyPiece = std::size_t{256} << 10;
 constexpr std::int64_t kBackupFormat = 1;
+constexpr std::string_view kManifestHead = "hearth-backup";
 
+template <class Failure = StorageError>
 [[noreturn]] void copy_failed(std::string_view doing, const fs::path& path) {
-  throw StorageError(std::string(doing) + " " + path.native() + ": " +
-                     std::generic_category().message(errno));
+  throw Failure(std::string(doing) + " " + path.native() + ": " +
+                std::generic_category().message(errno));
 }
 
 bool is_below(const fs::path& path) {
   return !path.empty() && path.is_relative() && path == path.lexically_normal() &&
          path.has_filename() && *path.begin() != ".." && *path.begin() != "." &&
-         path.native().find('\0') == std::string::npos;
+         path.native().find_first_of(std::string_view("\0\n", 2)) == std::string::npos;
 }
 
 FileDescriptor open_source(const fs::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open() && errno == ENOENT) copy_failed<SourceIsGone>("open", path);
   struct stat status{};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) copy_failed("open", path);
   if (!S_ISREG(status.st_mode)) throw StorageError(path.native() + " is no regular file");
@@ -53,15 +55,6 @@ void write_piece(int to, std::string_view bytes, const fs::path& path) {
     if (written < 0 && errno != EINTR) copy_failed("write", path);
     if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
   }
-}
-
-std::optional<BackupFile> read_entry(const Json& json) {
-  if (!json.is_object()) return std::nullopt;
-  BackupFile file{.path = json.value("path", ""),
-                  .bytes = json.value("bytes", std::uint64_t{0}),
-                  .sha256 = json.value("sha256", ""),
-                  .source = json.value("source", "")};
-  return is_below(file.path) ? std::optional(std::move(file)) : std::nullopt;
 }
 
 }  // namespace
@@ -84,46 +77,38 @@ Result<fs::path> find_backup(const fs::path& given) {
 }
 
 Result<BackupManifest> read_manifest(const fs::path& backup) {
-  const auto text = read_file(backup / kManifestFile, kMaxManifest);
-  if (!text) return text.error();
-  Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
-  const auto json = parse_host_json(*text);
-  if (!json || !json->is_object()) return damaged;
-  try {
-    const auto format = json->value("data_format", std::int64_t{0});
-    if (json->value("backup", std::int64_t{0}) != kBackupFormat || format != storage::kDataFormat)
-      return Error{Errc::kInvalidArgument, storage::wrong_format(backup.native(), format)};
-    BackupManifest manifest{.mark_ms = json->value("mark_ms", std::int64_t{0}),
-                            .agents = json->value("agents", std::size_t{0}),
-                            .files = {}};
-    for (const Json& each : json->at("files")) {
-      auto file = read_entry(each);
-      if (!file) {
-        return Error{Errc::kInvalidArgument,
-                     damaged.message + ": it names a file that is not in the backup"};
-      }
-      manifest.files.push_back(*std::move(file));
+  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  std::ifstream in(backup / kManifestFile);
+  std::string head;
+  std::int64_t version = 0;
+  std::int64_t format = 0;
+  std::size_t files = 0;
+  BackupManifest manifest;
+  in >> head >> version >> format >> manifest.mark_ms >> manifest.agents >> files;
+  if (!in || head != kManifestHead) return damaged;
+  if (version != kBackupFormat || format != storage::kDataFormat)
+    return Error{Errc::kInvalidArgument, storage::wrong_format(backup.native(), format)};
+  for (BackupFile file; in >> file.sha256 >> file.bytes >> file.source && in.get() == ' ' &&
+                        std::getline(in, file.path);) {
+    if (!is_below(file.path)) {
+      return Error{Errc::kInvalidArgument,
+                   damaged.message + ": it names a file that is not in the backup"};
     }
-    return manifest;
-  } catch (const Json::exception&) {  // a value of another type
-    return damaged;
+    manifest.files.push_back(file);
   }
+  if (manifest.files.size() != files) return damaged;
+  return manifest;
 }
 
 Result<void> write_manifest(const fs::path& backup, const BackupManifest& manifest) {
-  Json files = Json::array();
+  std::ostringstream text;
+  text << kManifestHead << ' ' << kBackupFormat << ' ' << storage::kDataFormat << ' '
+       << manifest.mark_ms << ' ' << manifest.agents << ' ' << manifest.files.size() << '\n';
   for (const BackupFile& each : manifest.files) {
-    files.push_back({{"path", each.path},
-                     {"bytes", each.bytes},
-                     {"sha256", each.sha256},
-                     {"source", each.source}});
+    text << each.sha256 << ' ' << each.bytes << ' ' << (each.source.empty() ? "-" : each.source)
+         << ' ' << each.path << '\n';
   }
-  const Json json{{"backup", kBackupFormat},
-                  {"data_format", storage::kDataFormat},
-                  {"mark_ms", manifest.mark_ms},
-                  {"agents", manifest.agents},
-                  {"files", std::move(files)}};
-  return write_file_atomically(backup / kManifestFile, dump_json(json), fs::perms{0600});
+  return write_file_atomically(backup / kManifestFile, text.view(), fs::perms{0600});
 }
 
 std::string source_of(const fs::path& file) {

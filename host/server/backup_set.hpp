@@ -26,10 +26,10 @@ struct BackupManifest {
   std::vector<BackupFile> files;
 };
 
-// DIR/20261128T051500Z/manifest.json      written last
+// DIR/20261128T051500Z/manifest           written last; see write_manifest()
 // DIR/20261128T051500Z/host.db, agents/...
 // DIR/.unfinished/                        a backup in the making, or what a killed one has left
-inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kManifestFile = "manifest";
 inline constexpr const char* kUnfinishedBackup = ".unfinished";
 
 // `given`, if it is a backup, or the newest backup in it. kNotFound: there is none.
@@ -38,6 +38,8 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 // Failure  kNotFound, kInvalidArgument: the manifest is missing or damaged, is of another format
 //          of data, or names a path that is not below the backup.
 [[nodiscard]] Result<BackupManifest> read_manifest(const std::filesystem::path& backup);
+// A line "hearth-backup 1", the format of data, the mark, how many agents and files; and then for
+// each file a line: SHA-256, bytes, source or -, path.
 [[nodiscard]] Result<void> write_manifest(const std::filesystem::path& backup,
                                           const BackupManifest& manifest);
 
@@ -49,9 +51,14 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 // Failure  StorageError.
 void make_private_parents(const std::filesystem::path& file);
 
+class SourceIsGone : public StorageError {
+ public:
+  using StorageError::StorageError;
+};
+
 // Copies at most `limit` bytes to a file that does not exist yet, 0600, and makes its parents, too.
 // Calls `moved` with the bytes of each piece. `path` and `source` of the result are empty.
-// Failure  StorageError, also for a file that is no regular one.
+// Failure  StorageError, also for a file that is no regular one. SourceIsGone: there is no `from`.
 BackupFile copy_bytes(const std::filesystem::path& from, const std::filesystem::path& to,
                       std::uint64_t limit = std::numeric_limits<std::uint64_t>::max(),
                       const std::function<void(std::size_t)>& moved = nullptr);

@@ -58,7 +58,7 @@ Result<BackupOrder> read_order(const std::string& body) {
 
 // Runs `work` while no event loop runs. False: a loop does not answer.
 bool in_a_pause(runtime::Runtime& runtime, const std::function<void()>& work) {
-  constexpr std::chrono::milliseconds kPatience{300};  // the loops that answer wait as long
+  constexpr std::chrono::milliseconds kPatience{50};  // the loops that answer wait as long
   struct Pause {
     Mutex mutex;
     Condition news;
@@ -131,7 +131,6 @@ class Backups::Backup {
 
  private:
   void copy_store(const char* name);
-  void add(const char* name);
 
   const BackupOrder order_;
   const storage::DataDirectory& data_;
@@ -168,13 +167,14 @@ Result<void> Backups::Backup::open() {
     return Error{Errc::kConflict, order_.directory.native() + " is in use by another backup"};
   if (const auto last = find_backup(order_.directory)) last_ = *last;
   fs::remove_all(to_, failure);
-  if (::mkdir(to_.c_str(), 0700) != 0)
+  if (::mkdir(to_.c_str(), 0700) != 0 || ::mkdir((to_ / kRawCopies).c_str(), 0700) != 0)
     return refuse("cannot be written: " + std::generic_category().message(errno));
   return {};
 }
 
 Result<void> Backups::Backup::set_mark(runtime::Runtime& runtime) {
-  constexpr int kTries = 5;
+  constexpr int kTries = 30;
+  constexpr std::chrono::milliseconds kBetween{100};  // all loops run
   storage::CopyMark& mark = data_.copy_mark();
   storage::Connection from(data_.directory_path(),
                            {.vfs = data_.directory_vfs(), .busy_timeout = std::chrono::seconds(5)});
@@ -190,13 +190,16 @@ Result<void> Backups::Backup::set_mark(runtime::Runtime& runtime) {
     }
   };
   for (int tries = 1; !in_a_pause(runtime, set); ++tries) {
-    if (tries < kTries) continue;
-    return Error{Errc::kUnavailable,
-                 "an event loop does not answer: the code of some agent holds it up"};
+    if (tries == kTries) {
+      return Error{Errc::kUnavailable,
+                   "an event loop does not answer: the code of some agent holds it up"};
+    }
+    std::this_thread::sleep_for(kBetween);
   }
   if (failed) std::rethrow_exception(failed);
-  storage::copy_content(from, to_ / "host.db");
-  storage::Directory copied(to_ / "host.db");
+  const fs::path copy = to_ / kRawCopies / "host.db";
+  storage::copy_content(from, copy);
+  storage::Directory copied(copy);
   std::unordered_set<AgentKey> agents;
   constexpr std::size_t kPage = 1000;
   for (const std::string& agent_class : copied.classes()) {
@@ -218,17 +221,7 @@ void Backups::Backup::copy_store(const char* name) {
   std::error_code ignored;
   if (!fs::exists(data_.path() / name, ignored)) return;
   storage::Connection from(data_.path() / name, {.busy_timeout = std::chrono::seconds(5)});
-  storage::copy_content(from, to_ / name);
-  add(name);
-}
-
-void Backups::Backup::add(const char* name) {
-  const fs::path copy = to_ / "digest";
-  BackupFile file = copy_bytes(to_ / name, copy);
-  fs::rename(copy, to_ / name);
-  file.path = name;
-  progress_.bytes += file.bytes;
-  manifest_.files.push_back(std::move(file));
+  storage::copy_content(from, to_ / kRawCopies / name);
 }
 
 void Backups::Backup::copy() {
@@ -244,8 +237,7 @@ void Backups::Backup::copy() {
   }).join();
   if (failed) std::rethrow_exception(failed);
   data_.copy_mark().end();
-  add("host.db");
-  for (BackupFile& each : copier.take_files()) manifest_.files.push_back(std::move(each));
+  manifest_.files = copier.take_files();
   sync_file_system(to_);
   if (const auto written = write_manifest(to_, manifest_); !written)
     throw StorageError(written.error().message);

@@ -117,6 +117,14 @@ void remove_empty_wal(const std::filesystem::path& path) {
   throw StorageError("remove " + wal + ": " + std::generic_category().message(errno));
 }
 
+// Brings the file itself to the device. False: the sync failed.
+bool sync_file(sqlite3& connection) {
+  sqlite3_file* file = nullptr;
+  return sqlite3_file_control(&connection, "main", SQLITE_FCNTL_FILE_POINTER,
+                              static_cast<void*>(&file)) == SQLITE_OK &&
+         file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK;
+}
+
 // Resets statements that are in the middle of writing, because SQLite refuses to commit while they
 // run. They do all their writes before their first row, so only rows are lost.
 void reset_busy_writers(sqlite3& connection) {
@@ -472,8 +480,8 @@ std::string AgentDatabase::close_connection() {
   if (!broken_ && checkpoint.is_allowed()) {
     failure = move_wal();
     broken_ = !failure.empty();
-  } else if (!broken_ && !sync_wal(db)) {
-    failure = "sync the WAL of " + path_.string() + " failed";
+  } else if (!broken_ && !(sync_file(db) && sync_wal(db))) {  // a new file's first page, too
+    failure = "sync " + path_.string() + " and its WAL failed";
   }
   // After a failure the WAL stays: it holds commits that are not in the file.
   checkpoint_on_close(*connection_, !broken_ && checkpoint.is_allowed());

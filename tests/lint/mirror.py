@@ -72,7 +72,6 @@ TESTED_ELSEWHERE = {
     "server/data_desk": "tests/process/operate_test.cpp",
     "server/work_records": "tests/process/operate_test.cpp",
     "server/agent_waits": "tests/process/why_test.cpp",
-    "server/backup_copier": "tests/process/backup_test.cpp",
     "server/backup_set": "tests/process/backup_test.cpp",
     "server/backups": "tests/process/backup_test.cpp",
     "server/stuck_agents": "tests/process/why_test.cpp",

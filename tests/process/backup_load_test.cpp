@@ -31,6 +31,7 @@ class BackupLoadTest : public ProcessTest {
   static constexpr std::size_t kClients = 8;
   static constexpr std::size_t kFibers = 10;
   static constexpr int kSteps = 10;
+  static constexpr std::chrono::minutes kLong{10};  // of the long form
 
   BackupLoadTest() {
     install(bundled("counter"), "counter.so");
@@ -46,6 +47,9 @@ class BackupLoadTest : public ProcessTest {
            " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
   }
 
+  static double seconds_since(Steady::time_point began) {
+    return std::chrono::duration<double>(Steady::now() - began).count();
+  }
   // Writes at `rate` a second to agents one after another, until `is_over`. How long each answer
   // took, from the moment at which its request was due. `written`: of each agent.
   static Micros load(const ServerProcess& server, std::vector<std::atomic<int>>& written,
@@ -74,11 +78,12 @@ class BackupLoadTest : public ProcessTest {
     return all;
   }
 
+  static std::int64_t median(const Micros& sorted) { return sorted.at(sorted.size() / 2); }
   static std::int64_t p99(const Micros& sorted) { return sorted.at(sorted.size() * 99 / 100); }
 
   void expect_restored(const std::vector<int>& acknowledged) const {
     const auto restore = run({"restore", "backups", "--data", "elsewhere"});
-    EXPECT_EQ(restore->wait(), kClean) << restore->log();
+    EXPECT_EQ(restore->wait(kLong), kClean) << restore->log();
     const auto server = serve_ready({"--config", "hearth.yaml", "--data", "elsewhere"});
     RawClient connection(server->port());
     std::size_t later = 0;
@@ -101,6 +106,7 @@ class BackupLoadTest : public ProcessTest {
   }
 };
 
+// The long form: HEARTH_BACKUP_AGENTS=10000 HEARTH_BACKUP_WRITES=2000, on a machine of its own.
 TEST_F(BackupLoadTest, ClientsHardlyNoticeABackupAndItIsWhole) {
   const std::size_t agents = from_environment("HEARTH_BACKUP_AGENTS", 100);
   const std::size_t rate = from_environment("HEARTH_BACKUP_WRITES", 100);
@@ -120,7 +126,9 @@ TEST_F(BackupLoadTest, ClientsHardlyNoticeABackupAndItIsWhole) {
     std::this_thread::sleep_for(std::chrono::seconds(is_long ? 10 : 1));
     is_over = true;
   });
+  const auto began_control = Steady::now();
   const Micros without = load(*server, written, rate, is_over);
+  const double control_seconds = seconds_since(began_control);
   control.join();
   is_over = false;
   for (std::size_t i = 0; i < kFibers; ++i)
@@ -133,23 +141,28 @@ TEST_F(BackupLoadTest, ClientsHardlyNoticeABackupAndItIsWhole) {
     acknowledged.assign(written.begin(), written.end());
     const auto began = Steady::now();
     const auto process = run({"backup", "backups", "--data", "data"});
-    EXPECT_EQ(process->wait(), kClean) << process->log();
+    EXPECT_EQ(process->wait(kLong), kClean) << process->log();
     took = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - began);
     told = process->log();
     is_over = true;
   });
+  const auto began_load = Steady::now();
   const Micros with = load(*server, written, rate, is_over);
+  const double load_seconds = seconds_since(began_load);
   backup.join();
-  std::cout << agents << " agents, " << rate << " writes a second. p99 without a backup "
-            << p99(without) << " us of " << without.size() << ", with one " << p99(with)
-            << " us of " << with.size() << ", longest " << with.back() << " us; it took "
-            << took.count() << " ms\n"
+  std::cout << agents << " agents, " << rate << " writes a second asked for. Without a backup "
+            << static_cast<double>(without.size()) / control_seconds << " a second, median "
+            << median(without) << " us, p99 " << p99(without) << " us; with one "
+            << static_cast<double>(with.size()) / load_seconds << " a second, median "
+            << median(with) << " us, p99 " << p99(with) << " us, longest " << with.back()
+            << " us; it took " << took.count() << " ms\n"
             << told;
-  // The short form shares its machine with other tests: its bound only finds a server that stands.
-  EXPECT_LE(p99(with), is_long ? 2 * p99(without) : std::max<std::int64_t>(500'000, p99(without)));
+  // The short form shares its machine with other tests, and has too few writes for its p99.
+  if (is_long) EXPECT_LE(p99(with), 2 * p99(without));
+  EXPECT_LE(median(with), 2 * median(without) + 10'000);
   EXPECT_EQ(server->kill(), kKilled);
   const auto verified = run({"verify", "backups"});
-  EXPECT_EQ(verified->wait(), kClean) << verified->log();
+  EXPECT_EQ(verified->wait(kLong), kClean) << verified->log();
   EXPECT_NE(verified->out().find(std::to_string(agents + kFibers) +
                                  " agents. Would resume: " + std::to_string(kFibers) + " fibers"),
             std::string::npos)

@@ -1,5 +1,6 @@
 // `hearth backup` of a server that works, `hearth verify`, and `hearth restore` elsewhere.
 
+#include "base/sha256.hpp"
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
@@ -11,8 +12,10 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +25,10 @@ namespace hearth::testing {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  return read_file(file, 1U << 20U).value();
+}
 
 class BackupTest : public ProcessTest {
  protected:
@@ -77,6 +84,19 @@ class BackupTest : public ProcessTest {
   static int number(const std::string& body) {
     return parse_json(body).value().at("count").get<int>();
   }
+  // host.db and the agents' files, with their content.
+  static std::map<fs::path, std::string> agents_below(const fs::path& directory) {
+    std::map<fs::path, std::string> found;
+    for (const fs::path& each : files_below(directory)) {
+      if (each == "host.db" || each.native().starts_with("agents/"))
+        found[each] = text_of(directory / each);
+    }
+    return found;
+  }
+  [[nodiscard]] fs::path file_of(const std::string& counter) const {
+    const std::string hash = sha256_hex(counter).substr(0, 32);  // storage/data_directory.hpp
+    return root_ / "data/agents/Counter" / hash.substr(0, 2) / (hash + ".db");
+  }
   static std::set<fs::path> files_below(const fs::path& directory) {
     std::set<fs::path> found;
     for (const auto& each : fs::recursive_directory_iterator(directory)) {
@@ -121,7 +141,7 @@ TEST_F(BackupTest, EachAcknowledgedWriteIsThereAndAllCopiesAreOfOneMoment) {
   for (const auto& of_client : acknowledged)
     before.insert(before.end(), of_client.begin(), of_client.end());
   // Some seconds, so that agents write, leave memory and come back before they are copied.
-  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "128KiB"});
+  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "512KiB"});
   backup->wait_for_log("agents");  // the mark is set
   (void)increment(*server, "new");
   for (int i = 0; i < kDestroyed; ++i) {
@@ -166,7 +186,7 @@ TEST_F(BackupTest, InterruptedWorkGoesOnOnceAfterTheRestore) {
   auto server = serve_on("data");
   {
     AgentClient worker(*server, "/agents/worker-c/a");
-    EXPECT_EQ(worker.call("run", "[20,50]"), "run-1");
+    EXPECT_EQ(worker.call("run", "[20,150]"), "run-1");
     while (worker.call("status").at("runs").at(0).at("steps").size() < 2) {
     }
     (void)back_up();
@@ -192,6 +212,7 @@ TEST_F(BackupTest, UnchangedFilesAreHardLinksAndAllIsPrivate) {
     const auto server = serve_on("data");
     for (const char* const each : {"a", "b"}) EXPECT_EQ(number(increment(*server, each)), 1);
     EXPECT_EQ(server->stop(), kClean);
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // then times tell whether files change
   }
   const auto server = serve_on("data");
   const fs::path first = back_up();
@@ -211,16 +232,61 @@ TEST_F(BackupTest, UnchangedFilesAreHardLinksAndAllIsPrivate) {
   for (const fs::path& each : {first, second, root_ / "backups"})
     EXPECT_EQ(fs::status(each).permissions(), fs::perms{0700}) << each;
   std::string said;
+  const auto other = run({"verify", "backups"});
   EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
+  EXPECT_EQ(other->wait(), kClean) << other->log() << other->out();
   EXPECT_EQ(ask(said, {"verify", first}), kClean) << said;
+  // A copy is damaged, and its file changes, though only its times: it is copied anew.
+  const fs::path copy = second / file_of("b").lexically_relative(root_ / "data");
+  std::fstream(copy).seekp(5000) << "damaged";
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kFailed) << said;
+  fs::last_write_time(file_of("b"), fs::file_time_type::clock::now());
+  (void)back_up();
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kClean) << said;
+}
+
+TEST_F(BackupTest, ACopyThatHasLostItsAgentIsNamed) {
+  {
+    const auto server = serve_on("data");
+    (void)increment(*server, "a");
+    server->wait_for_log("agent.evicted class=Counter agent=a");
+    (void)back_up();
+  }
+  const fs::path backup = *fs::directory_iterator(root_ / "backups");
+  const std::string path = file_of("a").lexically_relative(root_ / "data");
+  std::ofstream{backup / path} << "";
+  std::string manifest;
+  std::istringstream lines(text_of(backup / "manifest"));
+  for (std::string line; std::getline(lines, line);)
+    manifest += (line.ends_with(path) ? sha256_hex("") + " 0 - " + path : line) + '\n';
+  std::ofstream{backup / "manifest"} << manifest;
+  std::string said;
+  EXPECT_EQ(ask(said, {"verify", "backups"}), kFailed);
+  EXPECT_NE(said.find(path + ": it is missing: Counter a"), std::string::npos) << said;
 }
 
 TEST_F(BackupTest, OneAgentIsRestoredAndOthersStay) {
   put("hearth.yaml", "audit:\n  max_entries: 0\n");  // then there is no audit.db
+  const auto put_files = [this](const std::string& names, const std::string& text) {
+    const fs::path directory = fs::path(file_of("a")).replace_extension(".files");
+    fs::create_directories(directory);
+    for (const char each : names) std::ofstream{directory / std::string(64, each)} << text;
+  };
+  const auto files_are = [this](const std::string& texts) {
+    std::string found;
+    for (const char each : std::string("abc")) {
+      const fs::path directory = fs::path(file_of("a")).replace_extension(".files");
+      if (const auto text = read_file(directory / std::string(64, each), 100)) found += *text;
+    }
+    return found == texts;
+  };
   auto server = serve_on("data");
   for (const char* const each : {"a", "b"}) (void)increment(*server, each);
+  put_files("ab", "1");
   (void)back_up();
   for (const char* const each : {"a", "b"}) (void)increment(*server, each);
+  put_files("bc", "2");  // that of the first operation is gone, and another one has begun
+  fs::remove(fs::path(file_of("a")).replace_extension(".files") / std::string(64, 'a'));
   const std::vector<std::string> one{"restore", "backups", "--data",
                                      "data",    "--agent", "Counter/a"};
   std::string said;
@@ -231,15 +297,72 @@ TEST_F(BackupTest, OneAgentIsRestoredAndOthersStay) {
   EXPECT_NE(said.find("--replace"), std::string::npos) << said;
   auto replaced = one;
   replaced.emplace_back("--replace");
-  EXPECT_EQ(ask(said, replaced), kClean) << said;
+  // Another kill each time, until one comes too late.
+  bool is_over = false;
+  for (int delay_ms = 4; !is_over; delay_ms += 2 + delay_ms / 2) {
+    {
+      const auto restore = run(replaced);
+      std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+      is_over = restore->kill() == kClean;
+    }
+    ASSERT_LT(delay_ms, 20'000);
+    ASSERT_GT(fs::file_size(file_of("a")), 0U);
+    ASSERT_TRUE(files_are("22") || files_are("122"));
+  }
+  EXPECT_TRUE(files_are("122"));
   server = serve_on("data");
   EXPECT_EQ(number(count(*server, "a")), 1);
   EXPECT_EQ(number(count(*server, "b")), 2);
+  // A file that cannot be opened is kept with its WAL.
+  (void)increment(*server, "a");
+  EXPECT_EQ(server->kill(), kKilled);
+  const std::string wal = text_of(file_of("a").native() + "-wal");
+  EXPECT_FALSE(wal.empty());
+  std::fstream(file_of("a")) << "This is no database.";
+  EXPECT_EQ(ask(said, replaced), kClean) << said;
+  bool wal_is_kept = false;
+  for (const auto& each : fs::directory_iterator(file_of("a").parent_path())) {
+    const std::string& name = each.path().native();
+    wal_is_kept = wal_is_kept || (name.find(".before-") != std::string::npos &&
+                                  name.ends_with("-wal") && text_of(each) == wal);
+  }
+  EXPECT_TRUE(wal_is_kept);
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1);
   const auto destroy = run({"destroy", "Counter", "a", "--yes", "--data", "data"});
   EXPECT_EQ(destroy->wait(), kClean) << destroy->log();
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_EQ(ask(said, one), kClean) << said;
   server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1);
+}
+
+// The marker of the destruction would remove it at the next start.
+TEST_F(BackupTest, AnAgentWhoseRemovalHasNotFinishedIsRestored) {
+  const std::vector<std::string> serve{"env",
+                                       "HEARTH_STOP_AT=destroy.condemned",
+                                       built::server().string(),
+                                       "serve",
+                                       "--listen",
+                                       "127.0.0.1:0",
+                                       "--log-format",
+                                       "human"};
+  {
+    ServerProcess server(serve, root_);
+    server.wait_until_ready();
+    (void)increment(server, "a");
+    (void)back_up();
+    const auto destroy = run({"destroy", "Counter", "a", "--yes", "--data", "data"});
+    server.wait_for_log("stopped at destroy.condemned");
+    EXPECT_EQ(server.kill(), kKilled);
+    EXPECT_EQ(destroy->wait(), kFailed);
+  }
+  std::string said;
+  EXPECT_EQ(
+      ask(said, {"restore", "backups", "--data", "data", "--agent", "Counter/a", "--replace"}),
+      kClean)
+      << said;
+  const auto server = serve_on("data");
   EXPECT_EQ(number(count(*server, "a")), 1);
 }
 
@@ -276,9 +399,6 @@ void PrintTo(const Damage& damage, std::ostream* out) {
   *out << damage.name;
 }
 
-std::string text_of(const fs::path& file) {
-  return read_file(file, 1U << 20U).value();
-}
 void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
   std::string text = text_of(file);
   text.replace(text.find(from), from.size(), to);
@@ -309,42 +429,39 @@ TEST_P(DamagedBackupTest, IsNamedAndNotRestored) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, DamagedBackupTest,
-    ::testing::Values(Damage{"bytes",
-                             [](const fs::path&, const fs::path& file) {
-                               std::fstream(file).seekp(5000) << "damaged";
-                             },
-                             ".db is damaged"},
-                      Damage{"missing",
-                             [](const fs::path&, const fs::path& file) { fs::remove(file); },
-                             ".db: No such file"},
-                      Damage{"link",
-                             [](const fs::path& backup, const fs::path& file) {
-                               fs::rename(file, backup / "moved");
-                               fs::create_symlink(backup / "moved", file);
-                             },
-                             ".db: Too many levels of symbolic links"},
-                      Damage{"path_outside",
-                             [](const fs::path& backup, const fs::path&) {
-                               replace_in(backup / "manifest.json", R"("path":"host.db")",
-                                          R"("path":"../../outside.db")");
-                             },
-                             "names a file that is not in the backup"},
-                      Damage{"absolute_path",
-                             [](const fs::path& backup, const fs::path&) {
-                               replace_in(backup / "manifest.json", R"("path":"host.db")",
-                                          R"("path":"/tmp/outside.db")");
-                             },
-                             "names a file that is not in the backup"},
-                      Damage{"no_manifest",
-                             [](const fs::path& backup, const fs::path&) {
-                               fs::remove(backup / "manifest.json");
-                             },
-                             "there is no whole backup"},
-                      Damage{"half_a_manifest",
-                             [](const fs::path& backup, const fs::path&) {
-                               fs::resize_file(backup / "manifest.json", 100);
-                             },
-                             "manifest.json is damaged"}),
+    ::testing::Values(
+        Damage{"bytes",
+               [](const fs::path&, const fs::path& file) {
+                 std::fstream(file).seekp(5000) << "damaged";
+               },
+               ".db is damaged"},
+        Damage{"missing", [](const fs::path&, const fs::path& file) { fs::remove(file); },
+               ".db: No such file"},
+        Damage{"link",
+               [](const fs::path& backup, const fs::path& file) {
+                 fs::rename(file, backup / "moved");
+                 fs::create_symlink(backup / "moved", file);
+               },
+               ".db: Too many levels of symbolic links"},
+        Damage{"path_outside",
+               [](const fs::path& backup, const fs::path&) {
+                 fs::copy_file(backup / "host.db", backup / "../outside.db");
+                 replace_in(backup / "manifest", " host.db", " ../outside.db");
+               },
+               "names a file that is not in the backup"},
+        Damage{"absolute_path",
+               [](const fs::path& backup, const fs::path&) {
+                 replace_in(backup / "manifest", " host.db", " /tmp/outside.db");
+               },
+               "names a file that is not in the backup"},
+        Damage{"no_manifest",
+               [](const fs::path& backup, const fs::path&) { fs::remove(backup / "manifest"); },
+               "there is no whole backup"},
+        Damage{"half_a_manifest",
+               [](const fs::path& backup, const fs::path&) {
+                 fs::resize_file(backup / "manifest", 100);
+               },
+               "manifest is damaged"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST_F(BackupTest, AKillLeavesNothingThatLooksWhole) {
@@ -370,6 +487,9 @@ TEST_F(BackupTest, AKillLeavesNothingThatLooksWhole) {
   EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
   for (int i = 0; i < kAgents; ++i) (void)increment(*server, "a" + std::to_string(i));
   EXPECT_EQ(server->stop(), kClean);
+  const auto old = agents_below(root_ / "data");
+  const auto restored = agents_below(*fs::directory_iterator(root_ / "backups"));
+  EXPECT_NE(old, restored);
   // Another kill each time, until one comes too late: the directory is the old or the new one.
   bool is_over = false;
   for (int delay_ms = 0; !is_over; delay_ms += 2 + delay_ms / 2) {
@@ -379,8 +499,10 @@ TEST_F(BackupTest, AKillLeavesNothingThatLooksWhole) {
       is_over = restore->kill() == kClean;
     }
     ASSERT_LT(delay_ms, 20'000);
-    ASSERT_TRUE(fs::exists(root_ / "data/host.db"));
+    const auto found = agents_below(root_ / "data");
+    ASSERT_TRUE(found == old || found == restored);
   }
+  EXPECT_EQ(agents_below(root_ / "data"), restored);
   server = serve_on("data");
   for (int i = 0; i < kAgents; ++i)
     EXPECT_EQ(number(count(*server, "a" + std::to_string(i))), 1) << i;

@@ -2,6 +2,7 @@
 #include "storage/copy_mark.hpp"
 
 #include "storage/agent_database.hpp"
+#include "support/simulated_disk.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -165,6 +166,27 @@ TEST(CopyMarkTest, WhatAnEarlierUseOfTheWalHasLeftDoesNotCount) {
   database.store_state("after");
   database.commit();
   EXPECT_EQ(state_with(file, mark.pages().value()), "before");
+}
+
+// A file of an agent that had no checkpoint before: its first page is only in the WAL's company.
+TEST(CopyMarkTest, WhatIsClosedDuringABackupSurvivesALossOfPower) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const hearth::testing::TempDirectory directory;
+    hearth::testing::SimulatedDisk disk(directory.path(), "simulated-disk");
+    hearth::testing::SimulatedDisk::Random random(seed);
+    const auto file = directory.path() / "a.db";
+    CopyMark mark;
+    AgentDatabase database(file, kA, {.copy_mark = &mark, .vfs = disk.vfs()});
+    database.store_state("acknowledged");
+    database.commit();
+    mark.hold();
+    database.close();
+    EXPECT_EQ(disk.sync_directory(directory.path()), 0);
+    disk.cut();
+    disk.restore(random);
+    AgentDatabase later(file, kA, {.must_exist = true, .vfs = disk.vfs()});
+    EXPECT_EQ(later.load_state(), "acknowledged") << "seed " << seed;
+  }
 }
 
 }  // namespace

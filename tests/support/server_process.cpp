@@ -133,8 +133,8 @@ void ServerProcess::signal(int number) const {
   if (const pid_t pid = pid_; pid > 0) ::kill(pid, number);
 }
 
-Ending ServerProcess::wait() {
-  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+Ending ServerProcess::wait(std::chrono::seconds patience) {
+  const Deadline deadline = std::chrono::steady_clock::now() + patience;
   // Its streams end with it: nothing else holds them.
   while (collect(deadline)) {
   }

@@ -58,7 +58,7 @@ class ServerProcess {
   void signal(int number) const;
 
   // Waits for the end, and collects all output (but nothing of a blocked log).
-  Ending wait();
+  Ending wait(std::chrono::seconds patience = kPatience);
   // SIGKILL and wait(): no handler runs, nothing is flushed.
   Ending kill();
   // SIGTERM and wait().
